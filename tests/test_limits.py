@@ -10,7 +10,7 @@ from torpor_endpoint import request_bodies, up
 from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_MAX
 from torpor_endpoint.aws.off_loop import INLINE_MAX_BYTES
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
-from torpor_endpoint.fleet.paces import Paces
+from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.services.runtime.passage import CallLimits
 from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S
 from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES
@@ -46,7 +46,7 @@ SAID = (
     f"ends with it | {up.SHUTDOWN_S} s",
     f"same data folder | {data_dir.LOCK_PATIENCE_S:g} s",
     f"is killed after {data_dir.ORPHAN_PATIENCE_S:g} s",
-    f"runs on | {Paces().grace_s:g} s",
+    f"runs on | {InstanceTiming().grace_s:g} s",
 )
 
 

@@ -1,4 +1,4 @@
-"""`python -m torpor_endpoint`: an endpoint in the foreground, with no more than this package installed."""
+"""`python -m torpor_endpoint` runs an endpoint in the foreground. It needs only this package."""
 
 import argparse
 import sys
@@ -19,7 +19,7 @@ def main() -> None:
 
 
 class Each(argparse.Action):
-    """Keeps every value of an option that is given more than once, as a tuple."""
+    """Collects the values of an option that may be given more than once, as a tuple."""
 
     def __call__(
         self, parser: object, namespace: argparse.Namespace, values: Any, option_string: object = None
@@ -28,7 +28,7 @@ class Each(argparse.Action):
 
 
 def option_parser() -> argparse.ArgumentParser:
-    """Reads what `options.command_line` writes."""
+    """The parser of what `options.command_line` writes."""
     parser = argparse.ArgumentParser(prog="python -m torpor_endpoint", description=__doc__)
     for option in OPTIONS:
         parser.add_argument(option.flag, dest=option.field, help=option.meaning, **_kind(option))

@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import AnyStr
 
 from torpor_endpoint.aws.calls import Otherwise
-from torpor_endpoint.aws.descriptors import once_there_are_some
-from torpor_endpoint.aws.lazy import Late
+from torpor_endpoint.aws.descriptors import retry_for_descriptors
+from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.models import known_services
 from torpor_endpoint.aws.wire.asgi import App, AtOnce, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM
@@ -41,7 +41,7 @@ class Gateway:
         otherwise: Otherwise | None = None,
         at_once: Mapping[str, AtOnce] = MappingProxyType({}),
     ) -> None:
-        none_of_aws: dict[str, App] = {UNSIGNED_FORM: Late(self._unsigned_form), MISDIRECTED: Late(_misdirected)}
+        none_of_aws: dict[str, App] = {UNSIGNED_FORM: LazyApp(self._unsigned_form), MISDIRECTED: LazyApp(_misdirected)}
         self._services = {**services, **none_of_aws}
         self._own = own
         self._account = account
@@ -61,7 +61,7 @@ class Gateway:
             scope = _in_origin_form(scope)
         name = _service_of(scope)
         if name not in self._services:
-            await once_there_are_some(known_services)  # the first time it reads a folder
+            await retry_for_descriptors(known_services)  # the first time it reads a folder
         await self._service(name)(scope, receive, send)
 
     def service_named(self, scope: Scope) -> str:

@@ -1,4 +1,4 @@
-"""What an endpoint is started with: one table for the command line and the README."""
+"""The options of an endpoint: one table for the command line and the docs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ LOG_LEVELS = ("debug", "info", "warning", "error")
 
 @dataclass(frozen=True)
 class Option:
-    """One row: the flag, how its text is read, its default and its meaning. `read` is None for a switch."""
+    """One row of the table. `read` converts the text of the command line, and is None for a switch."""
 
     flag: str
     field: str
@@ -47,7 +47,7 @@ PORT: int = OPTIONS[0].default
 
 @dataclass(frozen=True)
 class Options:
-    """The table's values."""
+    """The values of the options, by the `field` of each row."""
 
     data_dir: Path = Path(".torpor")
     host: str = "127.0.0.1"
@@ -70,22 +70,22 @@ class Options:
 
     @property
     def url(self) -> str:
-        """Where this machine reaches it."""
+        """The endpoint's address for clients on this machine."""
         return f"http://{'127.0.0.1' if self.host in ('', '0.0.0.0') else self.host}:{self.port}"
 
     @property
     def refused(self) -> frozenset[str]:
-        """Of REFUSABLE, what no container runs."""
+        """The items of REFUSABLE that no container runs."""
         return frozenset(self.refuse.split(",")) if self.refuse else frozenset()
 
     @property
     def bind(self) -> str:
-        """The address as gunicorn has it."""
+        """The address in gunicorn's form."""
         return f"fd://{self.descriptor}" if self.descriptor is not None else f"{self.host}:{self.port}"
 
 
 def command_line(options: Options) -> list[str]:
-    """The arguments of `python -m torpor_endpoint` that mean these options."""
+    """The arguments of `python -m torpor_endpoint` for these options."""
     values = [(option, value) for option in OPTIONS for value in _values(option, getattr(options, option.field))]
     return [_argument(option, value) for option, value in values if value is not None and value is not False]
 

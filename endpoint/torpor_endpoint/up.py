@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 
 REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
-"""What boto3 takes for one: a host's label."""
+"""What boto3 accepts as a region: the label of a host name."""
 
 
 GRACEFUL_S = 2
 SHUTDOWN_S = 2
-"""What a stop gives the requests in flight, and then everything else: any stop ends within five seconds."""
+"""How long a stop waits for the requests in flight, and then for everything else: it ends within five seconds."""
 
 KEEP_ALIVE_S = 300
-"""How long a client's connection may be idle."""
+"""How long a client's connection may be idle, in seconds."""
 
 
 class BadOption(Exception):
@@ -44,12 +44,12 @@ def run(options: Options) -> None:
     Raises BadOption before anything is started.
     """
     check(options)
-    from torpor_container.http.server import Server, ServerOptions  # what checks options alone does without
+    from torpor_container.http.server import Server, ServerOptions  # not needed to check options
 
     os.umask(UMASK)
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
-    if warned := exposure(known):
-        print(warned, file=sys.stderr, flush=True)
+    if warning := exposure(known):
+        print(warning, file=sys.stderr, flush=True)
     server = ServerOptions(
         bind=known.bind,
         graceful_s=GRACEFUL_S,
@@ -61,14 +61,14 @@ def run(options: Options) -> None:
 
 
 def _app(options: Options) -> "App":
-    """In gunicorn's worker, which alone imports what serves: the arbiter above it stays small."""
+    """The application, made in gunicorn's worker. Only the worker imports it, so its parent process stays small."""
     from torpor_endpoint.app import EndpointProcess
 
     return EndpointProcess(options).app()
 
 
 def exposure(options: Options) -> str | None:
-    """What it means that others can reach this address; None for one that only this machine can."""
+    """A warning about an address that other machines may reach; None for a loopback address."""
     if is_loopback(options.host):
         return None
     return (
@@ -80,7 +80,7 @@ def exposure(options: Options) -> str | None:
 
 
 def check(options: Options) -> None:
-    """Raises BadOption."""
+    """Check each option's text. Raises BadOption."""
     for flag, good, rule in CHECKS:
         if not good(options):
             raise BadOption(f"{flag}: {rule}")
@@ -91,7 +91,7 @@ def check(options: Options) -> None:
 
 
 def abandoned(data_dir: Path) -> bool:
-    """Whether the endpoint that has this folder has lost its arbiter: it stops, or is ended by the next one."""
+    """Whether the endpoint of this folder has lost its parent process. It stops by itself, or the next one ends it."""
     from torpor_endpoint.storage.data_dir import orphan
 
     try:
@@ -145,13 +145,13 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
     ("--time-scale", lambda options: 0 < options.time_scale < inf, "it must be more than 0"),
     ("--log-level", lambda options: options.log_level in LOG_LEVELS, f"choose one of {', '.join(LOG_LEVELS)}"),
 )
-"""What an option's text must be, besides being there."""
+"""Each row: the flag, a check, and the rule for the error message."""
 
 
 def _with_address(options: Options, descriptor: int) -> Options:
-    """The instances must be told where the endpoint is, so an inherited socket is asked for its address.
+    """The options with the address of an inherited socket, which the instances need.
 
-    The host that the options name, perhaps by a name, stays one by which the endpoint may be called.
+    The host in the options, which may be a name, stays an allowed one.
     """
     with socket.socket(fileno=os.dup(descriptor)) as listener:
         host, port = listener.getsockname()[:2]

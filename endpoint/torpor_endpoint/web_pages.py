@@ -1,7 +1,7 @@
-"""Keeps web pages out: an ASGI application around the gateway that refuses what a page of another origin sends.
+"""Refuses requests from web pages of other origins: an ASGI application around the gateway.
 
-Nothing here verifies a signature, so without this rule every page in a browser on this machine could do everything.
-What it refuses and how to allow it: docs/browsers.md.
+Torpor verifies no signature, so without this rule every web page in a browser on this machine could do everything.
+docs/browsers.md says what is refused and how to allow it.
 """
 
 import asyncio
@@ -14,29 +14,29 @@ from typing import Protocol
 
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import App, AwsRequest, Receive, Response, Scope, Send, Tell, adding, sent, taken
-from torpor_endpoint.core.cross_origin import HEADERS, Judged, Ours, Sender
+from torpor_endpoint.core.cross_origin import HEADERS, Judgement, OwnHosts, Sender
 from torpor_endpoint.gateway import OWN
 
 JUDGED_MAX = 256
-"""Judgements that are remembered, by the values of the three headers: an endpoint has few kinds of callers."""
+"""The most cached judgements, by the values of the three headers: an endpoint has few kinds of callers."""
 JUDGED_MAX_BYTES = 512
-"""Of several headers of one; what is longer is judged anew. A Host alone is as short as the server wants it."""
+"""The most bytes of a cached combination of headers. The server bounds a Host that comes alone."""
 
-TOLD_MAX = 100
-"""Characters of a header's value that a refusal repeats."""
+REPEATED_MAX = 100
+"""The most characters of a header's value that a refusal repeats."""
 
 PREFLIGHT_S = 600
 """For how long a browser may remember that an origin is allowed."""
 
 ELSEWHERE = (
-    "Torpor refuses this request: {because!r} is no address or name of this endpoint. A web page can lead a name of "
-    "its own to this machine, and Torpor verifies no signature. Call the endpoint by its address or as localhost, or "
-    "start it with --allow-host NAME. See docs/browsers.md."
+    "Torpor refuses this request: {because!r} is no address or name of this endpoint. A web page can make a name of "
+    "its own point to this machine, and Torpor verifies no signature. Call the endpoint by its address or as "
+    "localhost, or start it with --allow-host NAME. See docs/browsers.md."
 )
 FOREIGN = (
     "Torpor refuses this request: a web page of another origin sent it ({because!r}), and Torpor verifies no "
     "signature. If you want to allow that page, start the endpoint with --allow-origin ORIGIN, or give the S3 bucket a "
-    "CORS configuration. To look at a page of Torpor's, type its address. See docs/browsers.md."
+    "CORS configuration. To see one of Torpor's pages, type its address. See docs/browsers.md."
 )
 TEXTS = {Sender.ELSEWHERE: ELSEWHERE, Sender.FOREIGN: FOREIGN}
 
@@ -45,7 +45,7 @@ NOSNIFF = {"x-content-type-options": "nosniff"}
 
 
 class Guarded(Protocol):
-    """The gateway, and what it knows of a request."""
+    """The gateway, as this module uses it."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
@@ -55,63 +55,66 @@ class Guarded(Protocol):
 
 
 class WebPages:
-    """`excepted` are services, by name, that judge a page of another origin by themselves, as S3 does by bucket."""
+    """An ASGI application around `gateway`.
 
-    def __init__(self, gateway: Guarded, ours: Ours, excepted: Mapping[str, App] = MappingProxyType({})) -> None:
+    `excepted` are services, by name, with rules of their own for pages of other origins, as S3 has for each bucket.
+    """
+
+    def __init__(self, gateway: Guarded, own: OwnHosts, excepted: Mapping[str, App] = MappingProxyType({})) -> None:
         self._gateway = gateway
         self._at_once = gateway.at_once
-        self._ours = ours
+        self._own_hosts = own
         self._excepted = excepted
-        self.remembered = lru_cache(maxsize=JUDGED_MAX)(self._judge)
+        self.cached = lru_cache(maxsize=JUDGED_MAX)(self._judge)
 
     def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `aws.asgi.AtOnce`. What is not plainly ours comes by ASGI."""
-        return self._judged(scope).sender is Sender.OURS and self._at_once(scope, body, tell)
+        """See `aws.wire.asgi.AtOnce`. Refuses a request that is not plainly allowed: it comes by ASGI."""
+        return self._judgement(scope).sender is Sender.OWN and self._at_once(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":  # the endpoint's life; nothing serves a WebSocket
+        if scope["type"] != "http":  # ASGI's lifespan; nothing serves a WebSocket
             await self._gateway(scope, receive, send)
             return
-        judged = self._judged(scope)
-        match judged.sender:
-            case Sender.OURS:
+        judgement = self._judgement(scope)
+        match judgement.sender:
+            case Sender.OWN:
                 await self._gateway(scope, receive, send)
             case Sender.ALLOWED:
-                await self._allowed(judged.because, scope, receive, send)
+                await self._allowed(judgement.because, scope, receive, send)
             case Sender.FOREIGN:
                 name = self._gateway.service_named(scope)
-                await (self._excepted.get(name) or refusing(name, judged))(scope, receive, send)
+                await (self._excepted.get(name) or refusing(name, judgement))(scope, receive, send)
             case Sender.ELSEWHERE:
-                await refusing(self._gateway.service_named(scope), judged)(scope, receive, send)
+                await refusing(self._gateway.service_named(scope), judgement)(scope, receive, send)
 
-    def _judged(self, scope: Scope) -> Judged:
-        told = [header for header in scope["headers"] if header[0] in HEADERS]
+    def _judgement(self, scope: Scope) -> Judgement:
+        headers = [header for header in scope["headers"] if header[0] in HEADERS]
         if not scope["path"].startswith(("/", "*")):
-            return self._judge(_authority(scope), *told)
-        if len(told) > 1 and sum([len(value) for _, value in told]) > JUDGED_MAX_BYTES:
-            return self._judge(None, *told)
-        return self.remembered(None, *told)
+            return self._judge(_authority(scope), *headers)
+        if len(headers) > 1 and sum([len(value) for _, value in headers]) > JUDGED_MAX_BYTES:
+            return self._judge(None, *headers)
+        return self.cached(None, *headers)
 
-    def _judge(self, authority: bytes | None, *told: tuple[bytes, bytes]) -> Judged:
-        return self._ours.judged(told, authority)
+    def _judge(self, authority: bytes | None, *headers: tuple[bytes, bytes]) -> Judgement:
+        return self._own_hosts.judge(headers, authority)
 
     async def _allowed(self, origin: str, scope: Scope, receive: Receive, send: Send) -> None:
-        """A page of an origin that `--allow-origin` names: it may do everything, and the answer says so."""
-        asked = dict(scope["headers"])
-        if scope["method"] == "OPTIONS" and b"access-control-request-method" in asked:
-            await sent(Response(204, b"", preflight(origin, asked)), send)
+        """Serve a page of an origin that `--allow-origin` names: it may do everything, and the answer says so."""
+        requested = dict(scope["headers"])
+        if scope["method"] == "OPTIONS" and b"access-control-request-method" in requested:
+            await sent(Response(204, b"", preflight(origin, requested)), send)
             return
-        told = {"access-control-allow-origin": origin, "access-control-expose-headers": "*", "vary": "Origin"}
-        await self._gateway(scope, receive, adding(send, told))
+        allowing = {"access-control-allow-origin": origin, "access-control-expose-headers": "*", "vary": "Origin"}
+        await self._gateway(scope, receive, adding(send, allowing))
 
 
-def preflight(origin: str, asked: Mapping[bytes, bytes]) -> dict[str, str]:
-    """The headers that allow what a preflight asks for: any method, any headers, and this machine from outside."""
+def preflight(origin: str, requested: Mapping[bytes, bytes]) -> dict[str, str]:
+    """The headers that allow what a preflight requests: any method, any headers, and access to a private network."""
     method, headers, private = (
-        asked.get(f"access-control-request-{wish}".encode(), b"").decode("latin-1")
-        for wish in ("method", "headers", "private-network")
+        requested.get(f"access-control-request-{name}".encode(), b"").decode("latin-1")
+        for name in ("method", "headers", "private-network")
     )
-    told = {
+    allowing = {
         "access-control-allow-origin": origin,
         "access-control-allow-methods": method,
         "access-control-allow-headers": headers,
@@ -119,7 +122,7 @@ def preflight(origin: str, asked: Mapping[bytes, bytes]) -> dict[str, str]:
         "access-control-max-age": str(PREFLIGHT_S),
         "vary": "Origin, Access-Control-Request-Method, Access-Control-Request-Headers",
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in allowing.items() if value}
 
 
 def _authority(scope: Scope) -> bytes:
@@ -129,10 +132,10 @@ def _authority(scope: Scope) -> bytes:
     return (rest if scheme else target).partition(b"/")[0].partition(b"?")[0]
 
 
-# -- the refusal, in the form of the service that was called ---------------------------------------------------------
-def refusing(service: str, judged: Judged) -> App:
-    """Answers 403 with the reason once the body is read. `service` is the gateway's name of it."""
-    text = TEXTS[judged.sender].format(because=judged.because[:TOLD_MAX])
+# -- the refusal, in the protocol of the service that was called -------------------------------------------------------
+def refusing(service: str, judgement: Judgement) -> App:
+    """An application that reads the body and answers 403 with the reason. `service` is the gateway's name for it."""
+    text = TEXTS[judgement.sender].format(because=judgement.because[:REPEATED_MAX])
     make = _FORMS.get(service, _as_aws)
     return make(text)
 
@@ -147,7 +150,7 @@ def _as_aws(text: str) -> App:
 
 
 def _aws_error(request: AwsRequest, text: str) -> AwsError:
-    """The query services say AccessDenied, the others AccessDeniedException."""
+    """The code is AccessDenied in the query protocol, and AccessDeniedException in the others."""
     from torpor_endpoint.aws.wire.protocols import protocol_of
     from torpor_endpoint.aws.wire.query import Query
 
@@ -167,7 +170,7 @@ def _as_text(text: str) -> App:
 
 
 async def _drain_and_send(response: Response, scope: Scope, receive: Receive, send: Send) -> None:
-    with suppress(AwsError):  # the body is too large, but that is not what was wrong with it
+    with suppress(AwsError):  # the body is too large, but the answer names the first fault
         await taken(scope, receive, 0)
     await sent(response, send)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_endpoint.app import known_as
+from torpor_endpoint.app import own_hosts_of
 from torpor_endpoint.core.cross_origin import Sender
 from torpor_endpoint.options import Options
 from torpor_endpoint.up import _with_address, exposure
@@ -43,5 +43,5 @@ def test_the_name_that_it_was_told_to_listen_on_is_still_its_own() -> None:
         options = Options(host="box.internal", descriptor=listener.fileno())
         found = _with_address(options, listener.fileno())
     assert found.host == "127.0.0.1"
-    assert known_as(found, "box").judged([(b"host", b"box.internal:1")]).sender is Sender.OURS
-    assert known_as(found, "box").judged([(b"host", b"box:1")]).sender is Sender.ELSEWHERE
+    assert own_hosts_of(found, "box").judge([(b"host", b"box.internal:1")]).sender is Sender.OWN
+    assert own_hosts_of(found, "box").judge([(b"host", b"box:1")]).sender is Sender.ELSEWHERE

@@ -8,7 +8,7 @@ import pytest
 
 from tests.endpoint.helpers.browser_requests import Reply, call
 from torpor_endpoint.aws.wire.asgi import App, Response, Scope, sent
-from torpor_endpoint.core.cross_origin import ours
+from torpor_endpoint.core.cross_origin import own_hosts
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.web_pages import JUDGED_MAX, WebPages
 
@@ -36,7 +36,7 @@ def pages(excepted: Mapping[str, App] = {}) -> WebPages:
     names = ("s3", "sagemaker", "sagemaker-runtime", "sns")
     at_once = {"sagemaker-runtime": lambda scope, body, tell: True}
     gateway = Gateway(dict.fromkeys(names, service), service, "123456789012", at_once=at_once)
-    return WebPages(gateway, ours(["127.0.0.1"], origins=["http://friend.test"]), excepted)
+    return WebPages(gateway, own_hosts(["127.0.0.1"], origins=["http://friend.test"]), excepted)
 
 
 def refused(reply: Reply, content_type: str) -> str:
@@ -125,4 +125,4 @@ def test_few_judgements_are_remembered_and_no_long_ones() -> None:
     for number in range(2 * JUDGED_MAX):
         call(guard, "GET", "/", headers={"host": f"evil-{number}.test"})
     call(guard, "GET", "/", headers={**LOCAL, "origin": "a" * 9000})
-    assert guard.remembered.cache_info().currsize == JUDGED_MAX
+    assert guard.cached.cache_info().currsize == JUDGED_MAX

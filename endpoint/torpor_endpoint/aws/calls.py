@@ -1,4 +1,4 @@
-"""One call of an AWS operation as those who answer it see it, and what they raise when they do not."""
+"""The call of an AWS operation as an operation's function gets it, and the exceptions with which it declines."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
@@ -11,21 +11,21 @@ C = TypeVar("C")
 Answer = Mapping[str, Any]
 
 Otherwise = Callable[[str, str, AwsRequest], Coroutine[Any, Any, Response]]
-"""Who answers the operations that a service's own table lacks: service, operation and whole request in, the answer as
-it goes over the wire out. Raises `Unanswered`."""
+"""Answers the operations that a service's table lacks: takes service, operation and the whole request, and returns the
+answer in its wire form. Raises `Unanswered`."""
 
 
 class NotOurs(Exception):
-    """An operation, having seen its parameters, leaves the call to whoever answers what is not in the table."""
+    """Raised by an operation that, after reading its parameters, leaves the call to `Otherwise`."""
 
 
 class Unanswered(Exception):
-    """Nobody answers the operation; the text tells the caller why."""
+    """The operation is not available. The caller gets the text as the reason."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One validated call. `params` has the members as on the wire, timestamps as epoch seconds."""
+    """One validated call. `params` has the members by their names on the wire, and timestamps as epoch seconds."""
 
     operation: str
     params: dict[str, Any]
@@ -48,7 +48,7 @@ def _called(operation: Operation[C], context: C, _: object, call: Call) -> Any:
 
 
 Guard = Callable[[C, Call], None]
-"""Looks at a call that is left to others, and raises an AwsError if it is about what is ours."""
+"""Checks a call that is left to `Otherwise`. Raises an AwsError if the call concerns something that Torpor owns."""
 
 
 def unimplemented(service: str, operation: str) -> Unanswered:

@@ -1,4 +1,4 @@
-"""Work that opens files, done again while the process has no descriptor left: others are closed all the time."""
+"""Retries work that opens files while the process has no file descriptor left: others are closed all the time."""
 
 import asyncio
 import errno
@@ -8,13 +8,13 @@ from typing import TypeVar
 T = TypeVar("T")
 
 PAUSES_S = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-NONE_LEFT = (errno.EMFILE, errno.ENFILE)
-IN_WORDS = "Too many open files"
-"""So an import of native code says it, which has no number."""
+NO_DESCRIPTOR = (errno.EMFILE, errno.ENFILE)
+NO_DESCRIPTOR_TEXT = "Too many open files"
+"""The text of an ImportError of native code, which has no errno."""
 
 
-async def once_there_are_some(work: Callable[[], T], pauses_s: Sequence[float] = PAUSES_S) -> T:
-    """Calls `work` in a thread, again after each pause while it lacks descriptors. Raises what it raises."""
+async def retry_for_descriptors(work: Callable[[], T], pauses_s: Sequence[float] = PAUSES_S) -> T:
+    """Call `work` in a thread, and again after each pause while it lacks descriptors. Raises what `work` raises."""
     for pause_s in pauses_s:
         try:
             return await asyncio.to_thread(work)
@@ -26,4 +26,4 @@ async def once_there_are_some(work: Callable[[], T], pauses_s: Sequence[float] =
 
 
 def lacks_descriptors(error: OSError | ImportError) -> bool:
-    return getattr(error, "errno", None) in NONE_LEFT or IN_WORDS in str(error)
+    return getattr(error, "errno", None) in NO_DESCRIPTOR or NO_DESCRIPTOR_TEXT in str(error)

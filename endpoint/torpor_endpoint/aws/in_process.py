@@ -1,6 +1,6 @@
-"""boto3 clients that call a `Service` in this process: real requests and real parsing, and no port between.
+"""Makes boto3 clients that call a `Service` in this process: real requests and real parsing, without a port.
 
-For tests and notebooks. Not from inside a running event loop, since boto3 blocks and each call runs a loop of its own.
+For tests and notebooks. Do not use it inside a running event loop: boto3 blocks, and each call runs its own loop.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ NOWHERE = "http://in-process.invalid"
 
 
 def client(service: Service[Any], *, region: str = "us-east-1", protocol: str | None = None) -> Any:
-    """A boto3 client of the service. `protocol` forces one, such as `query`, which boto3 sent in earlier versions."""
+    """A boto3 client of the service. `protocol` forces a wire protocol, such as `query` of earlier boto3 versions."""
     session = botocore.session.Session()
     session.set_credentials("testing", "testing")
     if protocol is not None:
@@ -28,12 +28,13 @@ def client(service: Service[Any], *, region: str = "us-east-1", protocol: str | 
         model["metadata"].update(protocol=protocol, protocols=[protocol])
     config = Config(retries={"total_max_attempts": 1})
     made = session.create_client(service.name, region, endpoint_url=NOWHERE, config=config)
-    # botocore takes what this handler returns for the answer, and sends nothing.
+    # botocore uses the handler's return value as the answer, and sends nothing.
     made.meta.events.register("before-send", lambda request, **_: answer(service, request))
     return made
 
 
 def answer(service: Service[Any], request: AWSPreparedRequest) -> AWSResponse:
+    """Run one request through the service."""
     messages = asyncio.run(_exchanged(service, request))
     headers = {name.decode(): value.decode() for name, value in messages[0]["headers"]}
     return AWSResponse(request.url, messages[0]["status"], headers, _Raw(messages[1]["body"]))
@@ -66,7 +67,7 @@ def _bytes(value: str | bytes) -> bytes:
 
 
 class _Raw(io.BytesIO):
-    """What botocore reads an answer's body from."""
+    """An answer's body, in the form that botocore reads."""
 
     def stream(self, amount: int = 65536, **_: Any) -> Iterator[bytes]:
         while piece := self.read(amount):

@@ -1,14 +1,14 @@
-"""A service that is made at its first call, in a thread: at rest it is not even imported."""
+"""Makes an ASGI application in a thread when its first request comes: before that it is not even imported."""
 
 import asyncio
 from collections.abc import Callable
 
-from torpor_endpoint.aws.descriptors import once_there_are_some
+from torpor_endpoint.aws.descriptors import retry_for_descriptors
 from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
 
 
-class Late:
-    """An ASGI app that `make` makes once, when somebody calls. Who calls meanwhile waits for it too."""
+class LazyApp:
+    """An ASGI application that `make` makes once. Requests that come meanwhile wait for it."""
 
     def __init__(self, make: Callable[[], App]) -> None:
         self._make = make
@@ -22,5 +22,5 @@ class Late:
     async def _made(self) -> App:
         async with self._making:
             if self._app is None:
-                self._app = await once_there_are_some(self._make)
+                self._app = await retry_for_descriptors(self._make)
             return self._app

@@ -1,7 +1,7 @@
-"""What a request may do by its HTTP method: a GET reads and changes nothing, since any web page can send one.
+"""Checks the HTTP method of a request: a GET may only read, since any web page can send one.
 
-AWS's query services take any operation by GET too. Clients use that for links only, such as a presigned
-GetCallerIdentity, by which EKS and Vault check who somebody is.
+AWS's query services accept any operation by GET. Clients use that only for links, such as the presigned
+GetCallerIdentity with which EKS and Vault verify a caller's identity.
 """
 
 from urllib.parse import parse_qsl
@@ -12,18 +12,18 @@ from torpor_endpoint.aws.wire.protocols import WireProtocol
 from torpor_endpoint.aws.wire.query import Query
 
 READING = ("Assume", "Check", "Decode", "Describe", "Get", "List", "Simulate")
-"""How the names begin of the query operations that keep nothing. STS's Assume… give credentials, and forget them."""
+"""Prefixes of the query operations that change nothing. STS's Assume… return credentials and store none."""
 
 READING_METHODS = ("GET", "HEAD")
 
 
 def check_method(protocol: WireProtocol, request: AwsRequest) -> None:
-    """Raises MethodNotAllowed for what is no POST, unless all that it asks for is to read by the query protocol."""
+    """Raises MethodNotAllowed unless the request is a POST, or a GET or HEAD that reads by the query protocol."""
     if request.method == "POST":
         return
     actions = [value for name, value in parse_qsl(request.query) if name == "Action"]
     reads = isinstance(protocol, Query) and all(action.startswith(READING) for action in actions)
     if not (reads and request.method in READING_METHODS):
         name = " and ".join(actions) or protocol.operation(request)
-        text = f"Send {name} by POST: a {request.method} changes nothing here, and may only read."
+        text = f"Send {name} by POST: a {request.method} request may only read."
         raise AwsError("MethodNotAllowed", 405, text)

@@ -1,6 +1,6 @@
-"""botocore's service models: AWS's contract as data. botocore is imported when one is first read, and not before.
+"""Reads botocore's service models, which are AWS's contract as data. Call these functions in worker threads.
 
-It takes some 20 MiB and a third of a second, which an endpoint that nobody calls does without. For worker threads.
+botocore is imported with the first model: it takes some 20 MiB and a third of a second, which an idle endpoint saves.
 """
 
 from functools import cache
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from botocore.model import OperationModel, ServiceModel, Shape
-else:  # annotations need no more than the names
+else:  # annotations need only the names
     OperationModel = ServiceModel = Shape = object
 
 __all__ = ["OperationModel", "ServiceModel", "Shape", "known_services", "no_model", "service_model"]
@@ -16,7 +16,7 @@ __all__ = ["OperationModel", "ServiceModel", "Shape", "known_services", "no_mode
 
 @cache
 def known_services() -> frozenset[str]:
-    """Every service of AWS, by botocore's name."""
+    """The names of all AWS services, as botocore has them."""
     from botocore.loaders import Loader
 
     return frozenset(Loader().list_available_services("service-2"))
@@ -32,7 +32,7 @@ def service_model(name: str) -> ServiceModel:
 
 @cache
 def no_model() -> ServiceModel:
-    """The model of a service that has no operations, and no errors of its own."""
+    """The model of a service without operations and errors."""
     from botocore import model
 
     return model.ServiceModel({"metadata": {}, "operations": {}, "shapes": {}}, "nobody")

@@ -1,4 +1,4 @@
-"""Work on a caller's document, kept off the event loop where it may take long."""
+"""Runs work on a caller's document in a thread where the document is large, so that the event loop stays free."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,9 +12,9 @@ INLINE_MAX_BYTES = 2 * 1024
 
 
 async def off_loop(size_bytes: int, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Calls `work` at once for a document of up to INLINE_MAX_BYTES, and in a worker thread for a larger one.
+    """Call `work` directly for a document of up to INLINE_MAX_BYTES, and in a worker thread for a larger one.
 
-    A thread shares the interpreter with the event loop: `work` must not spend long in one call of native code.
+    The thread shares the interpreter with the event loop: `work` must not stay long in one call of native code.
     """
     if size_bytes <= INLINE_MAX_BYTES:
         return work(*args, **kwargs)

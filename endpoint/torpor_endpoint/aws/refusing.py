@@ -1,4 +1,4 @@
-"""Answers requests that are no service's: each with its error, in the caller's own protocol, once its body is read."""
+"""Refuses requests that no service answers: reads the body, then sends the error in the caller's protocol."""
 
 import asyncio
 import uuid
@@ -15,14 +15,14 @@ from torpor_endpoint.aws.wire.scope import Addresses, signed_for, target_of
 
 @dataclass(frozen=True)
 class Refusing:
-    """An ASGI app that has an error for every request."""
+    """An ASGI application that answers every request with the error that `error_of` returns."""
 
     error_of: Callable[[AwsRequest], AwsError]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = opened(scope)
         try:
-            with suppress(AwsError):  # it is too large, but that is not what was wrong with it first
+            with suppress(AwsError):  # the body is too large, but the answer names the first fault
                 await taken(scope, receive, 0)
         except Disconnected:
             return
@@ -30,17 +30,19 @@ class Refusing:
 
 
 async def refused(request: AwsRequest, error: AwsError, send: Send) -> None:
-    nobody = await asyncio.to_thread(no_model)
-    await sent(protocol_of(request).error(error, nobody, str(uuid.uuid4())), send)
+    """Send the error in the request's protocol."""
+    model = await asyncio.to_thread(no_model)
+    await sent(protocol_of(request).error(error, model, str(uuid.uuid4())), send)
 
 
 def unserved(request: AwsRequest) -> AwsError:
+    """The error for a request that is signed for an unknown service."""
     name = signed_for(request.headers, request.query)
     return protocol_of(request).unknown(f"Torpor serves nothing that is signed for as {name}.")
 
 
 def misdirected(addresses: Addresses, request: AwsRequest) -> AwsError:
-    """AWS, where the service that was called reads the signature: "Credential should be scoped to correct service"."""
+    """The error for a request whose signature and target name different services, in AWS's words."""
     target = target_of(request.path, request.headers)
     if target in addresses.targets:
         name = addresses.signing_name(addresses.targets[target])

@@ -1,4 +1,4 @@
-"""One AWS service as an ASGI app: dispatch, validation and errors, written once around a table of operations."""
+"""Serves one AWS service as an ASGI application: dispatch, validation and errors around a table of operations."""
 
 import asyncio
 import inspect
@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any, Generic, TypeVar
 
 from torpor_endpoint.aws.calls import Answer, Call, Guard, NotOurs, Operation, Otherwise, Unanswered, unimplemented
-from torpor_endpoint.aws.descriptors import once_there_are_some
+from torpor_endpoint.aws.descriptors import retry_for_descriptors
 from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
 from torpor_endpoint.aws.methods import check_method
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_model
@@ -27,7 +27,7 @@ from torpor_endpoint.aws.wire.asgi import (
     body_of,
     opened,
     sent,
-    while_there,
+    until_disconnected,
 )
 from torpor_endpoint.aws.wire.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.wire.pruning import pruned
@@ -36,10 +36,10 @@ from torpor_endpoint.aws.wire.scope import region_of
 BODY_LIMIT_BYTES = 1 << 20
 
 OTHERS_BODY_LIMIT_BYTES = 8 << 20
-"""Of what is left to others: Kinesis takes 5 MiB in one call, which are 7 in base64."""
+"""For operations that `Otherwise` answers: Kinesis takes 5 MiB in one call, which are 7 MiB in base64."""
 
 VIOLATIONS_MAX = 1_000
-"""How many failed constraints of one call are counted."""
+"""The most failed constraints of one call that are counted."""
 
 log = logging.getLogger(__name__)
 
@@ -49,12 +49,12 @@ NO_GUARDS: Mapping[str, Any] = MappingProxyType({})
 
 
 class Service(Generic[C]):
-    """An ASGI app that answers `operations` of the AWS service `name`, botocore's name for it.
+    """An ASGI application that answers `operations` of the AWS service that botocore calls `name`.
 
-    An `async def` operation is awaited on the event loop; a plain function runs in a worker thread. Nulls and empty
-    optional members are left out of every answer, except those in `kept`. An operation's `AwsError` is answered in
-    the caller's protocol; anything else it raises is logged and answered as InternalFailure. What botocore's model has
-    and `operations` has not, and what raises `NotOurs`, is handed over to `otherwise`, past its guard if it has one.
+    An `async def` operation is awaited on the event loop; a plain function runs in a worker thread. An answer leaves
+    out nulls and empty optional members, except those in `kept`. The caller gets an operation's `AwsError` in its own
+    protocol; any other exception is logged and answered as InternalFailure. `otherwise` answers the operations that
+    botocore's model has and `operations` lacks, and those that raise `NotOurs`; a guard may refuse such a call.
     """
 
     def __init__(
@@ -79,13 +79,13 @@ class Service(Generic[C]):
 
     @cached_property
     def model(self) -> ServiceModel:
-        """botocore's service model, the contract as data; loading takes some 100 ms, so on first use."""
+        """botocore's service model. It is loaded on first use, which takes some 100 ms."""
         return service_model(self.name)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request, request_id = opened(scope), str(uuid.uuid4())
         if "model" not in vars(self):
-            await once_there_are_some(lambda: self.model)
+            await retry_for_descriptors(lambda: self.model)
         protocol = protocol_of(request)
         try:
             body = await body_of(request, scope, receive, self._body_limit_bytes)
@@ -95,7 +95,7 @@ class Service(Generic[C]):
             return
         except AwsError as error:
             response = protocol.error(error, self.model, request_id)
-        except Exception:
+        except Exception:  # outer edge of one request: its fault is logged and answered, and must not reach the server
             log.exception("%s %s failed, request %s", self.name, protocol.operation(request), request_id)
             response = protocol.error(internal_failure(), self.model, request_id)
         await sent(response, send)
@@ -111,7 +111,7 @@ class Service(Generic[C]):
             await self._guarded(protocol, request, operation, request_id)
         except NotOurs:
             pass
-        return await while_there(receive, self._others_answer(protocol, request, operation.name))
+        return await until_disconnected(receive, self._others_answer(protocol, request, operation.name))
 
     async def _our_answer(
         self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str
@@ -120,11 +120,11 @@ class Service(Generic[C]):
             raise too_large(BODY_LIMIT_BYTES)
         call = await off_loop(len(request.body), self._call, protocol, request, operation, request_id)
 
-        def told(answer: Answer) -> Response:
+        def written(answer: Answer) -> Response:
             shape = operation.output_shape
             return protocol.answer(operation, pruned(answer, shape, self._kept) if shape else {}, request_id)
 
-        return await self._carried_out(call, told)
+        return await self._run(call, written)
 
     async def _guarded(
         self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str
@@ -162,22 +162,22 @@ class Service(Generic[C]):
             raise refusal(found, operation)
         return params
 
-    async def _carried_out(self, call: Call, told: Callable[[Answer], Response]) -> Response:
-        """`told` writes the answer, which may be long: in the thread of a plain function, else in one of its own."""
+    async def _run(self, call: Call, written: Callable[[Answer], Response]) -> Response:
+        """Run the operation. `written` serializes the answer in a worker thread, since the answer may be large."""
         operation = self._operations[call.operation]
         if inspect.iscoroutinefunction(operation):
-            return await asyncio.to_thread(told, await operation(self._context, call))
+            return await asyncio.to_thread(written, await operation(self._context, call))
 
-        def done() -> Response | Awaitable[Answer]:
+        def in_thread() -> Response | Awaitable[Answer]:
             answer = operation(self._context, call)
-            return answer if inspect.isawaitable(answer) else told(answer)
+            return answer if inspect.isawaitable(answer) else written(answer)
 
-        outcome = await asyncio.to_thread(done)
-        return outcome if isinstance(outcome, Response) else await asyncio.to_thread(told, await outcome)
+        outcome = await asyncio.to_thread(in_thread)
+        return outcome if isinstance(outcome, Response) else await asyncio.to_thread(written, await outcome)
 
 
 def refusal(found: list[Violation], operation: OperationModel) -> AwsError:
-    """ValidationException from a JSON service; one that speaks or once spoke query has codes of its own."""
+    """The error for violated constraints: a service with the query protocol, now or once, has its own codes."""
     codes = {shape.metadata.get("error", {}).get("code") for shape in operation.error_shapes}
     if "MissingParameter" in codes and all(violation.missing for violation in found):
         return AwsError("MissingParameter", 400, f"The parameter {_pascal(found[0].path)} is required.")

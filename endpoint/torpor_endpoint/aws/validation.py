@@ -1,6 +1,6 @@
-"""Checks an operation's parameters against the constraints of botocore's service model, and says what AWS would say.
+"""Checks an operation's parameters against the constraints of botocore's service model, with AWS's messages.
 
-Required members, lengths, ranges, enums and patterns; types are `reading`'s.
+It checks required members, lengths, ranges, enums and patterns. `wire.reading` checks the types.
 """
 
 import re
@@ -12,11 +12,11 @@ from typing import Any
 from torpor_endpoint.aws.models import Shape
 
 SHOWN = 10
-"""How many violations a message spells out; all of them are counted."""
+"""The most violations that a message spells out. The message counts all of them."""
 LARGEST = sys.float_info.max
 
 JAVA_PATTERNS = {
-    # AWS writes its patterns for Java. Python knows no \p{..}; these stand for the same or slightly more.
+    # AWS writes its patterns for Java. Python has no \p{..}; these match the same or slightly more.
     r"\p{L}": r"\w",
     r"\p{N}": r"\d",
     r"\p{Z}": r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
@@ -26,7 +26,7 @@ JAVA_PATTERNS = {
 
 @dataclass(frozen=True)
 class Violation:
-    """One failed constraint. `path` is AWS's: camelCase, list items as `.1.member`."""
+    """One failed constraint. `path` is written as AWS writes it: camelCase, list items as `.1.member`."""
 
     path: str
     value: str | None
@@ -48,7 +48,7 @@ def message(violations: list[Violation]) -> str:
 
 
 def violations(value: Any, shape: Shape, path: str = "") -> Iterator[Violation]:
-    """Every constraint that `value`, as `reading` left it, does not satisfy."""
+    """Every constraint that `value` violates. `wire.reading` has made `value`."""
     for constraint in _broken(value, shape):
         yield Violation(path, _shown(value), constraint)
     if shape.type_name == "structure" and not shape.is_document_type:
@@ -87,12 +87,14 @@ def _broken(value: Any, shape: Shape) -> Iterator[str]:
     enum, pattern = shape.metadata.get("enum"), shape.metadata.get("pattern")
     if enum and value not in enum:
         yield f"Member must satisfy enum value set: [{', '.join(enum)}]"
-    if pattern and not outside and not _matches(pattern, value):  # matching is for texts of an allowed length only
+    if (
+        pattern and not outside and not _matches(pattern, value)
+    ):  # only a text of allowed length is matched: that bounds the time
         yield f"Member must satisfy regular expression pattern: {pattern}"
 
 
 def _outside(size: float, what: str, shape: Shape) -> Iterator[str]:
-    """What is no number lies outside of any bound, and what is infinite beyond the one that is not given."""
+    """The violated bounds. NaN violates any bound; infinity violates also a bound that is not given."""
     least, most = shape.metadata.get("min"), shape.metadata.get("max")
     if least is None and most is None:
         return
@@ -109,7 +111,7 @@ def _matches(pattern: str, value: str) -> bool:
     try:
         return re.fullmatch(pattern, value) is not None
     except re.error:
-        return True  # a Java pattern that Python cannot read; better unchecked than refused
+        return True  # Python cannot read this Java pattern, so the value passes unchecked
 
 
 def _camel(name: str) -> str:
@@ -117,7 +119,7 @@ def _camel(name: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Scalars and lists of them as they are; of what has parts or is no text, the size alone."""
+    """The value as text: scalars and lists of scalars in full, other values by their size."""
     match value:
         case list() if not any(isinstance(item, (list, dict, bytes)) for item in value):
             text = f"[{', '.join(map(str, value))}]"

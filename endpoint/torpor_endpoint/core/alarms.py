@@ -1,4 +1,4 @@
-"""In which state an alarm is: a row of datapoints against its threshold, where some may be missing. Pure; no clock.
+"""Decides the state of an alarm from a row of datapoints, some of which may be missing. Pure, without a clock.
 
 The rules are those of "Configuring how CloudWatch alarms treat missing data" in the CloudWatch user guide.
 """
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 EXTRA_PERIODS = 2
-"""AWS looks further back than EvaluationPeriods, and does not say how far; its examples look two periods further."""
+"""AWS evaluates more periods than EvaluationPeriods, and does not say how many; its examples have two more."""
 
 
 class State(StrEnum):
@@ -50,7 +50,7 @@ class AlarmRule:
 
     @property
     def looks_back(self) -> int:
-        """How many periods are looked at: the evaluation range."""
+        """The number of periods that are evaluated: AWS's evaluation range."""
         return self.periods + EXTRA_PERIODS
 
     def breached_by(self, value: float) -> bool:
@@ -58,13 +58,13 @@ class AlarmRule:
 
 
 def taken(rule: AlarmRule, datapoints: Datapoints) -> list[int]:
-    """Where the datapoints stand that count, oldest first: the newest real ones, `periods` of them at most."""
+    """The positions of the datapoints that count, oldest first: the newest real ones, at most `periods`."""
     real = [at for at, value in enumerate(datapoints) if value is not None]
     return real[-rule.periods :]
 
 
 def judged(rule: AlarmRule, datapoints: Datapoints, state: State) -> State:
-    """The next state of an alarm that is in `state`. `datapoints` reach as far as `rule.looks_back`."""
+    """The next state of an alarm in `state`. `datapoints` has one entry for each of `rule.looks_back` periods."""
     counted = [(len(datapoints) - at, value) for at in taken(rule, datapoints) if (value := datapoints[at]) is not None]
     breaching = [age for age, value in counted if rule.breached_by(value)]
     if len(breaching) >= rule.to_alarm:
@@ -76,7 +76,7 @@ def judged(rule: AlarmRule, datapoints: Datapoints, state: State) -> State:
 
 @dataclass(frozen=True)
 class _Thin:
-    """Fewer datapoints than periods. `breaching` has the ages, in periods, of those that breach, oldest first."""
+    """Fewer datapoints than periods. `breaching` has the ages of the breaching ones in periods, oldest first."""
 
     rule: AlarmRule
     counted: int

@@ -1,4 +1,4 @@
-"""A bucket's CORS configuration as S3 evaluates it: which request of a page a rule allows, and what the answer says.
+"""Evaluates a bucket's CORS configuration as S3 does: finds the rule that allows a page's request, and its headers.
 
 https://docs.aws.amazon.com/AmazonS3/latest/userguide/cors.html: "When Amazon S3 receives a preflight request from a
 browser, it evaluates the CORS configuration for the bucket and uses the first CORSRule rule that matches the incoming
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 METHODS = ("GET", "PUT", "POST", "DELETE", "HEAD")
-"""What a rule can allow. HEAD is not part of GET."""
+"""The methods that a rule can allow. GET does not include HEAD."""
 
 ANY = "*"
 VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method"
@@ -17,7 +17,7 @@ VARY = "Origin, Access-Control-Request-Headers, Access-Control-Request-Method"
 
 @dataclass(frozen=True)
 class CorsRule:
-    """One rule. An origin and a header may have one `*`, which stands for any characters or none."""
+    """One rule. An origin or a header may have one `*`, which matches any characters or none."""
 
     origins: tuple[str, ...]
     methods: tuple[str, ...]
@@ -28,25 +28,27 @@ class CorsRule:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """What a page wants to do. `headers` are those that a preflight asks for, in any case."""
+    """What a web page requests. `headers` are those of a preflight, in upper or lower case."""
 
     origin: str
     method: str
     headers: tuple[str, ...] = ()
 
 
-def permission(rules: Iterable[CorsRule], asked: PageRequest) -> dict[str, str] | None:
-    """The headers with which the first rule that matches answers; None where none does, as for a request without an
-    origin: AWS: "The request's Origin header must match an AllowedOrigin element"."""
-    for rule in rules if asked.origin else ():
-        origin = _matching_origin(rule, asked)
+def permission(rules: Iterable[CorsRule], request: PageRequest) -> dict[str, str] | None:
+    """The headers of the answer by the first matching rule; None if no rule matches, as for a request without origin.
+
+    AWS: "The request's Origin header must match an AllowedOrigin element".
+    """
+    for rule in rules if request.origin else ():
+        origin = _matching_origin(rule, request)
         if origin is not None:
-            return _told(rule, origin, asked)
+            return _allowing(rule, origin, request)
     return None
 
 
 def matches(pattern: str, text: str) -> bool:
-    """Whether the text is the pattern, of which one `*` may stand for any characters."""
+    """Whether the text matches the pattern, in which one `*` matches any characters."""
     start, star, end = pattern.partition(ANY)
     if not star:
         return text == pattern
@@ -54,15 +56,15 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def header_names(text: str) -> tuple[str, ...]:
-    """The names in a header that lists some by commas."""
+    """The names in a comma-separated header, in lower case."""
     return tuple(name for name in (part.strip().lower() for part in text.split(",")) if name)
 
 
-def _matching_origin(rule: CorsRule, asked: PageRequest) -> str | None:
-    """The rule's origin that matches, if all of the rule does."""
-    if asked.method not in rule.methods or not _all_allowed(rule.headers, asked.headers):
+def _matching_origin(rule: CorsRule, request: PageRequest) -> str | None:
+    """The matching origin of the rule, if the rule also allows the method and all headers."""
+    if request.method not in rule.methods or not _all_allowed(rule.headers, request.headers):
         return None
-    return next((origin for origin in rule.origins if matches(origin, asked.origin)), None)
+    return next((origin for origin in rule.origins if matches(origin, request.origin)), None)
 
 
 def _all_allowed(allowed: Sequence[str], headers: Sequence[str]) -> bool:
@@ -71,15 +73,15 @@ def _all_allowed(allowed: Sequence[str], headers: Sequence[str]) -> bool:
     return all(any(matches(pattern, name.lower()) for pattern in patterns) for name in headers)
 
 
-def _told(rule: CorsRule, origin: str, asked: PageRequest) -> dict[str, str]:
-    """S3 names the origin, and allows credentials, unless the rule is for all origins."""
-    told = {
-        "access-control-allow-origin": ANY if origin == ANY else asked.origin,
+def _allowing(rule: CorsRule, origin: str, request: PageRequest) -> dict[str, str]:
+    """The headers of the answer. S3 names the origin and allows credentials, unless the rule is for all origins."""
+    allowing = {
+        "access-control-allow-origin": ANY if origin == ANY else request.origin,
         "access-control-allow-methods": ", ".join(rule.methods),
-        "access-control-allow-headers": ", ".join(name.lower() for name in asked.headers),
+        "access-control-allow-headers": ", ".join(name.lower() for name in request.headers),
         "access-control-expose-headers": ", ".join(rule.exposed),
         "access-control-max-age": "" if rule.max_age_s is None else str(rule.max_age_s),
         "access-control-allow-credentials": "" if origin == ANY else "true",
         "vary": VARY,
     }
-    return {name: value for name, value in told.items() if value}
+    return {name: value for name, value in allowing.items() if value}

@@ -1,6 +1,6 @@
-"""AWS's cold starts as distributions: a team feels before it ships what its users will feel. Nothing here waits.
+"""Draws delays from distributions of AWS's cold starts, so that a team feels before it ships what its users will feel.
 
-Observed times, collected on 2026-11-21. AWS publishes none; each row gives the span in which 95 % are taken to lie.
+The times were observed, and collected on 2026-11-21; AWS publishes none. Each row gives the span of 95 % of them.
 
 - A serverless environment: "cold starts in the order of seconds" (AWS machine learning blog, 2022-10-26, on its
   benchmarking toolkit); 1 to 5 seconds (R. Bhatia's course on SageMaker Serverless). Some users report minutes
@@ -17,7 +17,7 @@ from math import exp, log, sqrt
 
 @dataclass(frozen=True)
 class DelayLaw:
-    """A log-normal distribution of seconds, of which 95 % lie between the two."""
+    """A log-normal distribution of seconds, with 95 % between `low_s` and `high_s`."""
 
     low_s: float
     high_s: float
@@ -39,7 +39,7 @@ Draw = Callable[[], float]
 
 
 def start_delay_s(emulate: str | None, serverless: bool, draw: Draw) -> float:
-    """How long an instance takes at least until it is ready. `draw` gives standard normal numbers."""
+    """The least time until an instance is ready, in seconds. `draw` gives standard normal numbers."""
     if emulate is None:
         return 0.0
     return EMULATED[emulate]["serverless" if serverless else "instance"].at(draw())

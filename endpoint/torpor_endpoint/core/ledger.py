@@ -1,4 +1,4 @@
-"""What a request waited for, and how requests add up by the minute. It keeps nothing and reads no clock."""
+"""Decides which requests are cold starts, and sums requests and memory readings by the minute. It stores nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,34 +12,33 @@ COLD_STEPS = frozenset(
     {WaitStep.HOLD, WaitStep.WAKE, WaitStep.QUEUE, WaitStep.DOWNLOAD, WaitStep.UNPACK, WaitStep.LOAD}
 )
 NOTICED_S = 0.0001
-"""What took no longer was not waited for."""
+"""A step of at most this length does not count as a wait."""
 TOLERANCE_S = 0.001
-"""The steps of a request add up to its wall time, give or take this."""
+"""The steps of a request add up to its wall time, within this tolerance."""
 
-LOAD, PREDICT = (
-    WaitStep.LOAD.value,
-    WaitStep.PREDICT.value,
-)  # plain text: a member of an enumeration is looked up each time
+LOAD, PREDICT = WaitStep.LOAD.value, WaitStep.PREDICT.value
+"""Plain strings: the lookup of an enumeration's member would take longer for each request."""
 
 MINUTE_S = 60
 ERROR_FROM = 400
 UNKNOWN = "unknown"
-"""The size of an instance whose life the ledger was not told of."""
+"""The size of an instance whose life is not in the ledger."""
 
 
 def is_cold(steps: Mapping[str, float]) -> bool:
-    """Whether the request waited for anything that a warm one has ready."""
-    if COLD_STEPS.isdisjoint(steps):  # most have nothing of the kind
+    """Whether the request waited for something that a warm request has ready. `steps` are seconds by step."""
+    if COLD_STEPS.isdisjoint(steps):  # most requests have no such step
         return False
     return any(took_s > NOTICED_S and step in COLD_STEPS for step, took_s in steps.items())
 
 
 def adds_up(invocation: InvocationRecord) -> bool:
+    """Whether the steps add up to the wall time."""
     return abs(sum(invocation.steps.values()) - invocation.total_s) <= TOLERANCE_S
 
 
-class UseKind(NamedTuple):
-    """What is added up together. `size` is the instance's; "" for requests that never reached one."""
+class UseKey(NamedTuple):
+    """The key of a sum. `size` is the instance's size; "" for requests that never reached an instance."""
 
     minute_s: int
     endpoint: str
@@ -50,7 +49,7 @@ class UseKind(NamedTuple):
 
 @dataclass(slots=True)
 class Sums:
-    """Requests added up. The milliseconds are each request's own, rounded up, as serverless inference is billed."""
+    """Sums over requests. The milliseconds of each request are rounded up, as AWS bills serverless inference."""
 
     requests: int = 0
     cold: int = 0
@@ -62,13 +61,13 @@ class Sums:
     predict_ms: int = 0
     request_bytes: int = 0
     response_bytes: int = 0
-    measured: int = 0  # predictions whose efforts are these:
+    measured: int = 0  # predictions whose effort was measured; `work_s` and `delay_s` are theirs
     work_s: float = 0.0
     delay_s: float = 0.0
 
     @property
     def busy_s(self) -> float:
-        """Seconds of processing. A load counts for every request that waited for it."""
+        """Seconds of processing. A load counts once for each request that waited for it."""
         return self.load_s + self.predict_s
 
     @property
@@ -94,7 +93,7 @@ class Sums:
             self.delay_s += invocation.effort["delay_s"]
 
     def add_warm(self, warm: WarmRequests) -> None:
-        """The same of many at once."""
+        """Add many warm requests at once."""
         predict_ms = sum(map(milliseconds, warm.predicts_s))
         self.requests += len(warm.totals_s)
         self.total_s += sum(warm.totals_s)
@@ -105,8 +104,8 @@ class Sums:
         self.response_bytes += warm.response_bytes
 
 
-class WarmSpan(NamedTuple):
-    """What the span of warm requests is kept for, whatever the sizes of the instances."""
+class SpanKey(NamedTuple):
+    """The key of a span of warm requests, over instances of all sizes."""
 
     minute_s: int
     endpoint: str
@@ -115,18 +114,18 @@ class WarmSpan(NamedTuple):
 
 
 class Span(NamedTuple):
-    """When the first of some requests came, and the last: epoch seconds."""
+    """The arrivals of the first and the last of some requests, in epoch seconds."""
 
     first_s: float
     last_s: float
 
     def __or__(self, other: "Span") -> "Span":
-        """Of both together."""
+        """The span that covers both."""
         return Span(min(self.first_s, other.first_s), max(self.last_s, other.last_s))
 
 
-class Room(NamedTuple):
-    """What looks at instances' memory are added up by."""
+class MemoryKey(NamedTuple):
+    """The key of a sum of memory readings."""
 
     minute_s: int
     endpoint: str
@@ -136,26 +135,26 @@ class Room(NamedTuple):
 
 
 @dataclass(slots=True)
-class Looks:
-    """Looks at what instances take of their memory beside their models, added up."""
+class MemorySums:
+    """Sums over readings of the memory that instances use beside their models."""
 
     looks: int = 0
     own_bytes: int = 0
-    short: int = 0  # looks at moments when there was no room
+    short: int = 0  # readings at moments without room for a model
     short_own_bytes: int = 0
 
-    def add(self, look: MemoryReading) -> None:
+    def add(self, reading: MemoryReading) -> None:
         self.looks += 1
-        self.own_bytes += look.own_bytes
-        self.short += look.short
-        self.short_own_bytes += look.own_bytes * look.short
+        self.own_bytes += reading.own_bytes
+        self.short += reading.short
+        self.short_own_bytes += reading.own_bytes * reading.short
 
 
 def minute_of(at_s: float) -> int:
-    """When the minute began that this moment is in."""
+    """The beginning of the minute of this moment, in epoch seconds."""
     return int(at_s // MINUTE_S) * MINUTE_S
 
 
 def milliseconds(seconds: float) -> int:
-    """Rounded up; what is a whole number but for the floating point stays it."""
+    """Whole milliseconds, rounded up. A floating-point error on a whole number does not make it one more."""
     return ceil(seconds * 1000 - 1e-6)

@@ -1,4 +1,4 @@
-"""What the ledger is told: one invocation, and one instance's life. Values; they decide nothing."""
+"""The records of the ledger: one invocation, and one instance's life. They hold values and decide nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ SERVERLESS = "serverless-"
 
 
 class InvocationRecord(NamedTuple):
-    """One invocation that was sent to a variant, however it ended. Its mappings are not changed afterwards."""
+    """One invocation of a variant, successful or not. Nobody changes its mappings afterwards."""
 
     at_s: float  # epoch seconds when it arrived
     request_id: str
@@ -18,7 +18,7 @@ class InvocationRecord(NamedTuple):
     variant: str
     model: str  # the TargetModel; "" on a single-model variant
     instance: str  # the incarnation; "" if it never reached one
-    status: int  # the caller's
+    status: int  # the HTTP status that the caller got
     steps: Mapping[str, float]  # seconds by `wire.Step`, overhead included; they add up to `total_s`
     total_s: float
     request_bytes: int
@@ -28,10 +28,12 @@ class InvocationRecord(NamedTuple):
 
 
 class WarmRequests(NamedTuple):
-    """Invocations that found everything there, and are alike but for what they took: of one model, by one instance, in
-    one minute. None of their predictions was measured."""
+    """Warm invocations of one model by one instance in one minute, which differ only in their times.
 
-    at_s: float  # epoch seconds when one of them arrived
+    The effort of none of their predictions was measured.
+    """
+
+    at_s: float  # epoch seconds of one arrival
     endpoint: str
     variant: str
     model: str
@@ -40,11 +42,11 @@ class WarmRequests(NamedTuple):
     predicts_s: Sequence[float]
     request_bytes: int
     response_bytes: int
-    span_s: tuple[float, float] | None = None  # when the first of them arrived, and the last
+    span_s: tuple[float, float] | None = None  # the first and the last arrival
 
 
 class MemoryReading(NamedTuple):
-    """What an instance took of its memory beside its models, at one moment."""
+    """The memory that an instance uses beside its models, at one moment."""
 
     at_s: float  # epoch seconds
     endpoint: str
@@ -52,12 +54,12 @@ class MemoryReading(NamedTuple):
     instance: str
     budget_bytes: int  # the instance's memory
     own_bytes: int
-    short: bool = False  # models had to leave at that moment, for there was no room
+    short: bool = False  # models were evicted at that moment to make room
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceLife:
-    """One instance's life, whole or so far."""
+    """One instance's life, from its launch until its end or until now."""
 
     endpoint: str
     variant: str

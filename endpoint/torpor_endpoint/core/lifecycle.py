@@ -1,4 +1,4 @@
-"""The lives of an endpoint and of an instance as tables of moves: they say what follows what, and do nothing."""
+"""The life cycles of an endpoint and of an instance, as tables of states and events. They do nothing else."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,17 +9,17 @@ from torpor_endpoint.storage.records import EndpointRecord, EndpointStatus
 
 
 class EndpointEvent(StrEnum):
-    """What can happen to an endpoint once CreateEndpoint has made it."""
+    """What can happen to an endpoint after CreateEndpoint."""
 
     READY = "ready"  # every variant, new or changed, passed its health check
-    FAILED = "failed"  # a variant could not be brought up
+    FAILED = "failed"  # a variant could not start
     UPDATE = "update"  # UpdateEndpoint or UpdateEndpointWeightsAndCapacities
-    ROLLED_BACK = "rolled back"  # what runs is the old state again
+    ROLLED_BACK = "rolled back"  # the old variants run again
     DELETE = "delete"  # DeleteEndpoint
 
 
 class InstancePhase(StrEnum):
-    """Where one incarnation of an instance stands. Only a `READY` one is given requests."""
+    """The phase of one incarnation. Only a `READY` one gets requests."""
 
     STARTING = "starting"
     READY = "ready"
@@ -28,15 +28,17 @@ class InstancePhase(StrEnum):
 
 
 class InstanceEvent(StrEnum):
+    """What can happen to an incarnation."""
+
     PING_OK = "ping ok"
     DIED = "died"  # its process ended
-    TIMED_OUT = "timed out"  # not healthy in time, no longer healthy, or still draining when its time was up
-    RETIRE = "retire"  # idle, surplus, or its endpoint goes
-    LAST_REPLY = "last reply"  # nothing in flight any more
+    TIMED_OUT = "timed out"  # it was not healthy in time, is no longer healthy, or did not drain in time
+    RETIRE = "retire"  # it is idle or surplus, or its endpoint is deleted
+    LAST_REPLY = "last reply"  # it has no request in flight any more
 
 
 class IllegalMove(Exception):
-    """An event that cannot happen in this state: the caller's view of the world is out of date, or wrong."""
+    """The event cannot happen in this state: the caller's view of it is out of date or wrong."""
 
     def __init__(self, state: StrEnum, event: StrEnum) -> None:
         super().__init__(f"{type(state).__name__} {state.value!r} has no move for {event.value!r}")
@@ -65,16 +67,16 @@ ENDPOINT_MOVES: Mapping[EndpointStatus, Mapping[EndpointEvent, EndpointStatus]] 
 }
 
 SERVING = frozenset({EndpointStatus.IN_SERVICE, EndpointStatus.UPDATING, EndpointStatus.ROLLING_BACK})
-"""The statuses in which InvokeEndpoint is answered: an update has no availability loss."""
+"""The statuses in which InvokeEndpoint is answered: an endpoint stays available during an update."""
 
-# Events that come late are no fault: a ping answered while draining, the exit of a process just killed, the wish that
-# one goes that is gone.
+# Late events are no fault: a ping that is answered while draining, the exit of a killed process, the retirement of an
+# incarnation that is gone.
 INSTANCE_MOVES: Mapping[InstancePhase, Mapping[InstanceEvent, InstancePhase]] = {
     InstancePhase.STARTING: {
         InstanceEvent.PING_OK: InstancePhase.READY,
         InstanceEvent.DIED: InstancePhase.GONE,
         InstanceEvent.TIMED_OUT: InstancePhase.GONE,
-        InstanceEvent.RETIRE: InstancePhase.GONE,  # it was never given a request, so there is nothing to finish
+        InstanceEvent.RETIRE: InstancePhase.GONE,  # it never got a request, so it has nothing to finish
     },
     InstancePhase.READY: {
         InstanceEvent.PING_OK: InstancePhase.READY,
@@ -117,9 +119,9 @@ def may(status: EndpointStatus, event: EndpointEvent) -> bool:
 
 
 def after(endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = None) -> EndpointRecord:
-    """The endpoint after the event: what was pending becomes so once ready, and is forgotten once rolled back.
+    """The endpoint after the event. READY makes the pending configuration the current one; ROLLED_BACK drops it.
 
-    `reason` goes with FAILED. It outlives the rollback, so that a person can read why the update did not come true.
+    `reason` belongs to FAILED. It outlives the rollback, so that a person can read why the update failed.
     """
     moved = replace(endpoint, status=move(endpoint.status, event), failure_reason=reason or endpoint.failure_reason)
     if event is EndpointEvent.READY:

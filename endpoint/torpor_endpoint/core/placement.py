@@ -1,7 +1,7 @@
-"""Which instance serves a model: rendezvous hashing over slots, with bounded load. It sends nothing.
+"""Chooses the instance for a model's request, by rendezvous hashing over slots with bounded load. It sends nothing.
 
-Every router ranks the slots of a variant the same way for the same model, so a model's requests keep going to the
-instance that has it, a restarted slot gets its own models back, and nobody needs a table. AWS describes the same
+Every router ranks the slots of a variant the same way for the same model. So a model's requests keep going to the
+instance that has it, a restarted slot gets its own models back, and no table is needed. AWS describes the same
 behaviour: "SageMaker continues to route requests for a model to the instance where the model is already loaded" and,
 for a hot model, "some requests are routed to another instance". The bound is that of consistent hashing with bounded
 loads (Mirrokni, Thorup, Zadimoghaddam, 2016).
@@ -13,17 +13,17 @@ from math import ceil
 from typing import Final, Generic, TypeVar
 
 SHARE: Final = 1.25
-"""An instance may hold this much more than the average before a model gets a second copy."""
+"""An instance may have this much more than the average load before a model gets a second copy."""
 
 BUSY_MIN: Final = 8
-"""Below this many requests in flight an instance is never too busy for its own models: a copy costs a cold start."""
+"""With fewer requests in flight an instance is never too busy for its own models: a copy costs a cold start."""
 
 RANKED_MAX: Final = 16_384
-"""So many models' rankings are remembered; then they are made anew, which takes microseconds."""
+"""The most cached rankings of models. A new ranking takes microseconds."""
 
 
 class PlacedInstance:
-    """What is placed upon. It counts its own requests, those that it was given and has not answered."""
+    """An instance that requests are placed on. `in_flight` counts the requests that it has not answered."""
 
     __slots__ = ("in_flight",)
 
@@ -38,20 +38,20 @@ class Placement(Generic[T]):
 
     def __init__(self) -> None:
         self._ready: dict[str, T] = {}
-        self._ranked: dict[str, tuple[T, ...]] = {}  # as each model's requests try them
+        self._ranked: dict[str, tuple[T, ...]] = {}  # by model: the instances in the order of its ranking
 
     def offer(self, slot: str, instance: T) -> None:
-        """It takes requests from now on."""
+        """Place requests on this instance from now on."""
         self._ready[slot] = instance
         self._ranked.clear()
 
     def withdraw(self, slot: str) -> T | None:
-        """It takes none any more. None if nobody was there."""
+        """Place no more requests on the slot's instance, and return it; None if the slot had none."""
         self._ranked.clear()
         return self._ready.pop(slot, None)
 
     def pick(self, model: str) -> T:
-        """The instance for one more request for this model. Some instance is ready."""
+        """The instance for one more request for this model. At least one instance must be ready."""
         if len(self._ready) == 1:
             return next(iter(self._ready.values()))
         ranked = self._ranked.get(model)
@@ -64,7 +64,7 @@ class Placement(Generic[T]):
         return next((one for one in ranked if one.in_flight < bound), owner)
 
     def least_busy(self) -> T:
-        """The one with the fewest requests, for variants that serve one model: any instance will do. Some are ready."""
+        """The instance with the fewest requests, for variants with one model. At least one must be ready."""
         return min(self._ready.values(), key=lambda one: one.in_flight)
 
     def get(self, slot: str) -> T | None:
@@ -74,7 +74,7 @@ class Placement(Generic[T]):
         return len(self._ready)
 
     def __iter__(self) -> Iterator[T]:
-        """Those that are ready now: some may come and go meanwhile."""
+        """The instances that are ready now. The set may change during the iteration."""
         return iter(tuple(self._ready.values()))
 
     def _rank(self, model: str) -> tuple[T, ...]:
@@ -85,14 +85,14 @@ class Placement(Generic[T]):
 
 
 def ranking(model: str, slots: Iterable[str]) -> list[str]:
-    """The slots from the model's owner downwards. Adding or removing a slot moves only the models that it owns."""
+    """The slots in the model's order, its owner first. A new or removed slot moves only the models that it owns."""
     return sorted(
         slots, key=lambda slot: blake2b(f"{slot}\0{model}".encode(errors="surrogateescape"), digest_size=8).digest()
     )
 
 
 def weighted(weights: Sequence[tuple[str, float]], point: float) -> str:
-    """The variant at `point` (0 to 1) when each takes its weight's share. If all weights are 0 the first takes all."""
+    """The variant at `point` (0 to 1), where each variant has a share by its weight. If all are 0 the first has all."""
     total = sum(weight for _, weight in weights)
     left = point * total
     for name, weight in weights:

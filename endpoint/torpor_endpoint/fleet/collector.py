@@ -1,4 +1,4 @@
-"""Reads the instances' own state into the metrics: models loaded, memory, processor, disk, and what loading took."""
+"""Reads each instance's state into the metrics: loaded models, memory, processor, disk, and load times."""
 
 import asyncio
 import json
@@ -9,22 +9,22 @@ from urllib.parse import quote
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import MemoryReading
-from torpor_endpoint.fleet.members import InstanceMember
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.roster import Fleet
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 PERIOD_S = 20.0
-"""AWS emits these metrics every 60 s. Asked for through CloudWatch they are read at once."""
+"""AWS emits these metrics every 60 s. A request to CloudWatch reads them at once."""
 ANSWER_WITHIN_S = 2.0
 SPAN_S = 5.0
-"""Processor use is measured over so long at least, however often it is asked for: processor time has steps of 10 ms."""
+"""The shortest span over which processor use is measured: processor time has steps of 10 ms."""
 MICROSECONDS = 1e6
 HELD = "held"
-"""The source of the requests that no instance has yet; the other sources are incarnations."""
+"""The source of the level of held requests. Every other source is an incarnation."""
 
 TIMES = {
-    # an instance's decision: the metric that its duration feeds
+    # action of a residency decision: the metric of its duration
     "downloaded": metrics.MODEL_DOWNLOADING_TIME,
     "loaded": metrics.MODEL_LOADING_TIME,
     "unloaded": metrics.MODEL_UNLOADING_TIME,
@@ -33,23 +33,23 @@ TIMES = {
 
 @dataclass
 class ProcessorReading:
-    """An instance's processor time when a span of measuring began."""
+    """An instance's processor time at the beginning of a measured span."""
 
     cpu_s: float
     at_s: float
 
 
 class Collector:
-    """`epoch` gives epoch seconds."""
+    """Reads the state of every ready instance. `epoch` gives epoch seconds."""
 
     def __init__(
         self,
         fleet: Fleet,
         registry: MetricRegistry,
         epoch: Callable[[], float],
-        looked: Callable[[MemoryReading], None] = lambda look: None,
+        looked: Callable[[MemoryReading], None] = lambda reading: None,
     ) -> None:
-        """`looked` gets what each instance takes of its memory beside its models."""
+        """`looked` gets each instance's use of memory beside its models."""
         self._fleet = fleet
         self._registry = registry
         self._epoch = epoch
@@ -58,7 +58,7 @@ class Collector:
         self._reading = asyncio.Lock()
 
     async def run(self) -> None:
-        """Read every instance now and then, for ever."""
+        """Read every instance each PERIOD_S, for ever."""
         while True:
             await self.refresh()
             await asyncio.sleep(PERIOD_S)
@@ -75,17 +75,17 @@ class Collector:
             await asyncio.gather(*(self._read(*member) for member in members))
             for live in self._fleet:
                 for variant, pool in live.pools.items():
-                    self._tell_held(live.name, variant, pool.traffic.held)
+                    self._put_held(live.name, variant, pool.traffic.held)
             present = {member.incarnation for _, _, member in members}
             self._readings = {name: reading for name, reading in self._readings.items() if name in present}
 
-    async def farewell(self, endpoint: str, variant: str, member: InstanceMember) -> None:
-        """Read what an instance that goes has done since it was read last."""
+    async def farewell(self, endpoint: str, variant: str, member: Incarnation) -> None:
+        """Read what a leaving instance has done since its last reading."""
         state = await state_of(member, after=member.last_seq)
         if state is not None:
             self._add_times(endpoint, variant, member, state)
 
-    async def _read(self, endpoint: str, variant: str, member: InstanceMember) -> None:
+    async def _read(self, endpoint: str, variant: str, member: Incarnation) -> None:
         state = await state_of(member, after=member.last_seq)
         if state is None:
             return
@@ -97,22 +97,25 @@ class Collector:
         for metric, level in self._levels(member, state, now_s).items():
             self._registry.series(metric, _dimensions(endpoint, variant)).put(member.incarnation, level, now_s)
 
-    def _tell_held(self, endpoint: str, variant: str, held: int) -> None:
-        """Requests that wait for an instance, beside those that the instances have. While none waits there is no
-        sample, which would lower the average over the instances: unless one has waited in this minute."""
+    def _put_held(self, endpoint: str, variant: str, held: int) -> None:
+        """Put the number of held requests beside those in the instances.
+
+        A sample of 0 would lower the average over the instances, so there is none, unless a request has waited in this
+        minute.
+        """
         series = self._registry.series(metrics.CONCURRENT_REQUESTS_PER_MODEL, _dimensions(endpoint, variant))
         now_s = self._epoch()
         if held or series.has(HELD, now_s):
             series.put(HELD, float(held), now_s)
 
-    def _add_times(self, endpoint: str, variant: str, member: InstanceMember, state: wire.InstanceStatus) -> None:
+    def _add_times(self, endpoint: str, variant: str, member: Incarnation, state: wire.InstanceStatus) -> None:
         for record in state["decisions"]:
-            if record["seq"] > member.last_seq and record["action"] in TIMES:  # two may have asked at once
+            if record["seq"] > member.last_seq and record["action"] in TIMES:  # two readings may overlap
                 series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
                 series.add(record["took_s"] * MICROSECONDS, record["at_s"])
         member.last_seq = max(member.last_seq, state["last_seq"])
 
-    def _levels(self, member: InstanceMember, state: wire.InstanceStatus, now_s: float) -> dict[metrics.Metric, float]:
+    def _levels(self, member: Incarnation, state: wire.InstanceStatus, now_s: float) -> dict[metrics.Metric, float]:
         levels = {
             metrics.CONCURRENT_REQUESTS_PER_MODEL: float(member.in_flight),
             metrics.MEMORY_UTILIZATION: 100 * state["used_bytes"] / state["budget_bytes"],
@@ -124,7 +127,7 @@ class Collector:
         span_s = now_s - began.at_s
         if span_s >= SPAN_S:
             levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - began.cpu_s) / span_s
-        if not 0 <= span_s < SPAN_S:  # it is over, or the clock was set back
+        if not 0 <= span_s < SPAN_S:  # the span is over, or the clock was set back
             self._readings[member.incarnation] = ProcessorReading(state["cpu_s"], now_s)
         return levels
 
@@ -133,8 +136,11 @@ def _dimensions(endpoint: str, variant: str) -> dict[str, str]:
     return {"EndpointName": endpoint, "VariantName": variant}
 
 
-async def state_of(member: InstanceMember, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
-    """What the instance says of itself; None if it says nothing."""
+async def state_of(member: Incarnation, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
+    """The instance's own report of its state; None if it does not answer.
+
+    The report has the decisions later than number `after`, and only those about `model` if it is given.
+    """
     path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
     try:
         answer = await member.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)

@@ -1,6 +1,6 @@
-"""Makes endpoints become what the store says they should be, and says in the store what became of it.
+"""Brings each endpoint from what runs to what its stored record asks for, and writes the result to the store.
 
-Level-triggered: it is told that something changed, reads the record, and acts on its status. One task per endpoint.
+The controller is level-triggered: on a change it reads the record and acts on its status, in one task per endpoint.
 """
 
 import asyncio
@@ -21,7 +21,10 @@ log = logging.getLogger(__name__)
 
 
 class Controller:
-    """The endpoints' keeper. `changed` may be called from any thread; everything else runs on the event loop."""
+    """Acts on the records of endpoints. Any thread may call `changed`; everything else runs on the event loop.
+
+    `epoch` gives epoch seconds. `deleted` is awaited with the name of an endpoint whose instances have ended.
+    """
 
     def __init__(
         self,
@@ -29,32 +32,33 @@ class Controller:
         fleet: Fleet,
         factory: InstanceFactory,
         epoch: Callable[[], float],
-        gone: Callable[[str], Awaitable[None]],
+        deleted: Callable[[str], Awaitable[None]],
     ) -> None:
         self._store = store
         self._fleet = fleet
         self._factory = factory
         self._epoch = epoch
-        self._gone = gone
+        self._deleted = deleted
         self._deployments: dict[str, Deployment] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._again: set[str] = set()
-        self._loop: asyncio.AbstractEventLoop | None = None  # while it works
+        self._changed_meanwhile: set[str] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None  # between start and close
 
     async def start(self) -> None:
-        """Take up every endpoint that the store knows: this is also how a restart goes."""
+        """Serve every endpoint in the store, and finish what a restart interrupted."""
         self._loop = asyncio.get_running_loop()
         for endpoint in await asyncio.to_thread(self._store.endpoints):
             if endpoint.status in SERVING:
                 self._serve(endpoint)
-            self._look(endpoint.name)
+            self._schedule(endpoint.name)
 
     def changed(self, name: str) -> None:
+        """Act on the record of this endpoint soon. Does nothing before `start` and after `close`."""
         if (loop := self._loop) is not None:
-            loop.call_soon_threadsafe(self._look, name)
+            loop.call_soon_threadsafe(self._schedule, name)
 
     async def close(self) -> None:
-        """Stop working and stop every instance; the records stay as they are."""
+        """Stop the tasks and every instance. The records stay as they are."""
         self._loop = None
         for task in self._tasks.values():
             task.cancel()
@@ -62,26 +66,26 @@ class Controller:
         await asyncio.gather(*(one.close("the endpoint stops") for one in self._deployments.values()))
 
     # -- one endpoint ----------------------------------------------------------------------------------------------
-    def _look(self, name: str) -> None:
+    def _schedule(self, name: str) -> None:
         if self._loop is None:
             return
         if name in self._tasks:
-            self._again.add(name)
+            self._changed_meanwhile.add(name)
         else:
             self._tasks[name] = asyncio.create_task(self._settle(name), name=f"settle {name}")
 
     async def _settle(self, name: str) -> None:
         try:
             while True:
-                self._again.discard(name)
+                self._changed_meanwhile.discard(name)
                 endpoint = await asyncio.to_thread(self._store.endpoint, name)
                 if endpoint is not None:
                     await self._act(endpoint)
-                if name not in self._again:
+                if name not in self._changed_meanwhile:
                     return
-        except Exception:  # the controller's outer edge: one endpoint's fault is no other's
-            log.exception("endpoint %s could not be settled, and is looked at again", name)
-            asyncio.get_running_loop().call_later(RETRY_S, self._look, name)
+        except Exception:  # outer edge of one endpoint's task: its fault must not stop the others
+            log.exception("cannot bring endpoint %s to its recorded state; retrying in %g s", name, RETRY_S)
+            asyncio.get_running_loop().call_later(RETRY_S, self._schedule, name)
         finally:
             del self._tasks[name]
 
@@ -116,7 +120,7 @@ class Controller:
             await deployment.become(endpoint.pending_variants or endpoint.variants, endpoint.pending_told)
         except DeploymentFailed as failure:
             await self._record(endpoint, EndpointEvent.FAILED, str(failure))
-            self._again.add(endpoint.name)
+            self._changed_meanwhile.add(endpoint.name)
         else:
             await self._record(endpoint, EndpointEvent.READY)
 
@@ -125,7 +129,7 @@ class Controller:
         deployment = self._deployments.pop(endpoint.name, None)
         if deployment is not None:
             await deployment.close("its endpoint is deleted")
-        await self._gone(endpoint.name)  # before its name is free for another one
+        await self._deleted(endpoint.name)  # before another endpoint may take the name
         await asyncio.to_thread(self._store.remove_endpoint, endpoint.name)
 
     async def _record(self, endpoint: EndpointRecord, event: EndpointEvent, reason: str | None = None) -> None:
@@ -137,7 +141,7 @@ class Controller:
         try:
             deployment.start(endpoint.variants)
         except DeploymentFailed as failure:
-            log.error("endpoint %s is not served: %s", endpoint.name, failure)
+            log.error("endpoint %s cannot be served: %s", endpoint.name, failure)
         self._fleet.serve(deployment.live)
 
     def _deployment(self, endpoint: EndpointRecord) -> Deployment:

@@ -1,7 +1,8 @@
-"""One endpoint's pools, brought from what they are to what they should be: new ones first, a swap, old ones go."""
+"""Deploys the variants of one endpoint: starts the new pools, swaps them in, then drains the old ones."""
 
 import asyncio
 from collections.abc import Collection, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -30,27 +31,27 @@ BAD_SETTING = "The Environment of production variant {variant} cannot be read: {
 
 
 class DeploymentFailed(Exception):
-    """The message is the endpoint's FailureReason."""
+    """A deployment failed. The message is the endpoint's FailureReason."""
 
 
 @dataclass(frozen=True)
 class VariantChange:
-    """What a deployment does to one pool: from how many instances to how many, under which variant.
+    """What a deployment does to one pool: its number of instances before and after, and its new variant.
 
-    While it is under way the pool may be woken, and its callers may make it grow: then its size is theirs.
+    Requests may wake the pool or make it grow during the deployment. Their size then stays.
     """
 
     pool: InstancePool
     variant: Variant
     before: int
-    after: int  # what it waits for
+    after: int  # the deployment waits until so many are ready
     why: str
-    fresh: bool = False
-    told: bool = False  # `after` is what somebody named, and not what the pool happened to have
+    fresh: bool = False  # the pool is a new one
+    told: bool = False  # the update names `after`; otherwise it is the size that the pool has
 
     @property
     def most(self) -> int:
-        """None goes before the change is sure."""
+        """The size while the deployment may still fail: no instance leaves before it succeeds."""
         return max(self.before, self.after)
 
     def begin(self) -> None:
@@ -59,8 +60,8 @@ class VariantChange:
 
     def undo(self) -> None:
         self.pool.at_least = 0
-        ours = self.pool.size == self.most and not self.pool.traffic.in_flight
-        if ours or size_range(self.pool.variant, self.pool.settings.concurrency) is None:
+        unchanged = self.pool.size == self.most and not self.pool.traffic.in_flight
+        if unchanged or size_range(self.pool.variant, self.pool.settings.concurrency) is None:
             self.pool.scale(self.before, "the update failed")
 
     def finish(self) -> None:
@@ -69,7 +70,7 @@ class VariantChange:
         self.pool.told = self.pool.told or self.told
         named = self.fresh or self.told
         size = self.after if named else after_update(self.variant, self.pool.settings.concurrency, self.pool.size)
-        if size or not self.pool.traffic.in_flight:  # a call may have woken it meanwhile
+        if size or not self.pool.traffic.in_flight:  # a request may have woken the pool meanwhile
             self.pool.scale(size, self.why)
 
 
@@ -79,34 +80,29 @@ class Deployment:
     def __init__(self, live: LiveEndpoint, factory: InstanceFactory) -> None:
         self.live = live
         self._factory = factory
-        self._numbers: WeakValueDictionary[str, SlotNumbers] = (
-            WeakValueDictionary()
-        )  # by variant, as long as it has a pool
+        self._numbers: WeakValueDictionary[str, SlotNumbers] = WeakValueDictionary()  # by variant; its pools own them
         self._closing: set[asyncio.Task[None]] = set()
-        self._ended = False
+        self._closed = False
 
     async def become(self, variants: Sequence[Variant], told: Collection[str] = ()) -> None:
-        """Serve exactly these variants. Raises DeploymentFailed and leaves what served before as it was.
+        """Serve exactly these variants. Raises DeploymentFailed, and then the old variants go on serving.
 
-        `told` names those whose size somebody asked for, be it another one or not.
+        `told` names the variants whose size the update gives, even where it is the size that they have.
         """
         changes = [self._change(variant, variant.name in told) for variant in variants]
-        try:
+        async with AsyncExitStack() as unfinished:
+            unfinished.push_async_callback(self._undo, changes)
             for change in changes:
                 change.begin()
             await asyncio.gather(*(_all_ready(change.pool, change.after) for change in changes))
-        except BaseException:
-            for change in changes:
-                change.undo()
-            await asyncio.gather(*(self._dismiss(one.pool, "its deployment failed") for one in changes if one.fresh))
-            raise
+            unfinished.pop_all()
         self._swap(changes)
 
     def start(self, variants: Sequence[Variant]) -> None:
-        """Serve these variants without waiting for them: after a restart, requests wait instead.
+        """Serve these variants at once after a restart: requests wait for the instances.
 
-        What may sleep is asleep until somebody calls: a restart is no call.
-        Raises DeploymentFailed, which is its trouble until it is updated or started again; then none of them is served.
+        A variant that may scale to zero starts no instance until a request comes. Raises DeploymentFailed if an image
+        is unknown: no variant is served then, until an update or a restart, and `live.trouble` says why.
         """
         try:
             pools = [self._pool_for(variant) for variant in variants]
@@ -119,8 +115,8 @@ class Deployment:
                 pool.scale(at_start(pool.variant, pool.settings.concurrency), "the endpoint started")
 
     async def close(self, why: str) -> None:
-        """Drain and stop everything. The disks stay, for another start or for whoever deletes the endpoint."""
-        self._ended = True
+        """Drain and stop every instance. The disks stay, for the next start."""
+        self._closed = True
         pools, self.live.pools = self.live.pools, {}
         await asyncio.gather(*(pool.close(why) for pool in pools.values()), *self._closing)
 
@@ -137,7 +133,7 @@ class Deployment:
             raise DeploymentFailed(BAD_SETTING.format(variant=variant.name, error=error)) from error
 
     def _change(self, variant: Variant, told: bool) -> VariantChange:
-        """A pool that stays keeps the size that its callers gave it, unless the update names one."""
+        """A pool that stays keeps its size, unless the update names another."""
         pool = self._pool_for(variant)
         at_first = at_start(variant, pool.settings.concurrency)
         if pool is not self.live.pools.get(variant.name):
@@ -146,9 +142,14 @@ class Deployment:
         after = at_first if told else after_update(variant, pool.settings.concurrency, pool.size)
         return VariantChange(pool, variant, pool.size, after, "updated", told=told)
 
+    async def _undo(self, changes: Sequence[VariantChange]) -> None:
+        for change in changes:
+            change.undo()
+        await asyncio.gather(*(self._dismiss(one.pool, "its deployment failed") for one in changes if one.fresh))
+
     def _swap(self, changes: Sequence[VariantChange]) -> None:
-        kept = {change.pool for change in changes}
-        old = [pool for pool in self.live.pools.values() if pool not in kept]
+        staying = {change.pool for change in changes}
+        old = [pool for pool in self.live.pools.values() if pool not in staying]
         for change in changes:
             change.finish()
         self.live.pools = {change.variant.name: change.pool for change in changes}
@@ -159,10 +160,10 @@ class Deployment:
             closing.add_done_callback(self._closing.discard)
 
     async def _dismiss(self, pool: InstancePool, why: str) -> None:
-        """Close a pool that an update leaves without traffic, and tell when it was the last of its variant."""
+        """Close a pool without traffic. If it was the last pool of its variant, the variant's disks go."""
         await pool.close(why)
         name = pool.variant.name
-        if name not in self.live.pools and self._numbers[name].all_free and not self._ended:
+        if name not in self.live.pools and self._numbers[name].all_free and not self._closed:
             await self._factory.vacated(self.live.name, name)
 
 
@@ -173,7 +174,7 @@ async def _all_ready(pool: InstancePool, size: int) -> None:
 
 
 def _failure_reason(variant: Variant, reason: str) -> str:
-    """AWS's sentence first, then what really happened; 1024 characters at most."""
+    """AWS's sentence, then the cause in brackets; 1024 characters at most."""
     sentence = NO_ARTIFACT if reason.startswith("Failed to download model data") else NO_PING
     shown = sentence.format(variant=variant.name, url=variant.container.model_data_url)
     return f"{shown} ({reason})"[:1024]

@@ -4,8 +4,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
-from torpor_endpoint.fleet.members import InstanceMember
-from torpor_endpoint.fleet.paces import PACES, Paces
+from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.storage.records import Variant
@@ -15,7 +15,7 @@ def untold(life: InstanceLife) -> None:
     """Nobody keeps a ledger."""
 
 
-async def unsung(endpoint: str, variant: str, member: InstanceMember) -> None:
+async def unsung(endpoint: str, variant: str, member: Incarnation) -> None:
     """Nobody wants to know what an instance has to say before it goes."""
 
 
@@ -41,10 +41,10 @@ class InstanceFactory:
     spec: Callable[[Variant, Slot], LaunchSpec]
     clock: Callable[[], float]
     lived: Callable[[InstanceLife], None] = untold
-    farewell: Callable[[str, str, InstanceMember], Awaitable[None]] = unsung
+    farewell: Callable[[str, str, Incarnation], Awaitable[None]] = unsung
     start_delay_s: Callable[[Variant], float] = at_once
     images: Images = field(default_factory=Images)
-    paces: Paces = PACES
+    timing: InstanceTiming = TIMING
     vacated: Callable[[str, str], Awaitable[None]] = kept
 
     def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> InstanceLife:

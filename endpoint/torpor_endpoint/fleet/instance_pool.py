@@ -11,8 +11,8 @@ from itertools import count
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.traffic import Traffic
+from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.members import InstanceMember, StartTrouble
 from torpor_endpoint.fleet.slot_supervisor import SlotSupervisor
 from torpor_endpoint.fleet.variant_settings import VariantSettings
 from torpor_endpoint.host import Slot
@@ -50,7 +50,7 @@ class InstancePool:
         self.variant = variant
         self.settings = VariantSettings.read(variant.container.environment)
         self.answer_within_s = self.settings.answer_within_s  # read for each request
-        self.ready: Placement[InstanceMember] = Placement()
+        self.ready: Placement[Incarnation] = Placement()
         self.trouble: StartTrouble | None = None
         self.closed = False
         self.traffic = Traffic()
@@ -59,7 +59,7 @@ class InstancePool:
         self._factory = factory
         self._numbers = numbers
         self._supervised: dict[int, asyncio.Task[None]] = {}
-        self._members: dict[int, InstanceMember] = {}
+        self._members: dict[int, Incarnation] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._change = asyncio.Event()
 
@@ -79,7 +79,7 @@ class InstancePool:
         return len(self._leaving)
 
     @property
-    def members(self) -> list[InstanceMember]:
+    def members(self) -> list[Incarnation]:
         """Every instance that runs and is wanted, ready or not."""
         return list(self._members.values())
 
@@ -119,32 +119,32 @@ class InstancePool:
             await asyncio.gather(*leaving, return_exceptions=True)
             self._leaving -= leaving
 
-    def released(self, member: InstanceMember) -> None:
+    def released(self, member: Incarnation) -> None:
         """A request of this member has been answered."""
         member.in_flight -= 1
         if member.in_flight == 0 and member.phase is InstancePhase.DRAINING:
             self._changed()
 
-    def suspect(self, member: InstanceMember) -> None:
+    def suspect(self, member: Incarnation) -> None:
         """It took no connection or broke one, so it gets no more requests until the watch has looked at it."""
         if self.offered(member):
             self.ready.withdraw(str(member.slot))
         member.doubt.set()
 
     # -- what a slot's supervisor tells -------------------------------------------------------------------------------
-    def took_in(self, member: InstanceMember) -> None:
+    def took_in(self, member: Incarnation) -> None:
         self._members[member.slot.number] = member
         self._changed()
 
-    def offer(self, member: InstanceMember) -> None:
+    def offer(self, member: Incarnation) -> None:
         self.trouble = None
         self.ready.offer(str(member.slot), member)
         self._changed()
 
-    def offered(self, member: InstanceMember) -> bool:
+    def offered(self, member: Incarnation) -> bool:
         return self.ready.get(str(member.slot)) is member
 
-    def forget(self, member: InstanceMember, why: str) -> None:
+    def forget(self, member: Incarnation, why: str) -> None:
         """One that was retired is not forgotten: `_leave` sees it out."""
         if self._members.get(member.slot.number) is member:
             del self._members[member.slot.number]
@@ -170,9 +170,9 @@ class InstancePool:
         leaving.add_done_callback(self._leaving.discard)
         self._changed()
 
-    async def _leave(self, number: int, member: InstanceMember | None, task: "asyncio.Task[None]", why: str) -> None:
+    async def _leave(self, number: int, member: Incarnation | None, task: "asyncio.Task[None]", why: str) -> None:
         await asyncio.gather(task, return_exceptions=True)
-        grace_s = self._factory.paces.grace_s
+        grace_s = self._factory.timing.grace_s
         try:
             if member is not None and not await self._drained(member):
                 grace_s = 0.0  # it has had its time
@@ -187,10 +187,10 @@ class InstancePool:
                     self._factory.ended(member.life, why)
                 self._numbers.give(number)
 
-    async def _drained(self, member: InstanceMember) -> bool:
+    async def _drained(self, member: Incarnation) -> bool:
         """Let it finish what it has: whether it did in time."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(self._factory.paces.grace_s):
+            async with asyncio.timeout(self._factory.timing.grace_s):
                 await self.until(lambda: member.in_flight == 0)
         if member.phase is InstancePhase.DRAINING:
             await self._factory.farewell(self.endpoint, self.variant.name, member)

@@ -1,4 +1,4 @@
-"""Asking one instance how it is, and reading what it printed last. A probe decides nothing."""
+"""Pings one instance and reads the end of its output. A probe decides nothing."""
 
 import asyncio
 import json
@@ -11,19 +11,19 @@ from torpor_container.transport.upstream import Upstream, UpstreamAnswer, Upstre
 
 TAIL_BYTES = 4096
 LAST_LINES = 2
-"""A foreign container's own last words, and that it ended."""
+"""The last line of a foreign container, and the line that says that it ended."""
 LOG_MAX_BYTES = 32 * 1024 * 1024
-"""An instance's output file is begun anew beyond this."""
+"""An instance's output file is truncated beyond this."""
 
 
 async def answers(upstream: Upstream, multi_model: bool, within_s: float) -> bool:
-    """A good `/ping`, and for a multi-model container a good `GET /models` too, as AWS asks."""
+    """Whether `/ping` answers 2xx, and in a multi-model container `GET /models` too, as AWS requires."""
     paths = (wire.PING, wire.MODELS) if multi_model else (wire.PING,)
     return all([await _good(upstream, path, within_s) for path in paths])
 
 
 async def final_fault(upstream: Upstream, within_s: float) -> str | None:
-    """What an instance says that will never be ready; None while there is hope."""
+    """Why the instance will never be ready, in its own words; None if it still may be."""
     answer = await _get(upstream, wire.STATE, within_s)
     if answer is None or answer.status != 200:
         return None
@@ -32,14 +32,14 @@ async def final_fault(upstream: Upstream, within_s: float) -> str | None:
 
 
 async def last_line(output: Path | None) -> str:
-    """What an instance printed last says more than its exit code."""
+    """The end of the instance's output, to add to an error message: it says more than the exit code."""
     return await asyncio.to_thread(_last_line, output) if output is not None else ""
 
 
-async def bound(output: Path | None) -> None:
-    """Begin the output anew where it has grown too large. It is written to by appending, so nothing tears."""
+async def truncate_if_large(output: Path | None) -> None:
+    """Truncate the output file beyond LOG_MAX_BYTES. The instance appends to it, so no line is torn."""
     if output is not None:
-        await asyncio.to_thread(_bound, output)
+        await asyncio.to_thread(_truncate_if_large, output)
 
 
 async def _good(upstream: Upstream, path: str, within_s: float) -> bool:
@@ -60,10 +60,10 @@ def _last_line(output: Path) -> str:
             lines = log.read().decode(errors="replace").strip().splitlines()
     except OSError:
         return ""
-    return f"; it said last: {' / '.join(lines[-LAST_LINES:])[:600]}" if lines else ""
+    return f"; its last output: {' / '.join(lines[-LAST_LINES:])[:600]}" if lines else ""
 
 
-def _bound(output: Path) -> None:
+def _truncate_if_large(output: Path) -> None:
     with suppress(OSError):
         if output.stat().st_size > LOG_MAX_BYTES:
             os.truncate(output, 0)

@@ -1,6 +1,6 @@
-"""Makes every instance that has a model, or may have it, load the model anew for the requests from now on.
+"""Makes each instance load a model again from S3 for the requests that come from now on.
 
-The same object may be a model of several variants, and of several endpoints: it is retired wherever it is served from.
+Several variants and endpoints may serve the same object: the model is retired in all of them.
 """
 
 import asyncio
@@ -13,29 +13,29 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page
-from torpor_endpoint.fleet.members import InstanceMember
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 
 ANSWER_WITHIN_S = 10.0
 
-Place = tuple[str, str, InstanceMember, str]
+Place = tuple[str, str, Incarnation, str]
 """An endpoint, a variant, one of its instances, and the model as a caller of that variant names it."""
 
 
 async def retired(fleet: Fleet, live: LiveEndpoint, model: str, path: str) -> Json:
-    """What became of the model on each instance. Raises HTTPException where one does not take it."""
+    """Retire the model on each instance, and return what each did. Raises HTTPException if an instance refuses."""
     objects = {folder + model.removeprefix("/") for _, folder in _folders(live)}
     if not objects:
         raise HTTPException(
             400, f"endpoint {live.name} serves no models by name: UpdateEndpoint replaces its one model"
         )
     places = [place for other in fleet for place in _places(other, objects)]
-    told = await asyncio.gather(*(_told(place, path) for place in places))
-    return {"endpoint": live.name, "model": model.removeprefix("/"), "instances": [one for one in told if one]}
+    answers = await asyncio.gather(*(_retire(place, path) for place in places))
+    return {"endpoint": live.name, "model": model.removeprefix("/"), "instances": [one for one in answers if one]}
 
 
 def _folders(live: LiveEndpoint) -> Iterator[tuple[str, str]]:
-    """The variants that serve many models, and what all their objects begin with."""
+    """Each multi-model variant with the S3 prefix of its models."""
     for name, pool in live.pools.items():
         container = pool.variant.container
         if container.multi_model and container.model_data_url is not None:
@@ -46,13 +46,13 @@ def _folders(live: LiveEndpoint) -> Iterator[tuple[str, str]]:
 def _places(live: LiveEndpoint, objects: set[str]) -> Iterator[Place]:
     for variant, folder in _folders(live):
         for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
-            target = f"/{name}" if name.startswith("/") else name  # of a target one leading slash is dropped
+            target = f"/{name}" if name.startswith("/") else name  # TargetModel loses one leading slash
             for member in live.pools[variant].members:
                 yield live.name, variant, member, target
 
 
-async def _told(place: Place, path: str) -> Json | None:
-    """None for an instance that is not there: it has nothing, and asks S3 when it comes again."""
+async def _retire(place: Place, path: str) -> Json | None:
+    """The instance's answer; None for an instance that does not run: its next incarnation reads S3 anyway."""
     endpoint, variant, member, target = place
     body = json.dumps({"model": target}).encode()
     headers = ((b"content-type", b"application/json"),)
@@ -63,7 +63,7 @@ async def _told(place: Place, path: str) -> Json | None:
     except UpstreamError as error:
         raise HTTPException(503, f"instance {member.incarnation} of {endpoint} did not answer: {error}") from error
     if answer.status != 200:
-        said = json.loads(answer.body).get("message", "")
-        raise HTTPException(400 if answer.status < 500 else 503, f"instance {member.incarnation}: {said}")
+        message = json.loads(answer.body).get("message", "")
+        raise HTTPException(400 if answer.status < 500 else 503, f"instance {member.incarnation}: {message}")
     outgoing: wire.LeavingModel = json.loads(answer.body)
     return retired_page(endpoint, variant, member.incarnation, outgoing)

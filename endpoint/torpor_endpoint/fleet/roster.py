@@ -1,4 +1,4 @@
-"""What serves right now: endpoints, their variants and pools. The controller writes it, the router reads it."""
+"""The endpoints that take requests now, with their pools. The controller writes this record; the router reads it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ class LiveEndpoint:
     arn: str
     pools: dict[str, InstancePool] = field(default_factory=dict)
     trouble: str | None = None
-    """Why nothing serves it at all, though it is in service: what it once ran cannot be run any more."""
+    """Why an endpoint that is InService has no pool: its image was known once and is no longer."""
 
     @property
     def weights(self) -> list[tuple[str, float]]:
@@ -23,7 +23,7 @@ class LiveEndpoint:
 
 
 class Fleet:
-    """Every endpoint that takes requests, by its exact name: InvokeEndpoint must match the case."""
+    """Every endpoint that takes requests, by its exact name: InvokeEndpoint distinguishes upper and lower case."""
 
     def __init__(self) -> None:
         self._serving: dict[str, LiveEndpoint] = {}
@@ -50,7 +50,7 @@ class Fleet:
 
 
 def same_machine(old: Variant, new: Variant) -> bool:
-    """Whether instances of the old variant serve the new one too: only its weight and its numbers differ."""
+    """Whether instances of the old variant can serve the new one: only the weight or the sizes differ."""
     return (old.container, old.instance_type, _memory_mib(old)) == (new.container, new.instance_type, _memory_mib(new))
 
 

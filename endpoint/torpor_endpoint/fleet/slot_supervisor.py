@@ -1,6 +1,7 @@
-"""One slot of a variant, kept filled: its instance is started, probed, watched, and started anew when it dies.
+"""Keeps one slot filled: starts its instance, probes it until it is ready, watches it, and replaces it when it ends.
 
-What an instance's end or a failed ping means is the lifecycle table's; whether the slot is wanted at all is the pool's.
+The lifecycle table (`core.lifecycle`) says what an end or a failed ping means. The pool decides whether the slot is
+needed at all.
 """
 
 import asyncio
@@ -14,9 +15,9 @@ from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent
+from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.members import InstanceMember, StartTrouble
-from torpor_endpoint.fleet.probe import answers, bound, final_fault, last_line
+from torpor_endpoint.fleet.probe import answers, final_fault, last_line, truncate_if_large
 from torpor_endpoint.host import HostError, Launched, Slot
 from torpor_endpoint.storage.records import Variant
 
@@ -24,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class StartFailed(Exception):
-    """An instance did not become ready. `final` if trying again cannot help."""
+    """An instance did not become ready. `final`: another try cannot help."""
 
     def __init__(self, reason: str, final: bool = False) -> None:
         super().__init__(reason)
@@ -32,36 +33,37 @@ class StartFailed(Exception):
 
 
 class SlotOwner(Protocol):
-    """Who wants the slot filled, and is told how that goes."""
+    """What the supervisor reports to: the pool that owns the slot."""
 
     variant: Variant
 
-    def took_in(self, member: InstanceMember) -> None:
-        """An incarnation was launched; it is not ready."""
+    def took_in(self, member: Incarnation) -> None:
+        """An incarnation was launched. It is not ready yet."""
 
-    def offer(self, member: InstanceMember) -> None:
-        """It can be given requests, now or again."""
+    def offer(self, member: Incarnation) -> None:
+        """The instance takes requests, for the first time or again."""
 
-    def offered(self, member: InstanceMember) -> bool: ...
+    def offered(self, member: Incarnation) -> bool:
+        """Whether the instance takes requests."""
 
-    def forget(self, member: InstanceMember, why: str) -> None:
-        """It is over."""
+    def forget(self, member: Incarnation, why: str) -> None:
+        """The incarnation has ended."""
 
     def failed(self, trouble: StartTrouble) -> None:
-        """An instance did not become ready. It is tried again."""
+        """An instance did not become ready. The supervisor tries again."""
 
 
 class SlotSupervisor:
-    """`why` its first incarnation was wanted; the later ones stand in for one that died."""
+    """Fills one slot. `why` is the ledger's reason for the first incarnation; a later one replaces one that ended."""
 
     def __init__(self, pool: SlotOwner, slot: Slot, factory: InstanceFactory, why: str) -> None:
         self.slot = slot
         self._pool = pool
         self._factory = factory
-        self._paces = factory.paces
+        self._timing = factory.timing
         self._why = why
-        self._failures = 0  # starts in a row
-        self._deaths = 0  # incarnations in a row that were ready, and not for long
+        self._failures = 0  # failed starts in a row
+        self._deaths = 0  # incarnations in a row that died soon after they were ready
 
     async def run(self) -> None:
         """Keep the slot filled until cancelled."""
@@ -72,26 +74,26 @@ class SlotSupervisor:
             except StartFailed as failure:
                 log.warning("%s: %s", self.slot, failure)
                 self._failed(str(failure), failure.final)
-            except Exception as fault:  # an outer edge: a slot is not left empty for ever because of one odd answer
-                log.exception("%s is filled again", self.slot)
+            except Exception as fault:  # outer edge of the slot's task: an unforeseen fault must not end it for ever
+                log.exception("%s failed; starting its instance again", self.slot)
                 self._failed(f"{type(fault).__name__}: {fault}")
             await self._empty()
-            await asyncio.sleep(self._paces.restart_pause_s(self._failures, self._deaths))
+            await asyncio.sleep(self._timing.restart_pause_s(self._failures, self._deaths))
             self._why = "the one before it ended"
 
     async def _empty(self) -> None:
-        """Whatever is left in the slot goes. A host that cannot say so is asked again with the next launch."""
+        """End whatever is left in the slot. If the host cannot do so now, it does so with the next launch."""
         try:
             await self._factory.host.terminate(self.slot, 0.0)
-        except Exception:  # an outer edge, as above
-            log.exception("%s was not emptied", self.slot)
+        except Exception:  # outer edge, as above
+            log.exception("cannot end what is left in %s", self.slot)
 
     def _failed(self, reason: str, final: bool = False) -> None:
         self._failures += 1
         self._pool.failed(StartTrouble(reason, self._failures, final))
 
     async def _fill(self) -> bool:
-        """One incarnation, from its launch to its end: whether it was of use for long. Raises StartFailed."""
+        """Run one incarnation from its launch to its end. True if it was ready for `steady_s`. Raises StartFailed."""
         clock = asyncio.get_running_loop().time
         member, launched = await self._launched()
         ended = asyncio.ensure_future(self._factory.host.exited(self.slot))
@@ -102,12 +104,12 @@ class SlotSupervisor:
             ready_at_s, self._failures = clock(), 0
             self._pool.offer(member)
             why = await self._watch(member, ended, launched.log)
-            return clock() - ready_at_s >= self._paces.steady_s
+            return clock() - ready_at_s >= self._timing.steady_s
         finally:
             ended.cancel()
             self._pool.forget(member, why)
 
-    async def _launched(self) -> tuple[InstanceMember, Launched]:
+    async def _launched(self) -> tuple[Incarnation, Launched]:
         began_s = self._factory.clock()
         try:
             launched = await self._factory.host.launch(self._factory.spec(self._pool.variant, self.slot))
@@ -115,11 +117,9 @@ class SlotSupervisor:
             raise StartFailed(str(error)) from error
         life = self._factory.began(self._pool.variant, launched, self._why, began_s)
         upstream, multiplexed = Upstream(launched.socket), Multiplexed(launched.socket, wire.INVOCATIONS)
-        return InstanceMember(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
+        return Incarnation(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
 
-    async def _until_ready(
-        self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None
-    ) -> None:
+    async def _until_ready(self, member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
         clock = asyncio.get_running_loop().time
         not_before_s = clock() + self._factory.start_delay_s(self._pool.variant)
         try:
@@ -127,33 +127,36 @@ class SlotSupervisor:
                 await self._until_it_answers(member, ended, output)
         except TimeoutError:
             member.happened(InstanceEvent.TIMED_OUT)
-            said = await last_line(output)
-            raise StartFailed(f"no good ping within {self._pool.variant.startup_timeout_s:g} s{said}") from None
+            last_output = await last_line(output)
+            raise StartFailed(f"no good ping within {self._pool.variant.startup_timeout_s:g} s{last_output}") from None
         await asyncio.wait([ended], timeout=max(0.0, not_before_s - clock()))
-        await _still_there(member, ended, output)
-        await member.multiplexed.connect(self._paces.ping_within_s)
+        await _check_running(member, ended, output)
+        await member.multiplexed.connect(self._timing.ping_within_s)
         member.happened(InstanceEvent.PING_OK)
         member.life = self._factory.ready(member.life)
 
     async def _until_it_answers(
-        self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None
+        self, member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None
     ) -> None:
         for probes in count():
-            await _still_there(member, ended, output)
+            await _check_running(member, ended, output)
             if await self._answers(member, self._pool.variant.container.multi_model):
                 return
-            if fault := await final_fault(member.upstream, self._paces.ping_within_s):
+            if fault := await final_fault(member.upstream, self._timing.ping_within_s):
                 raise StartFailed(fault, final=True)
-            await bound(output)
-            await asyncio.sleep(self._paces.probe_pause_s(probes))
+            await truncate_if_large(output)
+            await asyncio.sleep(self._timing.probe_pause_s(probes))
 
-    async def _watch(self, member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
-        """Why it is over. AWS replaces an instance whose ping keeps failing; one that ended is replaced at once."""
+    async def _watch(self, member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
+        """Watch a ready instance until it ends or its pings keep failing, and return the reason.
+
+        AWS replaces an instance whose ping keeps failing too.
+        """
         ended.add_done_callback(lambda _: member.doubt.set())
         misses = 0
-        while misses < self._paces.unhealthy_after:
+        while misses < self._timing.unhealthy_after:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._paces.health_period_s):
+                async with asyncio.timeout(self._timing.health_period_s):
                     await member.doubt.wait()
             member.doubt.clear()
             if ended.done():
@@ -161,21 +164,21 @@ class SlotSupervisor:
                 member.happened(InstanceEvent.DIED)
                 return ended.result().reason
             misses = 0 if await self._answers(member, multi_model=False) else misses + 1
-            await bound(output)
+            await truncate_if_large(output)
             if not misses:
-                await member.multiplexed.connect(self._paces.ping_within_s)  # nothing to do where it is open
+                await member.multiplexed.connect(self._timing.ping_within_s)  # does nothing if it is open
             if not misses and not self._pool.offered(member):
-                self._pool.offer(member)  # it was suspected, and is well
+                self._pool.offer(member)  # it was suspected, but it answers
         log.warning("%s: %d pings in a row failed", member.slot, misses)
         member.happened(InstanceEvent.TIMED_OUT)
         return f"{misses} pings in a row failed"
 
-    async def _answers(self, member: InstanceMember, multi_model: bool) -> bool:
-        return await answers(member.upstream, multi_model, self._paces.ping_within_s)
+    async def _answers(self, member: Incarnation, multi_model: bool) -> bool:
+        return await answers(member.upstream, multi_model, self._timing.ping_within_s)
 
 
-async def _still_there(member: InstanceMember, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
-    """Raises StartFailed."""
+async def _check_running(member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+    """Raises StartFailed if the instance has ended."""
     if ended.done():
         member.happened(InstanceEvent.DIED)
         raise StartFailed(f"{ended.result().reason}{await last_line(output)}")

@@ -1,7 +1,7 @@
-"""The seam to whatever runs instances: `launch`, `terminate`, `list`, `health`, keyed by slot.
+"""Defines the interface of a host, which runs instances: `launch`, `terminate`, `list`, `health`, keyed by slot.
 
-A host starts and stops instances and tells how they are. It never decides how many there should be, and never waits
-for one to be ready: that deadline is the controller's.
+A host starts and stops instances and reports their state. It never decides how many there should be, and never waits
+until one is ready: the slot supervisor does.
 """
 
 from collections.abc import Mapping
@@ -13,8 +13,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, order=True)
 class Slot:
-    """The place of an instance, which outlives the process in it: rendezvous hashing over slots gives a restarted
-    instance its own models back."""
+    """The place of an instance in a variant. It outlives the process in it: rendezvous hashing ranks slots, so a
+    restarted instance gets its own models back."""
 
     endpoint: str
     variant: str
@@ -26,9 +26,9 @@ class Slot:
 
 @dataclass(frozen=True)
 class LaunchSpec:
-    """What to start: the container's own environment, and the folder for its output.
+    """What to start: the container's environment, and the folder for its output.
 
-    Variables that begin with one of `forgotten` are not handed down from the endpoint's own.
+    The instance inherits the endpoint's own variables, except those that begin with one of `forgotten`.
     """
 
     slot: Slot
@@ -38,14 +38,16 @@ class LaunchSpec:
 
 
 class Phase(StrEnum):
-    PENDING = "pending"  # not running yet; `reason` says why
+    """The state of an incarnation, as its host reports it."""
+
+    PENDING = "pending"  # does not run yet; `reason` says why
     RUNNING = "running"
-    EXITED = "exited"  # ended by itself; `reason` says how
+    EXITED = "exited"  # has ended by itself; `reason` says how
 
 
 @dataclass(frozen=True)
 class Launched:
-    """One incarnation of a slot: it changes whenever the process behind the slot is a new one, and has its own log."""
+    """One launch of a slot. Each launch has a new `incarnation` name, and a log of its own."""
 
     slot: Slot
     incarnation: str
@@ -56,26 +58,26 @@ class Launched:
 
 
 class HostError(Exception):
-    """The host could not do it; the message says why."""
+    """The host cannot launch or stop an instance. The message says why."""
 
 
 class Host(Protocol):
     """Where instances run."""
 
     async def launch(self, spec: LaunchSpec) -> Launched:
-        """Start the slot's instance, or answer the one that is there already. Raises HostError."""
+        """Start the slot's instance, or return the one that runs already. Raises HostError."""
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
-        """Stop it: ask first, then force after `grace_s`. A slot with nothing in it is no error."""
+        """Stop the slot's instance: by SIGTERM, and after `grace_s` by force. An empty slot is no error."""
 
     def list(self) -> tuple[Launched, ...]:
-        """Every instance that was launched and not terminated."""
+        """Every instance that was launched and is not terminated."""
 
     async def exited(self, slot: Slot) -> Launched:
         """Wait until the slot's present incarnation ends, however it ends."""
 
     def health(self, slot: Slot) -> Launched | None:
-        """How the slot's incarnation is; None if there is none."""
+        """The slot's incarnation with its phase; None if there is none."""
 
     async def close(self) -> None:
         """Stop everything."""

@@ -1,6 +1,6 @@
-"""The instances' disks, `<endpoint>/<variant>/<number>`: they outlive an instance, and go with their variant.
+"""Keeps the disks of instances in folders `<endpoint>/<variant>/<number>`, which last as long as their variant.
 
-What cannot be removed now is left for the next start.
+A folder that cannot be removed now is removed at the next start.
 """
 
 import asyncio
@@ -15,32 +15,34 @@ from torpor_endpoint.storage.records import EndpointRecord
 
 
 class Disks:
-    """`folder` has them all, and nothing else."""
+    """The disks of all instances. `folder` holds them and nothing else."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def of(self, slot: Slot) -> Path:
+        """The folder of the slot's disk."""
         return self._variant(slot.endpoint, slot.variant) / str(slot.number)
 
     async def remove(self, endpoint: str, variant: str) -> None:
-        """A variant's. They are out of the way at once: if it is launched again meanwhile, it begins with new ones."""
-        there = self._variant(endpoint, variant)
-        aside = there.with_name(f".{token_hex(8)}")  # no variant is named so
-        with suppress(OSError):  # it has never had an instance, for one
-            there.rename(aside)
+        """Remove a variant's disks. They are renamed first: a variant of the same name gets new ones at once."""
+        folder = self._variant(endpoint, variant)
+        aside = folder.with_name(f".{token_hex(8)}")  # no variant has such a name
+        with suppress(OSError):  # such as of a variant that never had an instance
+            folder.rename(aside)
             await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
 
     async def remove_all(self, endpoint: str) -> None:
+        """Remove the disks of an endpoint."""
         await asyncio.to_thread(shutil.rmtree, self._endpoint(endpoint), ignore_errors=True)
 
     def sweep(self, endpoints: Iterable[EndpointRecord]) -> None:
-        """Remove what is no disk of these: an endpoint that was killed had not come to it."""
-        kept = {
+        """Remove all disks but those of these endpoints: a killed Torpor leaves some behind."""
+        existing = {
             self._variant(one.name, v.name) for one in endpoints for v in (*one.variants, *(one.pending_variants or ()))
         }
         for folder in self._folder.glob("*/*"):
-            if folder not in kept:
+            if folder not in existing:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _endpoint(self, name: str) -> Path:

@@ -1,24 +1,24 @@
-"""Which program serves a container `Image`: a table of name patterns, and nothing that pulls or runs.
+"""Finds the program that serves a container `Image`, in a table of name patterns. It pulls and runs nothing.
 
-The built-in container stands in for `torpor` and for AWS's XGBoost and scikit-learn images. Any other image needs a row
-in a TOML file. One says that the built-in container stands in for it too, with the conventions of an image that is
-known; another says how to start its server as processes of this machine:
+The built-in container serves `torpor` and AWS's XGBoost and scikit-learn images. Any other image needs a row in a TOML
+file. A row either names a known image, by whose conventions the built-in container serves this one too, or says how to
+start the image's own server as a process of this machine:
 
     [[image]]
     match = "*.dkr.ecr.*.amazonaws.com/my-xgb:*"    # a shell pattern; the first row that matches wins
-    as = "built-in"                                 # as `torpor` is served, or an image such as sagemaker-xgboost:1.7-1
+    as = "built-in"                                 # like `torpor`; or a known image, such as sagemaker-xgboost:1.7-1
 
     [[image]]
     match = "*/my-server:*"
     command = ["my-server", "--port", "{port}"]     # the program and its arguments
-    ready = ["/ping"]                               # must all answer 2xx; else /ping, and /models for many models
+    ready = ["/ping"]                               # must all answer 2xx; default: /ping, and /models if multi-model
     environment = { MY_HOME = "{base_dir}" }        # added to the container's Environment
     files = { "my.properties" = "port={port}" }     # written to {temp} before the start
     opt_ml = true                                   # the server finds its models at /opt/ml, as on SageMaker
 
 `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's port, temporary folder, base folder
-(`/opt/ml` in a container) and the folder of a single model. A program with a `/` in its name is looked for from the
-file's folder, any other on PATH.
+(`/opt/ml` in a container) and the folder of a single model. A program with a `/` in its name is relative to the file's
+folder; any other is found on PATH.
 """
 
 import json
@@ -31,8 +31,8 @@ from typing import Any
 from torpor_container.image.command import ServerCommand
 from torpor_container.wire import ContainerCommand
 
-# AWS names these images <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>; the account differs by region, so
-# it is not looked at.
+# AWS names these images <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>. The account differs by region, so
+# the patterns ignore it.
 BUILT_IN = (
     "torpor",
     "torpor[:@]*",
@@ -42,14 +42,14 @@ BUILT_IN = (
 )
 
 FAMILIES = {"/xgboost": "xgboost", "/sagemaker-xgboost": "xgboost", "/sagemaker-scikit-learn": "scikit-learn"}
-"""By the end of a built-in pattern's repository: which of AWS's images it is (TORPOR_IMAGE)."""
+"""The value of TORPOR_IMAGE by the end of a built-in image's repository."""
 
 MEMBERS = ("match", "as", "command", "ready", "environment", "files", "opt_ml")
 
 BUILT_IN_NAME = "built-in"
 TORPOR = "torpor"
 UNKNOWN = ("refuse", BUILT_IN_NAME)
-"""What becomes of an image that no row matches: its endpoint is Failed, or the built-in container serves it."""
+"""What happens to an image that no row matches: its endpoint is Failed, or the built-in container serves it."""
 
 
 class BadImages(Exception):
@@ -58,8 +58,8 @@ class BadImages(Exception):
 
 @dataclass(frozen=True)
 class Image:
-    """One row. `command` is None for the built-in container, which serves it as it serves the image `stands_for`; empty
-    for the very image that matches."""
+    """One row. Without a `command` the built-in container serves the image, by the conventions of `stands_for`, or by
+    the image's own if that is empty."""
 
     match: str
     command: ContainerCommand | None = None
@@ -67,16 +67,16 @@ class Image:
 
 
 def family(image: str) -> str:
-    """`xgboost` or `scikit-learn` for AWS's own images of these, and empty for any other."""
+    """`xgboost` or `scikit-learn` for AWS's own images of these; empty for any other."""
     named = image.partition("@")[0]
     repository, _, tag = named.rpartition(":")
-    if not repository or "/" in tag:  # there is no tag, and the colon is a port's
+    if not repository or "/" in tag:  # there is no tag: the colon is before a port
         repository = named
     return next((name for end, name in FAMILIES.items() if f"/{repository}".endswith(end)), "")
 
 
 class Images:
-    """The rows, the user's before the built-in ones; at last one for all others, if `unknown` is `built-in`."""
+    """The rows: the user's, then the built-in ones, then one for all other images if `unknown` is `built-in`."""
 
     def __init__(self, rows: Iterable[Image] = (), unknown: str = UNKNOWN[0]) -> None:
         others = (Image("*", stands_for=TORPOR),) if unknown == BUILT_IN_NAME else ()
@@ -84,10 +84,10 @@ class Images:
 
     @classmethod
     def read(cls, path: Path | None, unknown: str = UNKNOWN[0]) -> "Images":
-        """From a TOML file; None for the built-in rows alone. Raises BadImages."""
+        """Read the rows of a TOML file; None for the built-in rows alone. Raises BadImages."""
         if path is None:
             return cls(unknown=unknown)
-        import tomllib  # few have such a file
+        import tomllib  # few endpoints have such a file
 
         try:
             document = tomllib.loads(path.read_text())
@@ -105,14 +105,14 @@ class Images:
         return next((row for row in self._rows if fnmatchcase(image, row.match)), None)
 
     def conventions_of(self, image: str) -> str:
-        """The image whose conventions the built-in container keeps when it serves this one."""
+        """The image whose conventions the built-in container follows for this one."""
         found = self.find(image)
         return (found.stands_for if found is not None else "") or image
 
 
 def _row(where: str, row: Any, folder: Path) -> Image:
     if not isinstance(row, dict) or not isinstance(row.get("match"), str):
-        raise BadImages(f"{where}: match must be a text, the pattern of its images")
+        raise BadImages(f"{where}: match must be a string, the pattern of image names")
     if unknown := [member for member in row if member not in MEMBERS]:
         raise BadImages(f"{where}: {unknown[0]} is not known: choose of {', '.join(MEMBERS)}")
     if "as" in row:
@@ -124,14 +124,14 @@ def _row(where: str, row: Any, folder: Path) -> Image:
         raise BadImages(f"{where}: {error}") from error
     assert read is not None
     program, *arguments = read.arguments
-    if "/" in program:  # as a shell has it, from where the file is
+    if "/" in program:  # relative, like in a shell, but to the file's folder
         program = str(folder / program)
     command["command"] = [program, *arguments]
     return Image(row["match"], command)
 
 
 def _mapped(where: str, row: dict[str, Any]) -> Image:
-    """A row that names an image which the built-in container serves already."""
+    """A row that names an image that the built-in container serves already."""
     if others := [member for member in row if member not in ("match", "as")]:
         raise BadImages(f"{where}: as and {others[0]} exclude each other: the built-in container needs no {others[0]}")
     known = row["as"]

@@ -1,7 +1,7 @@
-"""The first host: instances are processes of this machine, forked from a zygote, on Unix sockets.
+"""Runs instances as processes of this machine: a zygote forks them, and each listens on a Unix socket.
 
-Every process belongs to somebody: an instance to its line to the zygote, the zygote to this process. When
-one is killed, what it owned is killed too, and nothing outlives the endpoint.
+Each process has an owner: the endpoint owns the zygote, and the zygote owns the instances. When a process is killed,
+the processes that it owns end too, so that none outlives the endpoint.
 """
 
 import asyncio
@@ -21,9 +21,9 @@ from torpor_endpoint.host.strays import end_strays
 
 RETIRE_PERIOD_S = 5.0
 LAST_GRACE_S = 0.5
-"""For an instance that still runs when its endpoint stops."""
+"""How long an instance has to end when the endpoint itself stops."""
 FORK_TIMEOUT_S = 60.0
-"""A fork takes milliseconds; the first one waits for the zygote's imports, on a slow disk for long."""
+"""A fork takes milliseconds. The first one waits for the zygote's imports, which take long on a slow disk."""
 
 
 @dataclass
@@ -36,9 +36,10 @@ class RunningInstance:
 
 
 class LocalHost:
-    """Instances on this machine. `folder` is emptied, private and short: a socket's path has 107 characters at most.
+    """Instances on this machine.
 
-    `start` starts a zygote that listens at the path given.
+    `folder` holds their sockets. It is emptied and made private, and must have a short path: a socket's path has at
+    most 107 characters. `start` starts a zygote that listens at the given path.
     """
 
     def __init__(self, folder: Path, start: Callable[[Path], Awaitable[OwnedZygote]] = OwnedZygote.start) -> None:
@@ -47,14 +48,14 @@ class LocalHost:
         self._running: dict[Slot, RunningInstance] = {}
         self._zygote: OwnedZygote | None = None
         self._starting = asyncio.Lock()
-        shutil.rmtree(folder, ignore_errors=True)  # sockets that an earlier endpoint left behind
+        shutil.rmtree(folder, ignore_errors=True)  # sockets of an earlier endpoint
         folder.mkdir(mode=0o700, parents=True)
 
     async def launch(self, spec: LaunchSpec) -> Launched:
         async with self._starting:
             present = self.health(spec.slot)
             if present is None or present.phase is Phase.EXITED:
-                await self.terminate(spec.slot, 0.0)  # what an ended one left behind
+                await self.terminate(spec.slot, 0.0)  # what the last incarnation left behind
                 present = await self._start(spec)
             return present
 
@@ -65,27 +66,27 @@ class LocalHost:
         try:
             await _ended(running, grace_s)
         except asyncio.CancelledError:
-            self._running.setdefault(slot, running)  # it is killed, and whoever terminates next sees it out
+            self._running.setdefault(slot, running)  # it was killed; the next call waits for its end
             raise
 
     def list(self) -> tuple[Launched, ...]:
-        return tuple(_present(running) for running in self._running.values())
+        return tuple(_with_phase(running) for running in self._running.values())
 
     async def exited(self, slot: Slot) -> Launched:
         running = self._running[slot]
         code = await running.child.wait()
-        return replace(running.launched, phase=Phase.EXITED, reason=_how(code))
+        return replace(running.launched, phase=Phase.EXITED, reason=_exit_reason(code))
 
     def health(self, slot: Slot) -> Launched | None:
         running = self._running.get(slot)
-        return _present(running) if running is not None else None
+        return _with_phase(running) if running is not None else None
 
     async def retire(
         self, busy: Callable[[], bool], idle_s: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep
     ) -> None:
-        """End the zygote when nobody has needed it for so long, for ever: at zero only the endpoint runs.
+        """Watch the zygote for ever, and end it after `idle_s` without any process: then only the endpoint runs.
 
-        `busy` tells whether processes that are not instances were forked from it.
+        `busy` says whether the zygote has children that are not instances, such as training jobs.
         """
         idle_since_s = monotonic()
         while True:
@@ -97,7 +98,7 @@ class LocalHost:
                     await self._dismiss_zygote()
 
     async def zygote(self) -> ZygoteClient:
-        """For other work that forks processes which must end with the endpoint."""
+        """The running zygote, for other processes that must end with the endpoint."""
         async with self._starting:
             return await self._living_zygote()
 
@@ -115,7 +116,7 @@ class LocalHost:
             try:
                 async with asyncio.timeout(FORK_TIMEOUT_S):
                     child = await self._fork(spec, launched)
-            except (OSError, ValueError) as error:  # TimeoutError is one of the first
+            except (OSError, ValueError) as error:  # TimeoutError is an OSError
                 raise HostError(f"the instance could not be started: {error or 'no answer in time'}") from error
             unfinished.pop_all()
         self._running[spec.slot] = RunningInstance(launched, child, spec.environment.get("SAGEMAKER_BASE_DIR", ""))
@@ -129,18 +130,18 @@ class LocalHost:
             listener.listen(1024)
             try:
                 return await self._forked(spec, launched, listener.fileno())
-            except ConnectionError:  # the zygote was killed a moment ago: nobody has waited for it yet
+            except ConnectionError:  # the zygote was killed a moment ago, and its end is not noticed yet
                 await self._dismiss_zygote()
                 return await self._forked(spec, launched, listener.fileno())
 
     async def _forked(self, spec: LaunchSpec, launched: Launched, listener: int) -> Child:
-        parent = await self._living_zygote()
-        environment = {**spec.environment, "TORPOR_WARM_PARENT": str(parent.path)}
+        zygote = await self._living_zygote()
+        environment = {**spec.environment, "TORPOR_WARM_PARENT": str(zygote.path)}
         job = Job("torpor_container.forked_instance:start", {}, environment, launched.log, spec.forgotten)
-        return await parent.fork(job, [listener])
+        return await zygote.fork(job, [listener])
 
     async def _living_zygote(self) -> OwnedZygote:
-        """Each has a socket of its own: what one leaves behind is never taken for another's."""
+        """The zygote that runs, or a new one. Each has a socket of its own, so that an old socket is never reused."""
         if self._zygote is not None and not self._zygote.running:
             await self._dismiss_zygote()
         if self._zygote is None:
@@ -148,9 +149,9 @@ class LocalHost:
         return self._zygote
 
     async def _dismiss_zygote(self) -> None:
-        parent, self._zygote = self._zygote, None
-        if parent is not None:
-            await parent.close()
+        zygote, self._zygote = self._zygote, None
+        if zygote is not None:
+            await zygote.close()
 
 
 async def _ended(running: RunningInstance, grace_s: float) -> None:
@@ -159,7 +160,7 @@ async def _ended(running: RunningInstance, grace_s: float) -> None:
         with suppress(TimeoutError):
             await asyncio.wait_for(running.child.wait(), grace_s)
     finally:
-        running.child.kill()  # whoever is told to stop waiting for it does not leave it running
+        running.child.kill()  # also when this task is cancelled: the process must not go on
         _forget(running.launched)
     await running.child.wait()
     await asyncio.to_thread(end_strays, running.base_dir)
@@ -170,13 +171,13 @@ def _forget(launched: Launched) -> None:
         os.unlink(launched.socket)
 
 
-def _present(running: RunningInstance) -> Launched:
+def _with_phase(running: RunningInstance) -> Launched:
     if running.child.running:
         return running.launched
     return replace(running.launched, phase=Phase.EXITED, reason="its process ended")
 
 
-def _how(code: int) -> str:
+def _exit_reason(code: int) -> str:
     if code == 0:
         return "it ended"
     return f"its process was ended by signal {-code}" if code < 0 else f"its process ended with exit code {code}"

@@ -1,4 +1,4 @@
-"""Processes that an instance had started and that outlived it: found by the environment that they were started with."""
+"""Kills the processes that an instance started and that outlived it. Their environment shows whose they are."""
 
 import os
 import signal
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def end_strays(base_dir: str) -> None:
-    """Kill every process whose SAGEMAKER_BASE_DIR is this folder or below it: whatever its session, or its parent."""
+    """Kill every process whose SAGEMAKER_BASE_DIR is this folder or below it, in any session and under any parent."""
     if base_dir:
         for pid in _started_with(base_dir):
             with suppress(ProcessLookupError, PermissionError):

@@ -1,4 +1,7 @@
-"""The ledger as the endpoint keeps it: told on the event loop, written by a chore. It loses rows, never a request."""
+"""Collects the ledger's rows on the event loop, and writes them in a thread each second.
+
+A fault of the ledger may lose rows. It never fails a request.
+"""
 
 import asyncio
 import logging
@@ -8,35 +11,49 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from torpor_endpoint.core.ledger import UNKNOWN, Looks, Room, Span, Sums, UseKind, WarmSpan, adds_up, is_cold, minute_of
+from torpor_endpoint.core.ledger import (
+    UNKNOWN,
+    MemoryKey,
+    MemorySums,
+    Span,
+    SpanKey,
+    Sums,
+    UseKey,
+    adds_up,
+    is_cold,
+    minute_of,
+)
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 
 PERIOD_S = 1.0
 PRUNING_PERIODS = 600
 COLD_PENDING_MAX = 10_000
-"""Cold starts that wait to be written, at most: more of them in a second are counted in their minutes only."""
+"""The most cold starts that wait to be written. Further ones in the same second count only in their minutes."""
 SIZE_KEPT_S = 60.0
-"""How long the size of an instance that ended is remembered, for the last answers it gave."""
+"""How long the size of an ended instance is remembered, for its last answers."""
 
 log = logging.getLogger(__name__)
 
 
 class Ledger:
-    """What tells it something is for the event loop's thread. `clock` gives epoch seconds. Raises SchemaTooNew."""
+    """The ledger that the endpoint writes. Its methods are for the event loop's thread.
+
+    `clock` gives epoch seconds. Raises SchemaTooNew.
+    """
 
     def __init__(self, path: Path, clock: Callable[[], float], retention: Retention = RETENTION) -> None:
         self._clock = clock
         self._retention = retention
         self.tables = Tables(path)
         self._pending = Batch()
-        self._written = _Writing(self.tables)
+        self._writer = _Writer(self.tables)
         self._lives: dict[str, InstanceLife] = {}
-        self._doubted = False
-        self._written.bury()
+        self._mismatch_logged = False
+        self._writer.bury()
 
     def invoked(self, invocation: InvocationRecord) -> None:
-        """One more invocation. A cold one is kept whole; all are counted in the minute in which they came."""
+        """Add an invocation to the sums of its minute. A cold one gets a row of its own too."""
         if invocation.cold is not None and "own_bytes" in invocation.cold and "budget_bytes" in invocation.cold:
             known = invocation.cold["budget_bytes"], invocation.cold["own_bytes"], bool(invocation.cold["victims"])
             self.looked(
@@ -47,58 +64,58 @@ class Ledger:
             self._span(invocation, Span(invocation.at_s, invocation.at_s))
         self._sums(invocation).add(invocation, cold)
         if cold:
-            self._doubt(invocation)
+            self._check_steps(invocation)
             if len(self._pending.cold_starts) < COLD_PENDING_MAX:
                 self._pending.cold_starts.append(invocation)
 
     def warmed(self, warm: WarmRequests) -> None:
-        """Many more at once."""
+        """Add many warm invocations at once."""
         self._sums(warm).add_warm(warm)
         if warm.span_s is not None:
             self._span(warm, Span(*warm.span_s))
 
-    def looked(self, look: MemoryReading) -> None:
-        """What an instance took beside its models."""
-        size = self._size(look.instance)
-        room = Room(minute_of(look.at_s), look.endpoint, look.variant, size, look.budget_bytes)
-        self._pending.memory.setdefault(room, Looks()).add(look)
+    def looked(self, reading: MemoryReading) -> None:
+        """Add a reading of the memory that an instance uses beside its models."""
+        size = self._size(reading.instance)
+        key = MemoryKey(minute_of(reading.at_s), reading.endpoint, reading.variant, size, reading.budget_bytes)
+        self._pending.memory.setdefault(key, MemorySums()).add(reading)
 
     def lived(self, life: InstanceLife) -> None:
-        """What is known of an instance now, instead of what was known of it before."""
+        """Replace what is known of an instance's life."""
         self._lives[life.instance] = self._pending.lives[life.instance] = life
 
     def served(self, endpoint: str, variant: str) -> None:
-        """The variant is there now, whether it has an instance or sleeps."""
+        """Note that the variant exists now, with instances or without."""
         self._pending.served[endpoint, variant] = self._clock()
 
     async def run(self) -> None:
-        """Write every second and prune now and then, for ever."""
+        """Write every second and prune every ten minutes, for ever."""
         while True:
-            await asyncio.to_thread(self._written.prune, self._retention, self._clock())
+            await asyncio.to_thread(self._writer.prune, self._retention, self._clock())
             for _ in range(PRUNING_PERIODS):
                 await asyncio.sleep(PERIOD_S)
                 await self.flush()
 
     async def flush(self) -> None:
-        """Write what is pending: what was told before can be read after."""
+        """Write all pending rows, so that they can be read."""
         self._take()
-        await asyncio.to_thread(self._written.catch_up)
+        await asyncio.to_thread(self._writer.catch_up)
 
     def close(self) -> None:
         """Write what is left, and close the file."""
         self._take()
-        self._written.close()
+        self._writer.close()
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    def _sums(self, told: InvocationRecord | WarmRequests) -> Sums:
-        kind = UseKind(minute_of(told.at_s), told.endpoint, told.variant, told.model, self._size(told.instance))
+    def _sums(self, one: InvocationRecord | WarmRequests) -> Sums:
+        kind = UseKey(minute_of(one.at_s), one.endpoint, one.variant, one.model, self._size(one.instance))
         sums = self._pending.minutes.get(kind)
         if sums is None:
             sums = self._pending.minutes[kind] = Sums()
         return sums
 
-    def _span(self, told: InvocationRecord | WarmRequests, span: Span) -> None:
-        called = WarmSpan(minute_of(told.at_s), told.endpoint, told.variant, told.model)
+    def _span(self, one: InvocationRecord | WarmRequests, span: Span) -> None:
+        called = SpanKey(minute_of(one.at_s), one.endpoint, one.variant, one.model)
         before = self._pending.spans.get(called)
         self._pending.spans[called] = span if before is None else before | span
 
@@ -109,19 +126,19 @@ class Ledger:
         return UNKNOWN if life is None else life.size
 
     def _take(self) -> None:
-        """Hand the pending rows to the writer, and a sign of life; nothing while nothing runs and nothing is told."""
+        """Hand the pending rows to the writer, with a heartbeat. An endpoint at rest, with no rows, writes nothing."""
         now_s, batch = self._clock(), self._pending
         self._lives = {name: life for name, life in self._lives.items() if _remembered(life, now_s)}
         if self._lives or batch.minutes or batch.memory or batch.lives or batch.served:
             self._pending = Batch()
-            self._written.add(batch, now_s)
+            self._writer.add(batch, now_s)
 
-    def _doubt(self, invocation: InvocationRecord) -> None:
-        """Steps that do not add up are a fault of ours: it is said, once, and the row is kept as it is."""
-        if not self._doubted and not adds_up(invocation):
-            self._doubted = True
+    def _check_steps(self, invocation: InvocationRecord) -> None:
+        """Log, once, a request whose steps do not add up: that is a fault of Torpor. Its row stays as it is."""
+        if not self._mismatch_logged and not adds_up(invocation):
+            self._mismatch_logged = True
             steps_s = sum(invocation.steps.values())
-            message = "the steps of request %s add up to %.6f s, and it took %.6f s"
+            message = "the steps of request %s add up to %.6f s, but the request took %.6f s"
             log.error(message, invocation.request_id, steps_s, invocation.total_s)
 
 
@@ -129,13 +146,13 @@ def _remembered(life: InstanceLife, now_s: float) -> bool:
     return life.stopped_s is None or now_s - life.stopped_s < SIZE_KEPT_S
 
 
-class _Writing:
-    """Batches in their order, whichever thread writes them. What fails is logged once, until it works again."""
+class _Writer:
+    """Writes batches in order, in any thread. The log has the first failure, and the first success after it."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._batches: deque[tuple[Batch, float]] = deque()
-        self._late: dict[str, InstanceLife] = {}
+        self._unwritten_lives: dict[str, InstanceLife] = {}
         self._lock = Lock()
         self._failing = False
         self._closed = False
@@ -163,20 +180,20 @@ class _Writing:
             self._tables.close()
 
     def _write(self, batch: Batch, at_s: float) -> None:
-        """Lives are written until it works: an end that is lost would be paid for for ever."""
-        batch.lives = {**self._late, **batch.lives}
+        """Write a batch. Unwritten lives are tried again: a life whose end is lost would cost money for ever."""
+        batch.lives = {**self._unwritten_lives, **batch.lives}
         written = self._tried(lambda: self._tables.write(batch, at_s))
-        self._late = {} if written else batch.lives
+        self._unwritten_lives = {} if written else batch.lives
 
     def _tried(self, write: Callable[[], None]) -> bool:
         try:
             write()
         except sqlite3.Error as error:
             if not self._failing:
-                log.error("the ledger cannot be written, and loses rows until it can: %s", error)
+                log.error("cannot write the ledger; it loses rows until it can: %s", error)
             self._failing = True
             return False
         if self._failing:
-            log.warning("the ledger is written again")
+            log.warning("can write the ledger again")
         self._failing = False
         return True

@@ -1,4 +1,4 @@
-"""What the ledger tells: cold starts as they were, and costs as they are reckoned. It writes nothing."""
+"""Reads the ledger: cold starts as they were recorded, and costs, which it calculates. It writes nothing."""
 
 import json
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
 
 @dataclass(frozen=True)
 class Bill:
-    """One variant's costs, and what its traffic would have cost otherwise."""
+    """One variant's costs, and the costs of its traffic in other ways to serve it."""
 
     costs: VariantCosts
     on_aws: tuple[PricedAlternative, ...]
@@ -24,14 +24,16 @@ class Bill:
 
 @dataclass(frozen=True)
 class Statement:
-    window: Window  # as far as the ledger still knows both instances and traffic
+    """The bills of a window. The window is cut to the time of which the ledger has instances and traffic."""
+
+    window: Window
     prices: Prices
     bills: tuple[Bill, ...]
 
 
 @dataclass(frozen=True)
 class LedgerReader:
-    """Any thread may call. `clock` gives epoch seconds. Raises sqlite3.Error."""
+    """Any thread may call its methods. `clock` gives epoch seconds. Raises sqlite3.Error."""
 
     tables: Tables
     clock: Callable[[], float]
@@ -39,7 +41,7 @@ class LedgerReader:
     prices: Prices = PRICES
 
     def knows(self, endpoint: str) -> bool:
-        """Whether it has anything of an endpoint of this name."""
+        """Whether the ledger has rows of an endpoint of this name."""
         found = "SELECT 1 FROM {} WHERE endpoint = ? LIMIT 1"
         tables = ("lives", "cold_starts", "minutes")
         return any(self.tables.database.rows(found.format(table), endpoint) for table in tables)
@@ -47,7 +49,7 @@ class LedgerReader:
     def cold_starts(
         self, endpoint: str | None = None, model: str | None = None, since_s: float = 0.0, limit: int = 100
     ) -> list[InvocationRecord]:
-        """The latest of them, oldest first."""
+        """The latest `limit` cold starts, oldest first."""
         rows = self.tables.database.rows(
             f"SELECT {', '.join(InvocationRecord._fields)} FROM cold_starts WHERE at_s >= ?1 "
             "AND (?2 IS NULL OR endpoint = ?2) AND (?3 IS NULL OR model = ?3) ORDER BY at_s DESC, number DESC LIMIT ?4",
@@ -56,7 +58,7 @@ class LedgerReader:
         return [_invocation(row) for row in reversed(rows)]
 
     def costs(self, endpoint: str | None, since_s: float, until_s: float) -> Statement:
-        """Of every variant that had an instance or a request in the window."""
+        """The bills of every variant that had an instance or a request in the window."""
         now_s = self.clock()
         known_since_s = max(now_s - self.retention.kept_s, self.tables.known_since_s())
         window = Window(max(since_s, known_since_s), min(until_s, now_s))
@@ -65,7 +67,7 @@ class LedgerReader:
         return Statement(window, self.prices, tuple(bills))
 
     def _lives(self, endpoint: str | None, window: Window) -> list[InstanceLife]:
-        """Those that reach into the window."""
+        """The lives that overlap the window."""
         rows = self.tables.database.rows(
             f"SELECT {', '.join(names(InstanceLife))} FROM lives WHERE (stopped_s IS NULL OR stopped_s > ?1) "
             "AND started_s < ?2 AND (?3 IS NULL OR endpoint = ?3) ORDER BY started_s",
@@ -74,7 +76,7 @@ class LedgerReader:
         return [InstanceLife(*row) for row in rows]
 
     def _traffic(self, endpoint: str | None, window: Window) -> list[ModelTraffic]:
-        """Of the minutes that begin in the window."""
+        """The traffic of the minutes that begin in the window."""
         added = ", ".join(f"sum({name})" for name in names(Sums))
         rows = self.tables.database.rows(
             f"SELECT endpoint, variant, model, size, {added} FROM minutes WHERE minute_s >= ?1 AND minute_s < ?2 "
@@ -88,5 +90,6 @@ class LedgerReader:
 
 def _invocation(row: tuple[Any, ...]) -> InvocationRecord:
     values = dict(zip(InvocationRecord._fields, row, strict=True))
-    told = {name: values[name] for name in ("steps", "cold", "effort")}
-    return InvocationRecord(**values | {name: None if one is None else json.loads(one) for name, one in told.items()})
+    documents = {name: values[name] for name in ("steps", "cold", "effort")}
+    decoded = {name: None if text is None else json.loads(text) for name, text in documents.items()}
+    return InvocationRecord(**values | decoded)

@@ -1,4 +1,4 @@
-"""The ledger's own SQLite file: its tables, what is written to them, and what goes when it is old or too much."""
+"""The ledger's own SQLite file: defines its tables, writes batches of rows, and removes rows too old or too many."""
 
 import json
 import logging
@@ -8,12 +8,12 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
 
-from torpor_endpoint.core.ledger import MINUTE_S, Looks, Room, Span, Sums, UseKind, WarmSpan
+from torpor_endpoint.core.ledger import MINUTE_S, MemoryKey, MemorySums, Span, SpanKey, Sums, UseKey
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.storage.record_table import Database
 
 ENDED = "the endpoint ended"
-"""Why a life stopped that nobody saw stop."""
+"""The reason for the end of a life that ended with a killed endpoint."""
 
 MIGRATIONS = (
     """
@@ -78,8 +78,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Retention:
-    """How much is kept. Minutes and lives go by age, so that costs have both. They have bounds in rows too, since each
-    model that is called has its own minutes, and each wake is a life."""
+    """How much the ledger keeps.
+
+    Minutes and lives expire at the same age, since costs need both. Both also have a bound in rows: each called model
+    has its own minutes, and each wake is a life.
+    """
 
     cold_starts: int = 100_000
     kept_s: float = 14 * 24 * 3600.0
@@ -92,37 +95,37 @@ RETENTION = Retention()
 
 @dataclass
 class Batch:
-    """What is to be written at once."""
+    """Rows to write in one transaction."""
 
     cold_starts: list[InvocationRecord] = field(default_factory=list)
-    minutes: dict[UseKind, Sums] = field(default_factory=dict)
-    spans: dict[WarmSpan, Span] = field(default_factory=dict)  # of warm requests
-    memory: dict[Room, Looks] = field(default_factory=dict)
+    minutes: dict[UseKey, Sums] = field(default_factory=dict)
+    spans: dict[SpanKey, Span] = field(default_factory=dict)  # of warm requests
+    memory: dict[MemoryKey, MemorySums] = field(default_factory=dict)
     lives: dict[str, InstanceLife] = field(default_factory=dict)
-    served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant was, last
+    served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant last existed
 
 
 class Tables:
-    """Any thread may call. Everything raises sqlite3.Error."""
+    """Any thread may call its methods. Every method raises sqlite3.Error."""
 
     def __init__(self, path: Path | str) -> None:
-        """A file that is no database is set aside, and a new one begun. Raises SchemaTooNew."""
+        """Open the file. A file that is no database is renamed, and a new one begins. Raises SchemaTooNew."""
         self.database = _opened(path)
-        self.database.rows("PRAGMA synchronous = NORMAL")  # a loss of power may take the last moments with it
+        self.database.rows("PRAGMA synchronous = NORMAL")  # a loss of power may lose the last moments
 
     def write(self, batch: Batch, now_s: float) -> None:
         with self.database.transaction():
             self.database.write_many(_COLD_START, map(_cold_start_row, batch.cold_starts))
             self.database.write_many(_MINUTE, (_row(*kind, *_sums(sums)) for kind, sums in batch.minutes.items()))
             self.database.write_many(_SPAN, (_row(*called, *span) for called, span in batch.spans.items()))
-            self.database.write_many(_MEMORY, (_row(*room, *_looks(looks)) for room, looks in batch.memory.items()))
+            self.database.write_many(_MEMORY, (_row(*key, *_memory(sums)) for key, sums in batch.memory.items()))
             self.database.write_many(_LIFE, (_row(*_life(life)) for life in batch.lives.values()))
             self.database.write_many(_SERVED, map(_served_row, batch.lives.values()))
             self.database.write_many(_SERVED, (_row(*one, at_s, at_s) for one, at_s in batch.served.items()))
             self.database.rows("INSERT OR REPLACE INTO heartbeat VALUES (1, ?)", now_s)
 
     def bury(self) -> None:
-        """Lives that were open when the endpoint was killed ended when it was last known to live."""
+        """End the lives that a killed endpoint left open, at the time of its last heartbeat."""
         with self.database.transaction():
             self.database.rows(
                 "UPDATE lives SET why_stopped = ?, stopped_s = max(started_s, coalesce(ready_s, 0), "
@@ -131,7 +134,7 @@ class Tables:
             )
 
     def prune(self, retention: Retention, now_s: float) -> None:
-        """What is old goes, and the oldest of what is too much."""
+        """Remove rows that are too old, and the oldest where there are too many."""
         old_s = now_s - retention.kept_s
         with self.database.transaction():
             for statement, bound in zip(_PRUNING, (retention.cold_starts, *[old_s] * 4), strict=True):
@@ -143,7 +146,7 @@ class Tables:
             self.database.rows(_SERVED_KEPT, old_s)
 
     def known_since_s(self) -> float:
-        """From here on no minute and no life is missing for having been one too many."""
+        """The time since which no minute and no life was removed for their number. Epoch seconds."""
         rows = self.database.rows("SELECT until_s FROM pruned")
         return float(rows[0][0]) if rows else 0.0
 
@@ -151,7 +154,7 @@ class Tables:
         self.database.close()
 
     def _bound(self, table: str, at: str, most: int, lasts_s: int) -> None:
-        """Keep so many rows at most, and remember when the newest that goes was over, `lasts_s` after `at`."""
+        """Keep at most `most` rows, and note the end of the newest removed one, which is `lasts_s` after `at`."""
         nth = f"SELECT {at} FROM {table} WHERE {at} IS NOT NULL ORDER BY {at} DESC LIMIT 1 OFFSET ?"
         for (newest_s,) in self.database.rows(nth, most):
             self.database.rows(f"DELETE FROM {table} WHERE {at} <= ?", newest_s)
@@ -159,7 +162,7 @@ class Tables:
 
 
 def names(record: type) -> tuple[str, ...]:
-    """The columns of a table that has one for each field."""
+    """The names of a record's fields, which are the columns of its table."""
     return tuple(one.name for one in fields(record))
 
 
@@ -169,19 +172,19 @@ def _into(table: str, columns: tuple[str, ...]) -> str:
 
 
 def _added(table: str, key: tuple[str, ...], sums: tuple[str, ...]) -> str:
-    """To what there is of the same key."""
+    """A statement that adds sums to the row of the same key."""
     summed = ", ".join(f"{name} = {name} + excluded.{name}" for name in sums)
     return f"INSERT {_into(table, (*key, *sums))} ON CONFLICT DO UPDATE SET {summed}"
 
 
 _COLD_START = f"INSERT {_into('cold_starts', InvocationRecord._fields)}"
 _LIFE = f"INSERT OR REPLACE {_into('lives', names(InstanceLife))}"
-_MINUTE = _added("minutes", UseKind._fields, names(Sums))
+_MINUTE = _added("minutes", UseKey._fields, names(Sums))
 _SPAN = (
-    f"INSERT {_into('spans', (*WarmSpan._fields, *Span._fields))} ON CONFLICT DO UPDATE SET"
+    f"INSERT {_into('spans', (*SpanKey._fields, *Span._fields))} ON CONFLICT DO UPDATE SET"
     " first_s = min(first_s, excluded.first_s), last_s = max(last_s, excluded.last_s)"
 )
-_MEMORY = _added("memory", Room._fields, names(Looks))
+_MEMORY = _added("memory", MemoryKey._fields, names(MemorySums))
 _SERVED = "INSERT INTO served VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
 _SERVED_KEPT = "UPDATE served SET since_s = max(since_s, ?, coalesce((SELECT until_s FROM pruned), 0))"
 _PRUNED = "INSERT INTO pruned VALUES (1, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
@@ -194,22 +197,22 @@ _PRUNING = (
 )
 _life = attrgetter(*names(InstanceLife))
 _sums = attrgetter(*names(Sums))
-_looks = attrgetter(*names(Looks))
+_memory = attrgetter(*names(MemorySums))
 
 
 def _cold_start_row(invocation: InvocationRecord) -> tuple[object, ...]:
-    told = {"steps": dict(invocation.steps), "cold": invocation.cold, "effort": invocation.effort}
-    documents = {name: None if one is None else json.dumps(one, ensure_ascii=False) for name, one in told.items()}
+    values = {"steps": dict(invocation.steps), "cold": invocation.cold, "effort": invocation.effort}
+    documents = {name: None if one is None else json.dumps(one, ensure_ascii=False) for name, one in values.items()}
     return _row(*{**invocation._asdict(), **documents}.values())
 
 
 def _served_row(life: InstanceLife) -> tuple[object, ...]:
-    """For as long as it has an instance, a variant is served; it may be while it has none."""
+    """A variant exists at least as long as its instances; it may also exist without any."""
     return _row(life.endpoint, life.variant, life.started_s, life.stopped_s or life.ready_s or life.started_s)
 
 
 def _row(*values: object) -> tuple[object, ...]:
-    """Names come from callers: what is no text gets question marks, since SQLite and JSON would refuse it."""
+    """The values of a row. Callers choose names: lone surrogates become question marks, since SQLite refuses them."""
     return tuple(one.encode(errors="replace").decode() if isinstance(one, str) else one for one in values)
 
 
@@ -220,7 +223,7 @@ def _opened(path: Path | str) -> Database:
         raise
     except sqlite3.DatabaseError as error:
         aside = Path(f"{path}.broken")
-        log.error("the ledger %s is set aside as %s, and begins anew: %s", path, aside.name, error)
+        log.error("the ledger %s is damaged; renaming it to %s and starting a new one: %s", path, aside.name, error)
         for part in ("", "-wal", "-shm"):
             with suppress(FileNotFoundError):
                 Path(f"{path}{part}").replace(f"{aside}{part}")

@@ -1,7 +1,7 @@
-"""How samples lie: percentiles, and what is left of them when some are cut off, by rank or by value.
+"""Calculates percentiles of samples, and statistics of samples that are trimmed by rank or by value.
 
-All of it comes from the sketch and shares its error. It is None for samples that were sent as ready-made sums, which
-have no distribution.
+All results come from the sketch and share its error. They are None for samples that were sent as ready-made sums,
+which have no distribution.
 """
 
 from collections.abc import Callable
@@ -13,24 +13,24 @@ from torpor_endpoint.metrics.tally import Tally
 Statistic = Callable[[Tally], float | None]
 
 Samples = list[tuple[float, float]]
-"""Values in ascending order, and how often each."""
+"""Values in ascending order, each with its count."""
 
 
 def percentile(tally: Tally, share: float) -> float | None:
-    """The value that `share` of the samples do not exceed."""
+    """The value that a `share` of the samples does not exceed; `share` is from 0 to 1."""
     if not has_distribution(tally):
         return None
-    rank, seen = share * tally.count, 0.0
+    rank, counted = share * tally.count, 0.0
     for value, count in samples(tally):
-        seen += count
-        if seen >= rank:
+        counted += count
+        if counted >= rank:
             return value
     return tally.maximum
 
 
 @dataclass(frozen=True)
 class Cut:
-    """The samples that are left, and how many were cut off below and above them."""
+    """The samples that are left, and the counts of those that were cut off below and above."""
 
     left: Samples
     below: float
@@ -50,15 +50,15 @@ def folded(fold: Callable[[Cut], float | None], cut: Callable[[Samples], Cut]) -
 
 
 def by_rank(low: float, high: float) -> Callable[[Samples], Cut]:
-    """Those between two shares of all."""
+    """Keep the samples between two shares of all, each from 0 to 1."""
 
     def cut(every: Samples) -> Cut:
         total = sum(count for _, count in every)
         first, last = low * total, high * total
-        left, seen = [], 0.0
+        left, counted = [], 0.0
         for value, count in every:
-            share = min(seen + count, last) - max(seen, first)
-            seen += count
+            share = min(counted + count, last) - max(counted, first)
+            counted += count
             if share > 0:
                 left.append((value, share))
         return Cut(left, first, total - last)
@@ -67,7 +67,7 @@ def by_rank(low: float, high: float) -> Callable[[Samples], Cut]:
 
 
 def by_value(low: float, high: float) -> Callable[[Samples], Cut]:
-    """Those above the one and up to the other."""
+    """Keep the samples above `low` and up to `high`."""
 
     def cut(every: Samples) -> Cut:
         left = [(value, count) for value, count in every if low < value <= high]
@@ -82,7 +82,7 @@ def _mean(cut: Cut) -> float | None:
 
 
 def _winsorized(cut: Cut) -> float | None:
-    """The mean of all, where those cut off count as the nearest that is left."""
+    """The mean of all samples, where each cut one counts as the nearest that is left."""
     if not cut.left:
         return None
     total = cut.sum + cut.below * cut.left[0][0] + cut.above * cut.left[-1][0]
@@ -103,10 +103,11 @@ FOLDS: dict[str, Callable[[Cut], float | None]] = {
 
 
 def samples(tally: Tally) -> Samples:
-    """As the sketch knows them, and within the extremes, which are exact."""
+    """The samples as the sketch has them, within the extremes, which are exact."""
     at_counts = sorted(tally.items())
     return [(min(max(sketch.value(at), tally.minimum), tally.maximum), count) for at, count in at_counts]
 
 
 def has_distribution(tally: Tally) -> bool:
+    """Whether the sketch has all samples of the tally."""
     return sum(count for _, count in tally.items()) >= tally.count * (1 - 1e-9)

@@ -1,6 +1,6 @@
-"""The one table of Torpor's metrics: names, units, dimensions and meaning, for CloudWatch, Prometheus and the README.
+"""The one table of Torpor's metrics: names, units, dimensions and meanings, for CloudWatch, Prometheus and the docs.
 
-Names, units and dimensions are SageMaker's own. The table describes; samples live in `registry`.
+Names, units and dimensions are SageMaker's own. `metrics.registry` holds the samples.
 """
 
 from dataclasses import dataclass
@@ -18,18 +18,18 @@ LEVELLED = ("Average", "Maximum", "Minimum")
 
 
 class Shown(StrEnum):
-    """How Prometheus shows a metric. The gauges read the latest minute that has samples."""
+    """How Prometheus shows a metric. A gauge shows the latest minute that has samples."""
 
     COUNTER = "counter"  # the sum of all samples since the start
     HISTOGRAM = "histogram"
-    SUMMARY = "summary"  # sum and count, whose ratio is the meaning
+    SUMMARY = "summary"  # sum and count; their ratio is the mean
     GAUGE_SUM = "gauge, summed over instances"
     GAUGE_MEAN = "gauge, averaged over instances"
 
 
 @dataclass(frozen=True)
 class Metric:
-    """`statistics` are those that AWS documents for it; any may be asked for. `prometheus` is in base units."""
+    """One metric. AWS documents `statistics`, but a caller may request any. `prometheus` is a name in base units."""
 
     name: str
     unit: str
@@ -267,5 +267,5 @@ METRICS: tuple[Metric, ...] = (
 
 
 def is_reserved(namespace: str) -> bool:
-    """ "Do not specify a namespace that begins with AWS/"; nor that of the instances' metrics."""
+    """Whether callers may not write the namespace. AWS: "Do not specify a namespace that begins with AWS/"."""
     return namespace.startswith("AWS/") or namespace == INSTANCES

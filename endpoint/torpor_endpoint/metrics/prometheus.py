@@ -1,4 +1,4 @@
-"""The same metrics for Prometheus: base units, names from the metric table. Custom CloudWatch metrics stay out."""
+"""Writes the metrics for Prometheus, in base units, by the names in the metric table. It leaves out custom metrics."""
 
 from collections.abc import Callable, Container, Iterator
 from itertools import accumulate
@@ -23,33 +23,33 @@ from torpor_endpoint.metrics.tally import Tally
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 SCALE = {"Microseconds": 1e-6, "Percent": 1e-2}
-"""From CloudWatch's unit to Prometheus's base unit; 1 where there is nothing to convert."""
+"""The factor from a CloudWatch unit to Prometheus's base unit; 1 for any other unit."""
 
 DOUBLINGS = range(8, 30)
-"""Histogram edges are powers of two in microseconds, 256 us to 537 s: there the sketch's steps end too."""
+"""Histogram edges are powers of two in microseconds, from 256 us to 537 s: steps of the sketch end there too."""
 
 FRESH_S = 300
-"""A gauge whose newest sample is older than this is not shown: the instance is gone."""
+"""A gauge is not shown if its newest sample is older than this: the instance is gone."""
 
 
 def exposition(registry: MetricRegistry, endpoints: Container[str]) -> bytes:
-    """The page of these endpoints, as `CONTENT_TYPE`. On the thread that writes the samples, once the gauges are up to
-    date."""
+    """The page of these endpoints, of type CONTENT_TYPE. Call it in the thread that writes the samples, after a
+    refresh of the gauges."""
     page = CollectorRegistry()
     page.register(PrometheusCollector(registry, endpoints))
     return generate_latest(page)
 
 
 class PrometheusCollector:
-    """prometheus_client's custom collector over a `MetricRegistry`. Endpoints that were deleted stay out: CloudWatch
-    has them."""
+    """A custom collector of prometheus_client over a `MetricRegistry`. It leaves out deleted endpoints; CloudWatch has
+    them."""
 
     def __init__(self, registry: MetricRegistry, endpoints: Container[str]) -> None:
         self._registry = registry
         self._endpoints = endpoints
 
     def describe(self) -> list[Family]:
-        """Nothing beforehand: families depend on what is being served."""
+        """Nothing beforehand: the families depend on the endpoints."""
         return []
 
     def collect(self) -> Iterator[Family]:
@@ -95,13 +95,13 @@ def _gauge(metric: Metric, series: list[Series], now_s: float) -> Family:
 
 
 KINDS = {shown: shown.partition(",")[0] for shown in Shown}
-"""Prometheus's own word for the type: how a gauge comes about is no part of it."""
+"""Prometheus's name of the type, such as `gauge` for both kinds of gauge."""
 SUFFIXES = {Shown.COUNTER: "_total"}
-"""What prometheus_client adds to the name on the page."""
+"""The suffix that prometheus_client adds to the name on the page."""
 
 
 def exposed(metric: Metric) -> str:
-    """Its name on the page. Histograms and summaries have `_sum` and `_count` below it, the former `_bucket` too."""
+    """The metric's name on the page. Histograms and summaries also have `_sum` and `_count`, histograms `_bucket`."""
     return metric.prometheus + SUFFIXES.get(metric.shown, "")
 
 
@@ -115,17 +115,17 @@ FAMILIES: dict[Shown, Callable[[Metric, list[Series], float], Family]] = {
 
 
 def _cumulative(total: Tally) -> list[tuple[str, float]]:
-    """Samples at most as large as each edge, `+Inf` last."""
+    """For each edge, the number of samples up to it; `+Inf` is last."""
     counts = [0.0] * (len(DOUBLINGS) + 1)
     for at, count in total.items():
-        doubling = -((ONE - at) // STEPS_PER_DOUBLING)  # the first power of two that is no less
+        doubling = -((ONE - at) // STEPS_PER_DOUBLING)  # the first power of two that is at least the value
         counts[min(max(doubling - DOUBLINGS.start, 0), len(DOUBLINGS))] += count
     edges = [*(repr(2**doubling / 1e6) for doubling in DOUBLINGS), "+Inf"]
     return list(zip(edges, accumulate(counts), strict=True))
 
 
 def _names(metric: Metric) -> list[str]:
-    """`EndpointName` as `endpoint_name`."""
+    """The labels: `EndpointName` becomes `endpoint_name`."""
     return ["".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_") for name in metric.dimensions]
 
 

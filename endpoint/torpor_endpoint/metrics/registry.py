@@ -1,35 +1,39 @@
-"""All series of this endpoint, ours and those sent by PutMetricData; it finds, lists, ages, forgets and bounds them."""
+"""Holds all series of this endpoint, Torpor's own and those of PutMetricData: finds, ages, removes and bounds them."""
 
+import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Container, Iterable, Iterator, Mapping
 
 from torpor_endpoint.metrics.metrics import Metric, is_reserved
 from torpor_endpoint.metrics.series import Series, SeriesKey
 
 SERIES_MAX = 10_000
 
+AGEING_PERIOD_S = 300.0
+
 
 class MetricRegistry:
-    """`clock` gives epoch seconds. Past `series_max`, the series that was silent longest makes room.
+    """All series. `clock` gives epoch seconds. Beyond `series_max`, the series that was silent longest is removed.
 
-    Ours and our callers' are counted apart, so however many metrics a caller sends, none of ours goes for them. One
-    thread writes (the event loop); any may find.
+    Torpor's own series and those of callers are counted apart: no number of custom metrics removes one of Torpor's.
+    One thread writes (the event loop's); any thread may read.
     """
 
     def __init__(self, clock: Callable[[], float], series_max: int = SERIES_MAX) -> None:
         self.clock = clock
         self._series_max = series_max
         self._series: dict[tuple[str, str], dict[SeriesKey, Series]] = {}
-        # By whether they are ours; silent longest first. For the writing thread only.
+        # By whether the namespace is reserved; the longest silent first. For the writing thread only.
         self._by_silence: dict[bool, OrderedDict[Series, None]] = {True: OrderedDict(), False: OrderedDict()}
 
     def series(self, metric: Metric, dimensions: Mapping[str, str]) -> Series:
-        """The handle to add samples by; ask once and keep it."""
+        """The series to add samples to; callers keep it. Raises ValueError for other dimensions than the metric's."""
         if set(dimensions) != set(metric.dimensions):
             raise ValueError(f"{metric.name} has the dimensions {metric.dimensions}, not {tuple(dimensions)}")
         return self.at(key_of(metric.namespace, metric.name, dimensions.items(), metric.unit))
 
     def at(self, key: SeriesKey) -> Series:
+        """The series of this key, new if there is none."""
         found = self._series.get((key.namespace, key.name), {}).get(key)
         if found is None:
             found = Series(key, self._list)
@@ -37,7 +41,7 @@ class MetricRegistry:
         return found
 
     def find(self, namespace: str | None = None, name: str | None = None) -> Iterator[Series]:
-        """All series of a namespace, a name, both or neither, in no particular order."""
+        """All series of a namespace, of a name, of both, or all at all, in no particular order."""
         if namespace is not None and name is not None:
             yield from list(self._series.get((namespace, name), {}).values())
             return
@@ -46,20 +50,20 @@ class MetricRegistry:
                 yield from list(family.values())
 
     def forget(self, dimensions: Mapping[str, str]) -> None:
-        """Drop every series that has all these dimensions, such as those of an endpoint that was deleted."""
-        wanted = set(dimensions.items())
+        """Remove every series that has all these dimensions, such as those of a deleted endpoint."""
+        matched = set(dimensions.items())
         for series in self.find():
-            if wanted <= set(series.key.dimensions):
+            if matched <= set(series.key.dimensions):
                 self._drop(series)
 
     def age(self, series: Series, kept: bool) -> None:
-        """What is old of a series goes, and with its last sample the series, unless it is kept all the same."""
+        """Remove the old samples of a series, and the series itself if it is empty then and not `kept`."""
         series.age(self.clock())
         if series.empty and not kept and series in self._by_silence[is_reserved(series.key.namespace)]:
             self._drop(series)
 
     def _list(self, series: Series) -> None:
-        """With each minute that begins in it: so a series that had to make room, and is written again, comes back."""
+        """List the series as the newest. Each new minute calls this, so a removed series that is written comes back."""
         family = self._series.setdefault((series.key.namespace, series.key.name), {})
         listed = family.setdefault(series.key, series)
         by_silence = self._by_silence[is_reserved(series.key.namespace)]
@@ -78,3 +82,19 @@ class MetricRegistry:
 
 def key_of(namespace: str, name: str, dimensions: Iterable[tuple[str, str]], unit: str) -> SeriesKey:
     return SeriesKey(namespace, name, tuple(sorted(dimensions)), unit)
+
+
+async def age(
+    registry: MetricRegistry,
+    endpoints: Container[str],
+    pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> None:
+    """Age all series each AGEING_PERIOD_S, for ever, one series at a time, since requests come first.
+
+    `endpoints` are those that exist: their series stay when they are empty, and go on counting.
+    """
+    while True:
+        await pause(AGEING_PERIOD_S)
+        for series in list(registry.find()):
+            registry.age(series, kept=series.key.endpoint in endpoints)
+            await pause(0.0)

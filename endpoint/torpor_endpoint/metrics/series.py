@@ -1,8 +1,8 @@
-"""One metric with one set of dimensions over time, in buckets of a minute, then of five.
+"""Stores one metric with one set of dimensions over time, in buckets of a minute, then of five minutes.
 
-Minutes are kept for a day, five-minute buckets for fifteen; then samples are gone: as newer ones come, and by the
-clock when it is told (`age`). Only minutes with samples take memory. One thread writes (the event loop); any may
-read: what a reader sees as count and as sum may be a sample apart, and nothing worse.
+Minutes are kept for a day and five-minute buckets for fifteen days; newer samples, and the clock (`age`), remove older
+ones. Only minutes with samples take memory. One thread writes (the event loop's); any thread may read: a reader may
+see a count and a sum that are one sample apart, and nothing worse.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ KEPT_S = 15 * 86_400
 
 @dataclass(frozen=True)
 class SeriesKey:
-    """`dimensions` sorted by name. The same metric in another unit is another series, as in CloudWatch."""
+    """The key of a series. `dimensions` are sorted by name. As in CloudWatch, another unit is another series."""
 
     namespace: str
     name: str
@@ -27,28 +27,31 @@ class SeriesKey:
 
     @property
     def endpoint(self) -> str | None:
-        """Whose series it is; None for those of nobody."""
+        """The endpoint of the series; None if it belongs to none."""
         return dict(self.dimensions).get("EndpointName")
 
 
 class Series:
-    """A bound handle. `started` is called with it when a minute begins, so that its owner can keep it listed."""
+    """The samples of one series. It calls `started` with itself when a minute begins, so that its registry lists it."""
 
     __slots__ = ("_ended", "_fives", "_minutes", "_now", "_sources", "_started", "key")
 
     def __init__(self, key: SeriesKey, started: Callable[["Series"], None]) -> None:
         self.key = key
         self._started = started
-        self._now: tuple[int, Tally] = (0, Tally())  # the minute that is still open; one field, so read as a whole
+        self._now: tuple[int, Tally] = (
+            0,
+            Tally(),
+        )  # the open minute; one field, so that readers see both parts of one state
         self._sources: dict[str, float] = {}
         self._minutes: dict[int, PackedTally] = {}
         self._fives: dict[int, PackedTally] = {}
-        self._ended = Tally()  # all minutes but the open one, since the start
+        self._ended = Tally()  # all samples since the start, but those of the open minute
 
     # -- writing: one thread ---------------------------------------------------------------------------------------
 
     def add(self, value: float, at_s: float, count: float = 1.0) -> None:
-        """So many samples of one value. Nothing but arithmetic while the minute lasts."""
+        """Add `count` samples of one value. Within an open minute this is mere arithmetic."""
         opened_s, tally = self._now
         if opened_s <= at_s < opened_s + MINUTE_S:
             tally.add(value, count)
@@ -56,7 +59,7 @@ class Series:
             self.merge(Tally.of([value], count), at_s)
 
     def add_all(self, values: Sequence[float], at_s: float) -> None:
-        """A sample of each value, all of one minute."""
+        """Add one sample of each value, all of one minute."""
         opened_s, tally = self._now
         if opened_s <= at_s < opened_s + MINUTE_S:
             tally.add_all(values)
@@ -64,10 +67,10 @@ class Series:
             self.merge(Tally.of(values), at_s)
 
     def put(self, source: str, value: float, at_s: float) -> None:
-        """The level of one source, such as an instance: in a minute its last sample stands for all of them.
+        """Put the level of one source, such as an instance. The last level of a minute replaces the ones before it.
 
-        So it can be read at any moment, as often as anyone asks, and still counts once per source and minute.
-        A level of a minute that is over is left out. A series is written by `put` or by `add`, never by both.
+        So a level may be read at any moment and any number of times, and counts once for each source and minute. A
+        level of a minute that is over is ignored. A series is written by `put` or by `add`, never by both.
         """
         self._open(at_s)
         opened_s, _ = self._now
@@ -76,12 +79,12 @@ class Series:
             self._now = (opened_s, Tally.of(self._sources.values()))
 
     def has(self, source: str, at_s: float) -> bool:
-        """Whether the source has told a level in the minute of `at_s`, which is still open."""
+        """Whether the source has put a level in the minute of `at_s`, which is still open."""
         opened_s, _ = self._now
         return source in self._sources and opened_s <= at_s < opened_s + MINUTE_S
 
     def merge(self, tally: Tally, at_s: float) -> None:
-        """Many samples of one minute, which may lie in the past."""
+        """Add many samples of one minute, which may lie in the past."""
         self._open(at_s)
         opened_s, current = self._now
         if opened_s <= at_s:
@@ -91,13 +94,13 @@ class Series:
             self._keep(int(at_s // MINUTE_S) * MINUTE_S, tally)
 
     def age(self, now_s: float) -> None:
-        """What is old goes by the clock: nobody may ever write here again."""
+        """Remove old samples by the clock, for a series that may never be written again."""
         if self._now[0] <= now_s - MINUTES_KEPT_S:
             self._close()
         self._age(now_s)
 
     def _open(self, at_s: float) -> None:
-        """Begin the minute of `at_s`, unless it has begun or is past."""
+        """Begin the minute of `at_s`, unless it has begun or has passed."""
         if at_s < self._now[0] + MINUTE_S:
             return
         self._close()
@@ -106,7 +109,7 @@ class Series:
         self._started(self)
 
     def _close(self) -> None:
-        """The open minute has all of its samples."""
+        """Store the open minute, which has all of its samples."""
         opened_s, tally = self._now
         if tally.count:
             self._ended.merge(tally)
@@ -131,17 +134,17 @@ class Series:
 
     @property
     def last_s(self) -> float:
-        """When the newest minute began; 0 before the first sample."""
+        """The beginning of the newest minute, in epoch seconds; 0 before the first sample."""
         return self._now[0]
 
     @property
     def empty(self) -> bool:
-        """Whether it has no samples, or none any more."""
+        """Whether the series has no samples now."""
         return not (self._now[1].count or self._minutes or self._fives)
 
     def buckets(self, start_s: float, end_s: float) -> list[tuple[int, Tally | PackedTally]]:
         """The buckets that begin in [start_s, end_s), oldest first."""
-        opened_s, tally = self._now  # before the rest: a minute that ends meanwhile is then in both, and counts once
+        opened_s, tally = self._now  # read first: a minute that ends meanwhile is then in both, and counts once
         found: dict[int, Tally | PackedTally] = dict(list(self._minutes.items()))
         if tally.count:
             found[opened_s] = tally
@@ -157,7 +160,7 @@ class Series:
         return buckets[-1] if buckets else None
 
     def total(self) -> Tally:
-        """All samples since the start; it only ever grows. For the writing thread, since a minute may end meanwhile."""
+        """All samples since the start, which only grow. For the writing thread: a minute may end for the others."""
         return merged([self._ended, self._now[1]])
 
 

@@ -1,4 +1,4 @@
-"""CloudWatch's statistics by name, computed from a tally: Sum, Average, p99, tm95, TM(10%:90%), PR(:300) ...
+"""Finds CloudWatch's statistics by name: Sum, Average, p99, tm95, TM(10%:90%), PR(:300) ... Each reads a tally.
 
 Percentiles and trimmed statistics come from the sketch and share its error. They are None for samples that were sent
 as ready-made sums, which have no distribution.
@@ -26,7 +26,7 @@ UNBOUNDED = re.compile(r"\w+\(:\)")
 
 
 def statistic(name: str) -> Statistic:
-    """Raises ValueError when CloudWatch, or Torpor, has no such statistic."""
+    """The statistic of this name. Raises ValueError if CloudWatch, or Torpor, has no such statistic."""
     if name in SIMPLE:
         return SIMPLE[name]
     if found := PERCENTILE.fullmatch(name):

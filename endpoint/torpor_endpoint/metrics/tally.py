@@ -1,4 +1,4 @@
-"""What is kept of many samples: their count, sum, extremes and a sketch. Tallies add up; they know no time."""
+"""Summarizes many samples: their count, sum, extremes and a sketch. Tallies can be merged; they have no time."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,16 +8,16 @@ from math import inf
 from torpor_endpoint.metrics import sketch
 
 FEW = 8
-"""So many different values are counted as they are, each by itself: most metrics have one or two."""
+"""So many distinct values are counted exactly: most metrics have one or two."""
 
 
 class Tally:
-    """A tally that still grows. One thread writes; any may read, and may miss what is just being added."""
+    """A tally that still grows. One thread writes; any may read, and may miss the sample that is just being added."""
 
     __slots__ = ("_count", "_few", "_maximum", "_minimum", "_sketch", "_sum")
 
     def __init__(self) -> None:
-        self._few: dict[float, float] = {}  # counts by value; those of all other values are in the rest
+        self._few: dict[float, float] = {}  # exact counts by value; the other fields hold all other values
         self._count = 0.0
         self._sum = 0.0
         self._minimum = inf
@@ -26,7 +26,7 @@ class Tally:
 
     @classmethod
     def of(cls, values: Iterable[float], count: float = 1.0) -> "Tally":
-        """So many samples of each."""
+        """The tally of `count` samples of each value."""
         tally = cls()
         for value in values:
             tally.add(value, count)
@@ -34,7 +34,7 @@ class Tally:
 
     @classmethod
     def of_sums(cls, count: float, total: float, minimum: float, maximum: float) -> "Tally":
-        """Of samples that nobody knows one by one: without a distribution, unless all were equal."""
+        """The tally of samples of which only the sums are known: without a distribution, unless all were equal."""
         tally = cls()
         tally._count, tally._sum, tally._minimum, tally._maximum = count, total, minimum, maximum
         if minimum == maximum:
@@ -58,7 +58,7 @@ class Tally:
             counts[at] = counts[at] + count if at in counts else count
 
     def add_all(self, values: Sequence[float]) -> None:
-        """A sample of each."""
+        """Add one sample of each value."""
         if len(self._few) < FEW or not values:
             for value in values:
                 self.add(value)
@@ -90,16 +90,16 @@ class Tally:
 
     @property
     def minimum(self) -> float:
-        """inf if there is no sample."""
+        """The smallest sample; inf without samples."""
         return float(min([self._minimum, *self._few]))
 
     @property
     def maximum(self) -> float:
-        """-inf if there is no sample."""
+        """The largest sample; -inf without samples."""
         return float(max([self._maximum, *self._few]))
 
     def items(self) -> Iterator[tuple[int, float]]:
-        """Keys of the sketch with their counts; a copy, so that one thread may read while another adds."""
+        """The sketch's keys with their counts: a copy, so that one thread may read while another adds."""
         counts = self._sketch.copy()
         for value, count in list(self._few.items()):
             at = sketch.key(value)
@@ -114,7 +114,7 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class PackedTally:
-    """A tally of a minute that is over, in an eighth of the memory."""
+    """A tally that grows no more, in an eighth of the memory."""
 
     count: float
     sum: float

@@ -1,4 +1,4 @@
-"""Buckets grouped into the periods that a caller asked for; nothing here knows a statistic."""
+"""Groups buckets into the periods that a caller requests. It knows no statistic."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ HIGH_RESOLUTION_S = (1, 5, 10, 20, 30)
 
 @dataclass(frozen=True)
 class PeriodWindow:
-    """From `start_s`, whole periods, up to `end_s`, which is not in it."""
+    """Whole periods from `start_s` up to, but without, `end_s`."""
 
     start_s: int
     end_s: float
@@ -23,11 +23,11 @@ class PeriodWindow:
 
     @property
     def grid(self) -> range:
-        """The seconds at which its periods begin."""
+        """The seconds at which the periods begin."""
         return range(self.start_s, self.start_s + self.periods * self.period_s, self.period_s)
 
     def tallies(self, series: Iterable[Series]) -> dict[int, Tally]:
-        """By the second at which each period begins, oldest first; periods without samples are absent."""
+        """A tally for each period that has samples, by the second at which it begins, oldest first."""
         grouped: dict[int, list[Tally | PackedTally]] = {}
         for one in series:
             for at_s, bucket in one.buckets(self.start_s, self.end_s):
@@ -48,10 +48,11 @@ def by_clock(start_s: float, end_s: float, period_s: int) -> PeriodWindow:
 
 def looking_back(end_s: float, periods: int, period_s: int) -> PeriodWindow:
     """Alarms: "if the Period is 5 minutes [..] at the end of minute 6, the alarm is evaluated based on the data from
-    minutes 2 to 6"; so periods end with the last whole minute, and slide with it."""
+    minutes 2 to 6". So the periods end with the last whole minute, and move with it."""
     period_s, end_s = max(period_s, MINUTE_S), end_s // MINUTE_S * MINUTE_S
     return PeriodWindow(int(end_s) - periods * period_s, end_s, period_s)
 
 
 def is_period(period_s: int) -> bool:
+    """Whether CloudWatch has periods of this length."""
     return period_s in HIGH_RESOLUTION_S or (period_s > 0 and period_s % MINUTE_S == 0)

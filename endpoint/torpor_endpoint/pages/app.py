@@ -28,8 +28,8 @@ from torpor_endpoint.core.pages.state import (
     variant_page,
 )
 from torpor_endpoint.fleet.collector import state_of
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -169,7 +169,7 @@ PAGES = (
 )
 
 
-def _members(live: LiveEndpoint) -> list[tuple[str, InstanceMember]]:
+def _members(live: LiveEndpoint) -> list[tuple[str, Incarnation]]:
     return [(name, member) for name, pool in live.pools.items() for member in pool.ready]
 
 
@@ -190,12 +190,12 @@ async def _variant(name: str, pool: InstancePool) -> Json:
     )
 
 
-async def _instance(member: InstanceMember) -> Json:
+async def _instance(member: Incarnation) -> Json:
     status = await state_of(member, after=NO_DECISIONS)
     return instance_page(member.incarnation, str(member.slot), member.in_flight, status)
 
 
-async def _story(member: InstanceMember, model: str) -> list[Json]:
+async def _story(member: Incarnation, model: str) -> list[Json]:
     state = await state_of(member, model=model)
     return [decision_page(decision, member.incarnation) for decision in state["decisions"]] if state else []
 

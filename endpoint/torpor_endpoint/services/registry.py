@@ -11,6 +11,7 @@ from torpor_endpoint.aws.wire.asgi import App
 from torpor_endpoint.aws.wire.scope import Address, Addresses
 from torpor_endpoint.services.parts import ServiceParts
 
+RUNTIME = "sagemaker-runtime"
 REFUSED = "refused at once"
 LEFT_TO_MOTO = "moto's, if it is installed"
 
@@ -103,7 +104,7 @@ def _sts() -> ServiceTables:
 
 SERVICES: tuple[AwsService, ...] = (
     AwsService(Address("sagemaker", target="SageMaker"), _sagemaker),
-    AwsService(Address("sagemaker-runtime"), _runtime),
+    AwsService(Address(RUNTIME), _runtime),
     AwsService(Address("s3", signed_as=("s3express", "s3-outposts")), _s3),
     AwsService(
         Address("cloudwatch", ("monitoring",), "GraniteServiceVersion20100801", "2010-08-01"),

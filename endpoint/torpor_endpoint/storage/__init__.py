@@ -1,1 +1,1 @@
-"""What the endpoint keeps: its data folder, and SQLite tables of records."""
+"""Stores the endpoint's data: its data folder, and SQLite tables of records."""

@@ -1,4 +1,4 @@
-"""The data folder: what is where in it, and that one endpoint at a time has it."""
+"""The data folder: where each thing is in it, and the lock that lets one endpoint at a time use it."""
 
 import fcntl
 import hashlib
@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import TextIO
 
 SOCKETS_PATH_MAX = 107 - len("/i-0123456789abcdef")
-"""A Unix socket's path has 107 bytes at most, and an instance's name is the last part of it."""
+"""A Unix socket's path has at most 107 bytes, and ends with the instance's name."""
 
 LOCK_PATIENCE_S = 10.0
-"""How long a new endpoint waits for an old one, which may be stopping, to let go of the data folder."""
+"""How long a new endpoint waits for an old one, which may be stopping, to release the data folder."""
 
 ORPHAN_PATIENCE_S = 5.0
-"""An endpoint whose arbiter was killed stops, as any does, in less than this. Then it is killed."""
+"""An endpoint whose parent process (gunicorn's arbiter) was killed stops in less than this. After it, it is killed."""
 
 SILENT_S = 1.0
 LOOK_S = 0.05
@@ -27,12 +27,12 @@ log = logging.getLogger(__name__)
 
 
 class DataDirInUse(Exception):
-    """Another endpoint has this data folder."""
+    """Another endpoint uses this data folder."""
 
 
 @dataclass(frozen=True)
 class DataDir:
-    """`root` is absolute."""
+    """The paths in a data folder. `root` is absolute."""
 
     root: Path
 
@@ -46,32 +46,32 @@ class DataDir:
 
     @property
     def objects(self) -> Path:
-        """The object store: each folder in it is a bucket."""
+        """The embedded object store: each folder in it is a bucket."""
         return self.root / "s3"
 
     @property
     def instances(self) -> Path:
-        """The instances' disks, as `Disks` lays them out."""
+        """The instances' disks, which `host.disks` lays out."""
         return self.root / "instances"
 
     @property
     def training(self) -> Path:
-        """Training jobs as they run."""
+        """The folders of running training jobs."""
         return self.root / "training"
 
     @property
     def endpoint_logs(self) -> Path:
-        """`<endpoint>/<variant>/<incarnation>.log`: they stay when their endpoint goes, as on AWS."""
+        """Logs `<endpoint>/<variant>/<incarnation>.log`. As on AWS, they stay when their endpoint is deleted."""
         return self.root / "logs" / "endpoints"
 
     @property
     def training_logs(self) -> Path:
-        """`<job>/algo-1-<epoch>.log`."""
+        """Logs `<job>/algo-1-<epoch>.log`."""
         return self.root / "logs" / "training"
 
     @property
     def sockets(self) -> Path:
-        """Where the instances listen: inside, or elsewhere if its path is too long for a socket."""
+        """The folder of the instances' sockets: in the data folder, or in /tmp if the path is too long for a socket."""
         inside = self.root / "run"
         if len(os.fsencode(inside)) <= SOCKETS_PATH_MAX:
             return inside
@@ -79,13 +79,13 @@ class DataDir:
         return Path("/tmp") / f"torpor-{os.getuid()}-{digest}"
 
     def lock(self) -> TextIO:
-        """Hold the folder for this process until the file is closed. Raises DataDirInUse.
+        """Lock the folder for this process until the returned file is closed. Raises DataDirInUse.
 
-        An endpoint that is about to end is waited for. One whose arbiter was killed is ended if it does not do so.
+        It waits for an endpoint that is stopping, and kills one whose parent process was killed and that does not stop.
         """
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         held = (self.root / "lock").open("a+")
-        began_s, told = time.monotonic(), False
+        began_s, warned = time.monotonic(), False
         while not _locked(held):
             waited_s = time.monotonic() - began_s
             if waited_s > LOCK_PATIENCE_S:
@@ -93,9 +93,9 @@ class DataDir:
                 raise DataDirInUse(f"another endpoint uses {self.root}: stop it, or choose another --data-dir")
             if waited_s > ORPHAN_PATIENCE_S:
                 self._end_orphan()
-            if waited_s > SILENT_S and not told:
+            if waited_s > SILENT_S and not warned:
                 log.warning("%s is in use: waiting up to %g s for its endpoint to end", self.root, LOCK_PATIENCE_S)
-                told = True
+                warned = True
             time.sleep(LOOK_S)
         held.truncate(0)
         held.write(f"{os.getpid()} {os.getppid()}\n")
@@ -103,16 +103,16 @@ class DataDir:
         return held
 
     def _end_orphan(self) -> None:
-        """Kill the worker that holds the folder, if its arbiter is gone."""
+        """Kill the process that holds the lock, if its parent is gone."""
         pid = orphan((self.root / "lock").read_text())
         if pid is not None:
-            log.warning("process %d, whose arbiter was killed, does not end, and is killed", pid)
+            log.warning("killing process %d: its parent was killed, and it does not end by itself", pid)
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
 
 
 def orphan(holder: str) -> int | None:
-    """The process that holds a lock, if its parent is no more the one that it had. `holder`: its own and that one's."""
+    """The process that holds a lock, if it has lost its parent. `holder` has the process's number and its parent's."""
     try:
         pid, parent = map(int, holder.split())
         status = Path(f"/proc/{pid}/stat").read_text()

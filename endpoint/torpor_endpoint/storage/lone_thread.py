@@ -1,4 +1,4 @@
-"""An executor of one thread that nobody waits for at the end: work that hangs in it cannot keep a process alive."""
+"""Runs work in one daemon thread: work that hangs in it cannot keep the process alive."""
 
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
@@ -14,7 +14,7 @@ Work = Callable[[], None]
 
 
 class LoneThread(Executor):
-    """What is submitted is done in its order. The thread starts with the first of it, and is a daemon."""
+    """An executor with one daemon thread, which starts with the first work and does it in the order of submission."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -36,10 +36,10 @@ class LoneThread(Executor):
         return future
 
     def shutdown(self, wait: bool = False, *, cancel_futures: bool = True) -> None:
-        """At once: what still waits is cancelled, and what is being done is left to itself."""
+        """Cancel the work that waits, and return at once: work that runs goes on alone."""
         with self._lock:
             self._closed = True
-            with suppress(Empty):  # the thread takes from it too
+            with suppress(Empty):  # the thread takes from the queue too
                 while True:
                     if (left := self._waiting.get_nowait()) is not None:
                         left[0].cancel()
@@ -55,5 +55,5 @@ class LoneThread(Executor):
 def _settled(future: Future[Any], work: Work) -> None:
     try:
         work()
-    except BaseException as error:  # noqa: BLE001  whoever awaits the future is told
+    except BaseException as error:  # noqa: BLE001 - outer edge of the thread: the future raises it where it is awaited
         future.set_exception(error)

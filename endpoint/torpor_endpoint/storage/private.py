@@ -1,4 +1,4 @@
-"""Keeps an endpoint's files to its own user: new files by the umask, old ones by a change of their modes."""
+"""Makes an endpoint's files private to its user: new files by the umask, old ones by a change of their modes."""
 
 import logging
 import os
@@ -8,13 +8,13 @@ from pathlib import Path
 log = logging.getLogger(__name__)
 
 UMASK = 0o077
-"""What is made is its owner's: folders 0700, files 0600."""
+"""New folders have mode 0700, new files 0600."""
 
 
 def closed_to_others(folder: Path) -> bool:
-    """Take the folder from everybody but its owner. True if others had it until now.
+    """Make the folder private to its owner. True if other users had access until now.
 
-    A folder of another user, such as a mounted volume, stays as it is, and the log says so.
+    A folder of another owner, such as a mounted volume, stays as it is, with a warning in the log.
     """
     mode = stat.S_IMODE(folder.stat().st_mode)
     if not mode & UMASK:
@@ -22,13 +22,13 @@ def closed_to_others(folder: Path) -> bool:
     try:
         folder.chmod(mode & ~UMASK)
     except PermissionError:
-        log.warning("other users may read the data folder %s, whose mode cannot be changed: chmod 700 it", folder)
+        log.warning("other users may read the data folder %s: cannot change its mode; run chmod 700 on it", folder)
         return False
     return True
 
 
 def close_all(folder: Path) -> None:
-    """Take all that is below the folder from everybody but its owner: not what links lead to, nor what is mounted."""
+    """Make everything below the folder private to its owner, except the targets of links and mounted file systems."""
     device, owner = folder.stat().st_dev, os.getuid()
     for path, names, files in os.walk(folder):
         names[:] = [name for name in names if _closed(f"{path}/{name}", device, owner)]
@@ -37,7 +37,7 @@ def close_all(folder: Path) -> None:
 
 
 def _closed(path: str, device: int, owner: int) -> bool:
-    """False for what is gone, or is mounted there."""
+    """Make one file or folder private. False if it is gone or is a mounted file system."""
     try:
         found = os.lstat(path)
         mode = stat.S_IMODE(found.st_mode)

@@ -1,4 +1,4 @@
-"""One SQLite file, and named records kept in its tables as JSON; what the records mean is the caller's business."""
+"""Opens a SQLite file, and stores named records of any kind in its tables, as JSON."""
 
 import json
 import sqlite3
@@ -23,7 +23,7 @@ R = TypeVar("R", bound=Record)
 
 
 class Card(NamedTuple):
-    """What a listing looks at, of a record that may be long. What its kind of record has not is None."""
+    """The few fields of a record that a listing reads. A field that the kind of record lacks is None."""
 
     name: str
     created_s: float
@@ -32,7 +32,7 @@ class Card(NamedTuple):
 
 
 class SchemaTooNew(Exception):
-    """The file was written by a later Torpor."""
+    """A later version of Torpor wrote the file."""
 
     def __init__(self, path: Path | str, version: int, known: int) -> None:
         super().__init__(
@@ -42,10 +42,10 @@ class SchemaTooNew(Exception):
 
 
 class Database:
-    """A connection that any thread may use. A statement that has returned survives `kill -9` and a loss of power."""
+    """A connection for any thread. The effect of a returned statement survives `kill -9` and a loss of power."""
 
     def __init__(self, path: Path | str, migrations: tuple[str, ...]) -> None:
-        """`migrations[N]` are the statements that lead from schema version N to N + 1. Raises `SchemaTooNew`."""
+        """Open the file. `migrations[N]` are the statements from schema version N to N + 1. Raises `SchemaTooNew`."""
         self._lock = RLock()
         with ExitStack() as unfinished:
             self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -64,18 +64,18 @@ class Database:
             return self._connection.execute(statement, values).fetchall()
 
     def changed(self, statement: str, *values: object) -> bool:
-        """Whether the statement changed a row."""
+        """Execute the statement: whether it changed a row."""
         with self._lock:
             return self._connection.execute(statement, values).rowcount > 0
 
     def write_many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
-        """Once for each of the rows, inside a transaction."""
+        """Execute the statement once for each row. Call it inside a transaction."""
         with self._lock:
             self._connection.executemany(statement, rows)
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """What this thread does inside happens at once or not at all; other threads wait. They do not nest."""
+        """Make all changes of the block, or none. Other threads wait. Transactions do not nest."""
         with self._lock, transaction(self._connection):
             yield
 
@@ -88,7 +88,7 @@ class Database:
 
 
 class RecordTable(Generic[R]):
-    """The records of one table, by name. A name is found as written; two names of one `key` are the same name taken."""
+    """The records of one table, by their exact names. Two names with the same `key` exclude each other."""
 
     def __init__(
         self,
@@ -103,7 +103,7 @@ class RecordTable(Generic[R]):
         self._key = key
 
     def add(self, record: R) -> bool:
-        """False, and nothing changed, when the name is taken."""
+        """Add the record. False, without a change, if the name is taken."""
         row = (self._key(record.name), record.name, _encode(record))
         return self._database.changed(f"INSERT OR IGNORE INTO {self._table} VALUES (?, ?, ?)", *row)
 
@@ -112,12 +112,12 @@ class RecordTable(Generic[R]):
         return record if record is not None and record.name == name else None
 
     def at(self, key: str) -> R | None:
-        """The record of this key."""
+        """The record of this key; None if there is none."""
         rows = self._database.rows(f"SELECT record FROM {self._table} WHERE key = ?", key)
         return self._decode(json.loads(rows[0][0])) if rows else None
 
     def cards(self) -> list[Card]:
-        """Of all records, by name, which is the order of their index: no record is read. Not every table has one."""
+        """The cards of all records, in order of name, from an index alone. Not every table has this index."""
         rows = self._database.rows(f"SELECT {', '.join(Card._fields)} FROM {self._table} ORDER BY name")
         return list(map(Card._make, rows))
 
@@ -126,7 +126,7 @@ class RecordTable(Generic[R]):
         return tuple(self._decode(json.loads(record)) for (record,) in rows)
 
     def replace(self, record: R, still: Callable[[R], bool]) -> bool:
-        """Compare and set: False, and nothing changed, unless there is one of this name and `still` accepts it."""
+        """Replace the record of this name. False, without a change, if there is none or `still` rejects the old one."""
         with self._database.transaction():
             stored = self.get(record.name)
             if stored is None or not still(stored):
@@ -135,7 +135,7 @@ class RecordTable(Generic[R]):
             return self._database.changed(f"UPDATE {self._table} SET record = ? WHERE key = ?", *values)
 
     def put(self, record: R) -> None:
-        """Whether there is one of this name or not."""
+        """Add the record, or replace the one of this name."""
         row = (self._key(record.name), record.name, _encode(record))
         self._database.changed(f"INSERT OR REPLACE INTO {self._table} VALUES (?, ?, ?)", *row)
 

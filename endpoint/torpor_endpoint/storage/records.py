@@ -1,6 +1,6 @@
-"""The service's own nouns, as frozen values: what a model, a variant and an endpoint are once CamelCase is gone.
+"""The records of SageMaker's resources as frozen values in snake_case: models, variants, endpoints.
 
-They hold what was asked for and what is so; they decide nothing and do nothing.
+They hold what a caller requested and what is current. They decide nothing and do nothing.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Container:
 
     image: str
     model_data_url: str | None = None  # s3://bucket/key
-    compressed: bool = True  # an archive; else one object as it is, or all below a prefix
+    compressed: bool = True  # the URL names an archive; else one plain object, or all objects below a prefix
     multi_model: bool = False
     model_cache: bool = True  # MultiModelConfig.ModelCacheSetting
     hostname: str | None = None
@@ -50,7 +50,7 @@ class Serverless:
 
 @dataclass(frozen=True)
 class Variant:
-    """One ProductionVariant with its model resolved, so that a running endpoint outlives the model's record."""
+    """One ProductionVariant with the container of its model, so that an endpoint outlives the model's record."""
 
     name: str
     model_name: str
@@ -62,7 +62,9 @@ class Variant:
     instances_max: int | None = None
     serverless: Serverless | None = None
     startup_timeout_s: float = 480.0  # ContainerStartupHealthCheckTimeoutInSeconds; AWS's default is 8 minutes
-    request: dict[str, Any] = field(default_factory=dict)  # the ProductionVariant as sent, for what is only echoed
+    request: dict[str, Any] = field(
+        default_factory=dict
+    )  # the ProductionVariant as sent, for members that are only repeated
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class EndpointConfig:
 
 @dataclass(frozen=True)
 class EndpointRecord:
-    """An endpoint as it is (`config_name`, `variants`) and as it is becoming (`pending_*`)."""
+    """An endpoint: its current configuration (`config_name`, `variants`), and that of an update (`pending_*`)."""
 
     name: str
     arn: str
@@ -86,6 +88,6 @@ class EndpointRecord:
     variants: tuple[Variant, ...]
     pending_config_name: str | None = None
     pending_variants: tuple[Variant, ...] | None = None
-    pending_told: tuple[str, ...] = ()  # names of the pending variants whose DesiredInstanceCount was asked for
+    pending_told: tuple[str, ...] = ()  # pending variants whose DesiredInstanceCount the caller gave
     failure_reason: str | None = None  # why it is Failed, or why its last update was rolled back
     deployment: dict[str, Any] | None = None  # the last DeploymentConfig as sent

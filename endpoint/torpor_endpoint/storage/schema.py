@@ -1,4 +1,4 @@
-"""The tables of the endpoint's one database, and the steps that led to them."""
+"""The tables of the endpoint's one database, as migrations from one schema version to the next."""
 
 from pathlib import Path
 
@@ -6,13 +6,13 @@ from torpor_endpoint.storage.record_table import Database
 
 
 def _records(*tables: str) -> str:
-    """Tables of named records, as a `Shelf` keeps them."""
+    """Tables for `RecordTable`."""
     row = "(key TEXT PRIMARY KEY, name TEXT NOT NULL, record TEXT NOT NULL)"
     return "".join(f"CREATE TABLE {table} {row};" for table in tables)
 
 
 def _cards(*tables: str) -> str:
-    """What a `Card` has, as columns read out of the records, and an index that holds nothing else."""
+    """The fields of a `Card` as columns generated from the records, with an index of them."""
     steps = []
     for table in tables:
         for column in ("created_s", "modified_s", "status"):
@@ -34,5 +34,5 @@ MIGRATIONS = (
 
 
 def opened(path: Path | str) -> Database:
-    """Raises `SchemaTooNew` for a file that a later Torpor wrote."""
+    """Open the endpoint's database. Raises `SchemaTooNew` for a file that a later Torpor wrote."""
     return Database(path, MIGRATIONS)

@@ -1,6 +1,6 @@
-"""What was created and not yet deleted: models, endpoint configs, endpoints and their tags, in the endpoint's database.
+"""Stores models, endpoint configs, endpoints and their tags in the endpoint's database.
 
-It keeps records and decides nothing about them. Nothing here grows with the number of models an endpoint has loaded.
+It decides nothing about the records. Its size does not depend on the number of models that an endpoint has loaded.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +25,7 @@ NO_TAGS: Mapping[str, str] = MappingProxyType({})
 
 
 class Store:
-    """Any thread may call. `add_*` and `remove_*` say whether they did; `replace_endpoint` whether it still could."""
+    """Any thread may call its methods. `add_*`, `remove_*` and `replace_endpoint` return whether they changed it."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         """`clock` gives epoch seconds."""
@@ -75,7 +75,7 @@ class Store:
         return self._endpoints.cards()
 
     def replace_endpoint(self, endpoint: EndpointRecord, *, expected_status: EndpointStatus) -> bool:
-        """Store it, and the time, if it still has that status and is not another endpoint that took its name since."""
+        """Store the endpoint with the current time, if the stored one has the expected status and creation time."""
         return self._endpoints.replace(
             replace(endpoint, modified_s=self._clock()),
             still=lambda stored: (stored.status, stored.created_s) == (expected_status, endpoint.created_s),
@@ -90,7 +90,7 @@ class Store:
             self._put_tags(arn, tags)
 
     def add_tags(self, arn: str, tags: Mapping[str, str], most: int) -> bool:
-        """False, and nothing changed, if there were more than `most` then."""
+        """Add the tags. False, without a change, if there would be more than `most`."""
         with self._database.transaction():
             fits = len({**self.tags(arn), **tags}) <= most
             if fits:
@@ -98,7 +98,7 @@ class Store:
         return fits
 
     def forget_tags(self, arn: str) -> None:
-        """All of them; also inside a transaction."""
+        """Remove all tags of the ARN; also inside a transaction."""
         self._database.changed("DELETE FROM tags WHERE arn = ?", arn)
 
     def tags(self, arn: str) -> dict[str, str]:
@@ -119,7 +119,7 @@ class Store:
         self._database.write_many("INSERT OR REPLACE INTO tags VALUES (?, ?, ?)", rows)
 
     def _add(self, table: RecordTable[R], record: R, tags: Mapping[str, str]) -> bool:
-        """The record and its tags, or nothing when the name is taken."""
+        """Add the record and its tags, or nothing if the name is taken."""
         with self._database.transaction():
             added = table.add(record)
             if added:
@@ -127,7 +127,7 @@ class Store:
         return added
 
     def _remove(self, table: RecordTable[R], name: str) -> bool:
-        """The record goes, and its tags with it."""
+        """Remove the record and its tags."""
         with self._database.transaction():
             record = table.get(name)
             if record is None:

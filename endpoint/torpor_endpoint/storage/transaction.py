@@ -1,4 +1,4 @@
-"""One SQLite transaction as a with-block. Its caller sees to it that no other thread uses the connection meanwhile."""
+"""Runs a with-block as one SQLite transaction. The caller ensures that no other thread uses the connection."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Everything in the block, or nothing of it where the block or the commit raises. They do not nest."""
+    """Make all changes of the block, or none if the block or the commit raises. Transactions do not nest."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
         connection.execute("COMMIT")
     finally:
-        if connection.in_transaction:  # it failed; a full disk has rolled it back already
+        if connection.in_transaction:  # it failed; SQLite itself has already rolled back for a full disk
             connection.execute("ROLLBACK")

@@ -5,7 +5,7 @@ import errno
 
 import pytest
 
-from torpor_endpoint.aws.descriptors import once_there_are_some
+from torpor_endpoint.aws.descriptors import retry_for_descriptors
 
 LACKING = (
     OSError(errno.EMFILE, "Too many open files"),
@@ -22,7 +22,7 @@ def test_it_is_done_again_until_there_are_some(lacking: Exception) -> None:
             raise troubles.pop()
         return "done"
 
-    assert asyncio.run(once_there_are_some(work, pauses_s=(0.0, 0.0))) == "done"
+    assert asyncio.run(retry_for_descriptors(work, pauses_s=(0.0, 0.0))) == "done"
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), ImportError("no module x"), LACKING[0]])
@@ -31,4 +31,4 @@ def test_what_it_lacks_otherwise_or_for_too_long_is_told(error: Exception) -> No
         raise error
 
     with pytest.raises(type(error)):
-        asyncio.run(once_there_are_some(work, pauses_s=(0.0,)))
+        asyncio.run(retry_for_descriptors(work, pauses_s=(0.0,)))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.aws.lazy import Late
+from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
 
 
@@ -25,7 +25,7 @@ def test_it_is_made_once_however_many_call_at_once() -> None:
         return app
 
     async def calls() -> None:
-        late = Late(make)
+        late = LazyApp(make)
         assert not made
         await asyncio.gather(*(late({"number": number}, nothing, nothing) for number in range(8)))
 
@@ -43,7 +43,7 @@ def test_one_that_could_not_be_made_is_tried_again_by_the_next_caller() -> None:
         return answer
 
     async def calls() -> None:
-        late = Late(make)
+        late = LazyApp(make)
         with pytest.raises(OSError, match="no more memory"):
             await late({}, nothing, nothing)
         with pytest.raises(AssertionError, match="nobody listens"):

@@ -2,15 +2,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.cross_origin import Judged, Ours, Sender, host_name, is_host, is_loopback, origin_of, ours
+from torpor_endpoint.core.cross_origin import (
+    Judgement,
+    OwnHosts,
+    Sender,
+    host_name,
+    is_host,
+    is_loopback,
+    origin_of,
+    own_hosts,
+)
 
 HOST = (b"host", b"127.0.0.1:4700")
-LOCAL = ours(["127.0.0.1"])
+LOCAL = own_hosts(["127.0.0.1"])
 LABELS = st.sampled_from(["localhost", "localdomain", "local", "host", "evil", "s3", "test", "ip6-loopback"])
 
 
-def sender(*headers: tuple[bytes, bytes], of: Ours = LOCAL, authority: bytes | None = None) -> Sender:
-    return of.judged(headers, authority).sender
+def sender(*headers: tuple[bytes, bytes], of: OwnHosts = LOCAL, authority: bytes | None = None) -> Sender:
+    return of.judge(headers, authority).sender
 
 
 @pytest.mark.parametrize(
@@ -22,7 +31,7 @@ def sender(*headers: tuple[bytes, bytes], of: Ours = LOCAL, authority: bytes | N
     ],
 )
 def test_loopback_addresses_and_names_are_ours(host: str) -> None:
-    assert sender((b"host", host.encode())) is Sender.OURS
+    assert sender((b"host", host.encode())) is Sender.OWN
 
 
 @pytest.mark.parametrize(
@@ -35,12 +44,12 @@ def test_loopback_addresses_and_names_are_ours(host: str) -> None:
     ],
 )
 def test_no_other_host_is(host: str) -> None:
-    assert LOCAL.judged([(b"host", host.encode("latin-1"))]) == Judged(Sender.ELSEWHERE, host)
+    assert LOCAL.judge([(b"host", host.encode("latin-1"))]) == Judgement(Sender.ELSEWHERE, host)
 
 
 def test_two_hosts_are_nobody_s_and_none_is_no_browser_s() -> None:
     assert sender(HOST, HOST) is Sender.ELSEWHERE
-    assert sender() is Sender.OURS
+    assert sender() is Sender.OWN
     assert sender((b"origin", b"http://evil.test")) is Sender.FOREIGN
 
 
@@ -48,15 +57,15 @@ def test_two_hosts_are_nobody_s_and_none_is_no_browser_s() -> None:
 def test_the_host_in_a_target_counts_as_well_as_the_header(authority: bytes) -> None:
     assert sender(HOST, authority=authority) is Sender.ELSEWHERE
     assert sender((b"host", b"evil.test"), authority=b"localhost") is Sender.ELSEWHERE
-    assert sender(HOST, authority=b"localhost:4700") is Sender.OURS
+    assert sender(HOST, authority=b"localhost:4700") is Sender.OWN
 
 
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
-        ([(b"origin", b"http://127.0.0.1:4700")], Sender.OURS),
-        ([(b"origin", b"http://127.0.0.1:4700"), (b"sec-fetch-site", b"same-origin")], Sender.OURS),
-        ([(b"sec-fetch-site", b"none")], Sender.OURS),
+        ([(b"origin", b"http://127.0.0.1:4700")], Sender.OWN),
+        ([(b"origin", b"http://127.0.0.1:4700"), (b"sec-fetch-site", b"same-origin")], Sender.OWN),
+        ([(b"sec-fetch-site", b"none")], Sender.OWN),
         ([(b"sec-fetch-site", b"same-site")], Sender.FOREIGN),
         ([(b"sec-fetch-site", b"cross-site")], Sender.FOREIGN),
         ([(b"sec-fetch-site", b"")], Sender.FOREIGN),
@@ -73,28 +82,28 @@ def test_the_host_in_a_target_counts_as_well_as_the_header(authority: bytes) -> 
     ],
 )
 def test_a_page_is_told_by_its_origin_and_its_site(headers: list[tuple[bytes, bytes]], expected: Sender) -> None:
-    assert sender(HOST, *headers, of=ours(["127.0.0.1"], origins=["HTTP://friend.test:80"])) is expected
+    assert sender(HOST, *headers, of=own_hosts(["127.0.0.1"], origins=["HTTP://friend.test:80"])) is expected
 
 
 def test_an_allowed_origin_does_not_lead_a_name_here() -> None:
-    friendly = ours(["127.0.0.1"], origins=["http://friend.test"])
+    friendly = own_hosts(["127.0.0.1"], origins=["http://friend.test"])
     assert sender((b"host", b"evil.test"), (b"origin", b"http://friend.test"), of=friendly) is Sender.ELSEWHERE
 
 
 def test_a_host_that_is_allowed_brings_the_names_under_it() -> None:
-    known = ours(["127.0.0.1"], ["Torpor.internal", "10.1.2.3", "2001:DB8::1"])
+    known = own_hosts(["127.0.0.1"], ["Torpor.internal", "10.1.2.3", "2001:DB8::1"])
     for host in (b"torpor.internal:80", b"bucket.s3.torpor.internal", b"10.1.2.3:4700", b"[2001:db8::1]"):
-        assert sender((b"host", host), of=known) is Sender.OURS
+        assert sender((b"host", host), of=known) is Sender.OWN
     for host in (b"internal", b"eviltorpor.internal", b"10.1.2.4"):
         assert sender((b"host", host), of=known) is Sender.ELSEWHERE
 
 
 def test_who_listens_on_every_address_is_called_by_any_address_but_by_no_other_name() -> None:
-    opened = ours(["0.0.0.0"], machine="Box")
+    opened = own_hosts(["0.0.0.0"], machine="Box")
     for host in (b"10.0.0.1:4700", b"[2001:db8::1]", b"0.0.0.0", b"box:4700", b"localhost"):
-        assert sender((b"host", host), of=opened) is Sender.OURS
+        assert sender((b"host", host), of=opened) is Sender.OWN
     assert sender((b"host", b"evil.test"), of=opened) is Sender.ELSEWHERE
-    assert sender((b"host", b"box"), of=ours(["127.0.0.1"], machine="box")) is Sender.ELSEWHERE
+    assert sender((b"host", b"box"), of=own_hosts(["127.0.0.1"], machine="box")) is Sender.ELSEWHERE
 
 
 @given(st.lists(LABELS, min_size=1, max_size=4))
@@ -116,13 +125,13 @@ SAID = st.tuples(
 @given(st.lists(SAID, max_size=4))
 def test_what_any_header_tells_to_be_foreign_is_never_ours(said: list[tuple[bytes, bytes]]) -> None:
     own = {(b"origin", b"http://127.0.0.1:4700"), (b"sec-fetch-site", b"same-origin"), (b"sec-fetch-site", b"none")}
-    assert sender(HOST, *said) is (Sender.OURS if set(said) <= own else Sender.FOREIGN)
+    assert sender(HOST, *said) is (Sender.OWN if set(said) <= own else Sender.FOREIGN)
 
 
 @given(st.text(max_size=300), st.booleans())
 def test_any_header_is_judged(text: str, origin: bool) -> None:
     value = text.encode("utf-8", "replace")
-    assert LOCAL.judged([HOST, (b"origin" if origin else b"sec-fetch-site", value)]).sender in Sender
+    assert LOCAL.judge([HOST, (b"origin" if origin else b"sec-fetch-site", value)]).sender in Sender
     assert host_name(text) is None or "/" not in text
 
 

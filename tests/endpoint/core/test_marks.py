@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.marks import MARKS_MAX, Marks
+from torpor_endpoint.core.file_growth import MARKS_MAX, Marks
 
 growth = st.lists(st.tuples(st.integers(1, 50), st.integers(-2, 5)), max_size=40)
 

@@ -12,9 +12,9 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
-from torpor_endpoint.fleet.members import StartTrouble
-from torpor_endpoint.fleet.paces import PACES
+from torpor_endpoint.fleet.incarnation import StartTrouble
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import Slot
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Route
@@ -42,7 +42,7 @@ def test_the_more_starts_fail_the_longer_the_pause_and_one_that_was_ready_is_fol
                 ended_at_s = await come_to(end, fake)
                 failed = failed + 1 if end in (End.NO_LAUNCH, End.DIES_STARTING) else 0
                 deaths = 0 if end is End.DIES_LATE else deaths + (end is End.DIES_SOON)
-                await asyncio.sleep(PACES.restart_pause_s(failed, deaths) - 0.001)
+                await asyncio.sleep(TIMING.restart_pause_s(failed, deaths) - 0.001)
                 assert host.tries_s[SLOT][-1] <= ended_at_s, "it was tried again at once"
                 await asyncio.sleep(0.002)
                 assert host.tries_s[SLOT][-1] > ended_at_s, "it was not tried again"
@@ -52,8 +52,8 @@ def test_the_more_starts_fail_the_longer_the_pause_and_one_that_was_ready_is_fol
 
 
 def test_one_model_that_ends_every_instance_soon_never_makes_the_others_callers_wait_for_long() -> None:
-    assert max(PACES.restart_pause_s(0, deaths) for deaths in range(100)) <= 0.5
-    assert PACES.restart_pause_s(100, 0) == PACES.restart_pauses_s[-1]
+    assert max(TIMING.restart_pause_s(0, deaths) for deaths in range(100)) <= 0.5
+    assert TIMING.restart_pause_s(100, 0) == TIMING.restart_pauses_s[-1]
 
 
 async def come_to(end: End, fake: PoolOnFakeHost) -> float:
@@ -63,7 +63,7 @@ async def come_to(end: End, fake: PoolOnFakeHost) -> float:
     host.mood = Mood.BAD if end is End.DIES_STARTING else Mood.GOOD
     if end is not End.NO_LAUNCH:
         await pool.until(lambda: SLOT in host.living and (end is End.DIES_STARTING or bool(pool.ready)))
-        await asyncio.sleep(PACES.steady_s + 1.0 if end is End.DIES_LATE else 0.5)
+        await asyncio.sleep(TIMING.steady_s + 1.0 if end is End.DIES_LATE else 0.5)
         host.living[SLOT].die()
     never_ready = end in (End.NO_LAUNCH, End.DIES_STARTING)
     await pool.until(lambda: not pool.ready and (not never_ready or pool.trouble is not before))
@@ -140,7 +140,7 @@ def test_a_slot_whose_host_fails_at_its_end_is_told_of_and_free_again() -> None:
             await fake.ready(1)
             host.ends_to_fail = 1
             await fake.scale(0)
-            await asyncio.sleep(PACES.grace_s + 1.0)
+            await asyncio.sleep(TIMING.grace_s + 1.0)
             assert fake.numbers.all_free
             assert fake.lives[-1].stopped_s is not None
             await fake.end()
@@ -189,7 +189,7 @@ def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
             await fake.request(0)
             began_s = fake.now()
             await fake.end()
-            assert fake.now() - began_s == pytest.approx(PACES.grace_s)
+            assert fake.now() - began_s == pytest.approx(TIMING.grace_s)
             assert fake.lives[-1].why_stopped == "it is closed"
 
     run(story())
@@ -206,7 +206,7 @@ def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None
             assert member.multiplexed.send([], b"", 1000.0, lambda outcome: fake.pool.released(member))
             began_s = fake.now()
             await fake.end()
-            assert fake.now() - began_s == pytest.approx(PACES.grace_s)
+            assert fake.now() - began_s == pytest.approx(TIMING.grace_s)
 
     run(story())
 
@@ -251,7 +251,7 @@ def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_
             host.living[SLOT].hang_up()
             await asyncio.sleep(0.001)
             assert not member.multiplexed.open
-            await asyncio.sleep(PACES.health_period_s + 0.1)
+            await asyncio.sleep(TIMING.health_period_s + 0.1)
             assert member.multiplexed.open
             assert fake.pool.offered(member)
             await fake.end()

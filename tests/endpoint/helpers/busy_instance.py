@@ -12,7 +12,7 @@ from tests.helpers.ledger_with_pages import life
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.fleet.collector import Collector
-from torpor_endpoint.fleet.members import InstanceMember
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.metrics.registry import MetricRegistry
 
@@ -32,10 +32,10 @@ def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
 
 
 @asynccontextmanager
-async def busy(socket: Path) -> AsyncIterator[InstanceMember]:
+async def busy(socket: Path) -> AsyncIterator[Incarnation]:
     """It listens as long as the block lasts."""
     server = await asyncio.get_running_loop().create_unix_server(_Busy, str(socket))
-    member = InstanceMember(SLOT, "i-1", Upstream(str(socket)), Multiplexed(str(socket), "/invocations"), life())
+    member = Incarnation(SLOT, "i-1", Upstream(str(socket)), Multiplexed(str(socket), "/invocations"), life())
     try:
         yield member
     finally:

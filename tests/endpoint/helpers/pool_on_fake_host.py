@@ -5,10 +5,10 @@ import asyncio
 from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstancePhase
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.members import InstanceMember
-from torpor_endpoint.fleet.paces import PACES
+from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.storage.records import Container, Variant
 
@@ -30,8 +30,8 @@ class PoolOnFakeHost:
         self.clock_is_off_s = 0.0
         self.wanted = 0
         self.numbers = SlotNumbers()
-        self.requests: list[InstanceMember] = []
-        self.drains_since_s: dict[InstanceMember, float] = {}
+        self.requests: list[Incarnation] = []
+        self.drains_since_s: dict[Incarnation, float] = {}
         self.closing: asyncio.Task[None] | None = None
         variant = Variant("v", "m", Container("torpor"), instances_min=0, startup_timeout_s=20.0)
         factory = InstanceFactory(
@@ -124,8 +124,8 @@ class PoolOnFakeHost:
         for member, since_s in self.drains_since_s.items():
             lasts_s = self.now() - since_s
             if member in self.requests and member.phase is InstancePhase.GONE:
-                assert lasts_s >= PACES.grace_s - 0.001
-            if lasts_s > PACES.grace_s + 1.0:
+                assert lasts_s >= TIMING.grace_s - 0.001
+            if lasts_s > TIMING.grace_s + 1.0:
                 assert member.phase is InstancePhase.GONE
 
     async def end(self) -> None:

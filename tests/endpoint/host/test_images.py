@@ -68,7 +68,7 @@ def test_a_file_names_more_and_comes_first(tmp_path: Path) -> None:
     ("text", "complaint"),
     [
         ("[[image]]\nmatch = 'a'", "image 1: command must be a list of texts, the program first"),
-        ("[[image]]\ncommand = ['a']", "image 1: match must be a text"),
+        ("[[image]]\ncommand = ['a']", "image 1: match must be a string"),
         ("[[image]]\nmatch = 'a'\ncommand = 'a b'", "image 1: command must be a list of texts"),
         ("[[image]]\nmatch = 'a'\ncommand = ['a']\nready = [1]", "image 1: ready must be a list of texts"),
         (
@@ -86,7 +86,7 @@ def test_a_file_names_more_and_comes_first(tmp_path: Path) -> None:
         ("[image]\nmatch = 'a'", r"must hold \[\[image\]\] tables"),
         ("[[images]]\nmatch = 'a'", r"must hold \[\[image\]\] tables"),
         ("no toml", "images.toml"),
-        ("[[image]]\nmatch = 5\ncommand = ['a']", "image 1: match must be a text"),
+        ("[[image]]\nmatch = 5\ncommand = ['a']", "image 1: match must be a string"),
         ("[[image]]\nmatch = 'a'\ncommand = 7", "image 1: command must be a list of texts"),
         ("[[image]]\nmatch = 'a'\ncommand = ['a']\nready = []", "image 1: ready must name a path"),
         (

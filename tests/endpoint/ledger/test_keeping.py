@@ -271,7 +271,7 @@ def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, caplog: pytest.
     recorded.flush()
     assert len(recorded.reading.cold_starts()) == 1
     assert (tmp_path / "ledger.sqlite.broken").read_text().startswith("this is no database")
-    assert "begins anew" in caplog.text
+    assert "is damaged" in caplog.text
     recorded.ledger.close()
 
 
@@ -300,7 +300,7 @@ def test_steps_that_do_not_add_up_are_kept_as_they_are_and_said_once(
     recorded.ledger.invoked(odd)
     recorded.flush()
     assert recorded.reading.cold_starts() == [odd, odd]
-    assert caplog.text.count("add up to 0.253000 s, and it took 1.000000 s") == 1
+    assert caplog.text.count("add up to 0.253000 s, but the request took 1.000000 s") == 1
 
 
 def test_a_warm_invocation_costs_next_to_nothing(tmp_path: Path) -> None:

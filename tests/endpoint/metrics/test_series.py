@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_endpoint.metrics import sketch
-from torpor_endpoint.metrics.ageing import age
 from torpor_endpoint.metrics.distribution import percentile
 from torpor_endpoint.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, METRICS
-from torpor_endpoint.metrics.registry import SERIES_MAX, MetricRegistry
+from torpor_endpoint.metrics.registry import SERIES_MAX, MetricRegistry, age
 from torpor_endpoint.metrics.series import FIVE_MINUTES_S, KEPT_S, MINUTES_KEPT_S, Series, SeriesKey
 from torpor_endpoint.metrics.statistics import statistic
 from torpor_endpoint.metrics.tally import Tally

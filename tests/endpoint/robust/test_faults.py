@@ -26,7 +26,7 @@ from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.paces import Paces
+from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.launch import Surroundings, launch_spec
@@ -209,4 +209,4 @@ def factory(folder: Path, host: LocalHost, lives: list[InstanceLife]) -> Instanc
     def spec(variant: VariantRecord, slot: Slot) -> Any:
         return launch_spec(variant, slot, around)
 
-    return InstanceFactory(host, spec, time.time, lives.append, paces=Paces(grace_s=1.0))
+    return InstanceFactory(host, spec, time.time, lives.append, timing=InstanceTiming(grace_s=1.0))

@@ -52,4 +52,4 @@ def test_an_orphan_that_does_not_end_is_killed_and_the_log_says_so(tmp_path: Pat
         again.sagemaker.list_models()
         assert gone(orphan)
         assert "is in use: waiting up to" in again.output()
-        assert f"process {orphan}, whose arbiter was killed, does not end, and is killed" in again.output()
+        assert f"killing process {orphan}: its parent was killed, and it does not end by itself" in again.output()

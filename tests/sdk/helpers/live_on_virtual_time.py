@@ -44,9 +44,9 @@ from torpor_container.running.runners import Runner
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.paces import Paces
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.fleet.sizer import Sizer
+from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.passage import CallLimits
 from torpor_endpoint.services.runtime.request import TARGET_MODEL
@@ -101,8 +101,8 @@ async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Facto
     def told(life: InstanceLife) -> None:
         lives[life.instance] = life
 
-    paces = Paces(grace_s=PATIENT_S)
-    factory = InstanceFactory(factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, paces=paces)
+    timing = InstanceTiming(grace_s=PATIENT_S)
+    factory = InstanceFactory(factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, timing=timing)
     pool = InstancePool(ENDPOINT, variant_of(plan), factory, SlotNumbers())
     live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: pool})
     fleet.serve(live)

@@ -1,4 +1,4 @@
-"""Requests in, responses out: a bounded body read from ASGI, an answer sent to it. Nothing here knows a protocol."""
+"""Reads requests with bounded bodies from ASGI, and sends responses to it. It knows no AWS protocol."""
 
 import asyncio
 import zlib
@@ -19,8 +19,8 @@ Headers = list[tuple[bytes, bytes]]
 Tell = Callable[[int, Headers, bytes], None]
 """Takes an answer's status, headers and body."""
 AtOnce = Callable[[Scope, bytes, Tell], bool]
-"""Takes up a request with its body, and tells the answer later or before it returns; or answers False, and has done
-nothing: the request is to come by ASGI."""
+"""Takes a request with its body, and calls `Tell` with the answer, before it returns or later. If it returns False it
+has done nothing, and the server sends the request by ASGI."""
 T = TypeVar("T")
 
 HARMLESS = MappingProxyType(
@@ -30,20 +30,20 @@ HARMLESS = MappingProxyType(
         "cross-origin-resource-policy": "same-origin",
     }
 )
-"""Headers of whatever others may have written: a browser takes it for what its type says, runs no script in it, counts
-it as of no origin, and embeds it in no page of another origin unless that page may read it."""
+"""Headers of content that callers may have written. With them a browser believes the content type, runs no script,
+gives the content no origin, and lets a page of another origin embed it only if that page may read it."""
 
 DRAIN_MAX_BYTES = 64 << 20
-"""How much of a body that is refused is read nevertheless, so that its sender comes to read the answer."""
+"""How much of a refused body is read all the same: a client may read the answer only after it has sent its body."""
 
 
 class Disconnected(Exception):
-    """The caller went away before its request was whole."""
+    """The caller closed the connection before its request was complete."""
 
 
 @dataclass(frozen=True)
 class AwsRequest:
-    """`headers` by lower-case name; `query` as it stood behind the question mark."""
+    """One request. `headers` are by lower-case name; `query` is the text after the question mark."""
 
     method: str
     path: str
@@ -77,7 +77,10 @@ async def body_of(request: AwsRequest, scope: Scope, receive: Receive, limit_byt
 
 
 async def taken(scope: Scope, receive: Receive, limit_bytes: int) -> bytes:
-    """The body as it came. One that is too large is read to its end too, within reason: else the connection breaks."""
+    """The body as it was sent, still compressed. Raises AwsError, Disconnected.
+
+    A body that is too large is read on up to DRAIN_MAX_BYTES: otherwise the connection breaks before the answer.
+    """
     message = await receive()
     if message["type"] == "http.request" and not message.get("more_body", False):
         body: bytes = message.get("body", b"")
@@ -95,7 +98,7 @@ async def taken(scope: Scope, receive: Receive, limit_bytes: int) -> bytes:
 
 
 async def _rest(message: Message, receive: Receive, keep_bytes: int, limit_bytes: int) -> bytes:
-    """`keep_bytes` of the body are kept at most: none of one that is known to be too large."""
+    """The whole body. At most `keep_bytes` are stored: none of a body that is known to be too large."""
     body = bytearray(message.get("body", b"") if message["type"] == "http.request" and keep_bytes >= 0 else b"")
     size_bytes, more = len(message.get("body", b"")), message["type"] == "http.request"
     if not more:
@@ -113,9 +116,10 @@ async def _rest(message: Message, receive: Receive, keep_bytes: int, limit_bytes
     return bytes(body)
 
 
-async def while_there(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """The work's result. Once the caller is gone the work is broken off; raises Disconnected then. For bodies taken."""
-    working, watching = asyncio.ensure_future(work), asyncio.ensure_future(_gone(receive))
+async def until_disconnected(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
+    """The result of the work, for a request whose body was read. Cancels the work and raises Disconnected if the
+    caller closes the connection."""
+    working, watching = asyncio.ensure_future(work), asyncio.ensure_future(_disconnected(receive))
     try:
         await asyncio.wait({working, watching}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done() and watching.result():
@@ -127,8 +131,8 @@ async def while_there(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
         await asyncio.gather(working, watching, return_exceptions=True)
 
 
-async def _gone(receive: Receive) -> bool:
-    """Whether the caller is; a server that has something else to say after the body is asked no further."""
+async def _disconnected(receive: Receive) -> bool:
+    """Wait for the next message: whether it says that the caller has closed the connection."""
     message = await receive()
     return bool(message["type"] == "http.disconnect")
 
@@ -147,7 +151,7 @@ def _gunzipped(body: bytes, limit_bytes: int) -> bytes:
 
 
 def adding(send: Send, headers: Mapping[str, str]) -> Send:
-    """Sends what `send` does, with these headers too: those that are there when the answer begins."""
+    """A `send` that adds these headers. They are read when the answer begins, so they may change until then."""
 
     async def add(message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -159,6 +163,7 @@ def adding(send: Send, headers: Mapping[str, str]) -> Send:
 
 
 async def sent(response: Response, send: Send) -> None:
+    """Send the whole response."""
     headers = {**response.headers, "content-length": str(len(response.body))}
     pairs = [(name.lower().encode("latin-1"), value.encode("latin-1")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": response.status, "headers": pairs})

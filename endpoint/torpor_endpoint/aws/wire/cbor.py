@@ -1,4 +1,4 @@
-"""Smithy RPC v2 over CBOR, which AWS's models list first for CloudWatch; botocore's own codec does both directions."""
+"""Speaks Smithy RPC v2 with CBOR, CloudWatch's first protocol in AWS's models. botocore's codec reads and writes."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +14,11 @@ from torpor_endpoint.aws.wire.json_rpc import error_headers, error_members
 from torpor_endpoint.aws.wire.reading import read
 
 UNREADABLE = (ResponseParserError, ValueError, TypeError, OverflowError, MemoryError, RecursionError, RuntimeError)
-"""What botocore's parser raises on bytes that are no CBOR, lie about their length, or tell a time no calendar has."""
+"""What botocore's parser raises for bytes that are not CBOR, for wrong lengths, and for times outside the calendar."""
 
 
 class _BoundedParser(RpcV2CBORParser):  # type: ignore[misc]  # botocore has no types
-    """botocore's parser, which reads a document of so many values and no more."""
+    """botocore's parser, for documents of at most VALUES_MAX values."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The JSON 1.0 and 1.1 protocols: the operation in `X-Amz-Target`, a JSON object each way."""
+"""Speaks the JSON 1.0 and 1.1 protocols: the operation is in `X-Amz-Target`, and bodies are JSON objects."""
 
 import base64
 import json
@@ -19,7 +19,7 @@ CONTENT_TYPES = (JSON_1_1, "application/x-amz-json-1.0", "application/json")
 
 @dataclass(frozen=True)
 class JsonRpc:
-    """`content_type` is the caller's. It is ours in return, if it is one of CONTENT_TYPES."""
+    """One request's protocol. The answer has the request's `content_type` if it is one of CONTENT_TYPES."""
 
     content_type: str
 
@@ -56,13 +56,13 @@ class JsonRpc:
 
 
 def error_type(error: AwsError, service: ServiceModel) -> str:
-    """The error's shape where the model has one: in a service that once spoke query it is not the error's code."""
+    """The name of the error's shape, else its code. The two differ in services that once had the query protocol."""
     shape = service.shape_for_error_code(error.code)
     return str(shape.name) if shape else error.code
 
 
 def error_members(error: AwsError, service: ServiceModel) -> dict[str, Any]:
-    """`Message` where the modelled error spells it so, else `message`, as AWS's own services differ."""
+    """The members of the error. Services of AWS differ: the text is `Message` if the model says so, else `message`."""
     shape = service.shape_for_error_code(error.code)
     message = "Message" if shape and "Message" in shape.members else "message"
     return {"__type": error_type(error, service), message: error.message, **error.members}
@@ -70,13 +70,13 @@ def error_members(error: AwsError, service: ServiceModel) -> dict[str, Any]:
 
 def error_headers(error: AwsError, service: ServiceModel) -> dict[str, str]:
     headers = {"x-amzn-ErrorType": error_type(error, service)}
-    if "awsQueryCompatible" in service.metadata:  # so that the code stays what it was under the query protocol
+    if "awsQueryCompatible" in service.metadata:  # the code that the error has in the query protocol
         headers["x-amzn-query-error"] = f"{error.code};{'Sender' if error.senders_fault else 'Receiver'}"
     return headers
 
 
 def writable(value: Any, shape: Shape) -> Any:
-    """A value as `json.dumps` takes it: timestamps as epoch seconds, blobs in base64."""
+    """The value in a form for `json.dumps`: timestamps as epoch seconds, blobs in base64."""
     match shape.type_name:
         case "structure" if not shape.is_document_type:
             names = {name: member.serialization.get("name", name) for name, member in shape.members.items()}

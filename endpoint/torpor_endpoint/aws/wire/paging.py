@@ -1,4 +1,4 @@
-"""Pages of a listing, by name or by position; what is listed, and what its service calls a token, is the caller's."""
+"""Cuts listings into pages, by name or by position, for any kind of item."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
@@ -12,10 +12,10 @@ T = TypeVar("T")
 def page(
     items: Iterable[T], name: Callable[[T], str], token: str | None, limit: int, invalid: AwsError
 ) -> tuple[list[T], str | None]:
-    """One page by name and the token of the next; `invalid` is raised for a token that was never given.
+    """One page in order of name, and the token of the next page. Raises `invalid` for a token that Torpor never gave.
 
-    A token names the last item given, not a position, so what is created or deleted between two pages neither repeats
-    nor hides another item.
+    A token holds the name of the last item on the page, not a position: an item that is created or deleted between
+    two pages neither repeats nor hides another one.
     """
     rows = sorted(items, key=name)
     if token is not None:
@@ -25,7 +25,7 @@ def page(
 
 
 def cut(items: Sequence[T], token: str | None, limit: int, invalid: AwsError) -> tuple[Sequence[T], str | None]:
-    """One page by position and the token of the next: of a listing whose order is not its names'."""
+    """One page by position, and the token of the next page: for a listing in another order than by name."""
     first = offset(token, invalid)
     last = first + limit
     return items[first:last], written_offset(last) if len(items) > last else None
@@ -36,7 +36,7 @@ def written_offset(number: int) -> str:
 
 
 def offset(token: str | None, invalid: AwsError) -> int:
-    """Raises `invalid` for a token that was never given."""
+    """The position in a token. Raises `invalid` for a token that Torpor never gave."""
     if token is None:
         return 0
     match tokens.read(token, invalid):

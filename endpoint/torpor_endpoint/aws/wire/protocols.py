@@ -1,4 +1,4 @@
-"""Which of AWS's wire protocols a request speaks; one service may be called in several."""
+"""Finds the AWS wire protocol of a request. Clients may call one service by several protocols."""
 
 from typing import Any, Protocol
 
@@ -25,6 +25,7 @@ class WireProtocol(Protocol):
 
 
 def protocol_of(request: AwsRequest) -> WireProtocol:
+    """The protocol by path and headers; JSON 1.1 if nothing in them names one."""
     content_type = media_type(request.headers)
     if request.path.startswith("/service/") or "smithy-protocol" in request.headers:
         from torpor_endpoint.aws.wire.cbor import Cbor  # with botocore's codec

@@ -1,6 +1,6 @@
-"""Leaves out of an answer what AWS leaves out: nulls, empty optional lists and maps, members that the shape lacks.
+"""Removes from an answer what AWS leaves out: nulls, empty optional lists and maps, members that the shape lacks.
 
-SDK v3 and Terraform break on an empty optional member such as `VpcConfig: {}`.
+The JavaScript SDK v3 and Terraform fail on an empty optional member such as `VpcConfig: {}`.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,7 +10,7 @@ from torpor_endpoint.aws.models import Shape
 
 
 def pruned(answer: Mapping[str, Any], shape: Shape, kept: Collection[str] = ()) -> dict[str, Any]:
-    """`kept` names the members that stay even when empty and optional, such as ListMetrics' `Metrics`."""
+    """The pruned answer. `kept` are members that stay even when empty and optional, such as ListMetrics' `Metrics`."""
     stays = {*shape.required_members, *kept}
     members = {
         name: _pruned(answer[name], member, kept)

@@ -1,4 +1,4 @@
-"""The query protocol, which older SDKs speak: form fields such as `MetricData.member.1.Value` in, XML out."""
+"""Speaks the query protocol of older SDKs: reads form fields such as `MetricData.member.1.Value`, and writes XML."""
 
 import base64
 import re
@@ -18,7 +18,7 @@ from torpor_endpoint.aws.wire.reading import epoch_s, read
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Tree = dict[str, Any]
-"""Form fields by the parts of their names; a field's own text stands under the empty name."""
+"""Form fields by the parts of their names. The text of a field has the empty name."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Query:
     def error(self, error: AwsError, service: ServiceModel, request_id: str) -> Response:
         root = Xml.Element("ErrorResponse", xmlns=service.metadata.get("xmlNamespace", ""))
         node = Xml.SubElement(root, "Error")
-        said = {"Type": "Sender" if error.senders_fault else "Receiver", "Code": error.code, "Message": error.message}
-        for name, value in {**said, **error.members}.items():
+        fault = {"Type": "Sender" if error.senders_fault else "Receiver", "Code": error.code, "Message": error.message}
+        for name, value in {**fault, **error.members}.items():
             Xml.SubElement(node, name).text = _clean(str(value))
         Xml.SubElement(root, "RequestId").text = request_id
         return _response(error.status, root, request_id)
@@ -51,7 +51,7 @@ class Query:
         return AwsError("InvalidAction", 400, message)
 
 
-# -- in ------------------------------------------------------------------------------------------------------------
+# -- reading ---------------------------------------------------------------------------------------------------------
 
 
 def _fields(request: AwsRequest) -> list[tuple[str, str]]:
@@ -113,7 +113,7 @@ def _map(node: Tree, shape: Shape) -> dict[str, Any]:
 
 
 def _numbered(node: Tree) -> list[Tree]:
-    """Items in the order of their numbers; gaps are closed, as AWS does."""
+    """The items in the order of their numbers. As on AWS, a number may be missing."""
     return [node[number] for number in sorted(filter(str.isdecimal, node), key=lambda number: (len(number), number))]
 
 
@@ -130,7 +130,7 @@ SCALARS: dict[str, Callable[[str], Any]] = {
 }
 
 
-# -- out -----------------------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def _write(node: Xml.Element, value: Any, shape: Shape) -> None:
@@ -178,7 +178,7 @@ WRITERS: dict[str, Callable[[Any], str]] = {
 
 
 def _clean(text: str) -> str:
-    """Control characters cannot stand in XML, not even escaped."""
+    """The text without the control characters that XML forbids even as escapes."""
     return NOT_XML.sub("\ufffd", text)
 
 

@@ -1,7 +1,7 @@
 """Turns decoded JSON or CBOR into an operation's parameters by botocore's shapes.
 
-Types only: lengths, ranges, patterns and required members are `validation`'s. A timestamp becomes epoch seconds (float)
-whatever the protocol. Null counts as absent and an unknown member is left out, as AWS's own services do.
+It checks types only: `aws.validation` checks lengths, ranges, patterns and required members. A timestamp becomes epoch
+seconds (float) in every protocol. As on AWS, null counts as absent, and unknown members are ignored.
 """
 
 import base64
@@ -18,11 +18,12 @@ INTEGER_BITS = {"integer": 31, "long": 63}
 
 
 def read(value: Any, shape: Shape) -> Any:
+    """The value in the type of its shape. Raises SerializationException."""
     return READERS[shape.type_name](value, shape)
 
 
 def epoch_s(value: str | float) -> float:
-    """Seconds since 1970 from a number or ISO 8601 text; text without a zone is UTC."""
+    """Seconds since 1970 from a number or from ISO 8601 text, which is UTC if it names no zone."""
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
@@ -80,7 +81,7 @@ def _double(value: Any, shape: Shape) -> float:
         raise _unfit(value, "a Double")
     try:
         return float(value)
-    except OverflowError:  # an integer beyond every double
+    except OverflowError:  # an integer larger than every double
         return math.inf if value > 0 else -math.inf
 
 
@@ -134,5 +135,5 @@ TOKENS: dict[type, str] = {
 }
 
 
-def _unfit(value: Any, wanted: str) -> AwsError:
-    return unreadable(f"{TOKENS.get(type(value), type(value).__name__)} cannot be converted to {wanted}")
+def _unfit(value: Any, expected: str) -> AwsError:
+    return unreadable(f"{TOKENS.get(type(value), type(value).__name__)} cannot be converted to {expected}")

@@ -1,4 +1,4 @@
-"""Which AWS service a request on the one port means, and which region: read from signature, path and headers alone."""
+"""Finds the AWS service and the region of a request on the one port, by its signature, path and headers."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -10,10 +10,10 @@ DEFAULT_REGION = "us-east-1"
 FORM = "application/x-www-form-urlencoded"
 
 UNSIGNED_FORM = "unsigned-form"
-"""Stands for a service that only the body names: a form, such as AssumeRoleWithWebIdentity, which nobody signs."""
+"""In place of a service's name: an unsigned form, such as AssumeRoleWithWebIdentity, whose body names the service."""
 
 MISDIRECTED = "misdirected"
-"""Stands for no service: the request was signed for one and calls an operation of another, or of none."""
+"""In place of a service's name: the request is signed for one service and calls an operation of another, or of none."""
 
 RUNTIME_PATH = re.compile(r"/endpoints/.+/(invocations|async-invocations|invocations-response-stream)")
 CREDENTIAL = re.compile(r"Credential=([^,\s]+)")
@@ -27,7 +27,7 @@ class Address:
     signed_as: tuple[str, ...] = ()
     """The names in its signatures, where they are not botocore's name; the first is the usual one."""
     target: str | None = None
-    """What stands before the operation in X-Amz-Target, or after /service/ in a CBOR call's path."""
+    """The part before the operation in X-Amz-Target, or after /service/ in the path of a CBOR call."""
     version: str | None = None
     """The version of its API, by which a query call names it."""
 
@@ -44,8 +44,8 @@ class Addresses:
     def service_of(self, method: str, path: str, headers: Mapping[str, str], query: str = "") -> str:
         """botocore's name of the service, or UNSIGNED_FORM or MISDIRECTED. `path` is decoded, `query` is not.
 
-        Of the headers, by lower-case name, it reads authorization, content-type, smithy-protocol and x-amz-target. What
-        nothing else claims is S3's: its requests may be unsigned and may have any path.
+        It reads the headers authorization, content-type, smithy-protocol and x-amz-target, by lower-case name. A
+        request that no other service matches goes to S3, whose requests may be unsigned and may have any path.
         """
         signed = signed_for(headers, query)
         if signed is None:
@@ -54,7 +54,7 @@ class Addresses:
         return MISDIRECTED if self._elsewhere(service, target_of(path, headers)) else service
 
     def signing_name(self, service: str) -> str:
-        """What requests to it are signed for."""
+        """The service's name in signatures."""
         return next((name for name, signed in self._signed_as.items() if signed == service), service)
 
     def _elsewhere(self, service: str, target: str) -> bool:
@@ -67,7 +67,7 @@ class Addresses:
             return self.targets.get(target, MISDIRECTED)
         if path == "/" and (_is_form(method, headers) or "Action=" in query):
             return self.versions.get(parse_qs(query).get("Version", [""])[0], UNSIGNED_FORM)
-        # POST to an S3 object is a multipart call and says so in its query.
+        # A POST to an S3 object belongs to a multipart upload, and its query says so.
         return "sagemaker-runtime" if "upload" not in query and _is_runtime(method, path) else "s3"
 
 
@@ -97,7 +97,7 @@ def signed_for(headers: Mapping[str, str], query: str = "") -> str | None:
 
 
 def target_of(path: str, headers: Mapping[str, str]) -> str:
-    """What a JSON or CBOR call names its service by: the target of an Address, or what no service of ours has."""
+    """The name that a JSON or CBOR call gives its service; the target of an Address if Torpor serves it."""
     if path.startswith("/service/") and "smithy-protocol" in headers:
         return path.split("/")[2]
     target = headers.get("x-amz-target", "")
@@ -117,10 +117,10 @@ def _sagemaker(method: str, path: str) -> str:
 
 
 def _is_runtime(method: str, path: str) -> bool:
-    """Who only looks, with GET or HEAD, must wake and load nothing."""
+    """Whether it is an invocation. A GET or HEAD is none: it must wake and load nothing."""
     return method == "POST" and RUNTIME_PATH.fullmatch(path) is not None
 
 
 def _is_form(method: str, headers: Mapping[str, str]) -> bool:
-    """S3 has forms too, which browsers post: they are `multipart/form-data`, and go to a bucket."""
+    """Whether it is a form of the query protocol. The forms that browsers post to S3 are `multipart/form-data`."""
     return method == "POST" and media_type(headers) == FORM

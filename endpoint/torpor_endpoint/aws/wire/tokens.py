@@ -1,4 +1,4 @@
-"""Page tokens: JSON in base64, so that nobody is tempted to write one. What is in them is the caller's business."""
+"""Writes and reads page tokens: JSON in base64, so that clients do not make their own."""
 
 import base64
 import json
@@ -7,10 +7,10 @@ from typing import Any
 from torpor_endpoint.aws.errors import AwsError
 
 TOKEN_MAX = 16_384
-"""Characters; the longest that is ever given names a resource of some thousand."""
+"""Characters. The longest token that Torpor gives has the name of a resource, which is a few thousand long."""
 
 NUMBER_MAX = (1 << 62) - 1
-"""No offset, time or count in a token is larger."""
+"""The largest offset, time or count in a token."""
 
 
 def written(value: Any) -> str:
@@ -18,10 +18,10 @@ def written(value: Any) -> str:
 
 
 def read(token: str, invalid: AwsError) -> Any:
-    """What was written. Raises `invalid` for a text that nothing was ever written as."""
+    """The value in the token. Raises `invalid` for a text that is no token."""
     if len(token) > TOKEN_MAX:
         raise invalid
     try:
         return json.loads(base64.urlsafe_b64decode(token.encode()))
-    except (ValueError, RecursionError):  # also what base64, UTF-8 and too many digits are refused with
+    except (ValueError, RecursionError):  # ValueError also covers base64, UTF-8 and numbers of too many digits
         raise invalid from None

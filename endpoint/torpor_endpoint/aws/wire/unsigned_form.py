@@ -1,6 +1,6 @@
-"""Hands unsigned query calls to their services: only the form in the body, or in the URL, says which one is meant.
+"""Hands unsigned query calls to their services: only the form, in the body or in the URL, names the service.
 
-AssumeRoleWithWebIdentity is such a call: who makes it has no credentials yet.
+AssumeRoleWithWebIdentity is such a call: its caller has no credentials yet.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,7 +16,8 @@ FORM_LIMIT_BYTES = 1 << 20
 
 
 class UnsignedForm:
-    """`service` finds one by botocore's name, and `versions` has these names by the version of an API."""
+    """An ASGI application for such calls. `service` finds a service by botocore's name, and `versions` has these names
+    by the version of an API."""
 
     def __init__(self, service: Callable[[str], App | None], versions: Mapping[str, str]) -> None:
         self._service = service
@@ -26,15 +27,15 @@ class UnsignedForm:
         request = opened(scope)
         try:
             body = await taken(scope, receive, FORM_LIMIT_BYTES)
-            app = await off_loop(len(body), self._meant, request, body)
+            app = await off_loop(len(body), self._service_of, request, body)
         except Disconnected:
             return
         except AwsError as error:
             await refused(request, error, send)
         else:
-            await app(scope, _again(body, receive), send)
+            await app(scope, _replayed(body, receive), send)
 
-    def _meant(self, request: AwsRequest, body: bytes) -> App:
+    def _service_of(self, request: AwsRequest, body: bytes) -> App:
         form = f"{request.query}&{body.decode('latin-1')}"
         if form_fields(form) > FORM_FIELDS_MAX:
             raise unreadable(f"The form has more than {FORM_FIELDS_MAX} fields.")
@@ -49,8 +50,8 @@ class UnsignedForm:
         return app
 
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """The body that was read already, and then whatever comes behind it."""
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that returns the body again, and then the messages that follow it."""
     read: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def received() -> Message:

@@ -1,4 +1,4 @@
-"""What becomes of the wishes of a target's scaling policies: a change, a reason why not, or nothing. Pure; no clock."""
+"""Decides on the proposals of a target's scaling policies: a change, a reason for none, or nothing. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,10 +16,10 @@ class Reason(StrEnum):
 
 
 @dataclass(frozen=True)
-class Reach:
-    """Where a target is and how far it may go; whether policies may scale it in and out at all."""
+class ScalableCapacity:
+    """A target's capacity and its bounds, and whether policies may scale it in and out at all."""
 
-    capacity: int
+    current: int
     least: int
     most: int
     may_in: bool = True
@@ -30,8 +30,11 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Wish:
-    """Where one policy would go, whatever the bounds. One that `yields` scales in only if all that track agree."""
+class Proposal:
+    """The capacity that one policy proposes, apart from bounds.
+
+    A proposal that `yields` scales in only if all target tracking policies agree.
+    """
 
     out: bool
     to: int
@@ -42,7 +45,7 @@ class Wish:
 
 @dataclass(frozen=True)
 class Cooldown:
-    """What the last activity of a policy leaves behind; `base` is the capacity that a scale-out began with."""
+    """The cooldown after a policy's last activity. `base` is the capacity at the beginning of a scale-out."""
 
     out: bool
     base: int
@@ -51,7 +54,7 @@ class Cooldown:
 
 @dataclass(frozen=True)
 class Change:
-    """To be made. Without `cooldown_s` no policy asked for it, and none has to wait after it."""
+    """A change to make. Without `cooldown_s` no policy proposed it, and no policy waits after it."""
 
     to: int
     cause: str
@@ -66,65 +69,71 @@ class Change:
 
 @dataclass(frozen=True)
 class NoChange:
-    """Not to be made."""
+    """The reason for no change, and the cause of the proposal."""
 
     reason: Reason
     cause: str
 
 
-def base(reach: Reach, cooldown: Cooldown | None, now_s: float) -> int:
-    """What a step counts from: "While the scale-out cooldown period is in effect, the capacity added by the
+def base(capacity: ScalableCapacity, cooldown: Cooldown | None, now_s: float) -> int:
+    """The capacity that a step adds to: "While the scale-out cooldown period is in effect, the capacity added by the
     initiating scale-out activity is calculated as part of the desired capacity for the next scale-out activity." """
-    return min(cooldown.base, reach.capacity) if _is_on(cooldown, now_s) and cooldown.out else reach.capacity
+    return min(cooldown.base, capacity.current) if _is_on(cooldown, now_s) and cooldown.out else capacity.current
 
 
 def decide(
-    reach: Reach, wishes: Sequence[Wish], cooldown: Cooldown | None, now_s: float, agreed: bool = True
+    capacity: ScalableCapacity,
+    proposals: Sequence[Proposal],
+    cooldown: Cooldown | None,
+    now_s: float,
+    agreed: bool = True,
 ) -> Change | NoChange | None:
     """ "It will scale out the scalable target if any of the target tracking policies are ready for scale out, but will
     scale in only if all of the target tracking policies (with the scale-in portion enabled) are ready to scale in",
     which `agreed` says; "based on the policy that provides the largest capacity for both"."""
-    if outs := [wish for wish in wishes if wish.out]:
-        return _out(reach, _largest(outs), cooldown, now_s) if reach.may_out else None
-    ins = [wish for wish in wishes if agreed or not wish.yields]
-    if not ins or not reach.may_in or _is_on(cooldown, now_s):
+    if outs := [proposal for proposal in proposals if proposal.out]:
+        return _out(capacity, _largest(outs), cooldown, now_s) if capacity.may_out else None
+    ins = [proposal for proposal in proposals if agreed or not proposal.yields]
+    if not ins or not capacity.may_in or _is_on(cooldown, now_s):
         return None
-    return _in(reach, _largest(ins))
+    return _in(capacity, _largest(ins))
 
 
-def within(reach: Reach) -> Change | None:
-    """The change that moves a capacity into bounds that were set otherwise."""
-    to = reach.bounded(reach.capacity)
-    if to == reach.capacity:
+def within(capacity: ScalableCapacity) -> Change | None:
+    """The change that moves the capacity into its bounds; None if it is within them."""
+    to = capacity.bounded(capacity.current)
+    if to == capacity.current:
         return None
-    bound = "minimum" if to > reach.capacity else "maximum"
-    return Change(to, f"{bound} capacity was set to {to}", to > reach.capacity, reach.capacity)
+    bound = "minimum" if to > capacity.current else "maximum"
+    return Change(to, f"{bound} capacity was set to {to}", to > capacity.current, capacity.current)
 
 
-def _largest(wishes: Sequence[Wish]) -> Wish:
-    return max(wishes, key=lambda wish: wish.to)
+def _largest(proposals: Sequence[Proposal]) -> Proposal:
+    return max(proposals, key=lambda proposal: proposal.to)
 
 
-def _out(reach: Reach, wish: Wish, cooldown: Cooldown | None, now_s: float) -> Change | NoChange | None:
+def _out(
+    capacity: ScalableCapacity, proposal: Proposal, cooldown: Cooldown | None, now_s: float
+) -> Change | NoChange | None:
     """ "A scaling policy won't increase the desired capacity again unless either a larger scale out is triggered or the
     cooldown period ends." A scale-in's cooldown does not stand in the way of a scale-out."""
-    to = reach.bounded(wish.to)
-    if to > reach.capacity:
-        return Change(to, wish.cause, True, base(reach, cooldown, now_s), wish.cooldown_s)
-    if reach.capacity >= reach.most:
-        return NoChange(Reason.AT_MAX, wish.cause)
+    to = capacity.bounded(proposal.to)
+    if to > capacity.current:
+        return Change(to, proposal.cause, True, base(capacity, cooldown, now_s), proposal.cooldown_s)
+    if capacity.current >= capacity.most:
+        return NoChange(Reason.AT_MAX, proposal.cause)
     if _is_on(cooldown, now_s) and cooldown.out:
         return None
-    return NoChange(Reason.AT_DESIRED, wish.cause)
+    return NoChange(Reason.AT_DESIRED, proposal.cause)
 
 
-def _in(reach: Reach, wish: Wish) -> Change | NoChange:
-    to = reach.bounded(wish.to)
-    if to < reach.capacity:
-        return Change(to, wish.cause, False, reach.capacity, wish.cooldown_s)
-    if reach.capacity <= reach.least:
-        return NoChange(Reason.AT_MIN, wish.cause)
-    return NoChange(Reason.FLAPPING if wish.yields else Reason.AT_DESIRED, wish.cause)
+def _in(capacity: ScalableCapacity, proposal: Proposal) -> Change | NoChange:
+    to = capacity.bounded(proposal.to)
+    if to < capacity.current:
+        return Change(to, proposal.cause, False, capacity.current, proposal.cooldown_s)
+    if capacity.current <= capacity.least:
+        return NoChange(Reason.AT_MIN, proposal.cause)
+    return NoChange(Reason.FLAPPING if proposal.yields else Reason.AT_DESIRED, proposal.cause)
 
 
 def _is_on(cooldown: Cooldown | None, now_s: float) -> TypeGuard[Cooldown]:

@@ -1,4 +1,4 @@
-"""The delays of AWS's automatic scaling in one table, and the number that shortens them all. It waits for nothing."""
+"""The table of delays of AWS's automatic scaling, and the factor that shortens them all. It does not wait."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Final
 
 LOOK_MIN_S: Final = 1.0
-"""However short the delays become, nothing is looked at more often."""
+"""The shortest interval between two looks, at any time scale, in seconds."""
 
 
 class Delay(StrEnum):
@@ -36,13 +36,13 @@ DELAYS: Final[Mapping[Delay, Delays]] = {
 
 @dataclass(frozen=True)
 class TimeScale:
-    """How many times shorter than on AWS every delay is; 1 keeps them. Rates of traffic are not scaled."""
+    """The factor by which every delay is shorter than on AWS. Rates of traffic are not scaled."""
 
     factor: float = 1.0
 
     def __post_init__(self) -> None:
         if not self.factor > 0:
-            raise ValueError(f"the time scale must be greater than 0, and is {self.factor}")
+            raise ValueError(f"the time scale must be greater than 0, but is {self.factor}")
 
     def of(self, delay: Delay) -> float:
         return self.shortened(DELAYS[delay].seconds)

@@ -1,4 +1,4 @@
-"""A variant's load as it was seen, made into the data points that scaling policies track. Pure; time comes in."""
+"""Makes readings of a variant's load into the data points that scaling policies track. Pure; callers give the time."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,23 +6,23 @@ from itertools import pairwise
 from math import fsum
 
 POINTS_MAX = 100
-"""More than any alarm looks back to."""
+"""More data points than any alarm evaluates."""
 
 
 @dataclass(frozen=True)
 class VariantLoad:
-    """What a variant has to do, and with what, at one moment."""
+    """A variant's requests and instances at one moment."""
 
-    invocations: int  # since the start: it only ever grows
+    invocations: int  # since the start; it only grows
     in_flight: int  # requests being served or held
-    wanted: int  # instances
+    desired: int  # instances
     ready: int  # instances
     provisioned: int = 0  # ProvisionedConcurrency
 
 
 @dataclass(frozen=True)
-class Seen:
-    """One look; `capacity` is what bore the load: ready instances, or provisioned concurrency."""
+class LoadReading:
+    """One reading of a load. `capacity` is what bore it: ready instances, or provisioned concurrency."""
 
     at_s: float
     load: VariantLoad
@@ -31,57 +31,60 @@ class Seen:
 
 @dataclass(frozen=True)
 class DataPoint:
-    """A data point, when its period ended, and the least capacity that there was in it."""
+    """A data point, with the end of its period in epoch seconds, and the least capacity in the period."""
 
     at_s: float
     value: float | None
     capacity: int
 
 
-Measure = Callable[[Sequence[Seen]], float | None]
-"""What was seen in one period, the end of the period before it first; at least two."""
+Measure = Callable[[Sequence[LoadReading]], float | None]
+"""Takes the readings of one period, at least two; the first one is the end of the period before."""
 
 
-def invocations_per_instance(row: Sequence[Seen]) -> float | None:
-    """A minute's, where "1/numberOfInstances is sent as the value on each request"."""
+def invocations_per_instance(row: Sequence[LoadReading]) -> float | None:
+    """Per minute. AWS: "1/numberOfInstances is sent as the value on each request"."""
     shares = [_came(one, next_) / max(1, next_.load.ready) for one, next_ in pairwise(row)]
     return sum(shares) * 60 / (row[-1].at_s - row[0].at_s)
 
 
-def concurrent_requests_per_instance(row: Sequence[Seen]) -> float | None:
-    """In flight, queued ones included, on average."""
-    return fsum(seen.load.in_flight / max(1, seen.load.ready) for seen in row[1:]) / (len(row) - 1)
+def concurrent_requests_per_instance(row: Sequence[LoadReading]) -> float | None:
+    """Requests in flight, with the queued ones, on average."""
+    return fsum(reading.load.in_flight / max(1, reading.load.ready) for reading in row[1:]) / (len(row) - 1)
 
 
-def provisioned_utilization(row: Sequence[Seen]) -> float | None:
-    """The most that was in use of the provisioned concurrency, from 0 to 1."""
-    loads = [seen.load for seen in row[1:] if seen.load.provisioned]
+def provisioned_utilization(row: Sequence[LoadReading]) -> float | None:
+    """The largest share of the provisioned concurrency in use, from 0 to 1."""
+    loads = [reading.load for reading in row[1:] if reading.load.provisioned]
     return max((min(load.in_flight / load.provisioned, 1.0) for load in loads), default=None)
 
 
-def _came(one: Seen, other: Seen) -> int:
-    """Invocations between two looks; a count that fell has begun anew."""
+def _came(one: LoadReading, other: LoadReading) -> int:
+    """Invocations between two readings. A count that fell has started again from 0."""
     grown = other.load.invocations - one.load.invocations
     return grown if grown >= 0 else other.load.invocations
 
 
 @dataclass(frozen=True)
 class Samples:
-    """The data points of one metric, oldest first, and what was `seen` since the last of them."""
+    """The data points of one metric, oldest first, and the readings since the last of them."""
 
-    seen: tuple[Seen, ...] = ()
+    readings: tuple[LoadReading, ...] = ()
     points: tuple[DataPoint, ...] = ()
 
-    def noted(self, seen: Seen, period_s: float, measure: Measure) -> "Samples":
-        """Periods end at multiples of themselves, at the first look after it; one look ends one period at most."""
-        if not self.seen or seen.at_s <= self.seen[0].at_s:  # the first look, or a clock that was set back
-            return Samples((seen,), tuple(point for point in self.points if point.at_s < seen.at_s))
-        row = (*self.seen, seen)
-        if seen.at_s // period_s == self.seen[0].at_s // period_s:
+    def noted(self, reading: LoadReading, period_s: float, measure: Measure) -> "Samples":
+        """The samples with one more reading.
+
+        A period ends at the first reading after a multiple of `period_s`. One reading ends at most one period.
+        """
+        if not self.readings or reading.at_s <= self.readings[0].at_s:  # the first one, or the clock was set back
+            return Samples((reading,), tuple(point for point in self.points if point.at_s < reading.at_s))
+        row = (*self.readings, reading)
+        if reading.at_s // period_s == self.readings[0].at_s // period_s:
             return Samples(row, self.points)
-        point = DataPoint(seen.at_s, measure(row), min(one.capacity for one in row))
-        return Samples((seen,), (*self.points, point)[-POINTS_MAX:])
+        point = DataPoint(reading.at_s, measure(row), min(one.capacity for one in row))
+        return Samples((reading,), (*self.points, point)[-POINTS_MAX:])
 
     def until(self, at_s: float) -> tuple[DataPoint, ...]:
-        """The data points that are known by then."""
+        """The data points up to this time."""
         return tuple(point for point in self.points if point.at_s <= at_s)

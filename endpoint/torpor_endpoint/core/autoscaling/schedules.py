@@ -1,4 +1,4 @@
-"""Schedule expressions read: at(...), rate(...), cron(...). It knows when none of them is, and no clock."""
+"""Parses schedule expressions: at(...), rate(...), cron(...). `occurrences` calculates their times."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ CRON = re.compile(r"cron\((?P<fields>.*)\)")
 
 FIELDS = ("minutes", "hours", "day of month", "month", "day of week", "year")
 VALUES = (
-    # What may stand in each field, beside `*`: numbers within bounds, and names.
+    # The values of each field, apart from `*`: numbers within bounds, and names.
     (0, 59, ()),
     (0, 23, ()),
     (1, 31, ()),
@@ -21,14 +21,14 @@ VALUES = (
     (1970, 2199, ()),
 )
 DAYS = (2, 4)
-"""The two fields that say which day: exactly one of them has to be `?`."""
+"""The two fields for days: exactly one of them must be `?`."""
 
 DAY_WORDS = (re.compile(r"L(-\d+)?|LW|\d+W"), re.compile(r"L|([1-7]|[A-Z]{3})(L|#[1-5])"))
 """The last day, the working day nearest to a date; the last Friday, the third Monday."""
 
 
 class BadSchedule(ValueError):
-    """The text is AWS's as far as it is known."""
+    """The expression is not valid. The text is AWS's, where it is known."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class At:
 
 @dataclass(frozen=True)
 class Rate:
-    """Again and again."""
+    """Every so many seconds."""
 
     every_s: int
 
@@ -53,7 +53,7 @@ class Cron:
 
 
 def parse(expression: str) -> At | Rate | Cron:
-    """Raises BadSchedule."""
+    """The schedule that the expression describes. Raises BadSchedule."""
     if found := AT.fullmatch(expression):
         return _at(found["moment"])
     if found := RATE.fullmatch(expression):
@@ -80,7 +80,7 @@ def _rate(number: int, unit: str) -> Rate:
 
 
 def _cron(fields: list[str]) -> Cron:
-    """The year may be left out: AWS documents six fields, and takes five as well."""
+    """The year is optional: AWS documents six fields, and also accepts five."""
     whole = [*fields, "*"] if len(fields) == len(FIELDS) - 1 else fields
     if len(whole) != len(FIELDS) or [whole[day] for day in DAYS].count("?") != 1:
         raise BadSchedule(f"Invalid CRON expression: {' '.join(fields)}")

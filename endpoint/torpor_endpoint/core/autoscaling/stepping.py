@@ -1,4 +1,4 @@
-"""Step scaling: how far a metric is beyond an alarm's threshold decides how much capacity to add or remove. Pure.
+"""Step scaling: proposes a capacity by the distance of a metric from an alarm's threshold. Pure.
 
 The rules are those of "How step scaling works" in the Application Auto Scaling user guide.
 """
@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import copysign, fsum, inf
 
-from torpor_endpoint.core.autoscaling.deciding import Wish
+from torpor_endpoint.core.autoscaling.deciding import Proposal
 from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay
 
 
 @dataclass(frozen=True)
 class StepAdjustment:
-    """What to do while `metric - threshold` is between `lower` and `upper`; None is without end."""
+    """The adjustment while `metric - threshold` is between `lower` and `upper`; None is no bound."""
 
     adjustment: int
     lower: float | None = None
@@ -39,7 +39,7 @@ class StepScaling:
 
 @dataclass(frozen=True)
 class Breach:
-    """An alarm's newest data points on the far side of its threshold; `above` says which side that is."""
+    """An alarm's newest data points beyond its threshold; `above` is whether they are above it."""
 
     values: Sequence[float]
     threshold: float
@@ -53,15 +53,15 @@ AGGREGATED: dict[str, Callable[[Sequence[float]], float]] = {
 }
 
 
-def wish(scaling: StepScaling, breach: Breach, cause: str, capacity: int, base: int) -> Wish | None:
-    """None where no step holds, or the one that does leaves things as they are. A scale-out counts from `base`."""
+def proposal(scaling: StepScaling, breach: Breach, cause: str, capacity: int, base: int) -> Proposal | None:
+    """The policy's proposal; None if no step applies, or the step changes nothing. A scale-out counts from `base`."""
     size = AGGREGATED[scaling.aggregation](breach.values) - breach.threshold
     step = next((step for step in scaling.steps if step.holds(size, breach.above)), None)
     if step is None or (step.adjustment == 0 and scaling.adjustment_type != "ExactCapacity"):
         return None
     adjusted = ADJUSTED[scaling.adjustment_type]
     out = adjusted(scaling, step.adjustment, capacity) >= capacity
-    return Wish(out, adjusted(scaling, step.adjustment, base if out else capacity), cause, scaling.cooldown_s)
+    return Proposal(out, adjusted(scaling, step.adjustment, base if out else capacity), cause, scaling.cooldown_s)
 
 
 def _changed(scaling: StepScaling, adjustment: int, capacity: int) -> int:
@@ -84,4 +84,4 @@ ADJUSTED: dict[str, Callable[[StepScaling, int, int], int]] = {
     "ExactCapacity": _exact,
     "PercentChangeInCapacity": _by_percent,
 }
-"""By AdjustmentType: the capacity that an adjustment makes of another one."""
+"""By AdjustmentType: the capacity after an adjustment."""

@@ -1,4 +1,4 @@
-"""Target tracking: a metric's data points against its target, as two alarms, and the capacity they ask for. Pure.
+"""Target tracking: judges a metric's data points against its target by two alarms, and proposes a capacity. Pure.
 
 The rules are those of "How target tracking scaling works" in the Application Auto Scaling user guide.
 """
@@ -8,20 +8,20 @@ from dataclasses import dataclass
 from math import ceil
 
 from torpor_endpoint.core.alarms import AlarmRule, State, judged
-from torpor_endpoint.core.autoscaling.deciding import Wish
+from torpor_endpoint.core.autoscaling.deciding import Proposal
 from torpor_endpoint.core.autoscaling.samples import DataPoint
 
 LOW_SHARE = 0.9
-"""Where AWS puts the threshold of the alarm that scales in, as a share of the target."""
+"""The threshold of the alarm that scales in on AWS, as a share of the target."""
 
 TINY = 1e-9
-"""What arithmetic may add to a whole number of instances without making it one more."""
+"""The floating-point error that must not round a whole number of instances up."""
 
 
 @dataclass(frozen=True)
 class Tracking:
-    """Keep a metric at or below `target`: out after `points_out` data points above it, in after `points_in` well
-    below."""
+    """Keep a metric at or below `target`: scale out after `points_out` data points above it, and in after `points_in`
+    data points below LOW_SHARE of it."""
 
     target: float
     points_out: int = 3
@@ -41,7 +41,7 @@ class Tracking:
 
 @dataclass(frozen=True)
 class Causes:
-    """What an activity says that was asked for by the high alarm, and by the low one."""
+    """The causes in the activities that the high and the low alarm start."""
 
     high: str
     low: str
@@ -56,25 +56,26 @@ def state(rule: AlarmRule, points: Sequence[DataPoint]) -> State:
 
 
 def desired(tracking: Tracking, point: DataPoint) -> int:
-    """The fewest that bring the metric to its target or below: "Because it is not possible to add 1.5 instances, we
-    round up"; and no more are removed than that, so that "scaling in won't cause oscillation".
+    """The least capacity that brings the metric to its target or below.
 
-    It counts from the capacity that the data point was measured at, so what was added since is part of it.
+    AWS: "Because it is not possible to add 1.5 instances, we round up", and "scaling in won't cause oscillation". It
+    counts from the capacity at which the data point was measured, so it includes what was added since.
     """
     return ceil((point.value or 0.0) * point.capacity / tracking.target - TINY)
 
 
-def wish(tracking: Tracking, points: Sequence[DataPoint], capacity: int, causes: Causes) -> Wish | None:
+def proposal(tracking: Tracking, points: Sequence[DataPoint], capacity: int, causes: Causes) -> Proposal | None:
+    """The policy's proposal; None if neither alarm is in ALARM."""
     known = [point for point in points if point.value is not None]
     if known and state(tracking.high, points) is State.ALARM:
         to = max(desired(tracking, known[-1]), capacity)
-        return Wish(True, to, causes.high, tracking.scale_out_cooldown_s)
+        return Proposal(True, to, causes.high, tracking.scale_out_cooldown_s)
     if known and tracking.scales_in and agrees_to_scale_in(tracking, points):
         to = min(desired(tracking, known[-1]), capacity)
-        return Wish(False, to, causes.low, tracking.scale_in_cooldown_s, yields=True)
+        return Proposal(False, to, causes.low, tracking.scale_in_cooldown_s, yields=True)
     return None
 
 
 def agrees_to_scale_in(tracking: Tracking, points: Sequence[DataPoint]) -> bool:
-    """One whose scale-in is disabled has no say."""
+    """Whether the policy agrees. A policy with disabled scale-in always does."""
     return not tracking.scales_in or state(tracking.low, points) is State.ALARM

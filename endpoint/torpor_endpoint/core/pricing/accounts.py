@@ -1,4 +1,4 @@
-"""What costs are reckoned from, prices apart: a window of time, and each variant's lives and traffic in it."""
+"""Gathers what costs are calculated from, apart from prices: each variant's lives and traffic in a window of time."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ class Window:
         return max(0.0, self.until_s - self.since_s)
 
     def alive_s(self, life: InstanceLife) -> float:
-        """The part of a life that lies in the window. One that has not ended lasts."""
+        """Seconds of a life inside the window. A life without an end goes on."""
         return max(0.0, self.end_s(life) - max(life.started_s, self.since_s))
 
     def end_s(self, life: InstanceLife) -> float:
@@ -39,7 +39,7 @@ class ModelTraffic:
 
 @dataclass
 class VariantUse:
-    """What one variant had in the window."""
+    """One variant's lives and traffic in the window."""
 
     endpoint: str
     variant: str
@@ -48,9 +48,9 @@ class VariantUse:
 
 
 def accounts(lives: Iterable[InstanceLife], traffic: Iterable[ModelTraffic], window: Window) -> list[VariantUse]:
-    """Of every variant that had an instance or a request in the window, in order of name.
+    """The use of every variant that had an instance or a request in the window, in order of name.
 
-    `traffic` is what arrived in the window; lives may reach beyond it, or lie outside it.
+    `traffic` arrived in the window; lives may reach beyond the window or lie outside it.
     """
     found: dict[tuple[str, str], VariantUse] = {}
 
@@ -66,5 +66,5 @@ def accounts(lives: Iterable[InstanceLife], traffic: Iterable[ModelTraffic], win
 
 
 def memory_gb(size: str) -> float | None:
-    """A serverless instance's memory; None for one that is billed by the hour."""
+    """The memory of a serverless instance in GB; None for an instance that is billed by the hour."""
     return int(size.removeprefix(SERVERLESS)) / MIB_PER_GB if size.startswith(SERVERLESS) else None

@@ -1,4 +1,4 @@
-"""What the same traffic would have cost on AWS, served in other ways: arithmetic, with what it assumes beside it."""
+"""Calculates what the same traffic would have cost on AWS in other ways to serve it, and states the assumptions."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,19 +20,19 @@ class PricedAlternative:
 
 @dataclass(frozen=True)
 class LiveTerms:
-    """What the ledger cannot know."""
+    """Assumptions about what the ledger does not know."""
 
     model_memory_mib: int = 2048
-    """Of an endpoint with one model, where the variant's own size says nothing: the SageMaker SDK's default for
-    serverless inference."""
+    """Memory of an endpoint with one model, if the variant's own size does not give it. The default is that of the
+    SageMaker SDK for serverless inference."""
 
 
 @dataclass(frozen=True)
 class _Case:
-    """One variant, and what its traffic needs."""
+    """One variant, and the memory and GPU that its traffic needs."""
 
     account: VariantUse
-    window: Window  # from its first instance on, so that nothing is billed for before it existed
+    window: Window  # begins with the variant's first instance, so that the time before it costs nothing
     prices: Prices
     memory_mib: int
     gpu: bool
@@ -43,13 +43,13 @@ class _Case:
 
     @property
     def models(self) -> int:
-        """Those that answered. A name that was only ever an error is no model."""
+        """The number of models that answered. A name that only ever led to errors is no model."""
         answered = (one for one in self.account.traffic if one.sums.requests > one.sums.errors)
         return len({one.model for one in answered})
 
     @property
     def cheapest(self) -> InstanceType | None:
-        """Of the types whose price is known, that have the memory, and a GPU if the variant has."""
+        """The cheapest type of known price with enough memory, and with a GPU exactly if the variant has one."""
         known = [one for one in self.prices.types.values() if one.usd_per_hour is not None]
         fit = [one for one in known if one.memory_mib >= self.memory_mib and bool(one.gpus) == self.gpu]
         return min(fit, key=lambda one: (one.usd_per_hour, one.name), default=None)
@@ -58,7 +58,7 @@ class _Case:
 def alternatives(
     account: VariantUse, window: Window, prices: Prices, terms: LiveTerms = LiveTerms()
 ) -> tuple[PricedAlternative, ...]:
-    """Of a variant that had an instance in the window; of any other, none."""
+    """The alternatives for a variant that had an instance in the window; none for any other variant."""
     if not account.lives:
         return ()
     size = max(account.lives, key=lambda life: life.started_s).size
@@ -76,7 +76,7 @@ def alternatives(
 
 
 def peak(lives: Iterable[InstanceLife], window: Window) -> int:
-    """The most instances that ran at once. One that ends as another starts makes way for it."""
+    """The most instances that ran at once. One that ends in the moment when another starts is not counted with it."""
     present = [life for life in lives if window.alive_s(life)]
     starts = [(life.started_s, 1) for life in present]
     changes = sorted([*starts, *((window.end_s(life), -1) for life in present)])

@@ -1,7 +1,7 @@
-"""The sizes and prices of SageMaker's hosting instances as dated tables with one look-up; it measures nothing.
+"""The sizes and prices of SageMaker's hosting instances, as dated tables with one look-up.
 
-Sizes are EC2's for the type of the same name. Prices are USD per hour in us-east-1, given only where a source was
-read, and None otherwise: an unknown price must not look like a free instance.
+Sizes are those of the EC2 type of the same name. Prices are USD per hour in us-east-1, from a named source. A price
+without a source is None: an unknown price must not look like a free instance.
 """
 
 from collections.abc import Iterator
@@ -42,9 +42,9 @@ SERVERLESS_DISK_MIB = 5 * 1024
 """Every serverless environment has 5 GB of ephemeral disk, whatever its memory (SageMaker developer guide)."""
 
 INSTANCE_DISK_MIB = 30 * 1024
-"""Our default for instances: AWS sizes their volumes by type, and publishes no table of it."""
+"""Torpor's default for instances: AWS sizes their volumes by type, but publishes no table."""
 
-# Families in which memory grows with the vCPUs: family, MiB per vCPU, sizes.
+# Families whose memory grows with the vCPUs: family, MiB per vCPU, sizes.
 _SMALL = "large xlarge 2xlarge 4xlarge"
 _GRAVITON = f"{_SMALL} 8xlarge 12xlarge 16xlarge"
 _INTEL_6 = f"{_GRAVITON} 24xlarge 32xlarge"
@@ -79,7 +79,7 @@ _FAMILIES = (
     ("r8g", 8192, f"medium {_INTEL_7}"),
 )
 
-# Types that follow no rule: name, vCPUs, GiB, GPUs.
+# Types without such a rule: name, vCPUs, GiB, GPUs.
 _IRREGULAR = (
     ("ml.t2.medium", 2, 4, 0),
     ("ml.t2.large", 2, 8, 0),
@@ -144,11 +144,11 @@ CATALOGUE = MappingProxyType({row[0]: InstanceType(*row, USD_PER_HOUR.get(row[0]
 
 
 LARGEST = max(CATALOGUE.values(), key=lambda one: one.memory_mib)
-"""No instance has more memory."""
+"""The type with the most memory."""
 
 
 def instance_type(name: str) -> InstanceType | None:
-    """The type of this name (`ml.m5.large`), or None when the catalogue does not have it."""
+    """The type of this name, such as `ml.m5.large`; None if the catalogue does not have it."""
     return CATALOGUE.get(name)
 
 
@@ -157,13 +157,13 @@ _BASELINES = MappingProxyType({"ml.t2.medium": 0.2, "ml.t2.large": 0.3, "ml.t2.x
 
 
 def burstable(name: str) -> float | None:
-    """The share of its processors that a burstable type has for ever; None for types that always have all of them."""
+    """The share of its processors that a burstable type can use without end; None for other types, which have all."""
     return _BASELINES.get(name)
 
 
 def serverless_vcpus(memory_mib: int) -> float:
-    """The share of processors that a serverless instance of this memory gets.
+    """The vCPUs of a serverless instance with this memory.
 
-    AWS says only that it grows with the memory. Torpor's rule is AWS Lambda's published one: 1,769 MB is one vCPU.
+    AWS says only that they grow with the memory. Torpor uses AWS Lambda's published rule: 1,769 MB has one vCPU.
     """
     return memory_mib / 1769

@@ -1,4 +1,4 @@
-"""What a variant cost and whose cost it was: its account in, dollars out. Over windows that meet, costs add up."""
+"""Calculates what a variant cost, and each model's share of it. The costs of adjacent windows add up."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from torpor_endpoint.core.pricing.prices import HOUR_S, Prices
 
 @dataclass(frozen=True)
 class ModelCosts:
-    """A model's share of what its variant cost."""
+    """A model's share of its variant's costs."""
 
     model: str
     requests: int
@@ -23,14 +23,14 @@ class ModelCosts:
 
 @dataclass(frozen=True)
 class SizeCosts:
-    """What a variant's instances of one size cost, and for whom."""
+    """The costs of a variant's instances of one size, and each model's share."""
 
     size: str  # "" for requests that never reached an instance
     instance_s: float
-    gb_s: float  # processing that is billed, times memory; 0 for instances that are billed by the hour
+    gb_s: float  # billed processing times memory; 0 for instances that are billed by the hour
     moved_bytes: int
     usd: float | None
-    idle_usd: float | None  # the part of it that was nobody's
+    idle_usd: float | None  # the part of `usd` that belongs to no model
     models: tuple[ModelCosts, ...]
 
 
@@ -50,12 +50,13 @@ class VariantCosts:
 
     @property
     def models(self) -> tuple[ModelCosts, ...]:
-        """By name, over all sizes."""
+        """The models' costs over all sizes, in order of name."""
         ordered = sorted((model for part in self.sizes for model in part.models), key=lambda model: model.model)
         return tuple(_added(name, list(same)) for name, same in groupby(ordered, key=lambda model: model.model))
 
 
 def costs(account: VariantUse, window: Window, prices: Prices) -> VariantCosts:
+    """The variant's costs in the window."""
     sizes = sorted({life.size for life in account.lives} | {one.size for one in account.traffic})
     return VariantCosts(
         account.endpoint, account.variant, tuple(_of_size(size, account, window, prices) for size in sizes)
@@ -63,7 +64,7 @@ def costs(account: VariantUse, window: Window, prices: Prices) -> VariantCosts:
 
 
 def total(amounts: Iterable[float | None]) -> float | None:
-    """Their sum; None if one of them is not known."""
+    """The sum of the amounts; None if one of them is unknown."""
     known = 0.0
     for amount in amounts:
         if amount is None:
@@ -74,7 +75,7 @@ def total(amounts: Iterable[float | None]) -> float | None:
 
 # -- inside --------------------------------------------------------------------------------------------------------
 Divided = tuple[float | None, float | None, list[float | None]]
-"""What it cost, the part that was nobody's, and each model's part."""
+"""The cost, the part of it that belongs to no model, and each model's part."""
 
 
 def _of_size(size: str, account: VariantUse, window: Window, prices: Prices) -> SizeCosts:
@@ -98,19 +99,21 @@ def _of_size(size: str, account: VariantUse, window: Window, prices: Prices) -> 
 
 
 def _by_the_hour(size: str, instance_s: float, traffic: list[ModelTraffic], prices: Prices) -> Divided:
-    """Seconds alive, divided by the seconds that each model kept the instances busy."""
-    usd = prices.usd_by_the_hour(size, instance_s / HOUR_S) if size else 0.0  # what never reached one cost none
+    """The price of the instances' lives, divided among the models by the seconds that each kept them busy."""
+    usd = (
+        prices.usd_by_the_hour(size, instance_s / HOUR_S) if size else 0.0
+    )  # requests that never reached an instance cost nothing
     if usd is None:
         return None, None, [None] * len(traffic)
     busy_s = sum(one.sums.busy_s for one in traffic)
-    whole_s = max(instance_s, busy_s)  # requests side by side may be busy for longer than there are instances
+    whole_s = max(instance_s, busy_s)  # parallel requests may be busy for longer than the instances live
     if not whole_s:
         return usd, usd, [0.0] * len(traffic)
     return usd, usd * (whole_s - busy_s) / whole_s, [usd * one.sums.busy_s / whole_s for one in traffic]
 
 
 def _by_the_call(gb: float, lives: list[InstanceLife], traffic: list[ModelTraffic], prices: Prices) -> Divided:
-    """Processing by the millisecond, and data moved. The price of provisioned concurrency is not known."""
+    """The price of processing by the millisecond, and of moved data. Provisioned concurrency has no known price."""
     if any(life.provisioned for life in lives):
         return None, None, [None] * len(traffic)
     shares = [prices.usd_by_the_call(one.sums.busy_ms, gb, one.sums.moved_bytes) for one in traffic]

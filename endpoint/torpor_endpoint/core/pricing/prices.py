@@ -1,4 +1,4 @@
-"""A dated list of what AWS charges for hosting, and the one that ships; it prices what was used, whoever used it."""
+"""A dated list of AWS's prices for hosting, the list that ships with Torpor, and the price of a given use."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ BYTES_PER_GB = 2**30
 
 @dataclass(frozen=True)
 class Prices:
-    """US dollars. What it does not have is None, which makes None of every sum it is part of."""
+    """Prices in US dollars. An unknown price is None, and makes each sum with it None."""
 
     types: Mapping[str, InstanceType] = field(repr=False)  # hundreds
     usd_per_gb_s: float | None  # serverless inference: memory times processing
@@ -25,12 +25,12 @@ class Prices:
         return None if found is None else found.usd_per_hour
 
     def usd_by_the_hour(self, size: str, instance_hours: float) -> float | None:
-        """What instances of this type cost, however many shared the hours."""
+        """The price of so many hours of instances of this type."""
         per_hour = self.usd_per_hour(size)
         return None if per_hour is None else per_hour * instance_hours
 
     def usd_by_the_call(self, billed_ms: int, gb: float, moved_bytes: int) -> float | None:
-        """What serverless inference bills for requests. Data that was not moved needs no price."""
+        """The price of requests to serverless inference. Without moved data its price may be unknown."""
         if self.usd_per_gb_s is None or (moved_bytes and self.usd_per_gb_moved is None):
             return None
         return billed_ms / 1000 * gb * self.usd_per_gb_s + moved_bytes / BYTES_PER_GB * (self.usd_per_gb_moved or 0.0)

@@ -1,1 +1,1 @@
-"""Application Auto Scaling: targets, policies and schedules, checked and kept, and a scaler that acts on them."""
+"""Application Auto Scaling: checks and stores targets, policies and schedules, and runs a scaler that acts on them."""

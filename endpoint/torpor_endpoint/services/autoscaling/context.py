@@ -1,4 +1,4 @@
-"""What the operations of Application Auto Scaling work with, and what whoever scales reads."""
+"""The records of Application Auto Scaling, which its operations write and its scaler reads."""
 
 import asyncio
 from collections.abc import Callable
@@ -17,15 +17,14 @@ from torpor_endpoint.storage.record_table import Database, RecordTable
 from torpor_endpoint.storage.store import Store
 
 
-async def carried_out(alarm: Alarm, change: StateChange) -> None:
-    """The action of an alarm of target tracking is its policy, which looks at the alarm by itself."""
+async def left_to_the_policy(alarm: Alarm, change: StateChange) -> None:
+    """Do nothing: the action of an alarm of target tracking is its policy, which reads the alarm itself."""
 
 
 class Autoscaling:
-    """Any thread may call. `refused` says why a resource cannot be a target, `clock` gives epoch seconds.
+    """Any thread may call its methods. `refused` returns why a resource cannot be a target, `clock` epoch seconds.
 
-    `alarms` are those of the endpoint's CloudWatch: kept in the same table, and only made and moved here for the
-    policies that track a target.
+    `alarms` is CloudWatch's table of alarms. This service writes only the alarms of its target tracking policies.
     """
 
     def __init__(self, database: Database, store: Store, clock: Callable[[], float], refused: Refusal) -> None:
@@ -34,9 +33,9 @@ class Autoscaling:
         self.policies = RecordTable(database, "scaling_policies", decoding.policy, key=str)
         self.schedules = RecordTable(database, "scheduled_actions", decoding.scheduled_action, key=str)
         self.activities = Activities()
-        self.alarms = Alarms(database, store, clock, carried_out)
+        self.alarms = Alarms(database, store, clock, left_to_the_policy)
         self.wakeup = Wakeup()
-        self.rebounded = NameSet()
+        self.new_bounds = NameSet()
         self.tags = store
         self.clock = clock
         self.refused = refused
@@ -49,24 +48,24 @@ class Autoscaling:
         return found
 
     def scaled(self, endpoint_name: str) -> set[str]:
-        """The endpoint's variants that are targets."""
+        """The endpoint's variants that are scalable targets."""
         found = (VARIANT.fullmatch(target.resource_id) for target in self.targets.all())
         return {named["variant"] for named in found if named is not None and named["endpoint"] == endpoint_name}
 
     def bounded(self, target: ScalableTarget) -> None:
-        """The target has new bounds, into which its capacity is to be moved."""
-        self.rebounded.add(target.name)
-        self.wakeup.ring()
+        """Let the scaler move the target's capacity into its new bounds."""
+        self.new_bounds.add(target.name)
+        self.wakeup.notify()
 
     async def fired(self, alarm: Alarm, change: StateChange) -> None:
-        """An alarm's action is one of the policies. The alarm itself says the rest to whoever scales."""
+        """Wake the scaler for an alarm whose action is a policy. The scaler reads the alarm. Raises NoSuchAction."""
         policies = await asyncio.to_thread(self.policies.all)
         if all(policy.arn != change.action for policy in policies):
             raise NoSuchAction(f"there is no scaling policy {change.action}")
-        self.wakeup.ring()
+        self.wakeup.notify()
 
     def remove(self, target: ScalableTarget) -> None:
-        """The target, and all that was for it alone."""
+        """Remove the target with its policies, schedules, tags and alarms."""
         with self.database.transaction():
             self.targets.remove(target.name)
             policies = [policy for policy in self.policies.all() if policy.target == target.name]
@@ -77,10 +76,11 @@ class Autoscaling:
                     self.schedules.remove(schedule.name)
         self.tags.forget_tags(target.arn)
         for policy in policies:
-            tracking_alarms.drop(self.alarms, policy.arn)
+            tracking_alarms.remove(self.alarms, policy.arn)
 
     def forget(self, endpoint_name: str) -> None:
-        """An endpoint was deleted: AWS "deregisters those variants as scalable targets without notifying you"."""
+        """Remove the targets of a deleted endpoint: AWS "deregisters those variants as scalable targets without
+        notifying you"."""
         for target in self.targets.all():
             if target.resource_id.startswith(f"endpoint/{endpoint_name}/"):
                 self.remove(target)

@@ -1,4 +1,4 @@
-"""Records read back from the JSON in which they are kept."""
+"""Reads records from the JSON in which they are stored."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,14 +14,14 @@ from torpor_endpoint.services.autoscaling.records import (
     TargetTracking,
 )
 
-Kept = Mapping[str, Any]
+Stored = Mapping[str, Any]
 
 
-def target(record: Kept) -> ScalableTarget:
+def target(record: Stored) -> ScalableTarget:
     return ScalableTarget(**{**record, "suspended": Suspended(**record["suspended"])})
 
 
-def policy(record: Kept) -> ScalingPolicy:
+def policy(record: Stored) -> ScalingPolicy:
     tracking, steps = record["target_tracking"], record["step_scaling"]
     return ScalingPolicy(
         **{
@@ -32,22 +32,22 @@ def policy(record: Kept) -> ScalingPolicy:
     )
 
 
-def scheduled_action(record: Kept) -> ScheduledAction:
+def scheduled_action(record: Stored) -> ScheduledAction:
     return ScheduledAction(**record)
 
 
-def _target_tracking(record: Kept) -> TargetTracking:
+def _target_tracking(record: Stored) -> TargetTracking:
     queries = tuple(map(_query, record["queries"]))
     return TargetTracking(**{**record, "custom": _custom(record["custom"]), "queries": queries})
 
 
-def _step_scaling(record: Kept) -> StepScaling:
+def _step_scaling(record: Stored) -> StepScaling:
     return StepScaling(**{**record, "steps": tuple(StepAdjustment(**step) for step in record["steps"])})
 
 
-def _query(record: Kept) -> MetricQuery:
+def _query(record: Stored) -> MetricQuery:
     return MetricQuery(**{**record, "metric": _custom(record["metric"])})
 
 
-def _custom(record: Kept | None) -> CustomMetric | None:
+def _custom(record: Stored | None) -> CustomMetric | None:
     return CustomMetric(**record) if record else None

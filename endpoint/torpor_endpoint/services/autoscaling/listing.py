@@ -1,4 +1,4 @@
-"""The Describe operations' common part: what a call selects, and one page of it."""
+"""What all Describe operations share: selects the items of a call, and cuts one page."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
@@ -24,7 +24,7 @@ T = TypeVar("T", bound=OfTarget)
 
 
 def selected(items: Iterable[T], call: Call) -> list[T]:
-    """Those of the resources and the dimension that the call names, or all."""
+    """The items of the resources and the dimension that the call names, or all."""
     check_namespace(call)
     one = call.params.get("ResourceId")
     ids, dimension = call.params.get("ResourceIds", [one] if one else None), call.params.get("ScalableDimension")
@@ -34,7 +34,7 @@ def selected(items: Iterable[T], call: Call) -> list[T]:
 
 
 def page(items: Iterable[T], name: Callable[[T], str], call: Call) -> tuple[list[T], dict[str, Any]]:
-    """The items of one page, and the answer's member that tells of the next."""
+    """The items of one page, and the answer's member with the token of the next page."""
     limit = call.params.get("MaxResults", PAGE_MAX)
     if not 1 <= limit <= PAGE_MAX:
         raise errors.INVALID(f"MaxResults must be between 1 and {PAGE_MAX}.")

@@ -23,11 +23,11 @@ from torpor_endpoint.services.cloudwatch.alarms.records import Alarm
 from torpor_endpoint.services.cloudwatch.querying import Query
 
 POLICIES_MAX = 50
-"""Of one target, step scaling and target tracking together."""
+"""The most policies of one target, of both types together."""
 
 
 def put_scaling_policy(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
-    """Creates the policy, or gives it another configuration."""
+    """Create the policy, or change its configuration."""
     resource_id, dimension = resource_of(call)
     with autoscaling.database.transaction():
         autoscaling.target(resource_id, dimension)
@@ -39,12 +39,12 @@ def put_scaling_policy(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
 
 
 def _alarms_of(autoscaling: Autoscaling, policy: ScalingPolicy) -> list[Alarm]:
-    """Those of a policy that was just put, whoever else puts or deletes it meanwhile."""
+    """Put the alarms of a policy. Repeat it while other calls put or delete the policy."""
     while True:
-        alarms = tracking_alarms.keep(autoscaling.alarms, policy)
+        alarms = tracking_alarms.put(autoscaling.alarms, policy)
         stored = autoscaling.policies.get(policy.name)
         if stored is None or stored.arn != policy.arn:
-            tracking_alarms.drop(autoscaling.alarms, policy.arn)
+            tracking_alarms.remove(autoscaling.alarms, policy.arn)
         if stored is None or stored.arn != policy.arn or stored == policy:
             return alarms
         policy = stored
@@ -64,12 +64,14 @@ def describe_scaling_policies(autoscaling: Autoscaling, call: Call) -> dict[str,
 def delete_scaling_policy(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     resource_id, dimension = resource_of(call)
     name = call.params["PolicyName"]
-    with autoscaling.database.transaction():  # one of this name that is put meanwhile has an ARN and alarms of its own
+    with (
+        autoscaling.database.transaction()
+    ):  # a policy of this name that is put meanwhile has another ARN and other alarms
         policy = autoscaling.policies.get(_name(call, name))
         if policy is None:
             raise errors.NO_POLICY(resource_id=resource_id, dimension=dimension, name=name)
         autoscaling.policies.remove(policy.name)
-    tracking_alarms.drop(autoscaling.alarms, policy.arn)
+    tracking_alarms.remove(autoscaling.alarms, policy.arn)
     return {}
 
 
@@ -108,7 +110,7 @@ def _policy(autoscaling: Autoscaling, call: Call, kept: ScalingPolicy | None) ->
 
 
 def _check_readable(queries: list[Query]) -> None:
-    """What CloudWatch cannot read nobody can scale by."""
+    """Raises ValidationException for queries that CloudWatch cannot evaluate."""
     try:
         querying.check(queries)
     except AwsError as why:

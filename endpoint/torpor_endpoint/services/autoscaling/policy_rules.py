@@ -1,4 +1,4 @@
-"""What AWS refuses of a scaling policy, in AWS's words, as tables: what breaks a rule, and what the caller is told."""
+"""The rules for scaling policies, as tables: what breaks a rule, and AWS's message to the caller."""
 
 from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
@@ -21,7 +21,7 @@ SINGLE_METRIC = ("MetricName", "Namespace", "Statistic", "Dimensions", "Unit")
 
 
 def check_configuration(policy_type: str, params: Wire) -> None:
-    """One configuration, and the one that the policy's type names."""
+    """Check that there is exactly the one configuration that the policy's type names."""
     if policy_type == "PredictiveScaling":
         raise errors.INVALID("PolicyType PredictiveScaling is not supported for the service namespace sagemaker.")
     if CONFIGURATIONS[policy_type] not in params:
@@ -101,7 +101,7 @@ TARGET_TRACKING: Rules = (
 
 
 def _steps(configuration: Wire) -> list[Wire]:
-    """By their places on the line of metric values."""
+    """The steps in the order of their intervals."""
     return sorted(configuration.get("StepAdjustments", ()), key=lambda step: (_lower(step), _upper(step)))
 
 
@@ -114,7 +114,7 @@ def _upper(step: Wire) -> float:
 
 
 def _neighbours(configuration: Wire) -> Iterable[tuple[float, float]]:
-    """Where each interval but the last ends, and where the next begins."""
+    """For each interval but the last: its end, and the beginning of the next."""
     return ((_upper(one), _lower(other)) for one, other in pairwise(_steps(configuration)))
 
 

@@ -1,6 +1,6 @@
-"""What was asked for, as frozen values: a target, its policies, its schedules, and what was done about them.
+"""The records of Application Auto Scaling as frozen values: targets, policies, scheduled actions and activities.
 
-`request` keeps what was sent for what is only shown again; whoever scales reads the other members.
+`request` holds what a caller sent, to show it again. The scaler reads the other members.
 """
 
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay
 from torpor_endpoint.core.autoscaling.stepping import StepScaling
 
 DEFAULT_COOLDOWN_S = int(DELAYS[Delay.COOLDOWN].seconds)
-"""Where a policy names no cooldown."""
+"""The cooldown of a policy that names none, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class CustomMetric:
 
 @dataclass(frozen=True)
 class MetricQuery:
-    """One line of metric math: an expression over the others, or a metric."""
+    """One query of metric math: an expression over the other queries, or a metric."""
 
     query_id: str
     expression: str | None = None
@@ -59,7 +59,7 @@ class MetricQuery:
 
 @dataclass(frozen=True)
 class TargetTracking:
-    """Keep a metric near `target`: exactly one of `predefined`, `custom` and `queries` says which."""
+    """Keep a metric near `target`. Exactly one of `predefined`, `custom` and `queries` names the metric."""
 
     target: float
     predefined: str | None = None
@@ -71,13 +71,13 @@ class TargetTracking:
 
     @property
     def metric(self) -> tuple[str | None, CustomMetric | None, tuple[MetricQuery, ...]]:
-        """What is tracked, whatever the target value."""
+        """The tracked metric, without the target value."""
         return self.predefined, self.custom, self.queries
 
 
 @dataclass(frozen=True)
 class ScalingPolicy:
-    """Either `target_tracking` or `step_scaling` is there."""
+    """A policy with either `target_tracking` or `step_scaling`."""
 
     policy_name: str
     resource_id: str
@@ -100,7 +100,7 @@ class ScalingPolicy:
 
 @dataclass(frozen=True)
 class ScheduledAction:
-    """New bounds for a target at the times of `schedule`, which `core.schedules` reads."""
+    """New bounds for a target at the times of `schedule`, which `core.autoscaling.schedules` parses."""
 
     action_name: str
     resource_id: str
@@ -133,7 +133,7 @@ class NotScaledReason:
 
 @dataclass(frozen=True)
 class Activity:
-    """One thing that was done, or not done, to a target. `activity_id` is unique."""
+    """One scaling activity, also one that did not scale. `activity_id` is unique."""
 
     activity_id: str
     resource_id: str

@@ -1,4 +1,4 @@
-"""What can be scaled: the dimensions of the namespace `sagemaker`, as a table, and how each names its resource."""
+"""The table of scalable dimensions of the namespace `sagemaker`, and the form of each one's resource ids."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ COPIES = "sagemaker:inference-component:DesiredCopyCount"
 
 @dataclass(frozen=True)
 class Dimension:
-    """`metrics` are the predefined ones that a policy may track."""
+    """One scalable dimension. `metrics` are the predefined metrics that a policy may track."""
 
     resource: re.Pattern[str]
     metrics: tuple[str, ...]

@@ -16,7 +16,7 @@ from torpor_endpoint.services.autoscaling.records import ScheduledAction, target
 from torpor_endpoint.services.autoscaling.resources import NAMESPACE, resource_of
 
 ACTIONS_MAX = 200
-"""Of one target."""
+"""The most scheduled actions of one target."""
 
 
 def put_scheduled_action(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def put_scheduled_action(autoscaling: Autoscaling, call: Call) -> dict[str, Any]
         ):
             raise errors.INVALID(why)
         autoscaling.schedules.put(action)
-    autoscaling.wakeup.ring()
+    autoscaling.wakeup.notify()
     return {}
 
 

@@ -1,4 +1,4 @@
-"""Application Auto Scaling's wire shapes, read into records and written from them."""
+"""Reads Application Auto Scaling's wire shapes into records, and writes them from records."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,7 +21,7 @@ from torpor_endpoint.services.cloudwatch.alarms.records import Alarm
 
 Wire = Mapping[str, Any]
 
-# -- in ------------------------------------------------------------------------------------------------------------
+# -- reading -------------------------------------------------------------------------------------------------------
 
 
 def target_tracking(wire: Wire) -> TargetTracking:
@@ -64,7 +64,7 @@ def _metric(wire: Wire, statistic: str, with_unit: Wire) -> CustomMetric:
     return CustomMetric(name, namespace, statistic, dimensions, with_unit.get("Unit"))
 
 
-# -- out -----------------------------------------------------------------------------------------------------------
+# -- writing -----------------------------------------------------------------------------------------------------------
 
 
 def scalable_target(record: ScalableTarget) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""ListTagsForResource, TagResource, UntagResource: scalable targets are what has tags here."""
+"""ListTagsForResource, TagResource, UntagResource, for scalable targets."""
 
 from typing import Any
 

@@ -17,15 +17,16 @@ SERVICE_ROLE = (
     "arn:aws:iam::{account}:role/aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"
     "AWSServiceRoleForApplicationAutoScaling_SageMakerEndpoint"
 )
-"""Whatever a caller sends: "If the service supports service-linked roles, Application Auto Scaling uses" one."""
+"""The role of every target, whatever the caller sends. AWS: "If the service supports service-linked roles, Application
+Auto Scaling uses" one."""
 
 
 LATEST_S = 1 << 40
-"""Later than any activity: what is left of it sorts the newest first."""
+"""Later than any activity: the rest of the time until then sorts the newest activity first."""
 
 
 def register_scalable_target(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
-    """Creates, or changes what is named: "Any parameters that you don't specify are not changed"."""
+    """Create the target, or change it: "Any parameters that you don't specify are not changed"."""
     resource_id, dimension = resource_of(call)
     if why := autoscaling.refused(resource_id, dimension, call.params.get("MinCapacity", 1)):
         raise errors.INVALID(why)

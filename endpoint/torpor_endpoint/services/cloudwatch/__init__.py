@@ -1,1 +1,1 @@
-"""CloudWatch: the table of metrics, the samples in memory, and two faces that show them: AWS's API and Prometheus."""
+"""CloudWatch: operations on metrics, which `torpor_endpoint.metrics` holds, and on alarms."""

@@ -1,4 +1,4 @@
-"""Lines of values, and what metric math does with them; within an allowance of datapoints. Pure."""
+"""Calculates metric math on time series, within an allowance of datapoints. Pure."""
 
 import operator
 from bisect import bisect_left
@@ -8,10 +8,10 @@ from math import isfinite, nan
 from typing import Union
 
 LINES_MAX = 500
-"""As many as GetMetricData takes queries."""
+"""The most time series of one expression: as many as GetMetricData takes queries."""
 
 POINTS_MAX = 1_000_000
-"""Datapoints that one request may read and compute: ten times what GetMetricData answers at once, about a second."""
+"""Datapoints that one request may read and compute: ten times a full answer of GetMetricData, about a second."""
 
 Value = Union[float, "TimeSeries", list["TimeSeries"]]
 Operator = Callable[[float, float], float]
@@ -19,12 +19,12 @@ Fold = Callable[[list[float]], float]
 
 
 class ExpressionError(Exception):
-    """The text is no expression, or not one of those that are understood."""
+    """The text is no expression, or one that Torpor does not support."""
 
 
 @dataclass(frozen=True)
 class TimeSeries:
-    """Values by time, all finite; `grid` has the times that might have had one."""
+    """Finite values by time. `grid` has all times that could have a value."""
 
     values: Mapping[int, float]
     grid: range
@@ -35,12 +35,12 @@ class TimeSeries:
 
 @dataclass
 class Allowance:
-    """What is left of the datapoints that one request may cost."""
+    """The number of datapoints that one request may still compute."""
 
     points: int = POINTS_MAX
 
     def spend(self, points: int) -> None:
-        """Raises ExpressionError. Every line costs something, also one without a point."""
+        """Raises ExpressionError. A time series costs one more than its points."""
         self.points -= points + 1
         if self.points < 0:
             raise ExpressionError(
@@ -50,24 +50,25 @@ class Allowance:
 
 @dataclass(frozen=True)
 class Known:
-    """A line and the times, ascending, at which it has values."""
+    """A time series, and the ascending times at which it has values."""
 
     times: list[int]
     line: TimeSeries
 
 
 Filler = Callable[[Known, int], float | None]
-"""The value at a time that has none."""
+"""Takes a time series and a time without a value; returns a value for it, or None."""
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Each operation pays for what it makes, before it makes it."""
+    """The operations. Each spends allowance for its result before it computes it."""
 
     allowance: Allowance
 
     def combined(self, calculate: Operator, left: Value, right: Value) -> Value:
-        """Where both have a value. A list is combined line by line; a division by zero leaves a gap."""
+        """Combine two values at the times where both have one. A list is combined item by item. A division by zero
+        leaves a gap."""
         if isinstance(left, list):
             return listed(as_lines(self.combined(calculate, one, right)) for one in left)
         if isinstance(right, list):
@@ -77,7 +78,7 @@ class Arithmetic:
         return self._combined_lines(calculate, left, right)
 
     def folded(self, fold: Fold, value: Value) -> Value:
-        """Of one line, a number; of a list of lines, a line."""
+        """Fold a time series to a number, or a list of time series to one time series."""
         if isinstance(value, float):
             raise ExpressionError("the function takes time series")
         self.allowance.spend(sum(len(line.values) for line in as_lines(value)))
@@ -92,7 +93,7 @@ class Arithmetic:
         return _line(((at_s, fold(gathered[at_s])) for at_s in sorted(gathered)), value[0].grid)
 
     def filled(self, line: TimeSeries, filler: Filler) -> TimeSeries:
-        """Every time of the grid has a value then, unless the filler knows none."""
+        """Give every time of the grid a value, unless the filler has none."""
         self.allowance.spend(len(line.grid))
         known = Known(sorted(line.values), line)
         values = ((at_s, line.values[at_s] if at_s in line.values else filler(known, at_s)) for at_s in line.grid)
@@ -107,7 +108,7 @@ class Arithmetic:
 
 
 def listed(parts: Iterable[list[TimeSeries]]) -> list[TimeSeries]:
-    """One list of them all."""
+    """All parts in one list. Raises ExpressionError if it has more than LINES_MAX."""
     lines = []
     for part in parts:
         lines += part
@@ -123,12 +124,12 @@ def as_lines(value: Value) -> list[TimeSeries]:
 
 
 def divided(left: float, right: float) -> float:
-    """By zero it is no number, and so a gap in the end."""
+    """The quotient. A division by zero is NaN, which becomes a gap."""
     return left / right if right else nan
 
 
 def _line(points: Iterable[tuple[int, float]], grid: range) -> TimeSeries:
-    """What is not finite is a gap: no client reads an infinity."""
+    """A time series of the finite points. The others are gaps: no client reads an infinity."""
     return TimeSeries({at_s: value for at_s, value in points if isfinite(value)}, grid)
 
 
@@ -137,13 +138,13 @@ def _at(value: float | TimeSeries, at_s: int) -> float | None:
 
 
 def _repeated(known: Known, at_s: int) -> float | None:
-    """The last value before."""
+    """The last value before this time."""
     before = bisect_left(known.times, at_s)
     return known.line.values[known.times[before - 1]] if before else None
 
 
 def _interpolated(known: Known, at_s: int) -> float | None:
-    """On the straight line between the values around it."""
+    """The value on the straight line between the two values around this time."""
     after = bisect_left(known.times, at_s)
     if not 0 < after < len(known.times):
         return None

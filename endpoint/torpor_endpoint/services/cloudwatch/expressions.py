@@ -1,6 +1,6 @@
-"""Metric math as text: what is read and what is refused. What it computes is `arithmetic`'s. Pure.
+"""Parses metric math and evaluates it with `arithmetic`. Pure.
 
-`+ - * /`, SUM, AVG, MIN, MAX, FILL and METRICS. Anything else is an ExpressionError.
+It supports `+ - * /`, SUM, AVG, MIN, MAX, FILL and METRICS. Anything else raises ExpressionError.
 """
 
 import ast
@@ -27,16 +27,16 @@ WORD = re.compile(
     r"""[a-z]\w*+|(?<!\w)[A-Z]++(?!\w)|(?<![\w.])(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w.])|'[^'\\]*'|"[^"\\]*"|[-+*/(),\[\]\s]""",
     re.ASCII,
 )
-"""What an expression is made of. Python, which reads it, knows more: True, 0x10, 1_000, a comment.
+"""The tokens of an expression. Python's parser, which reads it, accepts more: True, 0x10, 1_000, a comment.
 
-A word or a number begins at its first character only and is taken whole: a text of digits is not read again and again.
+A word or a number matches only whole, from its first character: so a long text of digits is not read again and again.
 """
 
 
 def evaluate(
     formulas: Mapping[str, str], lines: Mapping[str, TimeSeries], allowance: Allowance | None = None
 ) -> dict[str, TimeSeries | list[TimeSeries]]:
-    """All lines, those of the formulas included. A formula may name lines and other formulas by their ids."""
+    """The given time series and those of the formulas, by id. A formula may name time series and other formulas."""
     evaluation = _Evaluation(formulas, lines, Arithmetic(allowance or Allowance()))
     try:
         return {**lines, **{name: evaluation.series(name) for name in formulas}}

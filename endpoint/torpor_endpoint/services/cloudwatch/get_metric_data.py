@@ -1,4 +1,4 @@
-"""GetMetricData: many metrics and expressions over them in one call, in pages of at most MaxDatapoints."""
+"""GetMetricData: many metrics, and expressions over them, in one call, in pages of at most MaxDatapoints."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -38,7 +38,7 @@ def _check(params: dict[str, Any]) -> None:
 
 
 def _labelled(query: Query, lines: list[TimeSeries]) -> list[tuple[str, TimeSeries]]:
-    """An expression that is several time series is several results of one id."""
+    """The results of a query with their labels: an expression of several time series has several results."""
     label = _label(query)
     return [(label if len(lines) == 1 else f"{label} {number}", line) for number, line in enumerate(lines, start=1)]
 
@@ -66,7 +66,7 @@ class _Result:
 
 
 def _page(results: list[_Result], params: dict[str, Any]) -> dict[str, Any]:
-    """All results on every page; of their points, counted through from the first result on, one page's share."""
+    """One page. It has all results, with the page's share of their points, which are counted through all results."""
     first = offset(params.get("NextToken"), errors.BAD_TOKEN())
     last = first + params.get("MaxDatapoints", DATAPOINTS_MAX)
     shapes, passed = [], 0

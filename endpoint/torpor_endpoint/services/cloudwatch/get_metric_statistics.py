@@ -1,4 +1,4 @@
-"""GetMetricStatistics: one metric, several statistics of every period."""
+"""GetMetricStatistics: one metric, with several statistics for every period."""
 
 from typing import Any
 

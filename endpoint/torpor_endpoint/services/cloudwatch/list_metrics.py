@@ -1,4 +1,4 @@
-"""ListMetrics: which metrics there are, filtered, 500 to a page."""
+"""ListMetrics: lists the metrics that match the filters, 500 on a page."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Finds the series that a call means: by namespace, name, exact dimensions and perhaps unit."""
+"""Finds the series of a call: by namespace, name, exact dimensions and an optional unit."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,17 +10,17 @@ Dimensions = list[dict[str, str]]
 
 
 def exact(registry: MetricRegistry, metric: Mapping[str, Any], unit: str | None) -> list[Series]:
-    """`metric` has Namespace, MetricName and Dimensions. Without a unit there may be one series for each."""
-    wanted = pairs(metric.get("Dimensions", []))
+    """The series of a metric with Namespace, MetricName and Dimensions. Without `unit` there may be one per unit."""
+    dimensions = pairs(metric.get("Dimensions", []))
     return [
         series
         for series in registry.find(metric.get("Namespace", ""), metric.get("MetricName", ""))
-        if series.key.dimensions == wanted and unit in (None, series.key.unit)
+        if series.key.dimensions == dimensions and unit in (None, series.key.unit)
     ]
 
 
 def pairs(dimensions: Dimensions) -> tuple[tuple[str, str], ...]:
-    """CloudWatch's dimensions as a series has them."""
+    """CloudWatch's dimensions in the form of a series' key."""
     return tuple(sorted((one["Name"], one["Value"]) for one in dimensions))
 
 

@@ -1,4 +1,4 @@
-"""PutMetricData: a caller's own metrics, kept beside ours under namespaces of their own."""
+"""PutMetricData: stores callers' own metrics beside Torpor's, in namespaces of their own."""
 
 from math import isfinite
 from typing import Any
@@ -22,14 +22,14 @@ Measured = tuple[SeriesKey, Tally, float]
 
 
 def put_metric_data(registry: MetricRegistry, params: dict[str, Any]) -> dict[str, Any]:
-    """Nothing is kept unless everything can be."""
+    """Store all metrics of the call, or none if one is not valid."""
     for measured in measured_by(params, registry.clock()):
         keep(registry, measured)
     return {}
 
 
 def measured_by(params: dict[str, Any], now_s: float) -> list[Measured]:
-    """What a call brings, each with its time. It may be 300,000 values, and touches no series."""
+    """The metrics of a call, each with its time. They may be 300,000 values. It touches no series."""
     namespace, data = params["Namespace"], _data(params)
     if is_reserved(namespace):
         raise errors.OUTSIDE(
@@ -50,6 +50,7 @@ def measured_by(params: dict[str, Any], now_s: float) -> list[Measured]:
 
 
 def keep(registry: MetricRegistry, measured: Measured) -> None:
+    """Store one metric's samples."""
     key, tally, at_s = measured
     registry.at(key).merge(tally, at_s)
 

@@ -1,4 +1,4 @@
-"""MetricDataQuery: lines of values from the registry, and expressions over them; for GetMetricData and for alarms."""
+"""Evaluates MetricDataQuery: time series from the registry, and expressions over them, for GetMetricData and alarms."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ Query = dict[str, Any]
 
 
 def check(queries: Sequence[Query]) -> None:
-    """Raises a ValidationError for what no metric data could come of, whatever the samples."""
+    """Raises a ValidationError for queries that are invalid for any samples."""
     ids = [query["Id"] for query in queries]
     if not 0 < len(queries) <= QUERIES_MAX:
         raise errors.INVALID(f"The collection MetricDataQueries must have 1 to {QUERIES_MAX} items.")
@@ -32,12 +32,12 @@ def check(queries: Sequence[Query]) -> None:
 def lines(
     registry: MetricRegistry, queries: Sequence[Query], window_of: Callable[[int], PeriodWindow]
 ) -> dict[str, list[TimeSeries]]:
-    """By the queries' ids; an expression may have several. `window_of` gives the window for a period in seconds."""
+    """The time series by the queries' ids; an expression may have several. `window_of` takes a period in seconds."""
     return _evaluated(queries, lambda stat: _sampled(registry, stat, window_of))
 
 
 def rehearsed(queries: Sequence[Query], grid: range) -> dict[str, list[TimeSeries]]:
-    """As `lines`, with a value everywhere: raises a ValidationError for expressions that no samples make right."""
+    """Like `lines`, with a value at every time. Raises a ValidationError if no samples make an expression valid."""
     full = TimeSeries(dict.fromkeys(grid, 1.0), grid)
     return _evaluated(queries, lambda _: full)
 

@@ -1,1 +1,1 @@
-"""IAM, the part that SageMaker's users need: roles, kept and shown again. No right is ever checked."""
+"""IAM, the part that SageMaker's users need: it stores and shows roles. It never checks a right."""

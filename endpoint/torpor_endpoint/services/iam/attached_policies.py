@@ -1,4 +1,4 @@
-"""Managed policies, known by their ARNs alone: a role gains and loses one, and the roles that use one are listed."""
+"""Attaches managed policies to roles, detaches and lists them. A policy is known only by its ARN."""
 
 import re
 from dataclasses import replace
@@ -16,7 +16,7 @@ ATTACHED_MAX = 10
 
 
 def attach_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
-    """Attaching what is attached already changes nothing. Whether the policy exists is not looked up."""
+    """Attach a policy, without checking that it exists. An attached policy may be attached again."""
     arn = checked_arn(call.params["PolicyArn"])
     iam.change(call.params["RoleName"], lambda role: _with_policy(role, arn))
     return {}
@@ -61,14 +61,14 @@ def _path(arn: str) -> str:
 def list_entities_for_policy(iam: Iam, call: Call) -> dict[str, Any]:
     params = call.params
     prefix = params.get("PathPrefix", "/")
-    wanted = params.get("EntityFilter", "Role") == "Role"
-    found = (role for role in iam.roles.all() if wanted and role.path.startswith(prefix) and _uses(role, params))
+    with_roles = params.get("EntityFilter", "Role") == "Role"
+    found = (role for role in iam.roles.all() if with_roles and role.path.startswith(prefix) and _uses(role, params))
     roles, more = page(found, lambda role: role.name, params)
     return {"PolicyRoles": [{"RoleName": role.name, "RoleId": role.role_id} for role in roles], **more}
 
 
 def check_unused(iam: Iam, call: Call) -> None:
-    """Of DeletePolicy: raises DeleteConflict while a role has the policy."""
+    """The guard of DeletePolicy: raises DeleteConflict while a role has the policy."""
     if any(_uses(role, call.params) for role in iam.roles.all()):
         raise errors.STILL_ATTACHED()
 

@@ -1,4 +1,4 @@
-"""Policy documents: what IAM refuses of their form, as a table. What they allow is read by nobody here."""
+"""Checks the form of policy documents as IAM does, by a table of rules. Nothing reads what they allow."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ TRUST: Rules = (
     (lambda statement: "Principal" not in statement, "Missing required field Principal"),
     (lambda statement: "Action" not in statement and "NotAction" not in statement, "Missing required field Action"),
 )
-"""Who may assume the role."""
+"""The rules for a trust policy: who may assume the role."""
 
 PERMISSIONS: Rules = (
     (lambda statement: statement.get("Effect") not in ("Allow", "Deny"), "Syntax errors in policy."),
@@ -29,7 +29,7 @@ PERMISSIONS: Rules = (
         "Policy statement must contain resources.",
     ),
 )
-"""What the role may do."""
+"""The rules for a permissions policy: what the role may do."""
 
 
 def check_trust(document: str) -> None:
@@ -48,7 +48,7 @@ def _check(document: str, rules: Rules, unreadable: str) -> None:
 
 
 def _statements(document: str, unreadable: str) -> list[Statement]:
-    """One statement may stand without a list around it."""
+    """The statements of a document. A single statement needs no list."""
     try:
         policy = json.loads(document)
     except (ValueError, RecursionError):

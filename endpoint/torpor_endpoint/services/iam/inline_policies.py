@@ -1,4 +1,4 @@
-"""PutRolePolicy, GetRolePolicy, DeleteRolePolicy, ListRolePolicies: documents that are a part of their role."""
+"""PutRolePolicy, GetRolePolicy, DeleteRolePolicy, ListRolePolicies: policies that are part of their role."""
 
 from dataclasses import replace
 from typing import Any
@@ -11,7 +11,7 @@ from torpor_endpoint.services.iam.paging import page
 from torpor_endpoint.services.iam.records import Role
 
 INLINE_CHARACTERS_MAX = 10240
-"""Of all inline policies of one role together; "IAM does not count white space"."""
+"""The most characters of all inline policies of one role together. "IAM does not count white space"."""
 
 
 def put_role_policy(iam: Iam, call: Call) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""A role as it is kept."""
+"""The record of a role."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Role:
-    """Policy documents are texts, as they were sent. The ARN is made from the account, so it is not kept."""
+    """One role. Policy documents are texts, as they were sent. The ARN depends on the account, so it is not stored."""
 
     name: str
     role_id: str
@@ -17,7 +17,7 @@ class Role:
     boundary: str | None = None  # the permissions boundary's ARN
     policies: dict[str, str] = field(default_factory=dict)  # inline: documents by name
     attached: tuple[str, ...] = ()  # ARNs of managed policies
-    protected: bool = False  # nobody may delete it
+    protected: bool = False  # DeleteRole refuses it
 
     def arn(self, account: str) -> str:
         return f"arn:aws:iam::{account}:role{self.path}{self.name}"

@@ -1,4 +1,4 @@
-"""Roles: created, shown, listed, updated, deleted. No role is in an instance profile."""
+"""The operations that create, show, list, update and delete roles. No role is in an instance profile."""
 
 import secrets
 import string
@@ -84,13 +84,13 @@ def delete_role(iam: Iam, call: Call) -> dict[str, Any]:
 
 
 def list_instance_profiles_for_role(iam: Iam, call: Call) -> dict[str, Any]:
-    """Terraform asks before it deletes a role. A role here is in no instance profile."""
+    """Answer with no profiles: a role here is in none. Terraform calls it before it deletes a role."""
     iam.role(call.params["RoleName"])
     return {"InstanceProfiles": [], "IsTruncated": False}
 
 
 def check_in_no_profile(iam: Iam, call: Call) -> None:
-    """Of AddRoleToInstanceProfile: whoever keeps the profiles does not know our roles."""
+    """The guard of AddRoleToInstanceProfile: moto, which has the profiles, does not know Torpor's roles."""
     if iam.roles.get(call.params["RoleName"]) is not None:
         raise errors.NO_PROFILES(name=call.params["RoleName"])
 

@@ -1,4 +1,4 @@
-"""Service-linked roles: created and deleted by the name of the service that they serve."""
+"""The operations that create and delete service-linked roles, by the name of their service."""
 
 import json
 from typing import Any
@@ -29,7 +29,7 @@ def create_service_linked_role(iam: Iam, call: Call) -> dict[str, Any]:
 
 
 def delete_service_linked_role(iam: Iam, call: Call) -> dict[str, Any]:
-    """On AWS a task that takes a while; here it is done when its id is known."""
+    """Delete the role. On AWS it is a task that takes time; here it is done before the answer."""
     role = iam.role(call.params["RoleName"])
     if not role.path.startswith(LINKED_PATH):
         raise errors.NO_ROLE(name=role.name)
@@ -45,6 +45,6 @@ def get_service_linked_role_deletion_status(iam: Iam, call: Call) -> dict[str, A
 
 
 def trust(service: str) -> str:
-    """The document by which the service may assume a role."""
+    """The trust policy with which the service may assume a role."""
     statement = {"Effect": "Allow", "Principal": {"Service": service}, "Action": "sts:AssumeRole"}
     return json.dumps({"Version": "2012-10-17", "Statement": [statement]})

@@ -1,4 +1,4 @@
-"""IAM's wire shapes. Policy documents go over the wire URL-encoded: "compliant with RFC 3986"."""
+"""Writes IAM's wire shapes. Policy documents are URL-encoded on the wire: "compliant with RFC 3986"."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -10,7 +10,7 @@ Wire = dict[str, Any]
 
 
 def role(record: Role, account: str, tags: Mapping[str, str]) -> Wire:
-    """As GetRole and CreateRole show it."""
+    """The role in the answers of GetRole and CreateRole."""
     boundary = {"PermissionsBoundaryType": "PermissionsBoundaryPolicy", "PermissionsBoundaryArn": record.boundary}
     return {
         **listed_role(record, account),
@@ -20,7 +20,7 @@ def role(record: Role, account: str, tags: Mapping[str, str]) -> Wire:
 
 
 def listed_role(record: Role, account: str) -> Wire:
-    """As ListRoles shows it: "does not return … PermissionsBoundary, RoleLastUsed, Tags"."""
+    """The role in the answer of ListRoles, which "does not return … PermissionsBoundary, RoleLastUsed, Tags"."""
     return {
         "Path": record.path,
         "RoleName": record.name,

@@ -1,4 +1,4 @@
-"""SimulatePrincipalPolicy, which the SageMaker SDK calls before it deploys: every action is allowed, as it is here."""
+"""SimulatePrincipalPolicy, which the SageMaker SDK calls before it deploys: it allows every action."""
 
 from itertools import product
 from typing import Any
@@ -9,7 +9,7 @@ from torpor_endpoint.services.iam.paging import page
 
 
 def simulate_principal_policy(iam: Iam, call: Call) -> dict[str, Any]:
-    """No signature is verified and no policy is read anywhere in this endpoint, so `allowed` is the true answer."""
+    """Answer `allowed` for every action: it is true, since the endpoint verifies no signature and reads no policy."""
     pairs = enumerate(product(call.params["ActionNames"], call.params.get("ResourceArns", ["*"])))
     found, more = page(pairs, lambda numbered: f"{numbered[0]:06}", call.params)
     results = [

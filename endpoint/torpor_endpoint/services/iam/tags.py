@@ -12,7 +12,7 @@ TAGS_MAX = 50
 
 
 def tag_role(iam: Iam, call: Call) -> dict[str, Any]:
-    """A key that differs from an old one in case only takes its place."""
+    """Add tags. A key that differs from an old one only in upper and lower case replaces it."""
     arn, added = iam.role(call.params["RoleName"]).arn(call.account), read(call.params["Tags"])
     with iam.tagging:
         old = iam.tags.tags(arn)
@@ -36,12 +36,12 @@ def list_role_tags(iam: Iam, call: Call) -> dict[str, Any]:
 
 
 def first_tags(call: Call) -> dict[str, str]:
-    """Those that CreateRole gives."""
+    """The tags of a CreateRole call."""
     return check_count(read(call.params.get("Tags", [])))
 
 
 def read(wire: list[dict[str, str]]) -> dict[str, str]:
-    """ "Tag keys are case insensitive": no two may differ in case alone."""
+    """The tags by key. "Tag keys are case insensitive": raises InvalidInput for two that differ only in case."""
     tags = shapes.tags(wire)
     if len({key.lower() for key in tags}) < len(wire):
         raise errors.DUPLICATE_TAG()
@@ -55,6 +55,6 @@ def check_count(tags: dict[str, str]) -> dict[str, str]:
 
 
 def _of_keys(tags: Iterable[str], keys: Iterable[str]) -> list[str]:
-    """The tags' own spellings of these keys."""
-    wanted = {key.lower() for key in keys}
-    return [key for key in tags if key.lower() in wanted]
+    """The keys as the tags spell them."""
+    lowered = {key.lower() for key in keys}
+    return [key for key in tags if key.lower() in lowered]

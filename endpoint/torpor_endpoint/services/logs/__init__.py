@@ -1,1 +1,1 @@
-"""CloudWatch Logs over what instances and training jobs print: files that others write, read in bounded pages."""
+"""CloudWatch Logs over the output of instances and training jobs: reads the files that they write, in bounded pages."""

@@ -8,7 +8,7 @@ from typing import Any
 from torpor_endpoint.aws.calls import Call, NotOurs, Operation, Otherwise
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.paging import cut
-from torpor_endpoint.core.marks import Marks
+from torpor_endpoint.core.file_growth import Marks
 from torpor_endpoint.services.logs import errors
 from torpor_endpoint.services.logs.files.groups import ENDPOINTS, TRAINING, LogGroup, Stream
 from torpor_endpoint.services.logs.files.reading import Logs
@@ -21,7 +21,10 @@ STANDARD = "STANDARD"
 
 
 def describe_log_groups(otherwise: Otherwise | None) -> Operation[Logs]:
-    """Ours and others', by name. With a prefix that none of ours can have, the call is not ours."""
+    """DescribeLogGroups: Torpor's groups and moto's, in order of name.
+
+    It raises NotOurs for a prefix that no group of Torpor's can have.
+    """
 
     async def operation(logs: Logs, call: Call) -> dict[str, Any]:
         params = call.params
@@ -38,7 +41,7 @@ def describe_log_groups(otherwise: Otherwise | None) -> Operation[Logs]:
 
 
 def _described(logs: Logs, call: Call, others: Sequence[Wire]) -> dict[str, Any]:
-    """Of others too only what matches: they may know fewer filters."""
+    """The groups that match. Others' groups are filtered again, since moto may know fewer filters."""
     params = call.params
     prefix, part = params.get("logGroupNamePrefix", ""), params.get("logGroupNamePattern", "")
     of_class = params.get("logGroupClass", STANDARD)
@@ -72,7 +75,7 @@ def _marked(logs: Logs, streams: Sequence[Stream]) -> list[tuple[Stream, Marks]]
     found = []
     for stream in streams:
         with suppress(FileNotFoundError):  # it was deleted at this moment
-            found.append((stream, logs.book.noted(stream.log)))
+            found.append((stream, logs.marks.noted(stream.log)))
     return found
 
 
@@ -93,7 +96,7 @@ def _group(logs: Logs, call: Call, group: LogGroup) -> dict[str, Any]:
 
 
 def _stream(call: Call, group: LogGroup, stream: Stream, marks: Marks) -> dict[str, Any]:
-    """A stream that nothing was written to has no times but its creation."""
+    """One stream in the answer. An empty stream has no times but its creation."""
     first_ms, last_ms = (marks.times_ms[0], marks.times_ms[-1]) if marks.times_ms else (None, None)
     return {
         "logStreamName": stream.name,

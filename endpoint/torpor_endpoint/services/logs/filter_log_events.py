@@ -1,4 +1,4 @@
-"""FilterLogEvents: many streams of a group as one, in the order of time, filtered; in pages."""
+"""FilterLogEvents: merges streams of a group in the order of time, and filters them; in pages."""
 
 import hashlib
 import heapq
@@ -18,12 +18,12 @@ from torpor_endpoint.services.logs.get_log_events import PAGE_BYTES, PAGE_EVENTS
 from torpor_endpoint.services.logs.identifying import group_of
 
 SCAN_BYTES = 8 * 1024 * 1024
-"""What one call reads at most: "a returned page might only be partially full, or even empty"."""
+"""The most bytes that one call reads: "a returned page might only be partially full, or even empty"."""
 
 
 @dataclass(frozen=True)
 class LastLine:
-    """The last line that was read, among those of all streams. `next` is the offset in its stream to go on from."""
+    """The last line that was read, in any stream. `next` is the offset in its stream where the next page begins."""
 
     newest_first: bool
     at_ms: int
@@ -34,7 +34,7 @@ class LastLine:
 
 @dataclass
 class EventsPage:
-    """What was read so far; `last` is where the next page goes on, once this one is full."""
+    """One page while it is read. `last` is the event after which the next page begins."""
 
     matches: Matches
     limit: int
@@ -44,7 +44,7 @@ class EventsPage:
     size_bytes: int = 0
 
     def take(self, event: LogEvent) -> bool:
-        """Whether there is room for more."""
+        """Add the event if it matches: whether the page has room for more."""
         self.last = event
         self.scanned_bytes += len(event.line.raw)
         if event.line.text and self.matches(event.line.text):
@@ -77,7 +77,7 @@ def _matches(pattern: str) -> Matches:
 
 
 def _readers(logs: Logs, group: LogGroup, params: dict[str, Any]) -> dict[str, StreamReader]:
-    """By the streams' names."""
+    """A reader for each selected stream, by the stream's name."""
     end_ms = params.get("endTime")
     after_ms = None if end_ms is None else end_ms + 1  # "events with a timestamp later than this time are not returned"
     readers = {}
@@ -102,18 +102,18 @@ def _merged(readers: dict[str, StreamReader], place: LastLine | None, newest_fir
 
 
 def _rest(reader: StreamReader, place: LastLine | None, newest_first: bool) -> Iterator[LogEvent]:
-    """What of one stream lies behind the place, in the order of reading."""
+    """The events of one stream after the place, in the order of reading."""
     if place is None:
         return reader.backward() if newest_first else reader.forward()
     if reader.stream.name == place.stream:
         offset = place.next if place.generation == reader.marks.generation else 0
-    else:  # streams with later names come later in the same moment
+    else:  # at the same moment, streams are in the order of their names
         offset = reader.since(place.at_ms + (reader.stream.name < place.stream))
     return reader.backward(offset) if newest_first else reader.forward(offset)
 
 
 def _id(event: LogEvent) -> str:
-    """Fifty-six digits, as AWS's, which tell every event from every other."""
+    """A unique id of 56 digits, like AWS's."""
     digest = hashlib.sha256(f"{event.stream} {event.line.start}".encode()).hexdigest()
     return f"{event.at_ms:014}{int(digest, 16) % 10**42:042}"
 

@@ -1,4 +1,4 @@
-"""GetLogEvents: one stream, page by page in either direction; at an end the token given is the token returned."""
+"""GetLogEvents: reads one stream page by page, in either direction. At the end it returns the caller's token."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,7 +17,7 @@ TOKEN = re.compile(r"([fb])/(\d{10})(\d{46})/s")
 
 @dataclass(frozen=True)
 class PageStart:
-    """Where a page begins, `f`orward, or ends, `b`ackward."""
+    """The offset at which a `f`orward page begins, or a `b`ackward page ends."""
 
     direction: str
     generation: int
@@ -28,7 +28,8 @@ class PageStart:
 
 
 def get_log_events(logs: Logs, call: Call) -> dict[str, Any]:
-    """Always oldest first. "If you have reached the end of the stream, it returns the same token you passed in." """
+    """One page, oldest event first. "If you have reached the end of the stream, it returns the same token you passed
+    in." """
     params = call.params
     stream = group_of(logs, params).stream(params["logStreamName"])
     reader = opened(logs, stream, params.get("startTime"), params.get("endTime"))
@@ -49,7 +50,7 @@ def get_log_events(logs: Logs, call: Call) -> dict[str, Any]:
 
 
 def bounded(events: Iterable[LogEvent], limit: int) -> Iterator[LogEvent]:
-    """One page of them, at least one. Lines without text are no events, and only their bytes count."""
+    """The events of one page, at least one. An empty line is no event, but its bytes count."""
     count = size_bytes = 0
     for number, event in enumerate(events):
         count += bool(event.line.text)
@@ -64,7 +65,7 @@ def shape(event: LogEvent) -> dict[str, Any]:
 
 
 def _place(params: dict[str, Any], reader: StreamReader) -> PageStart:
-    """A token of before the file was begun anew stands for its new beginning."""
+    """The place in a token. A token from before the file was truncated means the file's new beginning."""
     token = params.get("nextToken")
     generation = reader.marks.generation
     if token is None:

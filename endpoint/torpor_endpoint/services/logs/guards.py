@@ -1,4 +1,4 @@
-"""Operations that are left to others, and refused where they are about a log group of ours: others do not know it."""
+"""Refuses operations that moto answers if they name one of Torpor's log groups, which moto does not know."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -27,7 +27,7 @@ GUARDED = (
 
 
 def refused(logs: Logs, call: Call) -> None:
-    """Raises InvalidParameterException."""
+    """Raises InvalidParameterException if the call names one of Torpor's log groups."""
     for name in map(name_of, _named(call.params)):
         if is_ours(name):
             raise errors.INVALID(f"Torpor does not implement {call.operation} for {name}, whose writers are its own.")

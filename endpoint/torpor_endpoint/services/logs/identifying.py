@@ -1,4 +1,4 @@
-"""Which log group a call means: by name, or by an identifier that may be an ARN."""
+"""Finds the log group of a call: by name, or by an identifier that may be an ARN."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ TAGS_MAX = 50
 
 
 def create_log_group(logs: Logs, call: Call) -> dict[str, Any]:
-    """An endpoint's group may be there before its first instance, as Terraform likes to have it."""
+    """Create a group. Terraform makes an endpoint's group before the endpoint has an instance."""
     name, tags = call.params["logGroupName"], call.params.get("tags", {})
     if is_ours(name) and not GROUP.fullmatch(name):
         raise errors.INVALID(f"A log group below {ENDPOINTS} bears an endpoint's name.")
@@ -32,7 +32,7 @@ def create_log_group(logs: Logs, call: Call) -> dict[str, Any]:
 
 
 async def delete_log_group(logs: Logs, call: Call) -> dict[str, Any]:
-    """Streams that are being written are emptied: on AWS too the group comes back with their next line."""
+    """Delete a group. Streams that are being written are emptied: on AWS too their next line makes the group again."""
     group = logs.groups.find(call.params["logGroupName"])
     await asyncio.to_thread(_delete_group, logs, call, group, set(logs.writing()))
     return {}
@@ -71,7 +71,7 @@ def list_tags_for_resource(logs: Logs, call: Call) -> dict[str, Any]:
 
 
 def tag_log_group(logs: Logs, call: Call) -> dict[str, Any]:
-    """What older clients call, as the two that follow."""
+    """Older clients call this operation and the two that follow."""
     return _tag(logs, call, _named(logs, call))
 
 
@@ -114,4 +114,4 @@ def _delete(logs: Logs, log: Path, writing: set[Path]) -> None:
         with suppress(FileNotFoundError):
             os.truncate(log, 0)
     else:
-        erase(log, logs.book)
+        erase(log, logs.marks)

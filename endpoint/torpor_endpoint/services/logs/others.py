@@ -1,4 +1,4 @@
-"""The log groups that are not ours, as whoever keeps them describes them; for listings that show all."""
+"""Lists the log groups that are not Torpor's, from moto, for listings of all groups."""
 
 import json
 from typing import Any
@@ -14,7 +14,7 @@ Wire = dict[str, Any]
 
 
 async def groups_of_others(otherwise: Otherwise | None, call: Call, prefix: str) -> list[Wire]:
-    """As on the wire, all of them; none where nobody keeps any."""
+    """All of moto's groups in their wire form; none without `otherwise`."""
     if otherwise is None:
         return []
     found: list[Wire] = []

@@ -1,1 +1,1 @@
-"""The services that moto answers: those that Torpor does not answer itself."""
+"""Answers, by moto, the services and operations that Torpor does not implement itself."""

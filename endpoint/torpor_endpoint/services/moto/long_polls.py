@@ -1,4 +1,4 @@
-"""SQS's long polls, taken apart into short ones: while one waits, it holds up nobody else. It knows no queue."""
+"""Turns SQS's long polls into short ones, so that a waiting call does not block moto's one thread for other calls."""
 
 import asyncio
 import json
@@ -14,15 +14,15 @@ PAUSE_S = 0.1
 
 WAIT, QUEUE = "WaitTimeSeconds", "QueueUrl"
 DEFAULT = "ReceiveMessageWaitTimeSeconds"
-"""The queue's own attribute, for calls that do not say how long."""
+"""The queue's own attribute, for calls without a wait time."""
 
 Ask = Callable[[str, AwsRequest], Awaitable[Response]]
-"""Answers one operation of SQS at once."""
+"""Answers one operation of SQS without waiting."""
 
 
 @dataclass(frozen=True)
 class Poll:
-    """A ReceiveMessage. `wait_s` is None where the queue says how long; `short` is the same call without a wait."""
+    """A ReceiveMessage call. `wait_s` is None if the queue's attribute holds; `short` is the call without a wait."""
 
     queue: str
     wait_s: int | None
@@ -30,7 +30,7 @@ class Poll:
 
 
 async def polled(ask: Ask, request: AwsRequest, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> Response:
-    """The answer to a ReceiveMessage: as soon as there is a message, else when its time is over."""
+    """The answer to a ReceiveMessage call: as soon as there is a message, or when the wait is over."""
     poll = poll_of(request)
     if poll is None:
         return await ask("ReceiveMessage", request)
@@ -46,7 +46,7 @@ async def polled(ask: Ask, request: AwsRequest, pause: Callable[[float], Awaitab
 
 
 def poll_of(request: AwsRequest) -> Poll | None:
-    """None for what is not a readable call with a wait of up to 20 seconds: its answer says what is wrong with it."""
+    """The call; None if it is malformed or waits longer than 20 seconds: moto's answer then says what is wrong."""
     form = "x-amz-target" not in request.headers
     try:
         fields = dict(parse_qsl(request.body.decode() or request.query)) if form else json.loads(request.body)
@@ -61,7 +61,7 @@ def poll_of(request: AwsRequest) -> Poll | None:
 
 
 async def _wait_s(ask: Ask, poll: Poll) -> int:
-    """What the queue says."""
+    """The wait time of the queue, in seconds."""
     target = {"x-amz-target": "AmazonSQS.GetQueueAttributes", "content-type": "application/x-amz-json-1.0"}
     body = json.dumps({QUEUE: poll.queue, "AttributeNames": [DEFAULT]}).encode()
     headers = {**poll.short.headers, **target}
@@ -71,5 +71,5 @@ async def _wait_s(ask: Ask, poll: Poll) -> int:
 
 
 def _is_empty(answer: Response) -> bool:
-    """Neither a message, in JSON or XML, nor an error."""
+    """Whether the answer is no error and has no message, in JSON or XML."""
     return answer.status == 200 and b'"Messages"' not in answer.body and b"<Message>" not in answer.body

@@ -1,7 +1,7 @@
-"""The long tail: services and operations that are left to moto, called in this process and without its server.
+"""Answers services and operations that Torpor does not implement, by moto in this process, without moto's server.
 
-What moto keeps is in memory: it is gone after a restart, and nothing in this endpoint acts on it. It never reaches the
-network.
+moto keeps its resources in memory: they are lost at a restart, and nothing in this endpoint acts on them. It never
+reaches the network.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 SERVICES = {
-    # botocore's name of the service: the host by which moto knows it. Only such as speak JSON or query on one path, and
-    # need no Docker.
+    # botocore's name of the service: its host in moto. Only services with JSON or query on one path, and without
+    # Docker.
     "cloudwatch": "monitoring.{region}.amazonaws.com",
     "ecr": "api.ecr.{region}.amazonaws.com",
     "events": "events.{region}.amazonaws.com",
@@ -43,19 +43,19 @@ SERVICES = {
 }
 
 ADDRESSES = {("sqs", name) for name in ("CreateQueue", "GetQueueUrl", "ListQueues", "ListDeadLetterSourceQueues")}
-"""Operations whose answers hold URLs that clients go on to call: they must lead here and not to AWS."""
+"""Operations whose answers have URLs that clients call next: the URLs must lead here and not to AWS."""
 
 SUBSCRIBERS = ("sqs", "email", "email-json", "sms", "application")
-"""Protocols of SNS subscriptions that stay in memory. Through the others moto would call out, or look for Docker."""
+"""Protocols of SNS subscriptions that stay in memory. For the others moto would use the network or Docker."""
 
-NOT_HANDED_ON = ("host", "content-length", "content-encoding", "transfer-encoding", "expect", "connection")
-"""Headers of the connection, or of a body that has been decoded since."""
+NOT_FORWARDED = ("host", "content-length", "content-encoding", "transfer-encoding", "expect", "connection")
+"""Headers of the connection, or of the body before it was decoded."""
 
 Ask = Callable[["AWSPreparedRequest"], tuple[int, Mapping[str, str], str | bytes] | None]
 
 
 def moto(request: "AWSPreparedRequest") -> tuple[int, Mapping[str, str], str | bytes] | None:
-    """Its handlers, called directly. Raises ImportError where it is not installed; the import takes half a second."""
+    """Call moto's handlers directly. Raises ImportError if moto is not installed. The import takes half a second."""
     from moto.core.botocore_stubber import BotocoreStubber
     from moto.core.config import default_user_config
 
@@ -65,7 +65,7 @@ def moto(request: "AWSPreparedRequest") -> tuple[int, Mapping[str, str], str | b
 
 
 class LongTail:
-    """moto in one thread of its own, which starts with the first call: its handlers do not expect to share."""
+    """moto in one thread of its own, since its handlers are not thread-safe. The thread starts with the first call."""
 
     def __init__(self, account: str, ask: Ask = moto) -> None:
         self._account = account
@@ -73,18 +73,18 @@ class LongTail:
         self._thread = LoneThread("long-tail")
 
     def close(self) -> None:
-        """At once, whatever is being asked."""
+        """Stop without waiting for a running call."""
         self._thread.shutdown()
 
     async def answer(self, service: str, operation: str, request: AwsRequest) -> Response:
-        """An `Otherwise`: raises Unanswered for what moto does not do, or cannot do since it is not installed."""
+        """An `Otherwise`. Raises Unanswered if moto lacks the operation or is not installed."""
         if service not in SERVICES:
             raise unimplemented(service, operation)
         if (service, operation) == ("sqs", "ReceiveMessage"):
-            return await polled(partial(self._at_once, service), request)
-        return await self._at_once(service, operation, request)
+            return await polled(partial(self._in_thread, service), request)
+        return await self._in_thread(service, operation, request)
 
-    async def _at_once(self, service: str, operation: str, request: AwsRequest) -> Response:
+    async def _in_thread(self, service: str, operation: str, request: AwsRequest) -> Response:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, self._answered, service, operation, request)
 
@@ -99,7 +99,7 @@ class LongTail:
             raise unimplemented(service, operation) from None
         except ImportError as missing:
             raise Unanswered(_not_installed(service, operation, missing)) from missing
-        except Exception as failure:  # an outer edge: whatever else is wrong in moto fails this one call
+        except Exception as failure:  # outer edge to moto: any fault of its handlers fails this one call
             log.exception("moto failed at %s of %s", operation, service)
             raise Unanswered(f"moto failed at the operation {operation} of {service}: {failure!r}") from failure
         if answer is None or not _is_answer(answer[0], answer[1], _bytes(answer[2])):
@@ -115,16 +115,16 @@ class LongTail:
 
         headers = HTTPHeaders()
         for name, value in request.headers.items():
-            if name not in NOT_HANDED_ON:
+            if name not in NOT_FORWARDED:
                 headers[name] = value
         headers["x-moto-account-id"] = self._account
         url = origin + quote(request.path) + (f"?{request.query}" if request.query else "")
-        body = request.body if request.method == "POST" else b""  # moto would take an Action out of it
+        body = request.body if request.method == "POST" else b""  # moto would read an Action from it
         return AWSPreparedRequest(request.method, url, headers, body, False)
 
 
 def _check_bounds(request: AwsRequest) -> None:
-    """Nothing else runs while moto's parser of JSON is at work. A form is bounded where its operation is read."""
+    """Bound a JSON body: nothing else runs while moto parses it. `wire.query` bounds forms."""
     if json_values(request.body) > VALUES_MAX and "json" in request.headers.get("content-type", ""):
         raise unreadable(f"The request body has more than {VALUES_MAX} values.")
 
@@ -138,20 +138,21 @@ def _check_subscriber(request: AwsRequest) -> None:
 
 
 def _not_installed(service: str, operation: str, missing: ImportError) -> str:
-    said = f"Torpor leaves the operation {operation} of {service} to moto, which is not installed"
-    return f"{said} ({missing}): {how_to_install('moto')}"
+    reason = f"Torpor leaves the operation {operation} of {service} to moto, which is not installed"
+    return f"{reason} ({missing}): {how_to_install('moto')}"
 
 
 def _is_answer(status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    """moto says that it does not know an operation by an exception, a 500, a page for people, or a few bare words."""
+    """Whether it is an answer. moto reports an unknown operation by an exception, a 500, an HTML page or plain text."""
     return status < 500 and "html" not in _content_type(headers) and body[:1] in (b"", b"{", b"<")
 
 
 def _headers(headers: Mapping[str, str], request: AwsRequest) -> dict[str, str]:
-    """moto leaves the content type out of many answers in JSON, or says `text`: the caller's own is the right one."""
-    asked, said = request.headers.get("content-type", ""), _content_type(headers)
+    """The answer's headers. moto gives many JSON answers no content type, or `text`: the request's is used then."""
+    requested, answered = request.headers.get("content-type", ""), _content_type(headers)
     given = {name.lower(): str(value) for name, value in headers.items() if name.lower().startswith("x-am")}
-    return {**given, "content-type": asked if "json" in asked else said if "/" in said else "text/xml"}
+    content_type = requested if "json" in requested else answered if "/" in answered else "text/xml"
+    return {**given, "content-type": content_type}
 
 
 def _content_type(headers: Mapping[str, str]) -> str:

@@ -17,8 +17,8 @@ from torpor_container.transport.upstream import (
     size_of,
 )
 from torpor_endpoint.core.placement import weighted
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.members import InstanceMember
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served
@@ -163,12 +163,12 @@ class Router:
         member.in_flight += 1
         return True
 
-    def _pick(self, passage: Passage) -> InstanceMember:
+    def _pick(self, passage: Passage) -> Incarnation:
         route = _routed(passage)
         return route.pool.ready.pick(route.target) if route.target is not None else route.pool.ready.least_busy()
 
     async def _attempt(
-        self, passage: Passage, member: InstanceMember, sent: Callable[[], None] | None
+        self, passage: Passage, member: Incarnation, sent: Callable[[], None] | None
     ) -> UpstreamAnswer | UpstreamError:
         """One try to send the request, to one instance."""
         member.in_flight += 1
@@ -190,7 +190,7 @@ class Router:
     def _outcome(
         self,
         passage: Passage,
-        member: InstanceMember,
+        member: Incarnation,
         in_flight: int,
         sent_at_s: float,
         result: UpstreamAnswer | UpstreamError,

@@ -1,1 +1,1 @@
-"""S3 over a folder: an object store that keeps its objects as files, and an ASGI application that serves it."""
+"""S3 over a folder: an object store that stores objects as files, and an ASGI application that serves it."""

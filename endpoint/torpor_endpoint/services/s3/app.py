@@ -1,6 +1,6 @@
-"""The object store as an ASGI application: what a request asks, and what holds for every one of them.
+"""Serves the object store as an ASGI application: checks that all requests share, then the operation of the request.
 
-Signatures are not verified: unsigned, signed and presigned requests are the same here, but a link has its end.
+Signatures are not verified: unsigned, signed and presigned requests may do the same. A presigned link still expires.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from starlette.types import Receive, Scope, Send
 
 from torpor_endpoint.aws.wire.asgi import adding
 from torpor_endpoint.services.s3.call import S3Call, StoreSite
-from torpor_endpoint.services.s3.cross_origin import PREFLIGHT, let_in, no_origin
+from torpor_endpoint.services.s3.cross_origin import PREFLIGHT, allow, no_origin
 from torpor_endpoint.services.s3.edge import served
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import check_version
@@ -31,15 +31,15 @@ class S3App:
         await served(scope, receive, send, self._answer)
 
     async def cross_origin(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer what a web page of another origin asks, as far as the bucket's CORS configuration lets it."""
-        told: dict[str, str] = {}
+        """Answer a request of a web page of another origin, if the bucket's CORS configuration allows it."""
+        allowing: dict[str, str] = {}
 
         async def answer(scope: Scope, body: Body) -> S3Answer:
             request = parsed_request(scope, body)
-            told.update(await asyncio.to_thread(let_in, self._store.buckets.configuration, request))
+            allowing.update(await asyncio.to_thread(allow, self._store.buckets.configuration, request))
             return S3Answer() if request.method == PREFLIGHT else await self._answer(scope, body)
 
-        await served(scope, receive, adding(send, told), answer)
+        await served(scope, receive, adding(send, allowing), answer)
 
     async def _answer(self, scope: Scope, body: Body) -> S3Answer:
         request = parsed_request(scope, body)

@@ -1,4 +1,4 @@
-"""One call as its operation sees it: the request, the store, and whose store it is."""
+"""What an S3 operation gets: the request, the store, and the store's account and region."""
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
@@ -19,7 +19,7 @@ _NEGATIVE: Final = re.compile(r"-\d{1,10}", re.ASCII)
 
 @dataclass(frozen=True)
 class StoreSite:
-    """Whose store this is, and where it says it stands."""
+    """The account that owns the store, and the region that answers name."""
 
     account: str
     region: str
@@ -55,7 +55,7 @@ class S3Call:
         return self.request.headers
 
     def count(self, name: str, default: int, most: int) -> int:
-        """A number in the query. S3 caps what is too large, and refuses what is no number."""
+        """A number in the query. As S3 does, it reduces a large number to `most`, and refuses a malformed one."""
         value = self.query.get(name, "")
         if not value:
             return default
@@ -71,7 +71,7 @@ Operation = Callable[[S3Call], Awaitable[S3Answer]]
 
 
 def moment(at_s: float) -> str:
-    """A time as S3's documents have it: in whole seconds, as in the header Last-Modified."""
+    """A time in the form of S3's documents: in whole seconds, as in the header Last-Modified."""
     return datetime.fromtimestamp(int(at_s), UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -1,7 +1,7 @@
-"""What a web page of another origin may ask of S3: what the CORS configurations of the buckets that it names allow.
+"""Allows requests of web pages of other origins by the CORS configurations of the buckets that the requests name.
 
-AWS serves every request and leaves it to the browser to hide the answer from the page, since there a signature decides
-who may do what. Here none is verified, so a request that no rule allows is refused.
+AWS serves every request, and the browser hides the answer from the page: there a signature decides what a caller may
+do. Torpor verifies no signature, so it refuses a request that no rule allows.
 """
 
 from collections.abc import Callable
@@ -21,38 +21,38 @@ _NOT_ALLOWED: Final = (
     "Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec."
 )
 _HERE: Final = (
-    " Torpor verifies no signature, so it refuses what a web page of another origin sends: allow it in the CORS "
+    " Torpor verifies no signature, so it refuses requests of web pages of other origins: allow this one in the CORS "
     "configuration of the bucket (PutBucketCors), or start the endpoint with --allow-origin. See docs/browsers.md."
 )
 
 Configuration = Callable[[str, str], bytes | None]
-"""The document that is kept of a bucket under a sub-resource's name."""
+"""Takes a bucket and the name of a sub-resource; returns the stored document."""
 
 
-def let_in(kept: Configuration, request: S3Request) -> dict[str, str]:
-    """The headers with which the answer to this request tells the browser that its page may have it.
+def allow(stored: Configuration, request: S3Request) -> dict[str, str]:
+    """The headers that let the browser show the answer to the page.
 
-    Raises AccessForbidden for what no rule of the bucket allows, and for a copy whose source's bucket does not let the
+    Raises AccessForbidden if no rule of the bucket allows the request, or if a copy's source bucket does not let the
     page read.
     """
-    asked = _asked(request)
-    told = permission(_rules(kept, request.address.bucket), asked)
-    if told is None:
-        raise _forbidden(kept, request.address.bucket, asked)
+    page = _page_request(request)
+    allowing = permission(_rules(stored, request.address.bucket), page)
+    if allowing is None:
+        raise _forbidden(stored, request.address.bucket, page)
     source = request.headers.get("x-amz-copy-source")
     if source is not None:
-        bucket, reading = copy_source(source).bucket, PageRequest(asked.origin, "GET")
-        if permission(_rules(kept, bucket), reading) is None:
-            raise _forbidden(kept, bucket, reading)
-    return told
+        bucket, reading = copy_source(source).bucket, PageRequest(page.origin, "GET")
+        if permission(_rules(stored, bucket), reading) is None:
+            raise _forbidden(stored, bucket, reading)
+    return allowing
 
 
 def no_origin() -> S3Error:
-    """AWS, of a preflight that says no origin."""
+    """AWS's error for a preflight without an origin."""
     return S3Error(Refusal.BadRequest, "Insufficient information. Origin request header needed.")
 
 
-def _asked(request: S3Request) -> PageRequest:
+def _page_request(request: S3Request) -> PageRequest:
     origin = request.headers.get("origin", "")
     if request.method != PREFLIGHT:
         return PageRequest(origin, request.method)
@@ -64,13 +64,13 @@ def _asked(request: S3Request) -> PageRequest:
     return PageRequest(origin, method, header_names(request.headers.get("access-control-request-headers", "")))
 
 
-def _rules(kept: Configuration, bucket: str | None) -> tuple[CorsRule, ...]:
-    document = kept(bucket, "cors") if bucket else None
+def _rules(stored: Configuration, bucket: str | None) -> tuple[CorsRule, ...]:
+    document = stored(bucket, "cors") if bucket else None
     return cors_rules(parsed(document, "CORSConfiguration")) if document else ()
 
 
-def _forbidden(kept: Configuration, bucket: str | None, asked: PageRequest) -> S3Error:
-    configured = bucket is not None and kept(bucket, "cors") is not None
+def _forbidden(stored: Configuration, bucket: str | None, page: PageRequest) -> S3Error:
+    configured = bucket is not None and stored(bucket, "cors") is not None
     text = _NOT_ALLOWED if configured else Refusal.AccessForbidden.text
     where = {"BucketName": bucket} if bucket else {}
-    return S3Error(Refusal.AccessForbidden, f"{text}{_HERE}", Method=asked.method, ResourceType="OBJECT", **where)
+    return S3Error(Refusal.AccessForbidden, f"{text}{_HERE}", Method=page.method, ResourceType="OBJECT", **where)

@@ -1,4 +1,4 @@
-"""The outer edge of the S3 face: every request is answered, every failure in S3's form; no operation is known here."""
+"""The outer edge of S3: answers every request, and every failure in S3's form. It knows no operation."""
 
 import errno
 import logging
@@ -23,7 +23,7 @@ Answering = Callable[[Scope, Body], Awaitable[S3Answer]]
 async def served(
     scope: Scope, receive: Receive, send: Send, answering: Answering, patience_s: float = PATIENCE_S
 ) -> None:
-    """Answer one request. A refusal is told only after the body has been read, or its sender would never hear it."""
+    """Answer one request. A refusal is sent after the body has been read: else its sender might never read it."""
     if scope["type"] != "http":
         raise ValueError(f"S3 speaks http, not {scope['type']}")
     body = Body(receive, scope, patience_s)
@@ -32,14 +32,14 @@ async def served(
         answer = await answering(scope, body)
     except ClientGone:
         return
-    except Exception as error:  # noqa: BLE001 - the outer edge: whatever it is, it is answered in S3's form
-        answer = await _refused(*_told(error, request_id, scope), body)
+    except Exception as error:  # noqa: BLE001 - outer edge of one request: every failure is answered in S3's form
+        answer = await _refused(*_error_document(error, request_id, scope), body)
     headers = {**answer.headers, "x-amz-request-id": request_id, "x-amz-id-2": request_id, **HARMLESS}
     await sent(send, S3Answer(answer.status, headers, answer.body), headless=scope["method"] == "HEAD")
 
 
 def denying(text: str) -> App:
-    """Refuses every request as S3 does, for this reason."""
+    """An application that refuses every request as S3 does, for this reason."""
 
     async def answering(scope: Scope, body: Body) -> S3Answer:
         raise S3Error(Refusal.AccessDenied, text)
@@ -47,28 +47,28 @@ def denying(text: str) -> App:
     return partial(served, answering=answering)
 
 
-def _told(error: Exception, request_id: str, scope: Scope) -> tuple[int, bytes]:
-    """Status and document. The caller of this keeps no hold of the error, which would hold on to the whole body."""
-    told = refusal(error)
-    return told.status, told.body(request_id, raw_path(scope).decode("latin-1"))
+def _error_document(error: Exception, request_id: str, scope: Scope) -> tuple[int, bytes]:
+    """Status and document. The caller must keep no reference to the error, which refers to the whole body."""
+    refused = refusal(error)
+    return refused.status, refused.body(request_id, raw_path(scope).decode("latin-1"))
 
 
 async def _refused(status: int, document: bytes, body: Body) -> S3Answer:
-    """The connection can go on only if nothing of the request is left on it."""
+    """The answer to a refused request. The connection can be used again only if the whole request was read."""
     read = await body.drain()
     headers = {"content-type": "application/xml"} | ({} if read else {"connection": "close"})
     return S3Answer(status, headers, document)
 
 
 def refusal(error: BaseException) -> S3Error:
-    """The error as S3 would tell it."""
+    """The error in S3's form. Faults of Torpor or of the machine go to the log."""
     if isinstance(error, S3Error):
         return error
     if _disk_full(error):
         _LOG.error("the disk is full: %s", error)
         return S3Error(Refusal.InsufficientStorage)
     if isinstance(error, PermissionError):
-        _LOG.error("the file system keeps a file from this process: %s", error)
+        _LOG.error("the file system denies access to a file: %s", error)
         return S3Error(Refusal.AccessDenied)
     _LOG.error("an S3 request failed", exc_info=error)
     return S3Error(Refusal.InternalError)

@@ -1,4 +1,4 @@
-"""The S3 face of an endpoint that takes its artifacts from another S3: it keeps no object, and says where they are."""
+"""S3 for an endpoint that reads its artifacts from another S3: refuses every call, and names the other S3."""
 
 from starlette.types import Receive, Scope, Send
 
@@ -8,7 +8,7 @@ from torpor_endpoint.services.s3.wire.exchange import Body, S3Answer
 
 
 class S3Elsewhere:
-    """Refuses every call. To pass it on it would have to be signed anew, with rights that its caller may not have."""
+    """Refuses every call. To forward one it would have to sign it, with rights that the caller may not have."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -17,5 +17,5 @@ class S3Elsewhere:
         await served(scope, receive, send, self._answer)
 
     async def _answer(self, scope: Scope, body: Body) -> S3Answer:
-        text = f"This endpoint keeps no objects: it takes artifacts from {self._url}. Send S3 calls there."
+        text = f"This endpoint stores no objects: it takes artifacts from {self._url}. Send S3 calls there."
         raise S3Error(Refusal.InvalidRequest, text, Endpoint=self._url)

@@ -1,4 +1,4 @@
-"""What a bucket may be called, and which bucket and key a request names; pure."""
+"""Checks the names of buckets, and finds the bucket and key that a request names. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -16,13 +16,13 @@ _LEGAL: Final = re.compile(r"(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][a-z0-9.-]
 _RESERVED_STARTS: Final = ("xn--", "sthree-")
 _RESERVED_ENDS: Final = ("-s3alias", "--ol-s3", ".mrap", "--x-s3", "--table-s3")
 
-# By its form, so that AWS may open regions. "EU" is the old name of eu-west-1.
+# A pattern, since AWS opens new regions. "EU" is the old name of eu-west-1.
 _CONSTRAINT: Final = re.compile(
     r"EU|[a-z]{2}(?:-gov|-iso[a-z]?)?-(?:north|south|east|west|central|(?:north|south)(?:east|west))-\d", re.ASCII
 )
 US_EAST_1: Final = "us-east-1"
 
-# The first that fits decides. A bucket may be called `s3.models`, but not `s3` or `s3.us-west-2`.
+# The first match decides. A bucket may have the name `s3.models`, but not `s3` or `s3.us-west-2`.
 _REGION: Final = r"(?:dualstack\.)?[a-z]{2}(?:-[a-z]+)+-\d"
 _VIRTUAL_HOSTS: Final = (
     re.compile(rf"(?:(.+)\.)?s3(?:[.-]{_REGION})?\.localhost"),
@@ -34,7 +34,7 @@ HOST_MAX_BYTES: Final = 255 + len(":65535")  # RFC 1035, section 2.3.4: a name h
 
 @dataclass(frozen=True)
 class ObjectAddress:
-    """What a request is about: the service (no bucket), a bucket (no key) or an object."""
+    """The subject of a request: the service (no bucket), a bucket (no key) or an object."""
 
     bucket: str | None = None
     key: str | None = None
@@ -49,12 +49,12 @@ def legal_bucket(name: str) -> bool:
 
 
 def legal_constraint(region: str) -> bool:
-    """Whether a bucket can be asked for in this region: in us-east-1 it is by asking for none."""
+    """Whether a LocationConstraint can name this region. A bucket in us-east-1 has no LocationConstraint."""
     return _CONSTRAINT.fullmatch(region) is not None and region != US_EAST_1
 
 
 def address(raw_path: bytes, headers: Mapping[str, str]) -> ObjectAddress:
-    """Virtual-host style when the host names a bucket, path style else. The path is still percent-encoded."""
+    """The address: virtual-host style if the host names a bucket, else path style. `raw_path` is percent-encoded."""
     bucket = host_bucket(headers.get("host", ""))
     path = raw_path.removeprefix(b"/")
     if bucket is not None:
@@ -64,7 +64,10 @@ def address(raw_path: bytes, headers: Mapping[str, str]) -> ObjectAddress:
 
 
 def host_bucket(host: str) -> str | None:
-    """Raises InvalidURI for a host that no name can be: the patterns may look at each part of it many times."""
+    """The bucket in a host name; None if there is none.
+
+    Raises InvalidURI for a host that is too long for any name, since the patterns may read each part many times.
+    """
     if len(host) > HOST_MAX_BYTES:
         raise S3Error(Refusal.InvalidURI, URI=host[:HOST_MAX_BYTES])
     name = re.sub(r":\d+$", "", host).lower()
@@ -73,9 +76,9 @@ def host_bucket(host: str) -> str | None:
 
 
 def copy_source(header: str) -> ObjectAddress:
-    """`x-amz-copy-source`: `bucket/key` with or without a leading slash, percent-encoded, maybe with a version.
+    """The address in `x-amz-copy-source`: `bucket/key`, percent-encoded, with an optional leading slash and version.
 
-    AWS reads it as it reads a query: its slashes may be encoded too, and a `+` is a space.
+    AWS reads it like a query: slashes may be encoded too, and a `+` is a space.
     """
     path, _, version = header.partition("?versionId=")
     bucket, _, key = _decoded(path.replace("+", " ").encode("latin-1")).removeprefix("/").partition("/")
@@ -86,19 +89,19 @@ def copy_source(header: str) -> ObjectAddress:
 
 
 def check_version(version: str | None) -> None:
-    """AWS takes an id that it never gave for none at all."""
+    """Raises InvalidArgument for a version id: like AWS for one that it never gave."""
     if not only_version(version):
         given = {"ArgumentName": "versionId", "ArgumentValue": version or ""}
         raise S3Error(Refusal.InvalidArgument, "Invalid version id specified", **given)
 
 
 def only_version(version: str | None) -> bool:
-    """AWS: an object of a bucket without versioning has the version id "null"."""
+    """Whether the id names the only version. AWS: without versioning an object's version id is "null"."""
     return version in (None, "", "null")
 
 
 def fitting(key: str) -> str:
-    """The key, which must not be too long."""
+    """The key itself. Raises KeyTooLongError."""
     size_bytes = len(key.encode())
     if size_bytes > KEY_MAX_BYTES:
         raise S3Error(Refusal.KeyTooLongError, Size=str(size_bytes), MaxSizeAllowed=str(KEY_MAX_BYTES))

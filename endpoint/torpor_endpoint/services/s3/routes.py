@@ -1,4 +1,4 @@
-"""Which operation a request asks for: one table of S3's operations, and one of what is refused."""
+"""Finds the operation of a request: a table of S3's operations, and one of those that are refused."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from torpor_endpoint.services.s3.wire.exchange import S3Request
 
 
 class Subject(Enum):
-    """What a request is about."""
+    """What a request acts on."""
 
     SERVICE = auto()
     BUCKET = auto()
@@ -33,7 +33,8 @@ class Subject(Enum):
 
 @dataclass(frozen=True)
 class OperationRoute:
-    """How an operation is asked for; the sub-resource '' is the bucket or object itself, COPY a PUT with a source."""
+    """The request line of an operation. The sub-resource '' is the bucket or object itself; COPY is a PUT with a
+    source."""
 
     place: Subject
     method: str
@@ -54,7 +55,7 @@ def _object(method: str, resource: str, operation: Operation) -> OperationRoute:
 
 
 def _configured() -> dict[str, OperationRoute]:
-    """The operations of what can be configured on a bucket."""
+    """The operations on the configurations of buckets."""
     found: dict[str, OperationRoute] = {}
     for name, rule in CONFIGURATIONS.items():
         found[f"Get{rule.named}"] = _bucket("GET", name, configurations.get_configuration(name))
@@ -98,7 +99,7 @@ OPERATIONS: Final[Mapping[str, OperationRoute]] = {
     "ListParts": _object("GET", "uploadId", uploads.list_parts),
 }
 
-# Browsers' own: no client has it among its operations.
+# Only browsers send it: it is no operation of AWS's model.
 _FORM: Final = _bucket("POST", "", posting.post_object)
 
 _BY_ROUTE: Final = {
@@ -108,7 +109,7 @@ _BY_ROUTE: Final = {
 _NO_LOCK: Final = (Refusal.InvalidRequest, "Bucket is missing Object Lock Configuration")
 _NOT_HERE: Final = (Refusal.NotImplemented, "This object store does not implement what the request asks for.")
 
-# Sub-resources that S3 has and this store has not: without this table, DELETE ?analytics would delete the bucket.
+# Sub-resources that S3 has and this store lacks: without this table, DELETE ?analytics would delete the bucket.
 REFUSED: Final[Mapping[str, tuple[Refusal, str]]] = {
     "legal-hold": _NO_LOCK,
     "retention": _NO_LOCK,
@@ -120,7 +121,7 @@ REFUSED: Final[Mapping[str, tuple[Refusal, str]]] = {
 
 _NAMES: Final = frozenset(route.resource for route in OPERATIONS.values()) | REFUSED.keys()
 
-# What may stand in a query without a value and yet is no sub-resource.
+# Parameters that may have no value in a query, but are no sub-resources.
 _PARAMETERS: Final = frozenset(
     (
         *("prefix", "delimiter", "marker", "key-marker", "version-id-marker", "upload-id-marker", "start-after"),
@@ -131,13 +132,13 @@ _PARAMETERS: Final = frozenset(
 
 
 def operation(request: S3Request) -> Operation:
-    """Raises NotImplemented for what S3 has and this store has not, MethodNotAllowed for what S3 has not either."""
+    """The operation of the request. Raises NotImplemented if this store lacks it, MethodNotAllowed if S3 does too."""
     place = _place(request.address)
     method = "COPY" if request.method == "PUT" and "x-amz-copy-source" in request.headers else request.method
-    named = _resource(request, place)
-    found = _BY_ROUTE.get((place, method, named))
+    resource = _resource(request, place)
+    found = _BY_ROUTE.get((place, method, resource))
     if found is None:
-        raise _refusal(place, method, named)
+        raise _refusal(place, method, resource)
     return found
 
 
@@ -148,7 +149,7 @@ def _place(address: ObjectAddress) -> Subject:
 
 
 def _resource(request: S3Request, place: Subject) -> str:
-    """The sub-resource that the query names. One that nobody knows is named too, or DELETE ?new would delete all."""
+    """The sub-resource in the query, also an unknown one: otherwise DELETE ?new would delete the whole bucket."""
     known = next((name for name in request.query if name in _NAMES), "")
     if known or (place is Subject.OBJECT and request.method in ("GET", "HEAD")):
         return known
@@ -156,9 +157,9 @@ def _resource(request: S3Request, place: Subject) -> str:
     return next((name for name in bare if name not in _PARAMETERS), "")
 
 
-def _refusal(place: Subject, method: str, named: str) -> S3Error:
-    if named in REFUSED:
-        return S3Error(*REFUSED[named], ResourceType=named)
-    if named and named not in _NAMES:
-        return S3Error(Refusal.NotImplemented, ResourceType=named)
-    return S3Error(Refusal.MethodNotAllowed, Method=method, ResourceType=named or place.name)
+def _refusal(place: Subject, method: str, resource: str) -> S3Error:
+    if resource in REFUSED:
+        return S3Error(*REFUSED[resource], ResourceType=resource)
+    if resource and resource not in _NAMES:
+        return S3Error(Refusal.NotImplemented, ResourceType=resource)
+    return S3Error(Refusal.MethodNotAllowed, Method=method, ResourceType=resource or place.name)

@@ -1,6 +1,6 @@
-"""The object store as one thing: a folder of buckets, its index, and the four families of acts on them.
+"""The object store: a folder of buckets, its index, and the operations on buckets, objects, listings and uploads.
 
-Synchronous and safe to call from many threads of one process; a root belongs to one process at a time.
+It is synchronous and thread-safe. A root folder belongs to one process at a time.
 """
 
 import time
@@ -20,7 +20,7 @@ from torpor_endpoint.services.s3.storage.uploads import Uploads
 
 
 class ObjectStore:
-    """Opening one recovers from whatever killed its last process. `clock` gives epoch seconds."""
+    """Opens the store, and recovers it if its last process was killed. `clock` gives epoch seconds."""
 
     def __init__(self, root: Path, *, clock: Callable[[], float] = time.time) -> None:
         root.mkdir(parents=True, exist_ok=True)
@@ -41,7 +41,7 @@ class ObjectStore:
         self._index.close()
 
     def delete_bucket(self, name: str) -> None:
-        """Raises NoSuchBucket, and BucketNotEmpty as long as it lists an object."""
+        """Delete an empty bucket. Raises NoSuchBucket and BucketNotEmpty."""
         self.buckets.get(name)
         with self._index.alone():
             if self.listing.page(name, KeyQuery(limit=1)).items:

@@ -1,1 +1,1 @@
-"""SageMaker's control plane: the records of models, endpoint configs, endpoints and tags behind AWS's operations."""
+"""SageMaker's control plane: the operations on models, endpoint configs, endpoints and tags."""

@@ -1,4 +1,4 @@
-"""What the operations of the control plane work with. They write down what is wanted; others make it so."""
+"""What SageMaker's operations act on. They write the desired state to the store; the controller carries it out."""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
@@ -9,30 +9,34 @@ from torpor_endpoint.storage.store import Store
 
 
 class Observed(Protocol):
-    """What is running, as opposed to what is wanted."""
+    """The running instances, as opposed to the desired ones."""
 
     def instance_counts(self, endpoint_name: str) -> Mapping[str, int]:
-        """Ready instances by variant name; a variant with none may be left out."""
+        """Ready instances by variant name. A variant without any may be missing."""
         ...
 
 
 def nowhere(arn: str) -> bool:
-    """Everything with tags is in the store."""
+    """The default of `has_elsewhere`: only resources in the store have tags."""
     return False
 
 
 def unscaled(endpoint_name: str) -> Collection[str]:
-    """Nothing is registered with Application Auto Scaling."""
+    """The default of `scaled`: no variant is a scalable target."""
     return ()
 
 
 @dataclass(frozen=True)
 class Control:
+    """The store, the clock and the running parts of the endpoint that operations need."""
+
     store: Store
     clock: Callable[[], float]  # epoch seconds
-    strict: bool  # refuse what AWS refuses, although Torpor can do it
+    strict: bool  # refuse what AWS refuses, even if Torpor can do it
     observed: Observed
     changed: Callable[[str], None]  # called with an endpoint's name after its record changed, from any thread
-    has_elsewhere: Callable[[str], bool] = nowhere  # whether something not in the store has this ARN, and so takes tags
-    images: Images = field(default_factory=Images)  # which of them the built-in container stands in for
+    has_elsewhere: Callable[[str], bool] = (
+        nowhere  # whether a resource outside the store has this ARN and can have tags
+    )
+    images: Images = field(default_factory=Images)  # which program serves which image
     scaled: Callable[[str], Collection[str]] = unscaled  # an endpoint's variants that are scalable targets

@@ -1,4 +1,4 @@
-"""CreateEndpointConfig, DescribeEndpointConfig, ListEndpointConfigs, DeleteEndpointConfig, and resolving a config."""
+"""CreateEndpointConfig, DescribeEndpointConfig, ListEndpointConfigs, DeleteEndpointConfig; resolves configs' models."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -37,7 +37,7 @@ def list_endpoint_configs(control: Control, call: Call) -> dict[str, Any]:
 
 
 def delete_endpoint_config(control: Control, call: Call) -> dict[str, Any]:
-    """Also while an endpoint made from it is live: SageMaker's SDK deletes the config first."""
+    """Delete the config, also while an endpoint uses it: the SageMaker SDK deletes the config first."""
     name = call.params["EndpointConfigName"]
     if not control.store.remove_endpoint_config(name):
         raise errors.NOT_FOUND(noun=Resource.ENDPOINT_CONFIG.noun, arn=Resource.ENDPOINT_CONFIG.arn(call, name))
@@ -53,7 +53,7 @@ def found_endpoint_config(control: Control, call: Call) -> EndpointConfig:
 
 
 def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[Variant, ...]:
-    """The production variants of a CreateEndpointConfig request, with their models as they are now."""
+    """The production variants of a CreateEndpointConfig request, with the present containers of their models."""
     productions = request["ProductionVariants"]
     models = [found_model(control, call, production["ModelName"]) for production in productions]
     variants = tuple(map(shapes.variant, productions, models))

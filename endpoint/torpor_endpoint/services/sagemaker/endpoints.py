@@ -1,4 +1,4 @@
-"""CreateEndpoint and its family. They write what is wanted and a status; the controller makes it so and moves on."""
+"""CreateEndpoint and its family. They write the desired state and a status; the controller carries it out."""
 
 from dataclasses import replace
 from typing import Any
@@ -106,7 +106,7 @@ def _update(
 
 
 def _moved(control: Control, endpoint: EndpointRecord, event: EndpointEvent) -> None:
-    """Store the endpoint with its next status, unless another call has changed its status in the meantime."""
+    """Store the endpoint with its next status. Raises ResourceInUse if another call has changed it meanwhile."""
     moved = replace(endpoint, status=move(endpoint.status, event))
     if not control.store.replace_endpoint(moved, expected_status=endpoint.status):
         raise errors.IN_PROGRESS(arn=endpoint.arn)
@@ -114,7 +114,7 @@ def _moved(control: Control, endpoint: EndpointRecord, event: EndpointEvent) -> 
 
 
 def _retained(current: tuple[Variant, ...], new: tuple[Variant, ...], call: Call) -> tuple[Variant, ...]:
-    """The new variants, with the weights and instance counts that those of the same name have now.
+    """The new variants, with the present weights and instance counts of the variants of the same names.
 
     ExcludeRetainedVariantProperties: the "list of type VariantProperty to override with the values provided by
     EndpointConfig".

@@ -1,4 +1,4 @@
-"""The List operations' common part: filter, sort and page what the store already gave."""
+"""What all List operations share: filters and sorts records, and cuts one page."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ FILTERS: dict[str, Callable[[Any, Any], bool]] = {
     "StatusEquals": lambda record, status: record.status == status,
 }
 
-# Every order ends with the name, so that no two records are equal and a page can end between any two.
+# Every order ends with the name: so no two records are equal, and a page can end between any two.
 ORDERS: dict[str, Callable[[Any], tuple[str, str]]] = {
     "Name": lambda record: (record.name.lower(), record.name),
     "CreationTime": lambda record: (f"{record.created_s:020.6f}", record.name),
@@ -30,17 +30,19 @@ ORDERS: dict[str, Callable[[Any], tuple[str, str]]] = {
 
 
 def _shown(at_s: float) -> float:
-    """As callers are told of it, in whole milliseconds: what they ask by is what they were told."""
+    """The time that callers see, in whole milliseconds. They filter by the times that they have seen."""
     return round(at_s, 3)
 
 
 def page(records: Iterable[R], params: Mapping[str, Any]) -> tuple[list[R], str | None]:
-    """The records of one page and the token of the next. A token names the last record given, not a position, so what
-    is created or deleted between two pages neither repeats nor hides another record.
+    """The records of one page, and the token of the next page.
+
+    A token holds the last record of the page, not a position: a record that is created or deleted between two pages
+    neither repeats nor hides another one.
     """
     sort_by, sort_order = params.get("SortBy", "CreationTime"), params.get("SortOrder", "Descending")
     order, descending = ORDERS[sort_by], sort_order == "Descending"
-    rows = sorted(_kept(records, params), key=order, reverse=descending)
+    rows = sorted(_selected(records, params), key=order, reverse=descending)
     if token := params.get("NextToken"):
         last = _position(token, sort_by, sort_order)
         rows = [row for row in rows if (order(row) < last if descending else order(row) > last)]
@@ -50,12 +52,12 @@ def page(records: Iterable[R], params: Mapping[str, Any]) -> tuple[list[R], str 
 
 
 def found(cards: Iterable[Card], find: Callable[[str], R | None]) -> list[R]:
-    """The records of a page's cards; one that was deleted meanwhile is left out."""
+    """The records of a page's cards, without those that were deleted meanwhile."""
     records = (find(card.name) for card in cards)
     return [record for record in records if record is not None]
 
 
-def _kept(records: Iterable[R], params: Mapping[str, Any]) -> Iterable[R]:
+def _selected(records: Iterable[R], params: Mapping[str, Any]) -> Iterable[R]:
     tests = [(test, params[name]) for name, test in FILTERS.items() if name in params]
     return (record for record in records if all(test(record, value) for test, value in tests))
 

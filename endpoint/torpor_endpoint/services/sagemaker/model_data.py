@@ -1,6 +1,7 @@
-"""Where a model's data are: every form in which AWS takes an S3 address becomes `s3://bucket/key`. Pure.
+"""Turns an S3 address in any form that AWS accepts into `s3://bucket/key`. Pure.
 
-AWS takes `(https|s3)://…` for ModelDataUrl and S3Uri. Its own notebooks use `https://s3-REGION.amazonaws.com/bucket/…`.
+AWS accepts `(https|s3)://…` for ModelDataUrl and S3Uri. Its own notebooks use
+`https://s3-REGION.amazonaws.com/bucket/…`.
 """
 
 import re
@@ -10,17 +11,17 @@ from urllib.parse import unquote, urlsplit
 _REGION: Final = r"[a-z]{2}(?:-[a-z]+)+-\d"
 _S3: Final = rf"s3(?:-accelerate|-external-1|-fips)?(?:[.-](?:dualstack\.)?{_REGION})?"
 _HOST: Final = re.compile(rf"(?:(?P<bucket>[^/]+)\.)?{_S3}\.amazonaws\.com(?:\.cn)?")
-"""Amazon S3's hosts: a bucket before `s3` is virtual-host style; without one, the path begins with the bucket."""
+"""Amazon S3's hosts. A bucket before `s3` is virtual-host style; without it the path begins with the bucket."""
 
 
 class NoS3Address(ValueError):
-    """The text says why a URL names nothing in S3."""
+    """The URL names nothing in S3. The text says why."""
 
 
 def s3_url(url: str) -> str:
-    """`s3://bucket/key` of an S3 address in any form. Raises NoS3Address.
+    """The address as `s3://bucket/key`. Raises NoS3Address.
 
-    What follows the bucket in `s3://` is the key letter by letter; in `https://` it is percent-encoded, as in any URL.
+    The key after `s3://bucket/` is literal; in `https://` it is percent-encoded, as in any URL.
     """
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/") if scheme == "s3" else _of_https(url)

@@ -1,4 +1,4 @@
-"""What CreateModel must satisfy beyond its shape."""
+"""The rules for CreateModel that AWS's service model does not express."""
 
 from torpor_container.image import variables
 from torpor_container.settings import BY_VARIABLE, unknown
@@ -91,7 +91,7 @@ CONTAINER_RULES: Rules[Wire] = (
 
 
 def address_fault(definition: Wire) -> str | None:
-    """Why ModelDataUrl or S3Uri names nothing in S3; None if it does."""
+    """Why ModelDataUrl or S3Uri names nothing in S3; None if it names something."""
     places = {"ModelDataUrl": definition.get("ModelDataUrl"), "S3Uri": _source(definition).get("S3Uri")}
     for member, url in places.items():
         try:
@@ -103,7 +103,7 @@ def address_fault(definition: Wire) -> str | None:
 
 
 def setting_fault(definition: Wire) -> str | None:
-    """What is wrong with a TORPOR_* setting in Environment, and where; None if nothing is."""
+    """The fault of a TORPOR_* setting in Environment, with its name; None if there is none."""
     if fault := unknown(definition.get("Environment", {})):
         return f"Environment.{fault}"
     for name, text in definition.get("Environment", {}).items():
@@ -116,8 +116,8 @@ def setting_fault(definition: Wire) -> str | None:
 
 
 def variable_fault(definition: Wire, images: Images) -> str | None:
-    """A variable of AWS's images that the built-in container does not act on, though answers depend on it; None if
-    there is none. An image's own server gets whatever it is given."""
+    """The fault of a variable that answers depend on and that the built-in container does not support; None if there
+    is none. An image with a server of its own may have any variable."""
     image = images.find(definition["Image"])
     if image is None or image.command is not None:
         return None

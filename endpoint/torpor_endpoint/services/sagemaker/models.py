@@ -1,4 +1,4 @@
-"""CreateModel, DescribeModel, ListModels, DeleteModel. A model is a record: nothing is fetched or loaded here."""
+"""CreateModel, DescribeModel, ListModels, DeleteModel. A model is a record: they fetch and load nothing."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ def list_models(control: Control, call: Call) -> dict[str, Any]:
 
 
 def delete_model(control: Control, call: Call) -> dict[str, Any]:
-    """Endpoints that serve the model go on: they have what they need of it."""
+    """Delete the record. Endpoints that serve the model go on: they have a copy of its container."""
     if not control.store.remove_model(call.params["ModelName"]):
         raise errors.NOT_FOUND(noun=Resource.MODEL.noun, arn=Resource.MODEL.arn(call, call.params["ModelName"]))
     return {}

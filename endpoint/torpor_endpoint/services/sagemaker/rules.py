@@ -1,6 +1,6 @@
-"""Rules that AWS's service model cannot express, as tables: what breaks the rule, and what the caller is told.
+"""Checks rules that AWS's service model cannot express. Each rule is a row: what breaks it, and the message.
 
-The texts are Torpor's own unless a comment quotes AWS.
+The messages are Torpor's own unless a comment quotes AWS.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,7 +14,7 @@ Rules = tuple[tuple[Callable[[T], bool], str], ...]
 
 
 def check(rules: Rules[T], subject: T, **names: object) -> None:
-    """Raises ValidationException with the text of the first rule that is broken; `names` fill the text in."""
+    """Raises ValidationException with the message of the first broken rule. `names` fill the placeholders in it."""
     for broken, text in rules:
         if broken(subject):
             raise errors.INVALID(text.format(**names))

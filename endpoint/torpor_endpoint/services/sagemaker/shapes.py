@@ -1,4 +1,4 @@
-"""SageMaker's wire shapes to the service's records and back; whether they make sense is for the rules to say."""
+"""Turns SageMaker's wire shapes into records and back. `model_rules` and `variant_rules` check them."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -23,18 +23,18 @@ VARIANT_STATUS = {
     EndpointStatus.ROLLING_BACK: "Updating",
     EndpointStatus.DELETING: "Deleting",
 }
-"""The `VariantStatus` of an endpoint that is changing."""
+"""The `VariantStatus` of a changing endpoint."""
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
 def container_definition(params: Wire) -> Wire:
-    """CreateModel's one container. AWS's samples give it in either place."""
+    """CreateModel's one container, in either of its two places: AWS's samples use both."""
     definition: Wire = params.get("PrimaryContainer") or params["Containers"][0]
     return definition
 
 
 def without_tags(params: Wire) -> dict[str, Any]:
-    """What a Describe operation repeats of a Create one."""
+    """The members of a Create operation that its Describe operation repeats."""
     return {member: value for member, value in params.items() if member != "Tags"}
 
 
@@ -72,7 +72,7 @@ def variant(production: Wire, model: ModelRecord) -> Variant:
 
 
 def rescaled(variant: Variant, desired: Wire) -> Variant:
-    """The variant with what a DesiredWeightAndCapacity changes."""
+    """The variant with the changes of a DesiredWeightAndCapacity."""
     changes = desired.get("ServerlessUpdateConfig", {})
     return replace(
         variant,
@@ -83,7 +83,7 @@ def rescaled(variant: Variant, desired: Wire) -> Variant:
 
 
 def retained(now: Variant, new: Variant, excluded: Collection[str]) -> Variant:
-    """The new variant with what it has now, except the VariantPropertyTypes in `excluded`."""
+    """The new variant with its present weight and instance count, except the VariantPropertyTypes in `excluded`."""
     counted = now.serverless is None and new.serverless is None and "DesiredInstanceCount" not in excluded
     return replace(
         new,
@@ -97,7 +97,7 @@ def tags(wire: list[dict[str, str]]) -> dict[str, str]:
 
 
 def scaling_of(production: Wire) -> Wire:
-    """The ManagedInstanceScaling of a ProductionVariant, unless it is switched off."""
+    """The ManagedInstanceScaling of a ProductionVariant; empty if it is disabled."""
     scaling: Wire = production.get("ManagedInstanceScaling", {})
     return {} if scaling.get("Status") == "DISABLED" else scaling
 
@@ -106,7 +106,7 @@ def _serverless(config: Wire) -> Serverless:
     return Serverless(config["MemorySizeInMB"], config["MaxConcurrency"], config.get("ProvisionedConcurrency", 0))
 
 
-# -- answers: a member that is None or empty is left out of the answer later -------------------------------------------
+# -- answers: `aws.wire.pruning` removes members that are None or empty -------------------------------------------
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
 

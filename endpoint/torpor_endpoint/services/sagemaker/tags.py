@@ -19,7 +19,7 @@ def add_tags(control: Control, call: Call) -> dict[str, Any]:
 
 
 def list_tags(control: Control, call: Call) -> dict[str, Any]:
-    """All of them at once: MaxResults is at least 50, and a resource has at most 50 tags."""
+    """List all tags on one page: MaxResults is at least 50, and a resource has at most 50 tags."""
     return {"Tags": shapes.tag_list(control.store.tags(_tagged(control, call)))}
 
 
@@ -45,11 +45,11 @@ def _unique(wire: list[dict[str, str]]) -> dict[str, str]:
 
 
 def _tagged(control: Control, call: Call) -> str:
-    """The resource's own ARN, for who made one up of a name that is not in lower case. No two names differ by it."""
+    """The resource's ARN, which AWS writes in lower case: a caller may have made it from a name with capitals."""
     arn: str = call.params["ResourceArn"]
-    for own in (arn, arn.lower()):
-        if control.store.has(own) or control.has_elsewhere(own):
-            return own
+    for candidate in (arn, arn.lower()):
+        if control.store.has(candidate) or control.has_elsewhere(candidate):
+            return candidate
     raise errors.NOT_FOUND(noun="resource", arn=arn)
 
 

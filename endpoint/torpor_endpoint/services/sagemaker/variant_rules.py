@@ -1,4 +1,4 @@
-"""What an endpoint config, and a change of an endpoint's variants, must satisfy beyond their shapes."""
+"""The rules for endpoint configs, and for updates of an endpoint's variants, that AWS's service model lacks."""
 
 from collections.abc import Collection
 
@@ -87,7 +87,7 @@ def _maximum(production: Wire) -> float:
     return float(scaling_of(production).get("MaxInstanceCount", "inf"))
 
 
-# What AWS refuses and Torpor is for. Checked only in strict mode.
+# AWS refuses these, but Torpor can serve them. They are checked only in strict mode.
 STRICT_RULES: Rules[tuple[Variant, ...]] = (
     (
         lambda variants: any(v.serverless and v.container.multi_model for v in variants),
@@ -103,7 +103,7 @@ STRICT_RULES: Rules[tuple[Variant, ...]] = (
     ),
 )
 
-# The same of a pair: a production variant as sent, and CreateModel's members of its model.
+# The same for a pair: a production variant as sent, and its model's members of CreateModel.
 STRICT_MODEL_RULES: Rules[tuple[Wire, Wire]] = (
     (
         lambda pair: "ServerlessConfig" in pair[0] and bool(pair[1].get("VpcConfig")),
@@ -136,7 +136,7 @@ def _turns_serverless(current: tuple[Variant, ...], name: str) -> bool:
 
 
 # "If the update would change the instance type for any model that is a target for auto scaling, the update fails." It
-# cannot be removed either; another model is allowed. A pair is (a variant that is a target, what becomes of it).
+# cannot be removed either; another model is allowed. A pair is (a variant that is a target, its new version or None).
 SCALED_RULES: Rules[tuple[Variant, Variant | None]] = (
     (
         lambda pair: pair[1] is None,
@@ -181,7 +181,7 @@ def check_rescale(variants: tuple[Variant, ...], desired: list[Wire]) -> None:
         check(RESCALE_RULES, (by_name[name], wire), variant=name)
 
 
-# -- what any update may lead to ---------------------------------------------------------------------------------------
+# -- every update ---------------------------------------------------------------------------------------
 UPDATED_RULES: Rules[Variant] = (
     (
         lambda v: v.serverless is not None and v.serverless.provisioned_concurrency > v.serverless.max_concurrency,

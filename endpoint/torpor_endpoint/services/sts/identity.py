@@ -41,7 +41,7 @@ def assume_role(sts: Sts, call: Call) -> dict[str, Any]:
 
 
 def assume_role_with_web_identity(sts: Sts, call: Call) -> dict[str, Any]:
-    """Of a token that is a JWT its claims are told; nobody verifies them."""
+    """Credentials for a web identity. The answer repeats the claims of a JWT, which are not verified."""
     claims = _claims(call.params["WebIdentityToken"])
     return {
         "Credentials": _credentials(sts, call, ROLE_SESSION_S),

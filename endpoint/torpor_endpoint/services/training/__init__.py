@@ -1,1 +1,1 @@
-"""A stand-in for SageMaker training: scripts run on this machine, and their models land where AWS would put them."""
+"""A stand-in for SageMaker training: runs scripts on this machine, and puts their models where AWS would."""

@@ -1,4 +1,4 @@
-"""The records of training jobs: kept over a restart, moved from stage to stage, never deleted, as on AWS."""
+"""Stores the records of training jobs, and moves them from stage to stage. As on AWS, they are never deleted."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -8,14 +8,14 @@ from torpor_endpoint.storage.record_table import Database, RecordTable
 
 
 class Jobs:
-    """Any thread may call; each call waits for the disk."""
+    """Any thread may call its methods. Each waits for the disk."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._table = RecordTable(database, "training_jobs", _decoded)
         self._clock = clock
 
     def add(self, job: TrainingJob) -> bool:
-        """False, and nothing changed, when the name is taken."""
+        """Add the job. False, without a change, if the name is taken."""
         return self._table.add(job)
 
     def get(self, name: str) -> TrainingJob | None:
@@ -30,7 +30,7 @@ class Jobs:
         return job is not None and job.arn == arn
 
     def move(self, name: str, stage: JobStage, reason: str | None = None) -> bool:
-        """Write down a job's next stage; False, and nothing changed, when it may not go there from where it is."""
+        """Move a job to another stage. False, without a change, if its present stage does not allow that."""
         while (job := self._table.get(name)) is not None and stage in MOVES[job.stage]:
             if self._table.replace(moved(job, stage, self._clock(), reason), still=job.__eq__):
                 return True

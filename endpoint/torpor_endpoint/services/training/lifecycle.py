@@ -1,4 +1,4 @@
-"""A training job as a value, and the stages it goes through as one table; pure: time comes in as an argument."""
+"""The record of a training job, and the table of its stages. Pure: callers give the time."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -6,11 +6,11 @@ from enum import StrEnum
 from typing import Any
 
 REASON_MAX = 1024
-"""What a FailureReason holds, by the service model."""
+"""The most characters of a FailureReason, by the service model."""
 
 
 class JobStage(StrEnum):
-    """AWS's SecondaryStatus, those of them that a job has here."""
+    """The values of AWS's SecondaryStatus that a job can have here."""
 
     STARTING = "Starting"
     DOWNLOADING = "Downloading"
@@ -23,7 +23,7 @@ class JobStage(StrEnum):
     MAX_RUNTIME_EXCEEDED = "MaxRuntimeExceeded"
 
 
-# TrainingJobStatus and StatusMessage of each stage. SageMaker's SDK prints the message, and indexes it unasked.
+# TrainingJobStatus and StatusMessage of each stage. The SageMaker SDK prints the message, and requires it.
 STAGES: dict[JobStage, tuple[str, str]] = {
     JobStage.STARTING: ("InProgress", "Starting the training job"),
     JobStage.DOWNLOADING: ("InProgress", "Downloading input data"),
@@ -36,13 +36,13 @@ STAGES: dict[JobStage, tuple[str, str]] = {
     JobStage.MAX_RUNTIME_EXCEEDED: ("Stopped", "Training job runtime exceeded MaxRuntimeInSeconds provided"),
 }
 
-_BROKEN_OFF = frozenset({JobStage.STOPPING, JobStage.FAILED})
+_INTERRUPTED = frozenset({JobStage.STOPPING, JobStage.FAILED})
 
 MOVES: dict[JobStage, frozenset[JobStage]] = {
-    JobStage.STARTING: _BROKEN_OFF | {JobStage.DOWNLOADING},
-    JobStage.DOWNLOADING: _BROKEN_OFF | {JobStage.TRAINING},
-    JobStage.TRAINING: _BROKEN_OFF | {JobStage.UPLOADING},
-    JobStage.UPLOADING: _BROKEN_OFF | {JobStage.COMPLETED, JobStage.MAX_RUNTIME_EXCEEDED},
+    JobStage.STARTING: _INTERRUPTED | {JobStage.DOWNLOADING},
+    JobStage.DOWNLOADING: _INTERRUPTED | {JobStage.TRAINING},
+    JobStage.TRAINING: _INTERRUPTED | {JobStage.UPLOADING},
+    JobStage.UPLOADING: _INTERRUPTED | {JobStage.COMPLETED, JobStage.MAX_RUNTIME_EXCEEDED},
     JobStage.STOPPING: frozenset({JobStage.STOPPED, JobStage.FAILED}),
     JobStage.COMPLETED: frozenset(),
     JobStage.FAILED: frozenset(),
@@ -53,7 +53,7 @@ MOVES: dict[JobStage, frozenset[JobStage]] = {
 
 @dataclass(frozen=True)
 class Transition:
-    """One stage of a job, and when it was in it; `ended_s` is None while it is."""
+    """One stage of a job, with its times in epoch seconds. `ended_s` is None for the present stage."""
 
     stage: JobStage
     started_s: float
@@ -62,7 +62,8 @@ class Transition:
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """`request` is CreateTrainingJob's, without its tags. The last transition is where the job is now."""
+    """One training job. `request` is that of CreateTrainingJob, without tags. The last transition is the present
+    stage."""
 
     name: str
     arn: str
@@ -85,7 +86,7 @@ class TrainingJob:
 
     @property
     def started_s(self) -> float | None:
-        """When its turn came; None for a job that never had one."""
+        """When the job began to run; None for a job that never did."""
         return next((past.started_s for past in self.transitions if past.stage is JobStage.DOWNLOADING), None)
 
     @property
@@ -94,6 +95,7 @@ class TrainingJob:
 
 
 def begun(name: str, arn: str, request: Mapping[str, Any], now_s: float) -> TrainingJob:
+    """A new job."""
     return TrainingJob(name, arn, now_s, request, (Transition(JobStage.STARTING, now_s),))
 
 

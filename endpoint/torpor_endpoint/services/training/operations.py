@@ -1,4 +1,4 @@
-"""CreateTrainingJob, DescribeTrainingJob, ListTrainingJobs, StopTrainingJob, for the service `sagemaker` to take in."""
+"""CreateTrainingJob, DescribeTrainingJob, ListTrainingJobs, StopTrainingJob, which the service `sagemaker` includes."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -17,14 +17,14 @@ from torpor_endpoint.services.training.running.trainer import Trainer
 
 @dataclass(frozen=True)
 class Training:
-    """What the operations work with; `tag` is called with an ARN and the tags of a new job."""
+    """What the operations act on. `tag` is called with an ARN and the tags of a new job."""
 
     jobs: Jobs
     trainer: Trainer
     tag: Callable[[str, Mapping[str, str]], None]
     clock: Callable[[], float]
     scripts: bool = True
-    """Whether scripts may run; the built-in algorithm always may."""
+    """Whether scripts may run. The built-in algorithm always may."""
 
 
 async def create_training_job(training: Training, call: Call) -> dict[str, Any]:

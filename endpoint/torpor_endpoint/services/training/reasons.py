@@ -1,4 +1,4 @@
-"""Why a job failed, as AWS words it: ClientError for what it was given, AlgorithmError for what its script did."""
+"""Writes why a job failed, in AWS's words: ClientError for its input, AlgorithmError for its script."""
 
 from torpor_endpoint.services.training.running.command import TrainingCommand
 
@@ -13,10 +13,11 @@ def internal_error(text: object) -> str:
     return f"InternalServerError: {text}"
 
 
-def algorithm_error(command: TrainingCommand, code: int, last_line: str, told: str) -> str:
-    """`told` is what the script wrote to `output/failure`; without it, the words are those of AWS's toolkit."""
-    if told:
-        return f"AlgorithmError: {told}, exit code: {code}"
+def algorithm_error(command: TrainingCommand, code: int, last_line: str, failure: str) -> str:
+    """The reason of a failed script. `failure` is its text in `output/failure`; if that is empty, the reason has the
+    form of AWS's toolkit."""
+    if failure:
+        return f"AlgorithmError: {failure}, exit code: {code}"
     info = '\nExtraInfo "OutOfMemory: Process killed by SIGKILL (signal 9)"' if code == 137 else ""
     message = f'ExitCode {code}\nErrorMessage "{last_line}"{info}\nCommand "{command}"'
     return f"AlgorithmError: ExecuteUserScriptError:\n{message}, exit code: {code}"

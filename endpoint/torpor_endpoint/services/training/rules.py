@@ -1,16 +1,28 @@
-"""What CreateTrainingJob must satisfy beyond its shape: what this stand-in would do wrong is refused here."""
+"""The rules for CreateTrainingJob that AWS's service model lacks: they refuse what this stand-in cannot do right."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from types import MappingProxyType
 from typing import Any
 
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire
-from torpor_endpoint.services.training.images import has_algorithm
 from torpor_endpoint.services.training.running.toolkit import (
     INPUT_DATA,
     PROGRAM,
     SUBMIT_DIRECTORY,
     decoded,
     within_channel,
+)
+
+# Shell patterns; the first match wins. The value: whether the image has an algorithm for jobs without a script.
+IMAGES: Mapping[str, bool] = MappingProxyType(
+    {
+        "torpor": False,
+        "torpor[:@]*": False,
+        "*/xgboost[:@]*": True,  # the versions up to 0.72
+        "*/sagemaker-xgboost[:@]*": True,
+        "*/sagemaker-scikit-learn[:@]*": False,
+    }
 )
 
 NOT_DONE = ("ServerlessJobConfig", "ModelPackageConfig", "MlflowConfig", "SessionChainingConfig")
@@ -114,7 +126,7 @@ def _program(job: Wire) -> Any:
 
 
 def _channel_of_code(job: Wire) -> str | None:
-    """The channel that the script lies in; None if it does not lie in one."""
+    """The channel that has the script; None if it is in none."""
     place = within_channel(_submit_directory(job))
     return place[0] if place else None
 
@@ -125,3 +137,8 @@ def _channel_names(job: Wire) -> list[str]:
 
 def _submit_directory(job: Wire) -> str:
     return str(decoded(job.get("HyperParameters", {})).get(SUBMIT_DIRECTORY, ""))
+
+
+def has_algorithm(image: str) -> bool | None:
+    """Whether the image has an algorithm of its own; None for an image that cannot train here."""
+    return next((algorithm for pattern, algorithm in IMAGES.items() if fnmatchcase(image, pattern)), None)

@@ -1,11 +1,11 @@
-"""A training job in the API's shapes. A member that is None is left out of the answer later."""
+"""Writes training jobs in the API's shapes. `aws.wire.pruning` removes members that are None."""
 
 from math import ceil
 from typing import Any
 
 from torpor_endpoint.services.training.lifecycle import STAGES, TrainingJob, Transition
+from torpor_endpoint.services.training.running.job_runner import RUNTIME_MAX_S
 from torpor_endpoint.services.training.running.transport import results
-from torpor_endpoint.services.training.running.workbench import RUNTIME_MAX_S
 
 
 def description(job: TrainingJob) -> dict[str, Any]:
@@ -16,12 +16,12 @@ def description(job: TrainingJob) -> dict[str, Any]:
         "EnableManagedSpotTraining": False,
         **job.request,
         **summary(job),
-        # SageMaker's SDK indexes KmsKeyId as it attaches to a job; AWS says it even when there is none.
+        # The SageMaker SDK requires KmsKeyId when it attaches to a job; AWS sends it even if there is none.
         "OutputDataConfig": {"KmsKeyId": "", "CompressionType": "GZIP", **job.request["OutputDataConfig"]},
         "StoppingCondition": {"MaxRuntimeInSeconds": RUNTIME_MAX_S, **job.request.get("StoppingCondition", {})},
         "SecondaryStatusTransitions": list(map(_transition, job.transitions)),
         "FailureReason": job.failure_reason,
-        # Required by the service model, so it is said from the start where the model will be.
+        # The service model requires it, so it says from the start where the model will be.
         "ModelArtifacts": {"S3ModelArtifacts": f"{results(job)}/model.tar.gz"},
         "TrainingStartTime": job.started_s,
         "TrainingTimeInSeconds": trained_s,

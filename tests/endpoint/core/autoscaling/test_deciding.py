@@ -1,4 +1,4 @@
-"""What comes of the wishes of several policies, bounds and cooldowns; and a whole loop of them over random load."""
+"""What comes of the proposals of several policies, bounds and cooldowns; and a whole loop of them over random load."""
 
 from itertools import pairwise
 
@@ -9,27 +9,27 @@ from torpor_endpoint.core.autoscaling.deciding import (
     Change,
     Cooldown,
     NoChange,
-    Reach,
+    Proposal,
     Reason,
-    Wish,
+    ScalableCapacity,
     base,
     decide,
     within,
 )
-from torpor_endpoint.core.autoscaling.samples import Samples, Seen, VariantLoad, invocations_per_instance
-from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, agrees_to_scale_in, wish
+from torpor_endpoint.core.autoscaling.samples import LoadReading, Samples, VariantLoad, invocations_per_instance
+from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, agrees_to_scale_in, proposal
 
-FOUR = Reach(4, least=1, most=8)
+FOUR = ScalableCapacity(4, least=1, most=8)
 OUT_UNTIL_100 = Cooldown(out=True, base=2, until_s=100.0)
 IN_UNTIL_100 = Cooldown(out=False, base=6, until_s=100.0)
 
 
-def out(to: int) -> Wish:
-    return Wish(True, to, f"out to {to}", 300.0)
+def out(to: int) -> Proposal:
+    return Proposal(True, to, f"out to {to}", 300.0)
 
 
-def inwards(to: int) -> Wish:
-    return Wish(False, to, f"in to {to}", 300.0, yields=True)
+def inwards(to: int) -> Proposal:
+    return Proposal(False, to, f"in to {to}", 300.0, yields=True)
 
 
 def to_of(decision: Change | NoChange | None) -> int | None:
@@ -44,7 +44,7 @@ def test_the_largest_capacity_wins_and_out_before_in() -> None:
 
 def test_tracking_scales_in_only_if_all_that_track_agree_and_steps_do_not_ask() -> None:
     assert decide(FOUR, [inwards(1)], None, 0.0, agreed=False) is None
-    step = Wish(False, 2, "a step", 300.0)
+    step = Proposal(False, 2, "a step", 300.0)
     assert to_of(decide(FOUR, [inwards(1), step], None, 0.0, agreed=False)) == 2
 
 
@@ -63,40 +63,42 @@ def test_a_step_counts_from_where_the_scale_out_began_while_it_cools_down() -> N
 
 
 def test_why_a_target_is_not_scaled() -> None:
-    assert decide(Reach(8, 1, 8), [out(9)], None, 0.0) == NoChange(Reason.AT_MAX, "out to 9")
-    assert decide(Reach(1, 1, 8), [inwards(0)], None, 0.0) == NoChange(Reason.AT_MIN, "in to 0")
+    assert decide(ScalableCapacity(8, 1, 8), [out(9)], None, 0.0) == NoChange(Reason.AT_MAX, "out to 9")
+    assert decide(ScalableCapacity(1, 1, 8), [inwards(0)], None, 0.0) == NoChange(Reason.AT_MIN, "in to 0")
     assert decide(FOUR, [inwards(4)], None, 0.0) == NoChange(Reason.FLAPPING, "in to 4")
-    assert decide(Reach(0, 0, 8), [out(0)], None, 0.0) == NoChange(Reason.AT_DESIRED, "out to 0")
+    assert decide(ScalableCapacity(0, 0, 8), [out(0)], None, 0.0) == NoChange(Reason.AT_DESIRED, "out to 0")
 
 
 def test_what_is_suspended_stays_as_it_is() -> None:
-    assert decide(Reach(4, 1, 8, may_out=False), [out(5)], None, 0.0) is None
-    assert decide(Reach(4, 1, 8, may_in=False), [inwards(1)], None, 0.0) is None
+    assert decide(ScalableCapacity(4, 1, 8, may_out=False), [out(5)], None, 0.0) is None
+    assert decide(ScalableCapacity(4, 1, 8, may_in=False), [inwards(1)], None, 0.0) is None
 
 
 def test_new_bounds_move_a_capacity_that_lies_outside() -> None:
-    assert within(Reach(1, 3, 8)) == Change(3, "minimum capacity was set to 3", True, 1)
-    assert within(Reach(9, 3, 8)) == Change(8, "maximum capacity was set to 8", False, 9)
+    assert within(ScalableCapacity(1, 3, 8)) == Change(3, "minimum capacity was set to 3", True, 1)
+    assert within(ScalableCapacity(9, 3, 8)) == Change(8, "maximum capacity was set to 8", False, 9)
     assert within(FOUR) is None
     assert Change(3, "so", True, 1).cooldown(0.0) is None
 
 
-wishes = st.builds(Wish, st.booleans(), st.integers(-5, 20), st.just("so"), st.just(300.0), st.booleans())
+proposals = st.builds(Proposal, st.booleans(), st.integers(-5, 20), st.just("so"), st.just(300.0), st.booleans())
 reaches = st.builds(
-    lambda capacity, ends: Reach(capacity, *sorted(ends)), st.integers(0, 20), st.tuples(*[st.integers(0, 15)] * 2)
+    lambda capacity, ends: ScalableCapacity(capacity, *sorted(ends)),
+    st.integers(0, 20),
+    st.tuples(*[st.integers(0, 15)] * 2),
 )
 cooldowns = st.none() | st.builds(Cooldown, st.booleans(), st.integers(0, 20), st.floats(0, 200))
 
 
-@given(reaches, st.lists(wishes, max_size=4), cooldowns, st.booleans())
+@given(reaches, st.lists(proposals, max_size=4), cooldowns, st.booleans())
 def test_no_change_leaves_the_bounds_or_scales_in_during_a_cooldown(
-    reach: Reach, wanted: list[Wish], cooldown: Cooldown | None, agreed: bool
+    capacity: ScalableCapacity, wanted: list[Proposal], cooldown: Cooldown | None, agreed: bool
 ) -> None:
-    decision = decide(reach, wanted, cooldown, 100.0, agreed)
+    decision = decide(capacity, wanted, cooldown, 100.0, agreed)
     if isinstance(decision, Change):
-        assert reach.least <= decision.to <= reach.most
-        assert decision.out == (decision.to > reach.capacity)
-        assert decision.to != reach.capacity
+        assert capacity.least <= decision.to <= capacity.most
+        assert decision.out == (decision.to > capacity.current)
+        assert decision.to != capacity.current
         assert decision.out or cooldown is None or cooldown.until_s <= 100.0
 
 
@@ -110,11 +112,11 @@ def capacities(rates: list[int]) -> list[tuple[float, int]]:
     for rate in rates:
         for _ in range(30):
             now_s, came = now_s + 10.0, came + rate
-            seen = Seen(now_s, VariantLoad(came, 0, capacity, capacity), capacity)
+            seen = LoadReading(now_s, VariantLoad(came, 0, capacity, capacity), capacity)
             samples = samples.noted(seen, 60.0, invocations_per_instance)
-            wanted = wish(RULE, samples.points, capacity, Causes("high", "low"))
+            wanted = proposal(RULE, samples.points, capacity, Causes("high", "low"))
             agreed = agrees_to_scale_in(RULE, samples.points)
-            decision = decide(Reach(capacity, 1, 10), [wanted] if wanted else [], cooldown, now_s, agreed)
+            decision = decide(ScalableCapacity(capacity, 1, 10), [wanted] if wanted else [], cooldown, now_s, agreed)
             if isinstance(decision, Change):
                 capacity, cooldown = decision.to, decision.cooldown(now_s)
                 changes.append((now_s, capacity))

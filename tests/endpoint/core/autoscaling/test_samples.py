@@ -7,8 +7,8 @@ import pytest
 from torpor_endpoint.core.autoscaling.samples import (
     POINTS_MAX,
     DataPoint,
+    LoadReading,
     Samples,
-    Seen,
     VariantLoad,
     concurrent_requests_per_instance,
     invocations_per_instance,
@@ -16,11 +16,11 @@ from torpor_endpoint.core.autoscaling.samples import (
 )
 
 
-def seen(at_s: float, invocations: int = 0, ready: int = 1, in_flight: int = 0, provisioned: int = 0) -> Seen:
-    return Seen(at_s, VariantLoad(invocations, in_flight, ready, ready, provisioned), ready)
+def seen(at_s: float, invocations: int = 0, ready: int = 1, in_flight: int = 0, provisioned: int = 0) -> LoadReading:
+    return LoadReading(at_s, VariantLoad(invocations, in_flight, ready, ready, provisioned), ready)
 
 
-def noted(*looks: Seen, period_s: float = 60.0) -> Samples:
+def noted(*looks: LoadReading, period_s: float = 60.0) -> Samples:
     samples = Samples()
     for look in looks:
         samples = samples.noted(look, period_s, invocations_per_instance)
@@ -63,7 +63,7 @@ def test_only_so_many_are_kept_and_those_of_late_can_be_held_back() -> None:
         (provisioned_utilization, 1.0),
     ],
 )
-def test_levels(measure: Callable[[Sequence[Seen]], float | None], expected: float) -> None:
+def test_levels(measure: Callable[[Sequence[LoadReading]], float | None], expected: float) -> None:
     row = [
         seen(0.0, in_flight=99),
         seen(5.0, in_flight=4, provisioned=8, ready=2),

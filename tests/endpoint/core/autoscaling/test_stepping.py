@@ -2,8 +2,8 @@
 
 import pytest
 
-from torpor_endpoint.core.autoscaling.deciding import Wish
-from torpor_endpoint.core.autoscaling.stepping import ADJUSTED, Breach, StepAdjustment, StepScaling, wish
+from torpor_endpoint.core.autoscaling.deciding import Proposal
+from torpor_endpoint.core.autoscaling.stepping import ADJUSTED, Breach, StepAdjustment, StepScaling, proposal
 
 OUT = (StepAdjustment(0, 0.0, 10.0), StepAdjustment(10, 10.0, 20.0), StepAdjustment(30, 20.0))
 IN = (StepAdjustment(0, -10.0, 0.0), StepAdjustment(-10, -20.0, -10.0), StepAdjustment(-30, None, -20.0))
@@ -23,7 +23,7 @@ BY_PERCENT = {True: StepScaling("PercentChangeInCapacity", OUT), False: StepScal
     ],
 )
 def test_the_example_of_aws(metric: float, above: bool, capacity: int, expected: int | None) -> None:
-    found = wish(BY_PERCENT[above], Breach([metric], 50.0, above), "so", capacity, capacity)
+    found = proposal(BY_PERCENT[above], Breach([metric], 50.0, above), "so", capacity, capacity)
     assert (found.to if found else None) == expected
 
 
@@ -31,7 +31,7 @@ def test_the_aggregation_says_which_data_point_counts() -> None:
     breach = Breach([55.0, 65.0], 50.0, True)
     steps = (StepAdjustment(1, 0.0, 7.0), StepAdjustment(2, 7.0, 12.0), StepAdjustment(3, 12.0))
     found = {
-        how: wish(StepScaling("ChangeInCapacity", steps, aggregation=how), breach, "so", 1, 1)
+        how: proposal(StepScaling("ChangeInCapacity", steps, aggregation=how), breach, "so", 1, 1)
         for how in ("Minimum", "Average", "Maximum")
     }
     assert {how: one.to for how, one in found.items() if one} == {"Minimum": 2, "Average": 3, "Maximum": 4}
@@ -40,12 +40,12 @@ def test_the_aggregation_says_which_data_point_counts() -> None:
 def test_a_steeper_step_within_the_cooldown_adds_only_what_is_more() -> None:
     """AWS's example: an increase of 2 is under way, and the alarm asks for 3."""
     scaling = StepScaling("ChangeInCapacity", (StepAdjustment(3, 0.0),), 60)
-    assert wish(scaling, Breach([1.0], 0.0, True), "so", 4, base=2) == Wish(True, 5, "so", 60)
+    assert proposal(scaling, Breach([1.0], 0.0, True), "so", 4, base=2) == Proposal(True, 5, "so", 60)
 
 
 def test_a_metric_between_all_steps_wants_nothing() -> None:
     scaling = StepScaling("ChangeInCapacity", (StepAdjustment(1, 10.0),))
-    assert wish(scaling, Breach([55.0], 50.0, True), "so", 1, 1) is None
+    assert proposal(scaling, Breach([55.0], 50.0, True), "so", 1, 1) is None
 
 
 @pytest.mark.parametrize(
@@ -67,5 +67,5 @@ def test_percents_are_rounded_as_documented(percent: int, least: int | None, cap
 def test_an_exact_capacity_is_one_whatever_there_is() -> None:
     scaling = StepScaling("ExactCapacity", (StepAdjustment(3, 0.0),), 60)
     breach = Breach([1.0], 0.0, True)
-    assert wish(scaling, breach, "so", 7, 7) == Wish(False, 3, "so", 60)
-    assert wish(scaling, breach, "so", 0, 0) == Wish(True, 3, "so", 60)
+    assert proposal(scaling, breach, "so", 7, 7) == Proposal(False, 3, "so", 60)
+    assert proposal(scaling, breach, "so", 0, 0) == Proposal(True, 3, "so", 60)

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_endpoint.core.alarms import State
-from torpor_endpoint.core.autoscaling.deciding import Wish
+from torpor_endpoint.core.autoscaling.deciding import Proposal
 from torpor_endpoint.core.autoscaling.samples import DataPoint
-from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, desired, state, wish
+from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, desired, proposal, state
 
 SEVENTY = Tracking(70.0, scale_out_cooldown_s=300.0, scale_in_cooldown_s=600.0)
 CAUSES = Causes("high", "low")
@@ -19,35 +19,37 @@ def row(*values: float | None, capacity: int = 2) -> list[DataPoint]:
 
 
 def test_three_minutes_above_the_target_scale_out_in_proportion() -> None:
-    assert wish(SEVENTY, row(100.0, 100.0), 2, CAUSES) is None
-    assert wish(SEVENTY, row(100.0, 100.0, 100.0), 2, CAUSES) == Wish(True, 3, "high", 300.0)
-    assert wish(SEVENTY, row(100.0, 60.0, 100.0), 2, CAUSES) is None
-    assert wish(SEVENTY, row(100.0, 100.0, 700.0), 2, CAUSES) == Wish(True, 20, "high", 300.0)
+    assert proposal(SEVENTY, row(100.0, 100.0), 2, CAUSES) is None
+    assert proposal(SEVENTY, row(100.0, 100.0, 100.0), 2, CAUSES) == Proposal(True, 3, "high", 300.0)
+    assert proposal(SEVENTY, row(100.0, 60.0, 100.0), 2, CAUSES) is None
+    assert proposal(SEVENTY, row(100.0, 100.0, 700.0), 2, CAUSES) == Proposal(True, 20, "high", 300.0)
 
 
 def test_fifteen_minutes_well_below_it_scale_in_no_further_than_the_metric_allows() -> None:
-    assert wish(SEVENTY, row(*[30.0] * 14), 2, CAUSES) is None
-    assert wish(SEVENTY, row(*[30.0] * 15), 2, CAUSES) == Wish(False, 1, "low", 600.0, yields=True)
-    assert wish(SEVENTY, row(*[0.0] * 15), 2, CAUSES) == Wish(False, 0, "low", 600.0, yields=True)
-    assert wish(SEVENTY, row(*[64.0] * 15), 2, CAUSES) is None  # below the target, and above nine tenths of it
-    assert wish(SEVENTY, row(*[50.0] * 15), 2, CAUSES) == Wish(False, 2, "low", 600.0, yields=True)  # one would not do
+    assert proposal(SEVENTY, row(*[30.0] * 14), 2, CAUSES) is None
+    assert proposal(SEVENTY, row(*[30.0] * 15), 2, CAUSES) == Proposal(False, 1, "low", 600.0, yields=True)
+    assert proposal(SEVENTY, row(*[0.0] * 15), 2, CAUSES) == Proposal(False, 0, "low", 600.0, yields=True)
+    assert proposal(SEVENTY, row(*[64.0] * 15), 2, CAUSES) is None  # below the target, and above nine tenths of it
+    assert proposal(SEVENTY, row(*[50.0] * 15), 2, CAUSES) == Proposal(
+        False, 2, "low", 600.0, yields=True
+    )  # one would not do
 
 
 def test_a_policy_whose_scale_in_is_disabled_never_wants_it() -> None:
-    assert wish(Tracking(70.0, scales_in=False), row(*[0.0] * 15), 2, CAUSES) is None
+    assert proposal(Tracking(70.0, scales_in=False), row(*[0.0] * 15), 2, CAUSES) is None
 
 
 def test_without_data_there_is_nothing_to_want() -> None:
-    assert wish(SEVENTY, row(*[None] * 15), 2, CAUSES) is None
+    assert proposal(SEVENTY, row(*[None] * 15), 2, CAUSES) is None
     assert state(SEVENTY.high, row(*[None] * 15)) is State.INSUFFICIENT_DATA
 
 
 def test_old_data_points_count_with_the_instances_of_their_time() -> None:
-    assert wish(SEVENTY, row(140.0, 140.0, 140.0, capacity=1), 2, CAUSES) == Wish(True, 2, "high", 300.0)
+    assert proposal(SEVENTY, row(140.0, 140.0, 140.0, capacity=1), 2, CAUSES) == Proposal(True, 2, "high", 300.0)
 
 
 def test_nothing_is_not_scaled_out_of_by_tracking_alone() -> None:
-    found = wish(SEVENTY, row(140.0, 140.0, 140.0, capacity=0), 0, CAUSES)
+    found = proposal(SEVENTY, row(140.0, 140.0, 140.0, capacity=0), 0, CAUSES)
     assert found is not None
     assert found.to == 0
 

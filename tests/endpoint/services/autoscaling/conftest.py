@@ -30,5 +30,5 @@ def module_scaling() -> Iterator[FakeVariantScaling]:
 @pytest.fixture
 def scaled(module_scaling: FakeVariantScaling) -> FakeVariantScaling:
     """At noon, one instance, nothing registered; every delay as on AWS."""
-    module_scaling.variant.begin_anew()
+    module_scaling.variant.restart()
     return module_scaling

@@ -8,8 +8,8 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.services.logs.files.book import Book
 from torpor_endpoint.services.logs.files.groups import Groups
+from torpor_endpoint.services.logs.files.log_marks import LogMarks
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.logs.service import service
 from torpor_endpoint.storage.schema import opened
@@ -31,7 +31,7 @@ class LogsOverFolder:
         self.groups = Groups(self.folder / "endpoints", self.folder / "training")
         self.database = opened(":memory:")
         store = Store(self.database, lambda: self.now_ms / 1000)
-        self.logs = Logs(self.groups, Book(), store, lambda: self.now_ms / 1000, lambda: self.writing)
+        self.logs = Logs(self.groups, LogMarks(), store, lambda: self.now_ms / 1000, lambda: self.writing)
         self.service = service(self.logs, account="123456789012", otherwise=self.otherwise)
 
     def client(self) -> Any:
@@ -48,5 +48,5 @@ class LogsOverFolder:
         with log.open("a") as file:
             file.write(text)
         os.utime(log, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
-        self.logs.book.noted(log)
+        self.logs.marks.noted(log)
         return log

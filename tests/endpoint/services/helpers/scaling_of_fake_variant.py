@@ -12,7 +12,7 @@ from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
-from torpor_endpoint.services.autoscaling.acting.tracking_alarms import is_kept
+from torpor_endpoint.services.autoscaling.acting.tracking_alarms import is_managed
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.service import service as autoscaling_service
 from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
@@ -42,9 +42,9 @@ class FakeVariantScaler:
         self.registry = MetricRegistry(self.clock)
         # As in an endpoint: CloudWatch's own keeper of the same alarms, whose actions are carried out.
         self.alarms = Alarms(self.database, store, self.clock, alarm_actions(no_topics, self.context.fired))
-        self.begin_anew()
+        self.restart()
 
-    def begin_anew(self, factor: float = 1.0) -> None:
+    def restart(self, factor: float = 1.0) -> None:
         """At noon, with nothing registered; delays are `factor` times shorter than on AWS."""
         for target in self.context.targets.all():
             self.context.remove(target)
@@ -105,7 +105,7 @@ class FakeVariantScaler:
     async def judge(self) -> None:
         for alarm in self.alarms.all():
             standing = next_standing(self.registry, alarm, self.now_s)
-            if not is_kept(alarm) and standing.state is not alarm.standing.state:
+            if not is_managed(alarm) and standing.state is not alarm.standing.state:
                 await self.alarms.enter(alarm.name, standing)
 
 

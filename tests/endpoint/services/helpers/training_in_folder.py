@@ -19,9 +19,9 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.operations import OPERATIONS, Training
+from torpor_endpoint.services.training.running.job_runner import JobSite
 from torpor_endpoint.services.training.running.storage import EmbeddedStorage
 from torpor_endpoint.services.training.running.trainer import Trainer
-from torpor_endpoint.services.training.running.workbench import JobSite
 from torpor_endpoint.storage.record_table import Database
 from torpor_endpoint.storage.schema import opened
 
@@ -77,8 +77,8 @@ class TrainingFolder:
             return self.zygote
 
         storage = EmbeddedStorage(objects)
-        ground = JobSite(self.jobs_folder, self.logs, storage, parent, {}, (FORGOTTEN,), 2, time.time, grace_s)
-        trainer = Trainer(jobs, ground, at_once)
+        site = JobSite(self.jobs_folder, self.logs, storage, parent, {}, (FORGOTTEN,), 2, time.time, grace_s)
+        trainer = Trainer(jobs, site, at_once)
         await trainer.start()
         try:
             yield TrainingApi(Training(jobs, trainer, self.tags.__setitem__, time.time), database)

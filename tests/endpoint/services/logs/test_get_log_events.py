@@ -7,7 +7,7 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.endpoint.services.helpers.logs_over_folder import GROUP, NOON_MS, STREAM, LogsOverFolder
-from torpor_endpoint.services.logs.files.book import Book
+from torpor_endpoint.services.logs.files.log_marks import LogMarks
 
 ONE = {"logGroupName": GROUP, "logStreamName": STREAM}
 
@@ -120,7 +120,7 @@ def test_times_survive_a_restart(log_files: LogsOverFolder, boto: Any, connected
 def test_damaged_marks_cost_the_times_and_nothing_else(log_files: LogsOverFolder, damage: str) -> None:
     log = log_files.say("a\nb\n", NOON_MS)
     log.with_suffix(".marks").write_text(damage)
-    marks = Book().noted(log)
+    marks = LogMarks().noted(log)
     assert (marks.size_bytes, marks.times_ms) == (4, (NOON_MS,))
 
 
@@ -130,8 +130,8 @@ def test_marks_that_were_torn_lose_their_last_line_only(log_files: LogsOverFolde
     beside = log.with_suffix(".marks")
     beside.write_text(beside.read_text()[:-3])
     os.utime(log, ns=((NOON_MS + 2000) * 1_000_000,) * 2)
-    assert Book().noted(log).times_ms == (NOON_MS, NOON_MS + 2000)
-    assert Book().noted(log).times_ms == (NOON_MS, NOON_MS + 2000)
+    assert LogMarks().noted(log).times_ms == (NOON_MS, NOON_MS + 2000)
+    assert LogMarks().noted(log).times_ms == (NOON_MS, NOON_MS + 2000)
 
 
 def test_what_is_not_there_is_not_found(log_files: LogsOverFolder, boto: Any) -> None:

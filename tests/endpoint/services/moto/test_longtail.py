@@ -323,8 +323,8 @@ def ask(request):
     threading.Event().wait()
 async def story():
     tail = LongTail("111122223333", ask)
-    request = AwsRequest("POST", "/", {})
-    first, second = (asyncio.create_task(tail.answer("sns", "ListTopics", request)) for _ in range(2))
+    calls = [tail.answer("sns", "ListTopics", AwsRequest("POST", "/", {})) for _ in range(2)]
+    first, second = map(asyncio.create_task, calls)
     await asyncio.to_thread(begun.wait)
     tail.close()
     assert await asyncio.wait({first, second}, return_when=asyncio.FIRST_COMPLETED) == ({second}, {first})

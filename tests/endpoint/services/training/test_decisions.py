@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.services.training.images import has_algorithm
 from torpor_endpoint.services.training.lifecycle import MOVES, STAGES, JobStage, begun, moved
+from torpor_endpoint.services.training.rules import has_algorithm
 from torpor_endpoint.services.training.running.output import Output
 from torpor_endpoint.services.training.running.toolkit import arguments, decoded, users
 from torpor_endpoint.services.training.running.transport import InputMissing, place

@@ -9,7 +9,7 @@ import pytest
 from torpor.workloads import BadTrace, LedgerFile, named, read, requests
 from torpor.workloads.trace import CHUNK_REQUESTS
 from torpor_container.wire import WaitStep
-from torpor_endpoint.core.ledger import Sums, UseKind, is_cold, minute_of
+from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.ledger.tables import Batch, Tables
 
@@ -28,7 +28,7 @@ def ledger(folder: Path, *invocations: InvocationRecord, whole: int = 100) -> Pa
     """All are counted in their minutes, beside what is there; of the cold ones only the latest are kept whole."""
     batch = Batch()
     for one in invocations:
-        kind = UseKind(minute_of(one.at_s), one.endpoint, one.variant, one.model, "ml.c5.large")
+        kind = UseKey(minute_of(one.at_s), one.endpoint, one.variant, one.model, "ml.c5.large")
         batch.minutes.setdefault(kind, Sums()).add(one, is_cold(one.steps))
     batch.cold_starts = [one for one in invocations if is_cold(one.steps)][-whole:]
     tables = Tables(folder / "ledger.sqlite")
@@ -137,7 +137,7 @@ def test_a_ledger_that_is_opened_by_its_name_ends_with_the_last_minute_that_is_o
 
 def test_what_is_written_between_two_parts_is_read_and_none_of_the_endpoints_log_is_held(tmp_path: Path) -> None:
     def written(tables: Tables, minute: int) -> None:
-        kind = UseKind(minute_of(SINCE_S) + 60 * minute, "e", "v", "a", "ml.c5.large")
+        kind = UseKey(minute_of(SINCE_S) + 60 * minute, "e", "v", "a", "ml.c5.large")
         tables.write(Batch(minutes={kind: Sums(requests=CHUNK_REQUESTS)}), SINCE_S)
 
     tables = Tables(tmp_path / "ledger.sqlite")

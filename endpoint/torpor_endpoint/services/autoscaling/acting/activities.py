@@ -1,4 +1,4 @@
-"""Scaling activities: the last ones of all targets, in memory. Whoever scales writes them, and nobody else."""
+"""Keeps the latest scaling activities of all targets, in memory. Only the scaler adds to them."""
 
 from collections import deque
 from threading import Lock
@@ -9,21 +9,21 @@ ACTIVITIES_MAX = 1000
 
 
 class Activities:
-    """Any thread may call. One that is added again, by its id, takes the place of what it was."""
+    """Any thread may call its methods. An activity replaces the earlier one with the same id."""
 
     def __init__(self, most: int = ACTIVITIES_MAX) -> None:
-        self._kept: deque[Activity] = deque(maxlen=most)
+        self._activities: deque[Activity] = deque(maxlen=most)
         self._lock = Lock()
 
     def add(self, activity: Activity) -> None:
         with self._lock:
-            for place, kept in enumerate(self._kept):
-                if kept.activity_id == activity.activity_id:
-                    self._kept[place] = activity
+            for place, present in enumerate(self._activities):
+                if present.activity_id == activity.activity_id:
+                    self._activities[place] = activity
                     return
-            self._kept.append(activity)
+            self._activities.append(activity)
 
     def all(self) -> tuple[Activity, ...]:
-        """The newest first."""
+        """All activities, the newest first."""
         with self._lock:
-            return tuple(reversed(self._kept))
+            return tuple(reversed(self._activities))

@@ -1,4 +1,4 @@
-"""One change to a target, carried out as one activity: tried, tried again while the endpoint is busy, and told of."""
+"""Makes one change to a target, as one scaling activity: retries while the endpoint is busy, and records progress."""
 
 import asyncio
 import logging
@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown
-from torpor_endpoint.services.autoscaling.acting import wording
+from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.records import Activity, ScalableTarget
 from torpor_endpoint.services.autoscaling.resources import VARIANT
@@ -14,55 +14,57 @@ from torpor_endpoint.services.autoscaling.resources import VARIANT
 log = logging.getLogger(__name__)
 
 Apply = Callable[[str, str, int, str], Awaitable[None]]
-"""Endpoint, variant, capacity and dimension in; returns when it is so. Raises Busy or NotApplied."""
+"""Takes endpoint, variant, capacity and dimension; returns when the change is done. Raises Busy or NotApplied."""
 
 
 class Busy(Exception):
-    """The endpoint is being changed already: to be tried again."""
+    """Another change of the endpoint is running. Try again later."""
 
 
 class NotApplied(Exception):
-    """It was refused, or came to nothing. The text is the reason that the activity gives."""
+    """The change was refused, or it failed. The text is the reason in the activity."""
 
 
 @dataclass(frozen=True)
-class Means:
-    """What changes are carried out with; `clock` gives epoch seconds."""
+class ChangeContext:
+    """What every change needs. `clock` gives epoch seconds."""
 
     apply: Apply
     activities: Activities
     clock: Callable[[], float]
 
 
-class Undertaking:
-    """Begun at once. When nothing more is to come of it, it is `over`, and `cooldown` is what it leaves."""
+class CapacityChange:
+    """A change that starts when it is made. Once it is `over`, `cooldown` is the cooldown after it."""
 
-    def __init__(self, target: ScalableTarget, change: Change, means: Means) -> None:
+    def __init__(self, target: ScalableTarget, change: Change, context: ChangeContext) -> None:
         self.change = change
         self.over = False
         self.failed = False
         self.cooldown: Cooldown | None = None
         self._target = target
-        self._means = means
-        self._activity = wording.begun(target, change, means.clock())
+        self._context = context
+        self._activity = activity_texts.begun(target, change, context.clock())
         self._trying: asyncio.Task[None] | None = None
-        self.tried()
+        self.start_try()
 
     @property
     def under_way(self) -> bool:
-        """Whether it is being done just now, as opposed to waiting for its next try."""
+        """Whether a try is running, as opposed to a wait for the next try."""
         return self._trying is not None and not self._trying.done()
 
-    def tried(self) -> None:
-        self._tell(wording.in_progress(self._activity))
+    def start_try(self) -> None:
+        """Try to make the change, in a task of its own."""
+        self._record(activity_texts.in_progress(self._activity))
         self._trying = asyncio.create_task(self._try(), name=self._activity.description)
 
-    def overridden(self) -> None:
+    def override(self) -> None:
+        """Give the change up, since a newer one replaces it."""
         self.over = True
-        self._tell(wording.overridden(self._activity, self._means.clock()))
+        self._record(activity_texts.overridden(self._activity, self._context.clock()))
 
     async def close(self) -> None:
-        """Leave it as it is."""
+        """Stop trying, and leave the change as it is."""
         if self._trying is not None and not self._trying.done():
             self._trying.cancel()
             await asyncio.gather(self._trying, return_exceptions=True)
@@ -71,26 +73,26 @@ class Undertaking:
         named = VARIANT.fullmatch(self._target.resource_id)
         assert named is not None
         try:
-            await self._means.apply(named["endpoint"], named["variant"], self.change.to, self._target.dimension)
+            await self._context.apply(named["endpoint"], named["variant"], self.change.to, self._target.dimension)
         except Busy as why:
-            self._tell(wording.pending(self._activity, str(why)))
+            self._record(activity_texts.pending(self._activity, str(why)))
         except NotApplied as why:
             self._failed(str(why))
-        except Exception as fault:  # the outer edge of a task of its own: one target's fault is no other's
-            log.exception("%s could not be scaled", self._target.resource_id)
+        except Exception as fault:  # outer edge of one change's task: its fault must not stop the other targets
+            log.exception("cannot scale %s", self._target.resource_id)
             self._failed(f"{type(fault).__name__}: {fault}")
         else:
             self._succeeded()
 
     def _succeeded(self) -> None:
-        now_s = self._means.clock()
+        now_s = self._context.clock()
         self.over, self.cooldown = True, self.change.cooldown(now_s)
-        self._tell(wording.successful(self._activity, now_s))
+        self._record(activity_texts.successful(self._activity, now_s))
 
     def _failed(self, reason: str) -> None:
         self.over = self.failed = True
-        self._tell(wording.failed(self._activity, reason, self._means.clock()))
+        self._record(activity_texts.failed(self._activity, reason, self._context.clock()))
 
-    def _tell(self, activity: Activity) -> None:
+    def _record(self, activity: Activity) -> None:
         self._activity = activity
-        self._means.activities.add(activity)
+        self._context.activities.add(activity)

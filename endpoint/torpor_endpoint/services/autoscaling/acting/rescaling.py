@@ -1,4 +1,4 @@
-"""The two hands of automatic scaling: what a variant's load is, and a change of its capacity carried out to its end."""
+"""Connects automatic scaling with the fleet: reads a variant's load, and changes its capacity."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -18,7 +18,7 @@ POLL_S = 0.1
 
 
 class Rescaling:
-    """`pause` sleeps for so many seconds."""
+    """Reads loads and applies changes. `pause` sleeps for so many seconds."""
 
     def __init__(
         self,
@@ -35,6 +35,7 @@ class Rescaling:
         self._pause = pause
 
     def load(self, endpoint: str, variant: str) -> VariantLoad | None:
+        """The variant's present load; None if it does not serve."""
         live = self._fleet.get(endpoint)
         pool = live.pools.get(variant) if live else None
         if pool is None:
@@ -44,8 +45,8 @@ class Rescaling:
         return VariantLoad(traffic.invocations, traffic.in_flight, pool.size, len(pool.ready), provisioned)
 
     async def apply(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
-        """Returns when it is so. Raises Busy or NotApplied."""
-        await asyncio.to_thread(self._ask, endpoint, variant, to, dimension)
+        """Change the variant's capacity; return when the endpoint has it. Raises Busy or NotApplied."""
+        await asyncio.to_thread(self._request, endpoint, variant, to, dimension)
         while True:
             found = await asyncio.to_thread(self._control.store.endpoint, endpoint)
             if found is None:
@@ -56,16 +57,15 @@ class Rescaling:
         if found.failure_reason:
             raise NotApplied(found.failure_reason)
 
-    def _ask(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
+    def _request(self, endpoint: str, variant: str, to: int, dimension: str) -> None:
         from torpor_endpoint.services.sagemaker.endpoints import (
-            update_endpoint_weights_and_capacities,  # only callers need it yet
+            update_endpoint_weights_and_capacities,  # an idle endpoint does not need it
         )
 
         found = self._control.store.endpoint(endpoint)
         if found is not None and not may(found.status, EndpointEvent.UPDATE):
             raise Busy(f"Endpoint {endpoint} is {found.status}.")
-        wanted = _wanted(to, dimension)
-        entry = {"VariantName": variant, **wanted}
+        entry = {"VariantName": variant, **_desired(to, dimension)}
         params = {"EndpointName": endpoint, "DesiredWeightsAndCapacities": [entry]}
         try:
             update_endpoint_weights_and_capacities(
@@ -77,7 +77,7 @@ class Rescaling:
             ) from error
 
 
-def _wanted(to: int, dimension: str) -> dict[str, Any]:
+def _desired(to: int, dimension: str) -> dict[str, Any]:
     if dimension == CONCURRENCY:
         return {"ServerlessUpdateConfig": {"ProvisionedConcurrency": to}}
     return {"DesiredInstanceCount": to}

@@ -1,4 +1,4 @@
-"""The chore that scales: it looks at every target now and then, and has what its policies want carried out."""
+"""Runs automatic scaling: looks at every target at intervals, and makes the changes that its policies require."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -8,25 +8,25 @@ from torpor_endpoint.core.autoscaling.deciding import Change, NoChange
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.services.autoscaling.acting import wording
-from torpor_endpoint.services.autoscaling.acting.change import Apply, Means, Undertaking
-from torpor_endpoint.services.autoscaling.acting.standing import moved
-from torpor_endpoint.services.autoscaling.acting.stepped import Invocations
-from torpor_endpoint.services.autoscaling.acting.target_supervisor import Supervised, TargetRecords, reach_of
+from torpor_endpoint.services.autoscaling.acting import activity_texts
+from torpor_endpoint.services.autoscaling.acting.alarm_states import state_changes
+from torpor_endpoint.services.autoscaling.acting.change import Apply, CapacityChange, ChangeContext
+from torpor_endpoint.services.autoscaling.acting.step_alarms import Invocations
+from torpor_endpoint.services.autoscaling.acting.target_supervisor import SupervisedTarget, TargetRecords, capacity_of
 from torpor_endpoint.services.autoscaling.acting.timetable import Timetable
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.resources import VARIANT
 
 SET_BACK_S = 60.0
-"""A clock that shows so much less than at the last look was set back."""
+"""If the clock shows so much less than at the last look, it was set back."""
 
 Samples = Callable[[str, str], VariantLoad | None]
-"""Endpoint and variant in; None while the variant does not serve."""
+"""Takes endpoint and variant; returns None while the variant does not serve."""
 
 
 @dataclass(frozen=True)
 class World:
-    """What a scaler looks at and acts on."""
+    """What a scaler reads and acts on."""
 
     samples: Samples
     registry: MetricRegistry
@@ -34,7 +34,7 @@ class World:
 
 
 class Scaler:
-    """Runs on the event loop. The context's clock is the scaler's; `pause` sleeps for so many seconds."""
+    """Scales all targets, on the event loop, by the context's clock. `pause` sleeps for so many seconds."""
 
     def __init__(
         self,
@@ -48,83 +48,88 @@ class Scaler:
         self._scale = scale
         self._pause = pause
         self._clock = context.clock
-        self._means = Means(world.apply, context.activities, context.clock)
+        self._change_context = ChangeContext(world.apply, context.activities, context.clock)
         self._timetable = Timetable(context, context.clock)
-        self._supervised: dict[str, Supervised] = {}
+        self._supervised: dict[str, SupervisedTarget] = {}
         self._looked_s = 0.0
 
     async def run(self) -> None:
-        """Look at every target at its pace, and as soon as there is something to do, for ever."""
+        """Look at every target at intervals, and at once when an operation wakes the scaler, for ever."""
         self._context.wakeup.listen()
         try:
             while True:
                 await self.look()
                 look_s = self._scale.look_s
-                await self._context.wakeup.heard(self._pause(look_s - self._clock() % look_s))
+                await self._context.wakeup.wait(self._pause(look_s - self._clock() % look_s))
         finally:
             await self.close()
 
     async def look(self) -> None:
+        """Look at every target now."""
         now_s = self._clock()
         if now_s < self._looked_s - SET_BACK_S:
-            self._timetable.begin_anew()
+            self._timetable.restart()
             for supervised in self._supervised.values():
-                supervised.begin_anew()
+                supervised.restart()
         self._looked_s = now_s
         await self._timetable.look()
-        rebounded = self._context.rebounded.take()  # first: of those the new bounds are read now
-        every = await asyncio.to_thread(self._kept)
-        self._supervised = {kept.target.name: self._supervision(kept.target.name) for kept in every}
-        for kept in every:
-            supervised = self._supervised[kept.target.name]
-            supervised.rebounded |= kept.target.name in rebounded
-            await self._supervise(kept, supervised)
+        new_bounds = self._context.new_bounds.take()  # before the targets, so that their new bounds are read
+        every = await asyncio.to_thread(self._records)
+        self._supervised = {records.target.name: self._supervision(records.target.name) for records in every}
+        for records in every:
+            supervised = self._supervised[records.target.name]
+            supervised.new_bounds |= records.target.name in new_bounds
+            await self._supervise(records, supervised)
 
     async def close(self) -> None:
-        """Begin nothing more. What is being done goes on without anybody who tells of it."""
-        doing = [supervised.undertaking for supervised in self._supervised.values() if supervised.undertaking]
-        await asyncio.gather(*(undertaking.close() for undertaking in doing))
+        """Begin no more changes. Running ones go on, but no activity records them."""
+        running = [supervised.running for supervised in self._supervised.values() if supervised.running]
+        await asyncio.gather(*(change.close() for change in running))
 
     # -- one target ------------------------------------------------------------------------------------------------
-    async def _supervise(self, kept: TargetRecords, supervised: Supervised) -> None:
-        named = VARIANT.fullmatch(kept.target.resource_id)
+    async def _supervise(self, records: TargetRecords, supervised: SupervisedTarget) -> None:
+        named = VARIANT.fullmatch(records.target.resource_id)
         load = self._world.samples(named["endpoint"], named["variant"]) if named else None
         if load is None:
             return
         now_s = self._clock()
-        await asyncio.to_thread(supervised.saw, kept, load, now_s)  # reads metrics, as the decision does
-        for policy, tracking in kept.tracking():
+        await asyncio.to_thread(supervised.observe, records, load, now_s)  # reads metrics, as the decision does
+        for policy, tracking in records.tracking():
             points = supervised.points(policy.arn, now_s)
-            for name, standing in moved(kept.alarms, policy.arn, tracking, points, now_s):
+            for name, standing in state_changes(records.alarms, policy.arn, tracking, points, now_s):
                 await self._context.alarms.enter(name, standing)
-        supervised.settled(now_s)  # right before it counts: a change may have ended while an alarm was entered
-        if supervised.undertaking is None or not supervised.undertaking.under_way:
-            decision = await asyncio.to_thread(supervised.decision, kept, load, now_s)
-            self._act(kept, supervised, load, decision)
+        supervised.finish_change(now_s)  # right before the decision: a change may have ended during the writes
+        if supervised.running is None or not supervised.running.under_way:
+            decision = await asyncio.to_thread(supervised.decision, records, load, now_s)
+            self._act(records, supervised, load, decision)
 
     def _act(
-        self, kept: TargetRecords, supervised: Supervised, load: VariantLoad, decision: Change | NoChange | None
+        self,
+        records: TargetRecords,
+        supervised: SupervisedTarget,
+        load: VariantLoad,
+        decision: Change | NoChange | None,
     ) -> None:
-        waiting = supervised.undertaking
+        waiting = supervised.running
         if isinstance(decision, Change) and (waiting is None or waiting.change.to != decision.to):
             if waiting is not None:
-                waiting.overridden()
+                waiting.override()
             supervised.held = None
-            supervised.undertaking = Undertaking(kept.target, decision, self._means)
+            supervised.running = CapacityChange(records.target, decision, self._change_context)
         elif waiting is not None:
-            waiting.tried()
+            waiting.start_try()
         elif isinstance(decision, NoChange) and decision.reason is not supervised.held:
             supervised.held = decision.reason
-            reach = reach_of(kept.target, load)
-            self._context.activities.add(wording.not_scaled(kept.target, decision, reach, self._clock()))
+            capacity = capacity_of(records.target, load)
+            self._context.activities.add(activity_texts.not_scaled(records.target, decision, capacity, self._clock()))
 
-    # -- what there is ---------------------------------------------------------------------------------------------
-    def _supervision(self, name: str) -> Supervised:
+    # -- the records of a look -------------------------------------------------------------------------------------
+    def _supervision(self, name: str) -> SupervisedTarget:
         if name in self._supervised:
             return self._supervised[name]
-        return Supervised(self._world.registry, self._scale, Invocations(self._world.registry))
+        return SupervisedTarget(self._world.registry, self._scale, Invocations(self._world.registry))
 
-    def _kept(self) -> list[TargetRecords]:
+    def _records(self) -> list[TargetRecords]:
         targets = self._context.targets.all()
         if not targets:
             return []

@@ -1,11 +1,11 @@
-"""Scheduled actions, carried out when their time comes: they give targets new bounds, and nothing else."""
+"""Runs scheduled actions when their time comes. An action gives a target new bounds, and nothing else."""
 
 import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
 
-from torpor_endpoint.services.autoscaling.acting import wording
+from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.records import ScalableTarget, ScheduledAction
 
@@ -15,7 +15,7 @@ NO_ROOM = "Maximum capacity cannot be less than minimum capacity"
 
 
 class Timetable:
-    """When each action is next to run. What came round while nobody looked is not made up for."""
+    """The next time of each action. A time that passed while the endpoint was stopped is not made up for."""
 
     def __init__(self, context: Autoscaling, clock: Callable[[], float]) -> None:
         self._context = context
@@ -24,7 +24,7 @@ class Timetable:
         self._next: dict[ScheduledAction, float | None] = {}
 
     async def look(self) -> None:
-        """Run what has come round since the last look."""
+        """Run the actions whose time has come since the last look."""
         now_s = self._clock()
         actions = await asyncio.to_thread(self._context.schedules.all)
         self._next = {
@@ -37,8 +37,8 @@ class Timetable:
                 await asyncio.to_thread(self._run, action, now_s)
         self._looked_s = now_s
 
-    def begin_anew(self) -> None:
-        """The clock was set back: what was to come next is not next any more."""
+    def restart(self) -> None:
+        """Calculate all next times again, after the clock was set back."""
         self._looked_s = self._clock()
         self._next.clear()
 
@@ -46,40 +46,41 @@ class Timetable:
         target = self._context.targets.get(action.target)
         if target is None or target.suspended.scheduled:
             return
-        changed = _rebounded(target, action)
+        changed = _with_bounds(target, action)
         if changed.capacity_max < changed.capacity_min:
-            self._context.activities.add(wording.rescheduled(changed, action.action_name, now_s, NO_ROOM))
+            self._context.activities.add(activity_texts.rescheduled(changed, action.action_name, now_s, NO_ROOM))
         elif why := self._context.refused(target.resource_id, target.dimension, changed.capacity_min):
-            self._context.activities.add(wording.rescheduled(changed, action.action_name, now_s, why))
+            self._context.activities.add(activity_texts.rescheduled(changed, action.action_name, now_s, why))
         elif self._context.targets.replace(changed, still=target.__eq__):
-            self._context.activities.add(wording.rescheduled(changed, action.action_name, now_s))
+            self._context.activities.add(activity_texts.rescheduled(changed, action.action_name, now_s))
             self._context.bounded(changed)
         else:
-            self._run(action, now_s)  # somebody registered the target anew meanwhile
+            self._run(action, now_s)  # another call has changed the target meanwhile
 
 
 def next_time(action: ScheduledAction, after_s: float) -> float | None:
-    """Epoch seconds; None if there is none. Raises ValueError or OverflowError for what no calendar has."""
+    """The action's next time in epoch seconds; None if there is none. Raises ValueError or OverflowError for a time
+    outside the calendar."""
     from zoneinfo import ZoneInfo  # few endpoints have a schedule
 
-    from torpor_endpoint.core.autoscaling.occasions import Recurrence, following
+    from torpor_endpoint.core.autoscaling.occurrences import Recurrence, next_occurrence
     from torpor_endpoint.core.autoscaling.schedules import parse
 
     span = Recurrence(action.created_s, action.start_s, action.end_s)
-    return following(parse(action.schedule), ZoneInfo(action.timezone or "UTC"), span, after_s)
+    return next_occurrence(parse(action.schedule), ZoneInfo(action.timezone or "UTC"), span, after_s)
 
 
 def _next_or_never(action: ScheduledAction, after_s: float) -> float | None:
-    """None, which is logged, where it cannot be told: the others go on."""
+    """The next time; None, with a line in the log, if it cannot be calculated. The other actions go on."""
     try:
         return next_time(action, after_s)
     except (ValueError, OverflowError):
-        log.exception("scheduled action %s runs no more: %s", action.action_name, action.schedule)
+        log.exception("cannot calculate the next time of scheduled action %s: %s", action.action_name, action.schedule)
         return None
 
 
-def _rebounded(target: ScalableTarget, action: ScheduledAction) -> ScalableTarget:
-    """A bound that the action does not name stays as it is."""
+def _with_bounds(target: ScalableTarget, action: ScheduledAction) -> ScalableTarget:
+    """The target with the action's bounds. A bound that the action does not name stays as it is."""
     return replace(
         target,
         capacity_min=target.capacity_min if action.capacity_min is None else action.capacity_min,

@@ -1,4 +1,4 @@
-"""What target tracking tracks: the predefined metrics as a table, and customized ones read from CloudWatch."""
+"""The metrics that target tracking tracks: predefined ones as a table, and customized ones read from CloudWatch."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ from torpor_endpoint.services.cloudwatch import querying
 from torpor_endpoint.services.cloudwatch.querying import Query
 
 SUMMED: Final = ("Sum", "SampleCount")
-"""Statistics that say nothing of a minute before it is over."""
+"""Statistics that mean nothing before their minute is over."""
 
 
 @dataclass(frozen=True)
 class Tracked:
-    """How often a metric has a data point, and how many of them scale out and in."""
+    """The interval between a metric's data points, and how many of them scale out and in."""
 
     period: Delay
     points_out: int
@@ -35,13 +35,13 @@ class Tracked:
 
     @property
     def period_s(self) -> int:
-        """On AWS, and so in the alarms."""
+        """The period on AWS, which the alarms show, in seconds."""
         return int(DELAYS[self.period].seconds)
 
 
 @dataclass(frozen=True)
 class Predefined:
-    """`metric` and `statistic` as the alarms show them."""
+    """A predefined metric. The alarms show `metric` and `statistic`."""
 
     tracked: Tracked
     metric: str
@@ -73,7 +73,7 @@ def tracked(policy: TargetTracking) -> Tracked:
 
 
 def tracking(policy: TargetTracking, scale: TimeScale) -> Tracking:
-    """The rule that a policy is, with its delays as long as they are here."""
+    """The rule of a policy, with its delays in this endpoint's time scale."""
     of = tracked(policy)
     return Tracking(
         policy.target,
@@ -108,8 +108,10 @@ def customized(policy: TargetTracking) -> list[Query]:
 
 
 def newest(registry: MetricRegistry, queries: list[Query], now_s: float, shortened: bool) -> float | None:
-    """The last whole minute's value. With shortened delays also that of the minute that is not over, or else the newest
-    of two: unless it is a sum. None if there is none, and for an expression that cannot be evaluated."""
+    """The value of the last whole minute; None without one, and for an expression that cannot be evaluated.
+
+    With shortened delays it is the newest of this value and the current minute's, unless the statistic is a sum.
+    """
     opened_s = int(now_s // MINUTE_S) * MINUTE_S
     whole = not shortened or any(query.get("MetricStat", {}).get("Stat") in SUMMED for query in queries)
     window = PeriodWindow(opened_s - MINUTE_S, opened_s if whole else opened_s + MINUTE_S, MINUTE_S)

@@ -1,6 +1,6 @@
-"""The two alarms that a target tracking policy has on AWS: made, changed and deleted with it, as CloudWatch shows them.
+"""Makes, changes and removes the two alarms that a target tracking policy has on AWS, so that CloudWatch shows them.
 
-They are records like all alarms, and stand as the policy sees its metric; CloudWatch itself does not judge them.
+They are stored like all alarms. The policy sets their states from its own data points; CloudWatch does not judge them.
 """
 
 import uuid
@@ -25,58 +25,60 @@ DESCRIPTION: Final = "DO NOT EDIT OR DELETE. For TargetTrackingScaling policy {a
 HIGH, LOW = "AlarmHigh", "AlarmLow"
 
 
-def judged_here(alarm: Alarm) -> bool:
-    """Whether it is for CloudWatch to judge it: those that are kept here stand as their policies say."""
-    return not is_kept(alarm)
+def judged_by_cloudwatch(alarm: Alarm) -> bool:
+    """Whether CloudWatch judges the alarm: a policy sets the states of its own alarms."""
+    return not is_managed(alarm)
 
 
-def is_kept(alarm: Alarm) -> bool:
+def is_managed(alarm: Alarm) -> bool:
+    """Whether the alarm belongs to a target tracking policy."""
     description = str(alarm.request.get("AlarmDescription", ""))
     return alarm.name.startswith(PREFIX) and description.startswith(DESCRIPTION.partition("{")[0])
 
 
 def invoking(alarms: Iterable[Alarm], arn: str) -> list[Alarm]:
-    """Those that have the policy among their actions, whoever made them."""
+    """The alarms with the policy among their actions, whoever made them."""
     return [alarm for alarm in alarms if any(arn in alarm.request.get(name, ()) for name in ACTIONS.values())]
 
 
 def rules(policy: TargetTracking) -> dict[str, AlarmRule]:
-    """What the alarms are judged by, by the side of the target."""
+    """The rules of the two alarms, by side: HIGH or LOW."""
     rule = tracking(policy, TimeScale())
     return {HIGH: rule.high, LOW: rule.low}
 
 
-def of_side(alarms: Iterable[Alarm], arn: str) -> dict[str, Alarm]:
-    """A policy's alarms, by the side of the target."""
-    kept = [alarm for alarm in invoking(alarms, arn) if is_kept(alarm)]
-    return {side: alarm for alarm in kept for side in (HIGH, LOW) if f"-{side}-" in alarm.name}
+def alarms_by_side(alarms: Iterable[Alarm], arn: str) -> dict[str, Alarm]:
+    """The policy's own alarms, by side: HIGH or LOW."""
+    managed = [alarm for alarm in invoking(alarms, arn) if is_managed(alarm)]
+    return {side: alarm for alarm in managed for side in (HIGH, LOW) if f"-{side}-" in alarm.name}
 
 
-def keep(alarms: Alarms, policy: ScalingPolicy) -> list[Alarm]:
-    """Both, made or brought up to date; none for a policy that does not track."""
+def put(alarms: Alarms, policy: ScalingPolicy) -> list[Alarm]:
+    """Make or update both alarms of the policy; remove them if it does not track a target."""
     if policy.target_tracking is None:
-        drop(alarms, policy.arn)
+        remove(alarms, policy.arn)
         return []
-    present = of_side(alarms.all(), policy.arn)
-    kept = [_wanted(policy, side, present.get(side), alarms.clock()) for side in (HIGH, LOW)]
-    for alarm in kept:
+    present = alarms_by_side(alarms.all(), policy.arn)
+    made = [_made(policy, side, present.get(side), alarms.clock()) for side in (HIGH, LOW)]
+    for alarm in made:
         if not alarms.add(alarm):
             alarms.change(alarm.name, partial(_updated, alarm))
-    return kept
+    return made
 
 
-def drop(alarms: Alarms, arn: str) -> None:
+def remove(alarms: Alarms, arn: str) -> None:
+    """Remove the policy's own alarms."""
     for alarm in invoking(alarms.all(), arn):
-        if is_kept(alarm):
+        if is_managed(alarm):
             alarms.remove(alarm.name)
 
 
-def _updated(wanted: Alarm, stored: Alarm) -> Alarm:
-    return replace(stored, request=wanted.request, configured_s=wanted.configured_s)
+def _updated(new: Alarm, stored: Alarm) -> Alarm:
+    return replace(stored, request=new.request, configured_s=new.configured_s)
 
 
-def _wanted(policy: ScalingPolicy, side: str, present: Alarm | None, now_s: float) -> Alarm:
-    own = uuid.uuid5(uuid.NAMESPACE_URL, f"{policy.arn}/{side}")  # the same, whoever makes it, and however many do
+def _made(policy: ScalingPolicy, side: str, present: Alarm | None, now_s: float) -> Alarm:
+    own = uuid.uuid5(uuid.NAMESPACE_URL, f"{policy.arn}/{side}")  # the same for every call
     name = present.name if present else f"{PREFIX}{policy.resource_id}-{side}-{own}"
     region, account = policy.arn.split(":")[3:5]
     standing = Standing(State.INSUFFICIENT_DATA, now_s, "Unchecked: Initial alarm creation")
@@ -85,7 +87,7 @@ def _wanted(policy: ScalingPolicy, side: str, present: Alarm | None, now_s: floa
 
 
 def _request(policy: ScalingPolicy, side: str, name: str) -> dict[str, Any]:
-    """As somebody would have put it who made such an alarm by hand."""
+    """The members of the PutMetricAlarm call that would make such an alarm."""
     assert policy.target_tracking is not None
     rule = rules(policy.target_tracking)[side]
     return {

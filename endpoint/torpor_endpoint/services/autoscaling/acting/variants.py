@@ -1,4 +1,4 @@
-"""Whether there is what is to be scaled: the endpoints and variants of this service's own records."""
+"""Checks that a scalable target's endpoint and variant exist and can be scaled."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from torpor_endpoint.storage.records import Variant
 from torpor_endpoint.storage.store import Store
 
 Refusal = Callable[[str, str, int], str | None]
-"""Resource id, dimension and minimum capacity in; why it cannot be a scalable target so out, or None."""
+"""Takes resource id, dimension and minimum capacity; returns why they cannot be a scalable target, or None."""
 
 BURSTABLE = (
     "You cannot register a variant with {instance_type} instance type as a scalable target. This is because the "
@@ -17,7 +17,7 @@ BURSTABLE = (
 
 
 def refusal(store: Store, *, strict: bool) -> Refusal:
-    """`strict` refuses what AWS refuses: to scale instances of a burstable type."""
+    """A check against the store. With `strict` it also refuses instances of a burstable type, as AWS does."""
 
     def refused(resource_id: str, dimension: str, capacity_min: int) -> str | None:
         named = VARIANT.fullmatch(resource_id)

@@ -1,4 +1,4 @@
-"""How operations, on any thread, tell whoever scales that there is something to do now, and for which targets."""
+"""Wakes the scaler: operations on any thread notify it that there is something to do, and for which targets."""
 
 import asyncio
 from collections.abc import Awaitable
@@ -7,34 +7,36 @@ from threading import Lock
 
 
 class Wakeup:
-    """One listener, on its event loop; rung by anybody. Without a listener nobody hears it."""
+    """Wakes one listener on its event loop. Any thread may notify it; without a listener that does nothing."""
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._rung = asyncio.Event()
+        self._notified = asyncio.Event()
 
     def listen(self) -> None:
-        self._loop, self._rung = asyncio.get_running_loop(), asyncio.Event()
+        """Listen on the running event loop from now on."""
+        self._loop, self._notified = asyncio.get_running_loop(), asyncio.Event()
 
-    def ring(self) -> None:
+    def notify(self) -> None:
+        """Wake the listener."""
         if self._loop is not None:
             with suppress(RuntimeError):  # the loop was closed meanwhile
-                self._loop.call_soon_threadsafe(self._rung.set)
+                self._loop.call_soon_threadsafe(self._notified.set)
 
-    async def heard(self, pause: Awaitable[None]) -> None:
-        """Wait until it has been rung since the last time, or the pause is over."""
-        waits = [asyncio.ensure_future(self._rung.wait()), asyncio.ensure_future(pause)]
+    async def wait(self, pause: Awaitable[None]) -> None:
+        """Wait until a notification since the last wait, or until the pause is over."""
+        waits = [asyncio.ensure_future(self._notified.wait()), asyncio.ensure_future(pause)]
         try:
             await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for wait in waits:
                 wait.cancel()
             await asyncio.gather(*waits, return_exceptions=True)
-        self._rung.clear()
+        self._notified.clear()
 
 
 class NameSet:
-    """A set of names that any thread adds to, and that is taken as a whole."""
+    """A set of names. Any thread may add to it; `take` empties it."""
 
     def __init__(self) -> None:
         self._names: set[str] = set()

@@ -1,1 +1,1 @@
-"""CloudWatch's metric alarms: kept, judged at their own pace, and acted upon through a seam."""
+"""CloudWatch's metric alarms: stores them, judges them at their own intervals, and runs their actions."""

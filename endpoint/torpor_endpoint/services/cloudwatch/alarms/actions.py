@@ -1,4 +1,4 @@
-"""What an alarm does when it changes its state: a message to an SNS topic, or a scaling policy. It decides nothing."""
+"""Runs the actions of an alarm that changes its state: a message to an SNS topic, or a scaling policy."""
 
 import json
 from functools import partial
@@ -13,20 +13,20 @@ SNS_VERSION = "2010-03-31"
 
 
 def alarm_actions(topics: Otherwise, scaling: Act = nothing_to_act) -> Act:
-    """`topics` is who answers SNS's Publish, `scaling` who carries out a scaling policy."""
+    """An `Act`. `topics` answers SNS's Publish; `scaling` runs a scaling policy."""
     by_service: dict[str, Act] = {"sns": partial(_notify, topics), "autoscaling": scaling}
 
     async def act(alarm: Alarm, change: StateChange) -> None:
         service = change.action.split(":")[2] if change.action.count(":") >= 5 else ""
         if service not in by_service:
-            raise NoSuchAction(f"nothing here carries out {change.action}")
+            raise NoSuchAction(f"Torpor cannot run the action {change.action}")
         await by_service[service](alarm, change)
 
     return act
 
 
 async def _notify(topics: Otherwise, alarm: Alarm, change: StateChange) -> None:
-    """Raises NoSuchAction with what SNS answered, unless it took the message."""
+    """Publish the message. Raises NoSuchAction, with SNS's answer, if SNS refuses it."""
     subject = f'{change.after.state}: "{alarm.name}"'[:100]
     form = {"Action": "Publish", "Version": SNS_VERSION, "TopicArn": change.action, "Subject": subject}
     body = urlencode({**form, "Message": json.dumps(_message(alarm, change))}).encode()
@@ -40,7 +40,7 @@ async def _notify(topics: Otherwise, alarm: Alarm, change: StateChange) -> None:
 
 
 def _message(alarm: Alarm, change: StateChange) -> dict[str, object]:
-    """The members of AWS's own notification that readers look at."""
+    """The members of AWS's own notification that its readers use."""
     return {
         "AlarmName": alarm.name,
         "AlarmArn": alarm.arn,
@@ -53,5 +53,5 @@ def _message(alarm: Alarm, change: StateChange) -> dict[str, object]:
 
 
 def _signed(topic: str) -> str:
-    """SNS is asked in the topic's own region, which stands in the scope of a signature."""
+    """A signature for the topic's own region, which its scope names."""
     return f"AWS4-HMAC-SHA256 Credential=torpor/19700101/{topic.split(':')[3]}/sns/aws4_request"

@@ -1,4 +1,4 @@
-"""The operations that show alarms: all of them, those of one metric, and what happened to them."""
+"""The operations that show alarms: all alarms, those of one metric, and their histories."""
 
 from typing import Any
 
@@ -20,15 +20,15 @@ def describe_alarms(alarms: Alarms, call: Call) -> dict[str, Any]:
     params = call.params
     if "AlarmNames" in params and "AlarmNamePrefix" in params:
         raise errors.COMBINATION("AlarmNames and AlarmNamePrefix cannot both be specified.")
-    composite = "ChildrenOfAlarmName" in params or "ParentsOfAlarmName" in params  # there are none to be related to
+    composite = "ChildrenOfAlarmName" in params or "ParentsOfAlarmName" in params  # there are no composite alarms
     other_types = METRIC_ALARM not in params.get("AlarmTypes", [METRIC_ALARM])
-    found = [] if composite or other_types else [alarm for alarm in alarms.all() if _meant(alarm, params)]
+    found = [] if composite or other_types else [alarm for alarm in alarms.all() if _matches(alarm, params)]
     page, next_token = cut(found, *_place(params, ALARMS_PAGE))
     return {"MetricAlarms": [shape(alarm) for alarm in page], "CompositeAlarms": [], "NextToken": next_token}
 
 
 def describe_alarms_for_metric(alarms: Alarms, call: Call) -> dict[str, Any]:
-    """Alarms on expressions are not among them."""
+    """The alarms on one metric, without alarms on expressions."""
     return {"MetricAlarms": [shape(alarm) for alarm in alarms.all() if _watches(alarm, call.params)]}
 
 
@@ -48,7 +48,7 @@ def describe_alarm_history(alarms: Alarms, call: Call) -> dict[str, Any]:
     return {"AlarmHistoryItems": [_item(*pair) for pair in page], "NextToken": next_token}
 
 
-def _meant(alarm: Alarm, params: dict[str, Any]) -> bool:
+def _matches(alarm: Alarm, params: dict[str, Any]) -> bool:
     actions = [action for name in ACTIONS.values() for action in alarm.request.get(name, [])]
     return (
         ("AlarmNames" not in params or alarm.name in params["AlarmNames"])
@@ -69,8 +69,8 @@ def _watches(alarm: Alarm, params: dict[str, Any]) -> bool:
 
 
 def _in_span(entry: HistoryItem, params: dict[str, Any]) -> bool:
-    wanted = params.get("HistoryItemType") in (None, entry.kind)
-    return wanted and params.get("StartDate", entry.at_s) <= entry.at_s <= params.get("EndDate", entry.at_s)
+    of_kind = params.get("HistoryItemType") in (None, entry.kind)
+    return of_kind and params.get("StartDate", entry.at_s) <= entry.at_s <= params.get("EndDate", entry.at_s)
 
 
 def _item(name: str, entry: HistoryItem) -> dict[str, Any]:

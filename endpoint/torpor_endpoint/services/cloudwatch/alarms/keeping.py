@@ -1,4 +1,4 @@
-"""The alarms that there are, kept in the endpoint's database, and what happens when one enters another state."""
+"""Stores the alarms in the endpoint's database, and changes their states: a new state runs the alarm's actions."""
 
 import asyncio
 import json
@@ -19,22 +19,22 @@ from torpor_endpoint.storage.record_table import Database, RecordTable
 from torpor_endpoint.storage.store import Store
 
 Act = Callable[[Alarm, StateChange], Awaitable[None]]
-"""Carries out one action of an alarm. What it raises is logged, and noted in the alarm's history."""
+"""Runs one action of an alarm. An exception goes to the log and to the alarm's history."""
 
 log = logging.getLogger(__name__)
 
 
 class NoSuchAction(Exception):
-    """Nothing here carries out such an action."""
+    """Torpor cannot run this action."""
 
 
 async def nothing_to_act(alarm: Alarm, change: StateChange) -> None:
-    """The seam while nothing is plugged in."""
-    raise NoSuchAction(f"nothing carries out {change.action}")
+    """The default `Act`, which can run no action."""
+    raise NoSuchAction(f"Torpor cannot run the action {change.action}")
 
 
 class Alarms:
-    """Any thread may call the plain functions. `clock` gives epoch seconds; `store` keeps the tags."""
+    """Any thread may call the plain functions. `clock` gives epoch seconds; `store` stores the tags."""
 
     def __init__(self, database: Database, store: Store, clock: Callable[[], float], act: Act = nothing_to_act) -> None:
         self._table = RecordTable(database, "alarms", decoded, key=str)  # two names that differ in case are two alarms
@@ -46,14 +46,15 @@ class Alarms:
         return self._table.get(name)
 
     def all(self) -> tuple[Alarm, ...]:
-        """By name."""
+        """All alarms, in order of name."""
         return self._table.all()
 
     def add(self, alarm: Alarm) -> bool:
         return self._table.add(alarm)
 
     def change(self, name: str, made: Callable[[Alarm], Alarm]) -> tuple[Alarm, Alarm] | None:
-        """As it was and as it is now; None if there is none. `made` is called again when another thread was faster."""
+        """Change an alarm, and return it before and after; None if there is none. `made` is called again if another
+        thread changes the alarm meanwhile."""
         while (stored := self._table.get(name)) is not None:
             changed = made(stored)
             if self._table.replace(changed, still=stored.__eq__):
@@ -66,22 +67,22 @@ class Alarms:
             self.store.forget_tags(alarm.arn)
 
     async def enter(self, name: str, standing: Standing) -> None:
-        """The alarm stands so now. If its state is another one and its actions are enabled, they are carried out."""
+        """Give the alarm a new standing. If its state changes and its actions are enabled, run them."""
         changed = await asyncio.to_thread(self.change, name, _Entering(standing))
         if changed is None or changed[0].standing.state is changed[1].standing.state:
             return
         before, alarm = changed
-        wanted = actions(alarm.request, standing.state) if alarm.actions_enabled else []
-        changes = [StateChange(before.standing, alarm.standing, action) for action in wanted]
+        due = actions(alarm.request, standing.state) if alarm.actions_enabled else []
+        changes = [StateChange(before.standing, alarm.standing, action) for action in due]
         outcomes = await asyncio.gather(*(self._act(alarm, change) for change in changes), return_exceptions=True)
-        entries = [_acted(alarm, *pair, self.clock()) for pair in zip(wanted, outcomes, strict=True)]
+        entries = [_acted(alarm, *pair, self.clock()) for pair in zip(due, outcomes, strict=True)]
         if entries:
             await asyncio.to_thread(self.change, name, lambda stored: stored.noting(*entries))
 
 
 @dataclass(frozen=True)
 class _Entering:
-    """Into the standing, from whatever the alarm stands at by then."""
+    """The change of an alarm to a new standing, from the standing that it has at that moment."""
 
     standing: Standing
 

@@ -1,4 +1,4 @@
-"""An alarm's datapoints, read from the registry; what they mean is `core.alarms`' business."""
+"""Reads an alarm's datapoints from the registry. `core.alarms` judges them."""
 
 from dataclasses import replace
 
@@ -11,17 +11,17 @@ from torpor_endpoint.services.cloudwatch.alarms.reasons import Points
 from torpor_endpoint.services.cloudwatch.alarms.shapes import Request, period_s, queries, rule, watched
 
 
-def by_minutes(asked: AlarmRule, period_s: int) -> AlarmRule:
-    """Samples are kept by the minute: an alarm with a shorter period is judged by as many minutes as its span has."""
+def by_minutes(rule: AlarmRule, period_s: int) -> AlarmRule:
+    """The rule in minutes: samples are stored by the minute, so the minutes of its span judge a shorter period."""
     if period_s >= MINUTE_S:
-        return asked
-    minutes = -(-asked.periods * period_s // MINUTE_S)
-    return replace(asked, periods=minutes, to_alarm=min(-(-asked.to_alarm * period_s // MINUTE_S), minutes))
+        return rule
+    minutes = -(-rule.periods * period_s // MINUTE_S)
+    return replace(rule, periods=minutes, to_alarm=min(-(-rule.to_alarm * period_s // MINUTE_S), minutes))
 
 
 def observed(registry: MetricRegistry, request: Request, now_s: float) -> tuple[AlarmRule, Points]:
-    """The rule to judge by, and a datapoint or None for each period of its range. Raises AwsError for an expression
-    that cannot be evaluated."""
+    """The rule to judge by, and a datapoint or None for each evaluated period. Raises AwsError for an expression that
+    cannot be evaluated."""
     judged_by = by_minutes(rule(request), period_s(request))
     window = looking_back(now_s, judged_by.looks_back, period_s(request))
     lines = querying.lines(registry, queries(request), lambda _: window)[watched(request)]

@@ -1,4 +1,4 @@
-"""The operations that make, change and delete alarms, and the table of all that concern them."""
+"""The operations that make, change and delete alarms, and the table of all operations on alarms."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ def delete_alarms(alarms: Alarms, call: Call) -> dict[str, Any]:
 
 
 async def set_alarm_state(alarms: Alarms, call: Call) -> dict[str, Any]:
-    """At once, with its actions; the alarm's next turn overwrites it."""
+    """Set the state at once, and run its actions. The alarm's next evaluation overwrites the state."""
     name, data = call.params["AlarmName"], call.params.get("StateReasonData")
     if data is not None and not _is_json(data):
         raise errors.BAD_FORMAT()
@@ -61,7 +61,7 @@ def disable_alarm_actions(alarms: Alarms, call: Call) -> dict[str, Any]:
 
 
 def _switch_actions(alarms: Alarms, call: Call, *, enabled: bool) -> dict[str, Any]:
-    """Names of no alarm are passed over."""
+    """Enable or disable actions. Names without an alarm are ignored."""
     for name in call.params["AlarmNames"]:
         alarms.change(name, lambda stored: replace(stored, actions_enabled=enabled))
     return {}
@@ -81,8 +81,8 @@ def _new(call: Call, request: dict[str, Any], now_s: float) -> Alarm:
 
 
 def _updated(stored: Alarm, new: Alarm) -> Alarm:
-    kept = replace(new, arn=stored.arn, standing=stored.standing, history=stored.history)
-    return kept.noting(_configured(new.name, "updated", new.configured_s))
+    changed = replace(new, arn=stored.arn, standing=stored.standing, history=stored.history)
+    return changed.noting(_configured(new.name, "updated", new.configured_s))
 
 
 def _configured(name: str, what: str, now_s: float) -> HistoryItem:

@@ -1,4 +1,4 @@
-"""Why an alarm is in its state, in the words and the JSON that CloudWatch uses."""
+"""Writes why an alarm is in its state, in CloudWatch's words and JSON."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import Any
 from torpor_endpoint.core.alarms import AlarmRule, Missing, State, taken
 
 SHOWN = 5
-"""How many datapoints a reason spells out."""
+"""The most datapoints that a reason lists."""
 
 COMPARED = {
     "GreaterThanThreshold": "greater than",
@@ -24,22 +24,22 @@ TREATED = {
 }
 
 Points = Sequence[tuple[int, float | None]]
-"""When each period began, in epoch seconds, and its datapoint; oldest first."""
+"""The beginning of each period in epoch seconds, with its datapoint; oldest first."""
 
 
 def reason(rule: AlarmRule, points: Points, state: State) -> str:
     """ "Threshold Crossed: 2 out of the last 3 datapoints [...] were greater than the threshold (1.0) (...)." """
     counted = _counted(rule, points)
     alarming = state is State.ALARM
-    telling = [(at_s, value) for at_s, value in counted if rule.breached_by(value) == alarming]
+    listed_points = [(at_s, value) for at_s, value in counted if rule.breached_by(value) == alarming]
     if state is State.INSUFFICIENT_DATA:
         return f"Insufficient Data: {_many(rule.periods, 'datapoint')} {_was(rule.periods)} unknown."
-    if not telling:
-        return _by_what_is_missing(rule, len(counted))
-    listed = ", ".join(f"{value} ({_moment(at_s)})" for at_s, value in reversed(telling[-SHOWN:]))
-    compared = f"{_was(len(telling))} {'' if alarming else 'not '}{COMPARED[rule.comparison]} the threshold"
+    if not listed_points:
+        return _missing_text(rule, len(counted))
+    listed = ", ".join(f"{value} ({_moment(at_s)})" for at_s, value in reversed(listed_points[-SHOWN:]))
+    compared = f"{_was(len(listed_points))} {'' if alarming else 'not '}{COMPARED[rule.comparison]} the threshold"
     return (
-        f"Threshold Crossed: {len(telling)} out of the last {len(counted)} datapoints [{listed}] "
+        f"Threshold Crossed: {len(listed_points)} out of the last {len(counted)} datapoints [{listed}] "
         f"{compared} ({rule.threshold}) ({_minimum(rule, alarming)})."
     )
 
@@ -50,7 +50,7 @@ def _minimum(rule: AlarmRule, alarming: bool) -> str:
     return f"minimum {_many(rule.periods - rule.to_alarm + 1, 'datapoint')} for ALARM -> OK transition"
 
 
-def _by_what_is_missing(rule: AlarmRule, counted: int) -> str:
+def _missing_text(rule: AlarmRule, counted: int) -> str:
     missing = rule.periods - counted
     none = "" if counted else f"no datapoints were received for {_many(rule.periods, 'period')} and "
     filled = f"{_many(missing, 'missing datapoint')} {_was(missing)} treated as [{TREATED[rule.missing]}]"
@@ -58,9 +58,9 @@ def _by_what_is_missing(rule: AlarmRule, counted: int) -> str:
 
 
 def reason_data(rule: AlarmRule, points: Points, statistic: str | None, period_s: int, now_s: float) -> str:
-    """What action handlers, such as scaling policies, read: JSON, `version` 1.0."""
+    """The JSON, `version` 1.0, that action handlers such as scaling policies read."""
     counted = _counted(rule, points)[-SHOWN * 10 :]
-    said: dict[str, Any] = {
+    data: dict[str, Any] = {
         "version": "1.0",
         "queryDate": _iso(now_s),
         **({"startDate": _iso(counted[0][0])} if counted else {}),
@@ -69,7 +69,7 @@ def reason_data(rule: AlarmRule, points: Points, statistic: str | None, period_s
         "recentDatapoints": [value for _, value in counted],
         "threshold": rule.threshold,
     }
-    return json.dumps(said)
+    return json.dumps(data)
 
 
 def _counted(rule: AlarmRule, points: Points) -> list[tuple[int, float]]:

@@ -1,4 +1,4 @@
-"""What an alarm is, as frozen values: how it was asked for, how it stands and what happened to it."""
+"""The record of an alarm as frozen values: its request, its standing and its history."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,11 +8,11 @@ from typing import Any
 from torpor_endpoint.core.alarms import State
 
 HISTORY_MAX = 100
-"""Entries kept for each alarm; AWS keeps thirty days."""
+"""The most entries in the history of each alarm. AWS keeps thirty days."""
 
 
 class HistoryKind(StrEnum):
-    """HistoryItemType."""
+    """The values of HistoryItemType."""
 
     CONFIGURATION = "ConfigurationUpdate"
     STATE = "StateUpdate"
@@ -21,7 +21,7 @@ class HistoryKind(StrEnum):
 
 @dataclass(frozen=True)
 class HistoryItem:
-    """One line of an alarm's history."""
+    """One entry of an alarm's history."""
 
     at_s: float
     kind: HistoryKind
@@ -31,7 +31,7 @@ class HistoryItem:
 
 @dataclass(frozen=True)
 class Standing:
-    """The state, since when, and why. `reason_data` is JSON."""
+    """An alarm's state, with its time in epoch seconds and its reason. `reason_data` is JSON."""
 
     state: State
     since_s: float
@@ -41,7 +41,7 @@ class Standing:
 
 @dataclass(frozen=True)
 class StateChange:
-    """What an action is told: from which standing to which, and for which of the alarm's action ARNs."""
+    """A change of state for one action: the standings before and after, and the action's ARN."""
 
     before: Standing
     after: Standing

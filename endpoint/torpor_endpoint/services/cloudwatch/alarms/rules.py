@@ -1,4 +1,4 @@
-"""What PutMetricAlarm refuses beyond the constraints of its shapes. Values in, an error or nothing out."""
+"""The rules for PutMetricAlarm that AWS's service model does not express."""
 
 import re
 from math import isfinite
@@ -20,14 +20,14 @@ UNSUPPORTED = (
     "EvaluationInterval",
     "ActionConfiguration",
 )
-"""Anomaly detection, PromQL and what else an alarm may have that changes how it is judged."""
+"""Members that would change how an alarm is judged: anomaly detection, PromQL and others."""
 
 REQUIRED = ("ComparisonOperator", "EvaluationPeriods")
-"""Newer models call them optional, for alarms on queries that Torpor has none of."""
+"""Newer service models call them optional, for kinds of alarms that Torpor lacks."""
 
 
 def check(request: Request) -> None:
-    """Raises an AwsError with the code that CloudWatch uses."""
+    """Check the request. Raises an AwsError with CloudWatch's code."""
     for name in UNSUPPORTED:
         if name in request:
             raise errors.INVALID(f"Torpor does not implement {name} of PutMetricAlarm.")

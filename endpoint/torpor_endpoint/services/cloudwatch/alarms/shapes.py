@@ -1,4 +1,4 @@
-"""PutMetricAlarm's members read into what alarms are judged by, and alarms written as `MetricAlarm`."""
+"""Reads PutMetricAlarm's members into rules and queries, and writes alarms as `MetricAlarm`."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ ACTIONS = {
     State.INSUFFICIENT_DATA: "InsufficientDataActions",
 }
 METRIC_MEMBERS = ("MetricName", "Namespace", "Dimensions", "Period", "Unit", "Statistic", "ExtendedStatistic")
-"""What an alarm on one metric has instead of `Metrics`."""
+"""The members of an alarm on one metric, instead of `Metrics`."""
 
 
 def rule(request: Request) -> AlarmRule:
@@ -29,7 +29,7 @@ def rule(request: Request) -> AlarmRule:
 
 
 def queries(request: Request) -> list[Query]:
-    """An alarm on one metric is one query."""
+    """The queries of an alarm. An alarm on one metric has one."""
     if "Metrics" in request:
         return [*request["Metrics"]]
     metric = {name: request[name] for name in ("Namespace", "MetricName", "Dimensions") if name in request}
@@ -38,17 +38,17 @@ def queries(request: Request) -> list[Query]:
 
 
 def watched(request: Request) -> str:
-    """The id of the query that the threshold is for: the one whose data is returned."""
+    """The id of the query that is compared with the threshold: the one with ReturnData."""
     return next(str(query["Id"]) for query in queries(request) if query.get("ReturnData", True))
 
 
 def statistic(request: Request) -> str | None:
-    """None for an expression."""
+    """The alarm's statistic; None for an expression."""
     return request.get("Statistic") or request.get("ExtendedStatistic")
 
 
 def period_s(request: Request) -> int:
-    """All metrics of an alarm have the same period."""
+    """The period in seconds, which is the same for all metrics of an alarm."""
     return next(iter(periods_s(request)), 60)
 
 

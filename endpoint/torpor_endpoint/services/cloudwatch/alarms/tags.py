@@ -1,4 +1,4 @@
-"""Tags of alarms, by ARN."""
+"""TagResource, UntagResource and ListTagsForResource, for alarms."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -28,7 +28,7 @@ def list_tags_for_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
 
 
 def read(tags: Iterable[dict[str, str]]) -> dict[str, str]:
-    """Raises an AwsError where there are too many."""
+    """The tags by key. Raises an AwsError if there are too many."""
     read = {tag["Key"]: tag["Value"] for tag in tags}
     if len(read) > TAGS_MAX:
         raise errors.INVALID(f"A resource has at most {TAGS_MAX} tags.")

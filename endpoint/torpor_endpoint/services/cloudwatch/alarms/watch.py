@@ -1,4 +1,4 @@
-"""The chore that judges every alarm at its own pace, and has those that change enter their new state."""
+"""Judges every alarm at its own intervals, and changes the states of those that differ."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -19,17 +19,17 @@ TICK_S = 10
 are every minute, as soon as it is over."""
 
 Turn = tuple[float, float, int]
-"""A configuration, a standing and a stretch of time: an alarm is judged once in each."""
+"""The time of a configuration, the time of a standing, and an interval: an alarm is judged once for each."""
 
 
 def every_alarm(alarm: Alarm) -> bool:
-    """There is nobody else who says how alarms stand."""
+    """The default of `judges`: the watch judges every alarm."""
     return True
 
 
 @dataclass
 class Watch:
-    """`judges` says which alarms are its own. `refresh` brings levels up to date, and is awaited before them."""
+    """Judges the alarms for which `judges` is true. `refresh` updates the metrics before."""
 
     alarms: Alarms
     registry: MetricRegistry
@@ -45,7 +45,7 @@ class Watch:
             await self.pause(TICK_S - self.alarms.clock() % TICK_S)
 
     async def look(self) -> None:
-        """Judge each alarm whose turn it is: also one that was configured or set to a state since."""
+        """Judge each alarm that is due: also one that was configured or set to a state since its last evaluation."""
         now_s = self.alarms.clock()
         every = [alarm for alarm in await asyncio.to_thread(self.alarms.all) if self.judges(alarm)]
         due = [alarm for alarm in every if self._turns.get(alarm.name) != _turn(alarm, now_s)]
@@ -63,7 +63,7 @@ class Watch:
 def next_standing(registry: MetricRegistry, alarm: Alarm, now_s: float) -> Standing:
     try:
         rule, points = observed(registry, alarm.request, now_s)
-    except AwsError as error:  # an expression may turn out to be none only when there are samples
+    except AwsError as error:  # an expression may fail only with certain samples
         return Standing(State.INSUFFICIENT_DATA, now_s, error.message)
     state = judged(rule, [value for _, value in points], alarm.standing.state)
     data = reason_data(rule, points, statistic(alarm.request), period_s(alarm.request), now_s)
@@ -71,5 +71,5 @@ def next_standing(registry: MetricRegistry, alarm: Alarm, now_s: float) -> Stand
 
 
 def _turn(alarm: Alarm, now_s: float) -> Turn:
-    pace_s = TICK_S if period_s(alarm.request) < MINUTE_S else MINUTE_S
-    return alarm.configured_s, alarm.standing.since_s, int(now_s // pace_s)
+    interval_s = TICK_S if period_s(alarm.request) < MINUTE_S else MINUTE_S
+    return alarm.configured_s, alarm.standing.since_s, int(now_s // interval_s)

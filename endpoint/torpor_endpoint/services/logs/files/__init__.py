@@ -1,1 +1,1 @@
-"""Log groups as the files that instances write, and the index that finds a line's time."""
+"""Reads log groups from the files that instances write, and finds the time of each line."""

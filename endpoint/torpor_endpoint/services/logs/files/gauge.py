@@ -1,4 +1,4 @@
-"""The chore that notes how far each log has grown, every second, and tidies the groups now and then."""
+"""Notes every second how far each log has grown, and removes expired streams every minute."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,7 +15,7 @@ TIDYING_S = 60
 
 @dataclass
 class LogGrowth:
-    """A log's lines have no times of their own: they were written when the file was first seen to have grown so far."""
+    """Follows the growth of the logs. A line's time is the moment when the file was first seen to contain it."""
 
     logs: Logs
     pause: Callable[[float], Awaitable[None]] = asyncio.sleep
@@ -30,12 +30,12 @@ class LogGrowth:
                 await self.pause(PERIOD_S)
 
     def note(self, writing: set[Path]) -> None:
-        """Of those that are being written, and once more of those that no longer are."""
+        """Note the sizes of the logs that are being written, and once more of those that no longer are."""
         for log in writing | self._writing:
             with suppress(FileNotFoundError):
-                self.logs.book.noted(log)
+                self.logs.marks.noted(log)
         self._writing = writing
 
     def tidy(self, writing: set[Path]) -> None:
         for group in self.logs.groups.all():
-            tidy(group, self.logs.book, writing, self.logs.clock())
+            tidy(group, self.logs.marks, writing, self.logs.clock())

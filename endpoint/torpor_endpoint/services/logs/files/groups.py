@@ -1,6 +1,6 @@
-"""Which folder a log group is, and which file a log stream: one small table. Other groups are not ours.
+"""Maps log groups to folders, and log streams to files.
 
-All groups below `ENDPOINTS` are ours, and so is the one of the training jobs.
+All groups below `ENDPOINTS`, and the group of the training jobs, are Torpor's. The others are moto's.
 """
 
 import re
@@ -21,7 +21,7 @@ ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
 
 
 def name_of(identifier: str) -> str:
-    """Of a name or an ARN."""
+    """The group's name in a name or an ARN."""
     arn = ARN.fullmatch(identifier)
     return arn[1] if arn else identifier
 
@@ -42,12 +42,12 @@ class LogGroup:
     folder: Path
 
     def streams(self) -> list[Stream]:
-        """By name."""
+        """All streams, in order of name."""
         found = [Stream(f"{log.parent.name}/{log.stem}", log) for log in self.folder.glob("*/*.log")]
         return sorted(found, key=lambda stream: stream.name)
 
     def stream(self, name: str) -> Stream:
-        """Raises ResourceNotFoundException."""
+        """The stream of this name. Raises ResourceNotFoundException."""
         parts = STREAM.fullmatch(name)
         stream = Stream(name, self.folder / parts[1] / f"{parts[2]}.log") if parts else None
         if stream is None or not stream.log.is_file():
@@ -57,30 +57,30 @@ class LogGroup:
 
 @dataclass(frozen=True)
 class Groups:
-    """`endpoints` has a folder for each endpoint, with one for each variant; `training` has one for each job."""
+    """All groups. `endpoints` has a folder for each endpoint, with one for each variant; `training` one per job."""
 
     endpoints: Path
     training: Path
 
     def place(self, identifier: str) -> LogGroup:
-        """Where the group of this name or ARN is, or would be. Raises NotOurs, or ResourceNotFoundException."""
+        """The group of this name or ARN, which need not exist. Raises NotOurs, or ResourceNotFoundException."""
         name = name_of(identifier)
         if not is_ours(name):
             raise NotOurs
-        ours = GROUP.fullmatch(name)
-        if ours is None:  # no endpoint can be called so
+        found = GROUP.fullmatch(name)
+        if found is None:  # no endpoint can have this name
             raise errors.NO_GROUP()
-        return LogGroup(name, self.endpoints / ours[1] if ours[1] else self.training)
+        return LogGroup(name, self.endpoints / found[1] if found[1] else self.training)
 
     def find(self, identifier: str) -> LogGroup:
-        """Raises NotOurs, or ResourceNotFoundException."""
+        """The existing group of this name or ARN. Raises NotOurs, or ResourceNotFoundException."""
         group = self.place(identifier)
         if not group.folder.is_dir():
             raise errors.NO_GROUP()
         return group
 
     def all(self) -> Iterator[LogGroup]:
-        """By name."""
+        """All groups, in order of name."""
         for folder in sorted(self.endpoints.glob("*")):
             if folder.is_dir():
                 yield LogGroup(f"{ENDPOINTS}{folder.name}", folder)

@@ -1,4 +1,4 @@
-"""A log file's lines between two offsets, from either end, a block at a time; never the whole file in memory."""
+"""Reads a log file's lines between two offsets, forward or backward, block by block: never the whole file at once."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from pathlib import Path
 
 BLOCK_BYTES = 64 * 1024
 LINE_MAX_BYTES = 256 * 1024
-"""A longer line is several: "Each log event can be no larger than 256 KB" was AWS's limit for long."""
+"""A longer line is split: "Each log event can be no larger than 256 KB" was long AWS's limit."""
 
 
 @dataclass(frozen=True)
 class LogLine:
-    """`raw` has its line break, unless it is a piece."""
+    """One line, or a piece of a long one. `raw` includes the line break, if there is one."""
 
     start: int
     raw: bytes
@@ -26,21 +26,21 @@ class LogLine:
 
 
 def forward(log: Path, start: int, stop: int) -> Iterator[LogLine]:
-    """Oldest first. The file is open only while a block is read: there may be many readers."""
+    """The lines, oldest first. The file is open only while a block is read, since there may be many readers."""
     while start < stop and (block := _block(log, start, stop)):
         yield from block
         start = block[-1].end
 
 
 def backward(log: Path, start: int, stop: int) -> Iterator[LogLine]:
-    """Newest first. `start` is where a line begins."""
+    """The lines, newest first. A line must begin at `start`."""
     while start < stop and (block := _block_before(log, start, stop)):
         yield from reversed(block)
         stop = block[0].start
 
 
 def aligned(log: Path, offset: int) -> int:
-    """Where the first line begins that begins at `offset` or later."""
+    """The beginning of the first line at `offset` or later."""
     if offset == 0:
         return 0
     with log.open("rb") as file:
@@ -51,7 +51,7 @@ def aligned(log: Path, offset: int) -> int:
 
 
 def whole(log: Path, stop: int) -> int:
-    """Where the last line that has its line break ends, at or before `stop`; `stop` itself if that line is too long."""
+    """The end of the last complete line at or before `stop`; `stop` itself if that line is too long."""
     begin = max(0, stop - LINE_MAX_BYTES)
     with log.open("rb") as file:
         file.seek(begin)
@@ -77,7 +77,7 @@ def _block_before(log: Path, start: int, stop: int) -> list[LogLine]:
         with log.open("rb") as file:
             file.seek(begin)
             raw = file.read(stop - begin)
-        cut = 0 if begin == start else raw.find(b"\n", 0, -1) + 1  # else its first line began earlier
+        cut = 0 if begin == start else raw.find(b"\n", 0, -1) + 1  # else the first line began earlier
         if cut or begin == start:
             break
     lines: list[LogLine] = []
@@ -87,6 +87,6 @@ def _block_before(log: Path, start: int, stop: int) -> list[LogLine]:
 
 
 def _split(raw: bytes) -> list[bytes]:
-    """At line breaks only, unlike `splitlines`."""
+    """Split at line feeds only, unlike `splitlines`."""
     *lines, rest = raw.split(b"\n")
     return [line + b"\n" for line in lines] + ([rest] if rest else [])

@@ -1,21 +1,21 @@
-"""Filter patterns of unstructured text: terms, "phrases", ?any-of and -excluded. Pure: a pattern is a predicate."""
+"""Compiles filter patterns for unstructured text: terms, "phrases", ?any-of and -excluded. Pure."""
 
 import re
 from collections.abc import Callable
 
 TERM = re.compile(r"""\s*(?P<sign>[?-]?)(?:"(?P<phrase>(?:[^"\\]|\\.)*)"|(?P<word>[^\s"]+))(?=\s|$)""")
 OTHER_KINDS = {"{": "JSON", "[": "space-delimited", "%": "regular expression"}
-"""Kinds of patterns that are not understood, by their first character."""
+"""The kinds of patterns that are not supported, by their first character."""
 
 Matches = Callable[[str], bool]
 
 
 class PatternError(Exception):
-    """The message says what is wrong with the pattern."""
+    """The pattern is malformed or not supported. The message says why."""
 
 
 def compiled(pattern: str) -> Matches:
-    """What it matches, anywhere in a message and in this case. Raises PatternError."""
+    """A predicate on messages. Terms match anywhere in a message, with upper and lower case. Raises PatternError."""
     text = pattern.strip()
     if text[:1] in OTHER_KINDS:
         raise PatternError(f"Torpor does not implement {OTHER_KINDS[text[0]]} filter patterns: {pattern}")
@@ -27,7 +27,7 @@ def compiled(pattern: str) -> Matches:
 
 
 def _terms(text: str) -> dict[str, list[str]]:
-    """By their signs."""
+    """The terms by their signs."""
     terms: dict[str, list[str]] = {"": [], "?": [], "-": []}
     at = 0
     while at < len(text):

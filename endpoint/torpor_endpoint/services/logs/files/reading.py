@@ -1,28 +1,28 @@
-"""A stream's lines as events between two times, from a place on in either direction; pages are the operations'."""
+"""Reads a stream's lines as events between two times, in either direction. The operations cut pages."""
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from torpor_endpoint.core.marks import Marks
+from torpor_endpoint.core.file_growth import Marks
 from torpor_endpoint.services.logs import errors
 from torpor_endpoint.services.logs.files import lines
-from torpor_endpoint.services.logs.files.book import Book
 from torpor_endpoint.services.logs.files.groups import Groups, Stream
 from torpor_endpoint.services.logs.files.lines import LogLine
+from torpor_endpoint.services.logs.files.log_marks import LogMarks
 from torpor_endpoint.storage.store import Store
 
 REST_MS = 5000
-"""How long a last line waits for its end before it is an event without it."""
+"""How long an incomplete last line waits for its end. After that it is an event without a line break."""
 
 
 @dataclass(frozen=True)
 class Logs:
-    """What the operations have. `clock` gives epoch seconds, `writing` the files that are being written now; it is
-    called on the event loop only."""
+    """What the operations act on. `clock` gives epoch seconds; `writing` gives the files that are being written now,
+    and is called only on the event loop."""
 
     groups: Groups
-    book: Book
+    marks: LogMarks
     store: Store
     clock: Callable[[], float]
     writing: Callable[[], Collection[Path]]
@@ -36,13 +36,13 @@ class LogEvent:
 
     @property
     def place(self) -> tuple[int, str, int]:
-        """Events of all streams have this one order."""
+        """The order of events over all streams."""
         return self.at_ms, self.stream, self.line.start
 
 
 @dataclass(frozen=True)
 class StreamReader:
-    """One stream as it is at this moment, from offset `start` to `stop`, however it grows meanwhile."""
+    """One stream from offset `start` to `stop`, as it was at one moment: it may grow meanwhile."""
 
     stream: Stream
     marks: Marks
@@ -50,18 +50,18 @@ class StreamReader:
     stop: int
 
     def forward(self, offset: int = 0) -> Iterator[LogEvent]:
-        """From `offset` on, oldest first."""
+        """The events from `offset` on, oldest first."""
         for line in lines.forward(self.stream.log, max(offset, self.start), self.stop):
             yield self._event(line)
 
     def backward(self, offset: int | None = None) -> Iterator[LogEvent]:
-        """What lies before `offset`, newest first."""
+        """The events before `offset`, newest first."""
         stop = self.stop if offset is None else min(offset, self.stop)
         for line in lines.backward(self.stream.log, self.start, stop):
             yield self._event(line)
 
     def since(self, at_ms: int) -> int:
-        """Where the first line begins that is of `at_ms` or later."""
+        """The offset of the first line of `at_ms` or later."""
         return lines.aligned(self.stream.log, self.marks.since(at_ms))
 
     def _event(self, line: LogLine) -> LogEvent:
@@ -69,9 +69,9 @@ class StreamReader:
 
 
 def opened(logs: Logs, stream: Stream, start_ms: int | None, end_ms: int | None) -> StreamReader:
-    """For the events from `start_ms` on and before `end_ms`. Raises ResourceNotFoundException."""
+    """A reader of the events from `start_ms` to before `end_ms`. Raises ResourceNotFoundException."""
     try:
-        marks = logs.book.noted(stream.log)
+        marks = logs.marks.noted(stream.log)
         reader = StreamReader(stream, marks, 0, _end(logs, stream, marks))
         start = 0 if start_ms is None else reader.since(start_ms)
         stop = reader.stop if end_ms is None else min(reader.since(end_ms), reader.stop)

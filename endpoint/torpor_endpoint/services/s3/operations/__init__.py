@@ -1,1 +1,1 @@
-"""S3's operations, by what they act on."""
+"""S3's operations, in modules by what they act on."""

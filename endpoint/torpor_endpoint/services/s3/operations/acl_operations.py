@@ -1,4 +1,4 @@
-"""S3's operations on access control lists, which say here that the one account may do everything."""
+"""S3's operations on access control lists. Here a list always says that the one account may do everything."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ async def get_bucket_acl(call: S3Call) -> S3Answer:
 
 
 async def put_bucket_acl(call: S3Call) -> S3Answer:
-    """Accepted and without effect."""
+    """Accept an access control list, without effect."""
     await document_of(call.request, len)
     await asyncio.to_thread(_check, call)
     return S3Answer()
@@ -24,7 +24,7 @@ put_object_acl = put_bucket_acl
 
 
 def _check(call: S3Call) -> None:
-    """The bucket is there, and the object if the call names one."""
+    """Raises NoSuchBucket, or NoSuchKey if the call names an object."""
     call.store.buckets.get(call.bucket)
     if call.name.key:
         call.store.objects.head(call.name)

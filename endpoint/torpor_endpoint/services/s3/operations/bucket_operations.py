@@ -1,4 +1,4 @@
-"""S3's operations on buckets and on the service: each parses its call, asks the store, and answers."""
+"""S3's operations on buckets and on the service: each parses its call, calls the store, and answers."""
 
 import asyncio
 from typing import Final
@@ -24,26 +24,26 @@ _OWNERSHIPS: Final = ("BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWrit
 
 
 async def list_buckets(call: S3Call) -> S3Answer:
-    """Paged when the caller asks for it; the token is the last name."""
+    """List the buckets, in pages if the caller asks for them. The token is the last name."""
     prefix, after = call.query.get("prefix", ""), call.query.get("continuation-token", "")
     limit = call.count("max-buckets", _BUCKETS_MAX, _BUCKETS_MAX)
     found = await asyncio.to_thread(call.store.buckets.all)
     region = call.query.get("bucket-region")
-    wanted = [
+    matching = [
         bucket
         for bucket in found
         if bucket.name.startswith(prefix)
         and bucket.name > after
         and region in (None, bucket.region or call.site.region)
     ]
-    page = wanted[:limit]
+    page = matching[:limit]
     return xml(
         document(
             "ListAllMyBucketsResult",
             call.site.owner(),
             node("Buckets", *(_bucket(bucket, call) for bucket in page)),
             text("Prefix", prefix or None),
-            text("ContinuationToken", page[-1].name if page and len(wanted) > limit else None),
+            text("ContinuationToken", page[-1].name if page and len(matching) > limit else None),
         )
     )
 
@@ -51,11 +51,11 @@ async def list_buckets(call: S3Call) -> S3Answer:
 async def create_bucket(call: S3Call) -> S3Answer:
     if call.headers.get("x-amz-bucket-object-lock-enabled", "").lower() == "true":
         raise S3Error(Refusal.NotImplemented, "This object store has no Object Lock.")
-    wish = await document_of(call.request, _wish)
-    region = wish.findtext("LocationConstraint") or None
+    configuration = await document_of(call.request, _configuration)
+    region = configuration.findtext("LocationConstraint") or None
     if region is not None and not legal_constraint(region):
         raise S3Error(Refusal.InvalidLocationConstraint, LocationConstraint=region)
-    tags = tag_pairs(wish)
+    tags = tag_pairs(configuration)
     ownership = call.headers.get("x-amz-object-ownership")
     if ownership not in (None, *_OWNERSHIPS):
         raise S3Error(Refusal.InvalidArgument, f"Invalid x-amz-object-ownership header: {ownership}")
@@ -66,8 +66,8 @@ async def create_bucket(call: S3Call) -> S3Answer:
             rule = node("Rule", text("ObjectOwnership", ownership))
             call.store.buckets.configure(call.bucket, "ownershipControls", document("OwnershipControls", rule))
         if tags:
-            kept = node("TagSet", *(node("Tag", text("Key", key), text("Value", value)) for key, value in tags))
-            call.store.buckets.configure(call.bucket, "tagging", document("Tagging", kept))
+            tag_set = node("TagSet", *(node("Tag", text("Key", key), text("Value", value)) for key, value in tags))
+            call.store.buckets.configure(call.bucket, "tagging", document("Tagging", tag_set))
 
     try:
         await asyncio.to_thread(created)
@@ -75,23 +75,26 @@ async def create_bucket(call: S3Call) -> S3Answer:
         if error.refusal is not Refusal.BucketAlreadyOwnedByYou:
             raise
         # AWS: "returns this error in all AWS Regions except in the North Virginia Region", which answers 200.
-        there = await asyncio.to_thread(call.store.buckets.get, call.bucket)
-        if {region or call.site.region, there.region or call.site.region} != {US_EAST_1}:
+        present = await asyncio.to_thread(call.store.buckets.get, call.bucket)
+        if {region or call.site.region, present.region or call.site.region} != {US_EAST_1}:
             raise
     return S3Answer(headers={"location": f"/{call.bucket}"})
 
 
-def _wish(document: bytes) -> Element:
-    """Raises MalformedXML for an element that S3 does not know, and NotImplemented for a directory bucket's."""
+def _configuration(document: bytes) -> Element:
+    """The request's CreateBucketConfiguration; empty without a document.
+
+    Raises MalformedXML for an unknown element, and NotImplemented for one of directory buckets.
+    """
     if not document.strip():
         return Element("CreateBucketConfiguration")
-    wish = parsed(document, "CreateBucketConfiguration")
-    names = {node.tag for node in wish}
+    configuration = parsed(document, "CreateBucketConfiguration")
+    names = {node.tag for node in configuration}
     if names & _OF_DIRECTORY_BUCKETS:
         raise S3Error(Refusal.NotImplemented, "This object store has no directory buckets.")
     if names - _OF_BUCKETS:
         raise S3Error(Refusal.MalformedXML)
-    return wish
+    return configuration
 
 
 async def head_bucket(call: S3Call) -> S3Answer:
@@ -114,30 +117,30 @@ async def get_bucket_location(call: S3Call) -> S3Answer:
 
 async def delete_objects(call: S3Call) -> S3Answer:
     tree = await document_of(call.request, lambda body: parsed(body, "Delete"))
-    asked = tree.findall("Object")
-    if not 1 <= len(asked) <= _DELETIONS_MAX:
+    items = tree.findall("Object")
+    if not 1 <= len(items) <= _DELETIONS_MAX:
         raise S3Error(Refusal.MalformedXML)
-    keys = [required(item, "Key") for item in asked]  # all of them, before the first is deleted
+    keys = [required(item, "Key") for item in items]  # read all keys before the first object is deleted
     quiet = tree.findtext("Quiet") == "true"
 
     def deleted() -> list[str]:
         call.store.buckets.get(call.bucket)
-        return [_deleted(call, key, item, quiet) for key, item in zip(keys, asked, strict=True)]
+        return [_deleted(call, key, item, quiet) for key, item in zip(keys, items, strict=True)]
 
     return xml(document("DeleteResult", *await asyncio.to_thread(deleted)))
 
 
 def _deleted(call: S3Call, key: str, item: Element, quiet: bool) -> str:
-    """What became of one key. One that cannot be deleted does not keep the others."""
+    """Delete one key, and return its part of the answer. A failure does not stop the other keys."""
     version = item.findtext("VersionId")
     try:
         if not only_version(version):
             raise S3Error(Refusal.NoSuchVersion)
         call.store.objects.delete(ObjectName(call.bucket, key), Conditions(if_match=item.findtext("ETag")))
     except (S3Error, PermissionError) as error:
-        told = refusal(error)
-        what = text("Code", told.refusal.name) + text("Message", told)
-        return node("Error", text("Key", key), text("VersionId", version), what)
+        refused = refusal(error)
+        why = text("Code", refused.refusal.name) + text("Message", refused)
+        return node("Error", text("Key", key), text("VersionId", version), why)
     return "" if quiet else node("Deleted", text("Key", key), text("VersionId", version))
 
 

@@ -1,4 +1,4 @@
-"""CompleteMultipartUpload: the parts are held against what their writer says of them, and joined to the object."""
+"""CompleteMultipartUpload: checks the parts against the caller's list of them, and joins them to the object."""
 
 import asyncio
 from dataclasses import replace
@@ -9,7 +9,7 @@ from torpor_endpoint.services.s3.operations.upload_operations import mismatch, n
 from torpor_endpoint.services.s3.storage.entries import ObjectEntry
 from torpor_endpoint.services.s3.storage.parts import NamedPart, UploadedPart, chosen, part_number, whole_etag
 from torpor_endpoint.services.s3.storage.uploads import Upload
-from torpor_endpoint.services.s3.wire.checksums import ALGORITHMS, COMPOSITE, HEADER, said
+from torpor_endpoint.services.s3.wire.checksums import ALGORITHMS, COMPOSITE, HEADER, given_checksums
 from torpor_endpoint.services.s3.wire.conditions import conditions
 from torpor_endpoint.services.s3.wire.documents import document, text
 from torpor_endpoint.services.s3.wire.exchange import S3Answer, document_of
@@ -21,19 +21,19 @@ from torpor_endpoint.services.s3.wire.patience import soon_or_aloud
 async def complete_multipart_upload(call: S3Call) -> S3Answer:
     # Its checksum headers are the object's, not this document's.
     own = {name: value for name, value in call.headers.items() if not name.startswith(HEADER)}
-    asked = await document_of(replace(call.request, headers=own), _asked_of)
-    return await soon_or_aloud(asyncio.to_thread(_answered, call, asked))
+    named_parts = await document_of(replace(call.request, headers=own), _named_parts)
+    return await soon_or_aloud(asyncio.to_thread(_answered, call, named_parts))
 
 
-def _asked_of(document: bytes) -> list[NamedPart]:
-    asked = [_asked(item) for item in parsed(document, "CompleteMultipartUpload").findall("Part")]
-    if not asked:
+def _named_parts(document: bytes) -> list[NamedPart]:
+    named_parts = [_named_part(item) for item in parsed(document, "CompleteMultipartUpload").findall("Part")]
+    if not named_parts:
         raise S3Error(Refusal.MalformedXML)
-    return asked
+    return named_parts
 
 
-def _answered(call: S3Call, asked: list[NamedPart]) -> S3Answer:
-    entry = _completed(call, asked)
+def _answered(call: S3Call, named_parts: list[NamedPart]) -> S3Answer:
+    entry = _completed(call, named_parts)
     result = [*named(call), text("ETag", f'"{entry.etag}"'), text("Location", call.request.url)]
     checksum = entry.traits.checksum
     if checksum:
@@ -42,40 +42,40 @@ def _answered(call: S3Call, asked: list[NamedPart]) -> S3Answer:
     return replace(answer, headers={**answer.headers, **encryption_headers(entry.traits.headers)})
 
 
-def _completed(call: S3Call, asked: list[NamedPart]) -> ObjectEntry:
-    """A client that lost the first answer asks again, and is told of the same object."""
+def _completed(call: S3Call, named_parts: list[NamedPart]) -> ObjectEntry:
+    """Join the parts. A client that lost the first answer sends the call again, and gets the same object."""
     try:
-        return _joined(call, asked)
+        return _joined(call, named_parts)
     except S3Error as error:
-        earlier = _earlier(call, asked) if error.refusal is Refusal.NoSuchUpload else None
+        earlier = _earlier(call, named_parts) if error.refusal is Refusal.NoSuchUpload else None
         if earlier is None:
             raise
         return earlier
 
 
-def _joined(call: S3Call, asked: list[NamedPart]) -> ObjectEntry:
+def _joined(call: S3Call, named_parts: list[NamedPart]) -> ObjectEntry:
     upload = upload_of(call)
-    if upload.algorithm is None:  # nothing was agreed upon that the parts' checksums could be held against
-        asked = [replace(part, checksum=None) for part in asked]
+    if upload.algorithm is None:  # the upload has no algorithm, so the parts' checksums are not checked
+        named_parts = [replace(part, checksum=None) for part in named_parts]
     elif upload.kind == COMPOSITE:
-        _check_each(upload.algorithm, asked)
-    parts = chosen(asked, {part.number: part for part in call.store.uploads.parts(upload)})
+        _check_each(upload.algorithm, named_parts)
+    parts = chosen(named_parts, {part.number: part for part in call.store.uploads.parts(upload)})
     _check_whole(call, upload, parts)
     return call.store.uploads.complete(upload, parts, conditions(call.headers))
 
 
-def _earlier(call: S3Call, asked: list[NamedPart]) -> ObjectEntry | None:
-    """The object, if it consists of just these parts."""
+def _earlier(call: S3Call, named_parts: list[NamedPart]) -> ObjectEntry | None:
+    """The object, if it consists of exactly these parts."""
     try:
         entry = call.store.objects.head(call.name)
-        return entry if entry.etag == whole_etag([part.etag for part in asked]) else None
-    except (S3Error, ValueError):  # no object, or ETags that are none
+        return entry if entry.etag == whole_etag([part.etag for part in named_parts]) else None
+    except (S3Error, ValueError):  # no object, or malformed ETags
         return None
 
 
-def _check_each(algorithm: str, asked: list[NamedPart]) -> None:
-    """A composite checksum is made of those that the caller names."""
-    missing = next((part.number for part in asked if part.checksum is None), None)
+def _check_each(algorithm: str, named_parts: list[NamedPart]) -> None:
+    """Raises InvalidRequest if a part has no checksum: a composite checksum needs all of them."""
+    missing = next((part.number for part in named_parts if part.checksum is None), None)
     if missing is not None:
         text = (
             f"The upload was created using a {algorithm.lower()} checksum. The complete request must include the "
@@ -85,7 +85,7 @@ def _check_each(algorithm: str, asked: list[NamedPart]) -> None:
 
 
 def _check_whole(call: S3Call, upload: Upload, parts: list[UploadedPart]) -> None:
-    """What the caller says of the whole object, held against the parts."""
+    """Check the caller's checksum and size of the whole object against the parts."""
     checksum = upload.checksum(parts)
     kind = call.headers.get(f"{HEADER}type")
     if kind is not None and checksum is not None and kind.upper() != checksum.kind:
@@ -94,7 +94,7 @@ def _check_whole(call: S3Call, upload: Upload, parts: list[UploadedPart]) -> Non
             "checksum mode."
         )
         raise S3Error(Refusal.InvalidRequest, text)
-    for algorithm, value in said(call.headers).items():
+    for algorithm, value in given_checksums(call.headers).items():
         if checksum is None or algorithm != checksum.algorithm:
             raise mismatch(upload.algorithm, algorithm)
         if value not in (checksum.value, checksum.digest):
@@ -106,7 +106,7 @@ def _check_whole(call: S3Call, upload: Upload, parts: list[UploadedPart]) -> Non
         )
 
 
-def _asked(item: Element) -> NamedPart:
+def _named_part(item: Element) -> NamedPart:
     checksums = (item.findtext("Checksum" + name) for name in ALGORITHMS)
     number = required(item, "PartNumber").strip()
     return NamedPart(

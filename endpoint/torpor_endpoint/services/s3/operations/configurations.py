@@ -1,4 +1,4 @@
-"""What can be configured on a bucket: kept as it was sent and given back. Only `cors` has an effect, on web pages."""
+"""Stores a bucket's configurations as they were sent, and returns them. Only `cors` has an effect, on web pages."""
 
 import asyncio
 import json
@@ -20,7 +20,8 @@ _POLICY_MAX_BYTES: Final = 20 * 1024  # AWS: "Bucket policies are limited to 20 
 
 @dataclass(frozen=True)
 class Configuration:
-    """One sub-resource: its name in S3's operations, its document's root (none: JSON), and what is said while unset."""
+    """One sub-resource: its name in S3's operations, the root of its document (None: JSON), and the answer while it is
+    not set."""
 
     named: str
     root: str | None
@@ -30,7 +31,7 @@ class Configuration:
     needs: str = ""  # the element that its document must have
 
 
-# An `unset` that is text is the inside of the document AWS then answers.
+# A string `unset` is the content of the document that AWS answers then.
 CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
     "accelerate": Configuration("BucketAccelerateConfiguration", "AccelerateConfiguration"),
     "cors": Configuration(
@@ -107,9 +108,11 @@ def get_configuration(name: str) -> Operation:
     rule = CONFIGURATIONS[name]
 
     async def operation(call: S3Call) -> S3Answer:
-        kept = await asyncio.to_thread(_kept, call, name)
-        if kept is not None:
-            return S3Answer(headers={"content-type": "application/xml" if rule.root else "application/json"}, body=kept)
+        stored = await asyncio.to_thread(_stored, call, name)
+        if stored is not None:
+            return S3Answer(
+                headers={"content-type": "application/xml" if rule.root else "application/json"}, body=stored
+            )
         if isinstance(rule.unset, Refusal):
             raise S3Error(rule.unset, BucketName=call.bucket)
         return xml(document(rule.root or "", rule.unset))
@@ -137,12 +140,12 @@ def delete_configuration(name: str) -> Operation:
 
 
 async def get_bucket_policy_status(call: S3Call) -> S3Answer:
-    if await asyncio.to_thread(_kept, call, "policy") is None:
+    if await asyncio.to_thread(_stored, call, "policy") is None:
         raise S3Error(Refusal.NoSuchBucketPolicy, BucketName=call.bucket)
     return xml(document("PolicyStatus", flag("IsPublic", False)))
 
 
-def _kept(call: S3Call, name: str) -> bytes | None:
+def _stored(call: S3Call, name: str) -> bytes | None:
     call.store.buckets.get(call.bucket)
     return call.store.buckets.configuration(call.bucket, name)
 
@@ -153,7 +156,7 @@ def _configure(call: S3Call, name: str, body: bytes | None) -> None:
 
 
 def tag_pairs(tree: Element) -> list[tuple[str, str]]:
-    """A bucket's tags, as they stand anywhere in a document. Raises InvalidTag and BadRequest."""
+    """The bucket's tags, anywhere in a document. Raises InvalidTag and BadRequest."""
     pairs = [(required(tag, "Key"), required(tag, "Value")) for tag in tree.iter("Tag")]
     checked_tags(pairs, BUCKET_TAGS_MAX, "Bucket tag count")
     return pairs

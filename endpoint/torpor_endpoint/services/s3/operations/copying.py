@@ -1,4 +1,4 @@
-"""Copies within the store, whole objects and ranges of them; synchronous, for one thread."""
+"""Copies objects, or ranges of them, within the store. Synchronous, for a worker thread."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from torpor_endpoint.services.s3.names import copy_source
 from torpor_endpoint.services.s3.storage.entries import ObjectEntry, ObjectName
 from torpor_endpoint.services.s3.storage.objects import Opened
 from torpor_endpoint.services.s3.storage.staging import Staged
-from torpor_endpoint.services.s3.wire.checksums import DEFAULT, WantedChecksum
+from torpor_endpoint.services.s3.wire.checksums import DEFAULT, RequestedChecksum
 from torpor_endpoint.services.s3.wire.conditions import check_copy, conditions
 from torpor_endpoint.services.s3.wire.exchange import BATCH_BYTES
 from torpor_endpoint.services.s3.wire.intake import OBJECT_MAX_BYTES, Intake, Promise, Receipt
@@ -17,7 +17,7 @@ from torpor_endpoint.services.s3.wire.ranges import ByteSpan, copied_span
 
 @dataclass(frozen=True)
 class Copy:
-    """What was copied, and what the copy is."""
+    """The source of a copy, and the size and checksums of the copy."""
 
     source: ObjectEntry
     receipt: Receipt
@@ -29,9 +29,9 @@ def source_name(call: S3Call) -> ObjectName:
 
 
 def copied(call: S3Call, staged: Staged, algorithm: str | None = None) -> Copy:
-    """Copy the source that the headers name, with its preconditions and its range, into a staged file.
+    """Copy the source in the headers into a staged file, by the headers' preconditions and range.
 
-    The copy has a checksum by `algorithm`, or else by its source's, or else by the default one.
+    The copy has a checksum by `algorithm`, else by the source's algorithm, else by the default one.
     """
     name = source_name(call)
     call.store.buckets.get(name.bucket)
@@ -41,8 +41,8 @@ def copied(call: S3Call, staged: Staged, algorithm: str | None = None) -> Copy:
         check_copy(
             conditions(call.headers, "x-amz-copy-source-"), entry.etag or "", entry.modified_s, call.store.clock()
         )
-        wanted = algorithm or (entry.traits.checksum.algorithm if entry.traits.checksum else DEFAULT)
-        intake = Intake(Promise(checksum=WantedChecksum(wanted)), staged)
+        chosen = algorithm or (entry.traits.checksum.algorithm if entry.traits.checksum else DEFAULT)
+        intake = Intake(Promise(checksum=RequestedChecksum(chosen)), staged)
         _fed(intake, opened, _span(call, entry))
     return Copy(entry, intake.finish())
 

@@ -1,4 +1,4 @@
-"""A bucket's CORS configuration read from its document, as strictly as S3 reads it when it is put; pure."""
+"""Reads a bucket's CORS configuration from its document, as strictly as S3 does. Pure."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _MAX_AGE_DIGITS: Final = 10
 
 
 def cors_rules(tree: Element) -> tuple[CorsRule, ...]:
-    """Raises MalformedXML, and InvalidRequest with S3's own texts."""
+    """The rules in the document. Raises MalformedXML, and InvalidRequest with S3's own texts."""
     rules = tree.findall("CORSRule")
     if len(rules) > RULES_MAX:
         raise _invalid(f"The number of CORS rules should not exceed allowed limit of {RULES_MAX} rules.")
@@ -40,7 +40,7 @@ def _rule(node: Element) -> CorsRule:
 
 
 def _texts(node: Element, name: str) -> tuple[str, ...]:
-    """The texts of the elements of this name. One that no header can hold is no good in any of them."""
+    """The texts of the elements of this name. Raises MalformedXML for a text that no header can hold."""
     texts = tuple((found.text or "").strip() for found in node.findall(name))
     if not all(text.isascii() and text.isprintable() for text in texts):
         raise S3Error(Refusal.MalformedXML)

@@ -1,4 +1,4 @@
-"""S3's operations that list objects, in their three forms, and uploads; each answer is one page."""
+"""S3's operations that list objects, in three forms, and uploads. Each answer is one page."""
 
 import asyncio
 from base64 import b64decode, urlsafe_b64encode
@@ -17,14 +17,14 @@ from torpor_endpoint.services.s3.wire.exchange import S3Answer
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What every list takes: prefix, delimiter, how many, and how names are written."""
+class _ListRequest:
+    """What every listing takes: prefix, delimiter and limit, and how the answer writes names."""
 
     query: KeyQuery
     written: Callable[[str], str]
 
     def echo(self, call: S3Call, *names: str) -> list[str]:
-        """The parameters repeated in the answer, as far as they were given."""
+        """The given parameters, which the answer repeats."""
         given = {"Delimiter": "delimiter", "StartAfter": "start-after", "KeyMarker": "key-marker"}
         return [text(name, self.written(call.query[given[name]])) for name in names if call.query.get(given[name])]
 
@@ -33,18 +33,18 @@ class _Asked:
 
 
 async def list_objects(call: S3Call) -> S3Answer:
-    asked = _asked(call, call.query.get("marker", ""), "max-keys")
-    page = await asyncio.to_thread(_page, call, asked.query)
+    request = _list_request(call, call.query.get("marker", ""), "max-keys")
+    page = await asyncio.to_thread(_page, call, request.query)
     # AWS: "This element is returned only if you have the delimiter request parameter specified."
-    following = page.truncated and bool(asked.query.delimiter)
+    following = page.truncated and bool(request.query.delimiter)
     return xml(
         document(
             "ListBucketResult",
-            *_opening(call, asked, page, "max-keys"),
-            text("Marker", asked.written(call.query.get("marker", ""))),
-            text("NextMarker", asked.written(page.last) if following else None),
-            *(_contents(entry, asked, call.site.owner()) for entry in page.items),
-            *asked.prefixes(page),
+            *_opening(call, request, page, "max-keys"),
+            text("Marker", request.written(call.query.get("marker", ""))),
+            text("NextMarker", request.written(page.last) if following else None),
+            *(_contents(entry, request, call.site.owner()) for entry in page.items),
+            *request.prefixes(page),
         )
     )
 
@@ -52,38 +52,38 @@ async def list_objects(call: S3Call) -> S3Answer:
 async def list_objects_v2(call: S3Call) -> S3Answer:
     token = call.query.get("continuation-token")
     after = call.query.get("start-after", "") if token is None else _token_read(token)
-    asked = _asked(call, after, "max-keys")
-    page = await asyncio.to_thread(_page, call, asked.query)
+    request = _list_request(call, after, "max-keys")
+    page = await asyncio.to_thread(_page, call, request.query)
     owner = call.site.owner() if call.query.get("fetch-owner") == "true" else ""
     return xml(
         document(
             "ListBucketResult",
-            *_opening(call, asked, page, "max-keys"),
+            *_opening(call, request, page, "max-keys"),
             text("KeyCount", len(page.items) + len(page.prefixes)),
             text("ContinuationToken", token),
             text("NextContinuationToken", _token(page.last) if page.truncated else None),
-            *asked.echo(call, "StartAfter"),
-            *(_contents(entry, asked, owner) for entry in page.items),
-            *asked.prefixes(page),
+            *request.echo(call, "StartAfter"),
+            *(_contents(entry, request, owner) for entry in page.items),
+            *request.prefixes(page),
         )
     )
 
 
 async def list_object_versions(call: S3Call) -> S3Answer:
-    """Without versioning, every object is its own latest version, and its id is "null"."""
-    asked = _asked(call, call.query.get("key-marker", ""), "max-keys")
-    page = await asyncio.to_thread(_page, call, asked.query)
+    """List the objects. Without versioning each object is its own latest version, with the id "null"."""
+    request = _list_request(call, call.query.get("key-marker", ""), "max-keys")
+    page = await asyncio.to_thread(_page, call, request.query)
     version = text("VersionId", "null") + flag("IsLatest", True) + call.site.owner()
     return xml(
         document(
             "ListVersionsResult",
-            *_opening(call, asked, page, "max-keys"),
-            text("KeyMarker", asked.written(call.query.get("key-marker", ""))),
+            *_opening(call, request, page, "max-keys"),
+            text("KeyMarker", request.written(call.query.get("key-marker", ""))),
             text("VersionIdMarker", ""),
-            text("NextKeyMarker", asked.written(page.last) if page.truncated else None),
+            text("NextKeyMarker", request.written(page.last) if page.truncated else None),
             text("NextVersionIdMarker", "null" if page.truncated else None),
-            *(_contents(entry, asked, version, "Version") for entry in page.items),
-            *asked.prefixes(page),
+            *(_contents(entry, request, version, "Version") for entry in page.items),
+            *request.prefixes(page),
         )
     )
 
@@ -92,11 +92,11 @@ async def list_multipart_uploads(call: S3Call) -> S3Answer:
     """AWS: "If key-marker is not specified, the upload-id-marker parameter is ignored"."""
     after = call.query.get("key-marker", "")
     after_id = call.query.get("upload-id-marker", "") if after else ""
-    asked = _asked(call, after, "max-uploads")
+    request = _list_request(call, after, "max-uploads")
 
     def page_of_uploads() -> KeyPage[Upload]:
         call.store.buckets.get(call.bucket)
-        return call.store.uploads.page(call.bucket, asked.query, after_id)
+        return call.store.uploads.page(call.bucket, request.query, after_id)
 
     page = await asyncio.to_thread(page_of_uploads)
     last = page.items[-1].id if page.items and page.items[-1].key == page.last else None
@@ -104,22 +104,22 @@ async def list_multipart_uploads(call: S3Call) -> S3Answer:
         document(
             "ListMultipartUploadsResult",
             text("Bucket", call.bucket),
-            text("KeyMarker", asked.written(after)),
+            text("KeyMarker", request.written(after)),
             text("UploadIdMarker", after_id),
-            text("NextKeyMarker", asked.written(page.last) if page.truncated else None),
+            text("NextKeyMarker", request.written(page.last) if page.truncated else None),
             text("NextUploadIdMarker", last if page.truncated else None),
-            text("Prefix", asked.written(asked.query.prefix)),
-            *asked.echo(call, "Delimiter"),
-            text("MaxUploads", asked.query.limit),
+            text("Prefix", request.written(request.query.prefix)),
+            *request.echo(call, "Delimiter"),
+            text("MaxUploads", request.query.limit),
             text("EncodingType", call.query.get("encoding-type") or None),
             flag("IsTruncated", page.truncated),
-            *(_upload(upload, asked, call) for upload in page.items),
-            *asked.prefixes(page),
+            *(_upload(upload, request, call) for upload in page.items),
+            *request.prefixes(page),
         )
     )
 
 
-def _asked(call: S3Call, after: str, limit: str) -> _Asked:
+def _list_request(call: S3Call, after: str, limit: str) -> _ListRequest:
     encoding = call.query.get("encoding-type")
     if encoding not in (None, "", "url"):
         raise S3Error(Refusal.InvalidArgument, "Invalid Encoding Method specified in Request")
@@ -129,7 +129,7 @@ def _asked(call: S3Call, after: str, limit: str) -> _Asked:
         after=after,
         limit=call.count(limit, PAGE_MAX, PAGE_MAX),
     )
-    return _Asked(query, quote if encoding == "url" else str)
+    return _ListRequest(query, quote if encoding == "url" else str)
 
 
 def _page(call: S3Call, query: KeyQuery) -> KeyPage[ObjectEntry]:
@@ -137,21 +137,21 @@ def _page(call: S3Call, query: KeyQuery) -> KeyPage[ObjectEntry]:
     return call.store.listing.page(call.bucket, query)
 
 
-def _opening(call: S3Call, asked: _Asked, page: KeyPage[ObjectEntry], limit: str) -> list[str]:
+def _opening(call: S3Call, request: _ListRequest, page: KeyPage[ObjectEntry], limit: str) -> list[str]:
     return [
         text("Name", call.bucket),
-        text("Prefix", asked.written(asked.query.prefix)),
-        *asked.echo(call, "Delimiter"),
-        text("MaxKeys", asked.query.limit),
+        text("Prefix", request.written(request.query.prefix)),
+        *request.echo(call, "Delimiter"),
+        text("MaxKeys", request.query.limit),
         text("EncodingType", call.query.get("encoding-type") or None),
         flag("IsTruncated", page.truncated),
     ]
 
 
-def _contents(entry: ObjectEntry, asked: _Asked, more: str, element: str = "Contents") -> str:
-    """One of a thousand, hence as a single string."""
+def _contents(entry: ObjectEntry, request: _ListRequest, more: str, element: str = "Contents") -> str:
+    """One object of the listing. A page has a thousand, so this is one formatted string."""
     return (
-        f"<{element}>{text('Key', asked.written(entry.key))}<LastModified>{moment(entry.modified_s)}</LastModified>"
+        f"<{element}>{text('Key', request.written(entry.key))}<LastModified>{moment(entry.modified_s)}</LastModified>"
         f"<ETag>&quot;{entry.etag}&quot;</ETag><Size>{entry.size_bytes}</Size>"
         f"<StorageClass>{entry.traits.storage_class}</StorageClass>{_checksum(entry)}{more}</{element}>"
     )
@@ -164,10 +164,10 @@ def _checksum(entry: ObjectEntry) -> str:
     return f"<ChecksumAlgorithm>{checksum.algorithm}</ChecksumAlgorithm><ChecksumType>{checksum.kind}</ChecksumType>"
 
 
-def _upload(upload: Upload, asked: _Asked, call: S3Call) -> str:
+def _upload(upload: Upload, request: _ListRequest, call: S3Call) -> str:
     return node(
         "Upload",
-        text("Key", asked.written(upload.key)),
+        text("Key", request.written(upload.key)),
         text("UploadId", upload.id),
         call.site.owner("Initiator"),
         call.site.owner(),

@@ -1,4 +1,4 @@
-"""S3's operations on one object: each parses its call, asks the store, and answers."""
+"""S3's operations on one object: each parses its call, calls the store, and answers."""
 
 import asyncio
 from dataclasses import replace
@@ -36,18 +36,20 @@ _TO_ITSELF: Final = (
 
 
 async def put_object(call: S3Call) -> S3Answer:
-    said, wish = traits(call.headers), conditions(call.headers)
+    described, preconditions = traits(call.headers), conditions(call.headers)
     await asyncio.to_thread(call.store.buckets.get, call.bucket)
     async with call.store.staging.receiving() as staged:
         intake = Intake(summed(promised_bytes(call.headers)), staged)
 
         def stored() -> ObjectEntry:
             receipt = intake.finish()
-            draft = Draft(staged, receipt.etag, replace(said, checksum=receipt.checksum))
-            return call.store.objects.put(call.name, draft, wish)
+            draft = Draft(staged, receipt.etag, replace(described, checksum=receipt.checksum))
+            return call.store.objects.put(call.name, draft, preconditions)
 
         entry = await taken_in(call.request.body, intake, stored)
-    return S3Answer(headers={"etag": f'"{entry.etag}"', **checksum_headers(entry), **encryption_headers(said.headers)})
+    return S3Answer(
+        headers={"etag": f'"{entry.etag}"', **checksum_headers(entry), **encryption_headers(described.headers)}
+    )
 
 
 async def copy_object(call: S3Call) -> S3Answer:
@@ -81,8 +83,8 @@ async def delete_object_tagging(call: S3Call) -> S3Answer:
 
 
 async def get_object_attributes(call: S3Call) -> S3Answer:
-    asked = {name.strip() for name in call.headers.get("x-amz-object-attributes", "").split(",")}
-    if not asked - {""} <= _ATTRIBUTES:
+    requested = {name.strip() for name in call.headers.get("x-amz-object-attributes", "").split(",")}
+    if not requested - {""} <= _ATTRIBUTES:
         raise S3Error(Refusal.InvalidArgument, "Invalid attribute name specified.")
     entry = await asyncio.to_thread(_head, call)
     checksum = entry.traits.checksum
@@ -98,20 +100,20 @@ async def get_object_attributes(call: S3Call) -> S3Answer:
         )
     if parts:
         values["ObjectParts"] = node("ObjectParts", text("PartsCount", parts))
-    answer = xml(document("GetObjectAttributesResponse", *(values[name] for name in values if name in asked)))
+    answer = xml(document("GetObjectAttributesResponse", *(values[name] for name in values if name in requested)))
     return replace(answer, headers={**answer.headers, "last-modified": http_date(entry.modified_s)})
 
 
 def document_tags(body: bytes) -> dict[str, str]:
-    """The tags that a `Tagging` document names."""
+    """The tags in a `Tagging` document."""
     tags = parsed(body, "Tagging").iter("Tag")
     return checked_tags([(required(tag, "Key"), required(tag, "Value")) for tag in tags])
 
 
 def _copy_object(call: S3Call) -> S3Answer:
-    wish = conditions(call.headers)
+    preconditions = conditions(call.headers)
     call.store.buckets.get(call.bucket)
-    # Also a storage class that it has already: it is asked for, and AWS takes it.
+    # A storage class counts as a change even if the object has it already, as on AWS.
     changed = replaces(call.headers, "metadata") or not call.headers.keys().isdisjoint(PLACED)
     if source_name(call) == call.name and not changed:
         raise S3Error(Refusal.InvalidRequest, _TO_ITSELF)
@@ -119,7 +121,9 @@ def _copy_object(call: S3Call) -> S3Answer:
     staged = call.store.staging.new()
     try:
         copy = copied(call, staged, known(algorithm) if algorithm else None)
-        entry = call.store.objects.put(call.name, Draft(staged, copy.receipt.etag, _copied_traits(call, copy)), wish)
+        entry = call.store.objects.put(
+            call.name, Draft(staged, copy.receipt.etag, _copied_traits(call, copy)), preconditions
+        )
     finally:
         staged.discard()
     checksum = entry.traits.checksum
@@ -131,7 +135,7 @@ def _copy_object(call: S3Call) -> S3Answer:
 
 
 def _copied_traits(call: S3Call, copy: Copy) -> ObjectTraits:
-    """AWS: by default the metadata and the tags of the source are copied; each may be replaced."""
+    """The copy's traits. AWS: by default the source's metadata and tags are copied; each may be replaced."""
     own, own_tags = replaces(call.headers, "metadata"), replaces(call.headers, "tagging")
     return ObjectTraits(
         headers=traits(call.headers).headers if own else copied_headers(call.headers, copy.source),

@@ -1,4 +1,4 @@
-"""Objects uploaded by HTML forms, as browsers send them and `generate_presigned_post` signs them.
+"""Uploads objects by HTML forms, which browsers send and `generate_presigned_post` signs.
 
 https://docs.aws.amazon.com/AmazonS3/latest/API/RESTObjectPOST.html
 """
@@ -28,7 +28,7 @@ _FILENAME: Final = "${filename}"
 
 @dataclass(frozen=True)
 class _Form:
-    """A form without its file. `fields` are by their names in lower case; `headers` are those that stand for some."""
+    """A form without its file. `fields` are by lower-case name; `headers` are the fields in the form of headers."""
 
     name: ObjectName
     fields: Mapping[str, str]
@@ -45,7 +45,7 @@ async def post_object(call: S3Call) -> S3Answer:
 
 
 class _Posted:
-    """A form on its way in: read as soon as its file begins, so that a large file is not taken in for nothing."""
+    """A form while it arrives. It is checked as soon as its file begins, before a large file is received."""
 
     def __init__(self, call: S3Call, staged: Staged) -> None:
         self._call = call
@@ -65,7 +65,7 @@ class _Posted:
         return self._begun[1]
 
     def answer(self) -> S3Answer:
-        """The object stored, once the body has ended."""
+        """Store the object, after the end of the body."""
         self._decoder.finish()
         assert self._begun is not None  # a form whose file has begun
         form, intake = self._begun
@@ -80,11 +80,11 @@ def _form(call: S3Call, given: Mapping[str, str], filename: str) -> _Form:
     fields = {**given, "key": _key(given, filename)}
     sizes = allowed(call.bucket, fields, call.store.clock())
     headers = {name: value.strip().encode().decode("latin-1") for name, value in fields.items()}
-    said = traits(headers)
+    described = traits(headers)
     if "tagging" in fields:
-        said = replace(said, tags=document_tags(fields["tagging"].encode()))
+        described = replace(described, tags=document_tags(fields["tagging"].encode()))
     of_the_body = {name: value for name, value in headers.items() if name != "content-length"}
-    return _Form(ObjectName(call.bucket, fields["key"]), fields, of_the_body, said, sizes)
+    return _Form(ObjectName(call.bucket, fields["key"]), fields, of_the_body, described, sizes)
 
 
 def _key(given: Mapping[str, str], filename: str) -> str:
@@ -108,20 +108,20 @@ def _answer(call: S3Call, form: _Form, entry: ObjectEntry) -> S3Answer:
     location = f"{call.request.url.rstrip('/')}/{quote(entry.key)}"
     headers = {"etag": etag, "location": location, **checksum_headers(entry)}
     headers |= encryption_headers(entry.traits.headers)
-    onward = _onward(form.fields.get("success_action_redirect", form.fields.get("redirect", "")), entry)
-    if onward is not None:
-        return S3Answer(303, {**headers, "location": onward})
+    redirection = _redirection(form.fields.get("success_action_redirect", form.fields.get("redirect", "")), entry)
+    if redirection is not None:
+        return S3Answer(303, {**headers, "location": redirection})
     match form.fields.get("success_action_status"):
         case "201":
             names = text("Location", location), text("Bucket", entry.name.bucket), text("Key", entry.key)
-            told = document("PostResponse", *names, text("ETag", etag), namespace=None)
-            return S3Answer(201, {**headers, "content-type": "application/xml"}, told)
+            body = document("PostResponse", *names, text("ETag", etag), namespace=None)
+            return S3Answer(201, {**headers, "content-type": "application/xml"}, body)
         case "200":
             return S3Answer(200, headers)
     return S3Answer(204, headers)
 
 
-def _onward(redirection: str, entry: ObjectEntry) -> str | None:
+def _redirection(redirection: str, entry: ObjectEntry) -> str | None:
     """AWS: "Amazon S3 appends the bucket, key, and etag values as query string parameters to the URL"."""
     try:
         url = urlsplit(redirection)
@@ -133,5 +133,5 @@ def _onward(redirection: str, entry: ObjectEntry) -> str | None:
         or not (redirection.isascii() and redirection.isprintable())
     ):
         return None
-    told = urlencode({"bucket": entry.name.bucket, "key": entry.key, "etag": f'"{entry.etag}"'}, quote_via=quote)
-    return urlunsplit(url._replace(query=f"{url.query}&{told}" if url.query else told))
+    parameters = urlencode({"bucket": entry.name.bucket, "key": entry.key, "etag": f'"{entry.etag}"'}, quote_via=quote)
+    return urlunsplit(url._replace(query=f"{url.query}&{parameters}" if url.query else parameters))

@@ -1,4 +1,4 @@
-"""GetObject and HeadObject: preconditions, ranges and parts, and the bytes in pieces."""
+"""GetObject and HeadObject: check preconditions, choose ranges and parts, and send the bytes in pieces."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -28,7 +28,7 @@ async def head_object(call: S3Call) -> S3Answer:
 
 
 def _answered(call: S3Call, with_bytes: bool) -> S3Answer:
-    """The answer with its first piece read already, so that a small object costs one hop to a thread."""
+    """The answer with its first piece, so that a small object takes only one call in a worker thread."""
     call.store.buckets.get(call.bucket)
     with ExitStack() as held:
         opened = call.store.objects.open(call.name)
@@ -51,7 +51,7 @@ def _answered(call: S3Call, with_bytes: bool) -> S3Answer:
 
 
 async def _pieces(file: FileIO, first: bytes, left_bytes: int) -> AsyncGenerator[bytes, None]:
-    """What is left of a file, cut short when the file has been: the caller then sees a broken body, not a wrong one."""
+    """The pieces of a file. If the file was truncated meanwhile, the body ends early: the caller sees a broken body."""
     with file:
         yield first
         while left_bytes and (piece := await asyncio.to_thread(file.read, min(BATCH_BYTES, left_bytes))):
@@ -65,7 +65,7 @@ def _head(call: S3Call, entry: ObjectEntry) -> tuple[S3Answer, ByteSpan]:
     headers = {**object_headers(entry), **overrides(call.query), "content-length": str(found.size_bytes)}
     if "partNumber" in call.query and entry.traits.part_sizes:
         headers["x-amz-mp-parts-count"] = str(len(entry.traits.part_sizes))
-    if part is not None and part.size_bytes:  # no range says "nothing"
+    if part is not None and part.size_bytes:  # no range can say that it is empty
         headers["content-range"] = f"bytes {part.first}-{part.last}/{entry.size_bytes}"
         return S3Answer(206, headers), found
     whole = found.size_bytes == entry.size_bytes
@@ -75,11 +75,11 @@ def _head(call: S3Call, entry: ObjectEntry) -> tuple[S3Answer, ByteSpan]:
 
 
 def _part(call: S3Call, entry: ObjectEntry) -> ByteSpan | None:
-    """The bytes asked for by range or by part number; None for all of them."""
+    """The requested bytes, by range or by part number; None for all of them."""
     number = call.query.get("partNumber")
     if number is None:
-        heeded = ranges(call.headers.get("if-range"), entry.etag or "", entry.modified_s)
-        return span(call.headers.get("range"), entry.size_bytes) if heeded else None
+        applies = ranges(call.headers.get("if-range"), entry.etag or "", entry.modified_s)
+        return span(call.headers.get("range"), entry.size_bytes) if applies else None
     if "range" in call.headers:
         raise S3Error(Refusal.InvalidRequest, "Cannot specify both Range header and partNumber query parameter")
     sizes = entry.traits.part_sizes or (entry.size_bytes,)

@@ -1,4 +1,4 @@
-"""S3's operations on multipart uploads: each parses its call, asks the store, and answers."""
+"""S3's operations on multipart uploads: each parses its call, calls the store, and answers."""
 
 import asyncio
 from contextlib import ExitStack
@@ -11,7 +11,7 @@ from torpor_endpoint.services.s3.storage.paging import PAGE_MAX
 from torpor_endpoint.services.s3.storage.parts import NUMBER_MAX, UploadedPart, checksum_kind, part_number
 from torpor_endpoint.services.s3.storage.staging import Staged
 from torpor_endpoint.services.s3.storage.uploads import Upload
-from torpor_endpoint.services.s3.wire.checksums import WantedChecksum, known, wanted
+from torpor_endpoint.services.s3.wire.checksums import RequestedChecksum, known, requested_checksum
 from torpor_endpoint.services.s3.wire.documents import document, flag, node, text
 from torpor_endpoint.services.s3.wire.exchange import S3Answer, taken_in
 from torpor_endpoint.services.s3.wire.headers import encryption_headers, traits
@@ -20,20 +20,20 @@ from torpor_endpoint.services.s3.wire.patience import soon_or_aloud
 
 
 async def create_multipart_upload(call: S3Call) -> S3Answer:
-    said = traits(call.headers)
-    wish = call.headers.get("x-amz-checksum-algorithm")
-    algorithm = known(wish) if wish else None
+    described = traits(call.headers)
+    requested = call.headers.get("x-amz-checksum-algorithm")
+    algorithm = known(requested) if requested else None
     kind = checksum_kind(algorithm, call.headers.get("x-amz-checksum-type"))
 
     def begun() -> Upload:
         call.store.buckets.get(call.bucket)
-        return call.store.uploads.begin(call.name, said, algorithm, kind)
+        return call.store.uploads.begin(call.name, described, algorithm, kind)
 
     upload = await asyncio.to_thread(begun)
     given = {"x-amz-checksum-algorithm": algorithm, "x-amz-checksum-type": kind}
     answer = xml(document("InitiateMultipartUploadResult", *named(call), text("UploadId", upload.id)))
-    told = {name: value for name, value in given.items() if value} | encryption_headers(said.headers)
-    return replace(answer, headers={**answer.headers, **told})
+    headers = {name: value for name, value in given.items() if value} | encryption_headers(described.headers)
+    return replace(answer, headers={**answer.headers, **headers})
 
 
 async def upload_part(call: S3Call) -> S3Answer:
@@ -49,8 +49,8 @@ async def upload_part(call: S3Call) -> S3Answer:
 
         receipt = await taken_in(call.request.body, intake, added)
     # AWS: "This will only be present if the checksum was provided in the request."
-    told = receipt.checksum if upload.algorithm or wanted(call.headers) else None
-    checksum = {told.header: told.value} if told else {}
+    shown = receipt.checksum if upload.algorithm or requested_checksum(call.headers) else None
+    checksum = {shown.header: shown.value} if shown else {}
     return S3Answer(headers={"etag": f'"{receipt.etag}"', **checksum, **encryption_headers(upload.traits.headers)})
 
 
@@ -104,10 +104,10 @@ def upload_of(call: S3Call) -> Upload:
 
 
 def _part_promise(call: S3Call, upload: Upload) -> Promise:
-    """AWS: every part has a checksum by the algorithm that the upload was begun with, whatever else its own is."""
+    """AWS: every part has a checksum by the upload's algorithm, beside any other that the caller gives."""
     promise = promised_bytes(call.headers)
     if promise.checksum is None:
-        return replace(promise, checksum=WantedChecksum(upload.part_algorithm))
+        return replace(promise, checksum=RequestedChecksum(upload.part_algorithm))
     if upload.algorithm not in (None, promise.checksum.algorithm):
         raise mismatch(upload.algorithm, promise.checksum.algorithm)
     same = promise.checksum.algorithm == upload.part_algorithm
@@ -120,7 +120,7 @@ def mismatch(expected: str | None, actual: str) -> S3Error:
 
 
 def _part(call: S3Call, upload: Upload, number: int, staged: Staged, receipt: Receipt) -> UploadedPart:
-    """The part keeps that checksum of which the whole object's is made."""
+    """The part, with the checksum that the whole object's is calculated from."""
     checksum = receipt.beside or receipt.checksum
     value = checksum.value if checksum else None
     return UploadedPart(number, staged.path.name, receipt.size_bytes, receipt.etag, value, call.store.clock())

@@ -1,1 +1,1 @@
-"""Buckets and objects as files of the data folder."""
+"""Stores buckets and objects as folders and files of the data folder."""

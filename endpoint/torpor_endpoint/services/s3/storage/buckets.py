@@ -1,6 +1,6 @@
-"""Buckets: folders directly below the root with a legal name, what is configured for them, and their end.
+"""Creates, configures and deletes buckets, which are the folders directly below the root that have a legal name.
 
-A folder made by hand is a bucket at once. One that was removed by hand takes its rows with it, and one made anew under
+A folder made by hand is a bucket at once. The rows of a folder that was removed by hand are dropped: a new folder of
 the same name starts without any.
 """
 
@@ -43,7 +43,7 @@ class Buckets:
         return [self.get(name) for name in names if self._inode(name) is not None]
 
     def get(self, name: str) -> Bucket:
-        """Raises NoSuchBucket."""
+        """The bucket of this name. Raises NoSuchBucket."""
         inode = self._inode(name) if legal_bucket(name) else None
         if inode is None:
             raise S3Error(Refusal.NoSuchBucket, BucketName=name)
@@ -54,7 +54,10 @@ class Buckets:
             return self._row(name, inode) or self._recorded(name, inode, None)
 
     def create(self, name: str, region: str | None = None) -> Bucket:
-        """Raises InvalidBucketName, BucketAlreadyOwnedByYou, and BucketAlreadyExists where a file bears the name."""
+        """Create a bucket.
+
+        Raises InvalidBucketName, BucketAlreadyOwnedByYou, and BucketAlreadyExists if a file has this name.
+        """
         if not legal_bucket(name):
             raise S3Error(Refusal.InvalidBucketName, BucketName=name)
         with self._index.alone():
@@ -66,9 +69,9 @@ class Buckets:
             return self._recorded(name, (self._root / name).stat().st_ino, region)
 
     def delete(self, name: str) -> None:
-        """Remove a bucket that lists no object; unfinished uploads hold up directory buckets only, and go with it here.
+        """Remove a bucket without objects, and its unfinished uploads, which on AWS block only directory buckets.
 
-        Raises BucketNotEmpty when files of another kind lie in it, or it is a mount.
+        Raises BucketNotEmpty if it has files that are no objects, or is a mount.
         """
         with self._index.alone():
             if not self._removed(self._root / name):
@@ -82,7 +85,7 @@ class Buckets:
         return bytes(row[0]) if row else None
 
     def configure(self, bucket: str, name: str, body: bytes | None) -> None:
-        """Keep a configuration as it was sent; None removes it."""
+        """Store a configuration as it was sent; None removes it."""
         with self._index.writing() as rows:
             if body is None:
                 rows.execute("DELETE FROM configurations WHERE bucket = ? AND name = ?", (bucket, name))
@@ -96,7 +99,7 @@ class Buckets:
         return Bucket(*row) if row else None
 
     def _recorded(self, name: str, inode: int, region: str | None) -> Bucket:
-        """Write a bucket down for the first time, and with it the end of any other that had its name."""
+        """Add the row of a new bucket, and drop all rows of an earlier one with its name."""
         self._forget(name)
         bucket = Bucket(name, self._clock(), region)
         with self._index.writing() as rows:
@@ -117,13 +120,13 @@ class Buckets:
         return None
 
     def _removed(self, folder: Path) -> bool:
-        """Remove empty folders, and our own; a file that is no object was put there by somebody, and stays."""
+        """Remove empty folders and Torpor's own folder. Other files stay, and then so does the bucket. True if gone."""
         walk = list(os.walk(folder, topdown=False))
         if any(files and Path(path).relative_to(folder).parts[:1] != (RESERVED,) for path, _, files in walk):
             return False
         shutil.rmtree(folder / RESERVED, ignore_errors=True)
         for path, _, _ in walk:
-            with absence():  # of the folder, or of emptiness: a link is left, or a file came in meanwhile
+            with absence():  # the folder is gone, or not empty: it has a link, or a file came meanwhile
                 _rmdir(path)
         return not folder.exists()
 

@@ -1,4 +1,4 @@
-"""Objects as values, and as rows of the index; it reads and writes rows, never a file."""
+"""The records of objects, and their rows in the index. It reads and writes rows, never files."""
 
 import json
 import sqlite3
@@ -23,7 +23,7 @@ class ObjectName(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectTraits:
-    """What a writer said of an object beside its bytes. A file copied in by hand has none."""
+    """What the writer of an object gave beside its bytes. A file that was copied in by hand has none."""
 
     headers: dict[str, str] = field(default_factory=dict)  # Content-Type, ... and x-amz-meta-*
     tags: dict[str, str] = field(default_factory=dict)
@@ -37,12 +37,12 @@ class ObjectTraits:
 
 @dataclass(frozen=True)
 class ObjectEntry:
-    """One object. `folder` is where its file lies, None when it lies aside."""
+    """One object. `folder` is the folder of its file; None if the file is stored aside."""
 
     name: ObjectName
     folder: str | None
     found: Fingerprint
-    etag: str | None  # unquoted; None until somebody asks for it
+    etag: str | None  # unquoted; None until it is first needed
     modified_s: float
     traits: ObjectTraits = field(default_factory=ObjectTraits)
 
@@ -56,7 +56,7 @@ class ObjectEntry:
 
 
 def by_hand(name: ObjectName, folder: str | None, found: Fingerprint, etag: str | None = None) -> ObjectEntry:
-    """An object that nobody put here through S3."""
+    """The entry of a file that was not put through S3."""
     return ObjectEntry(name, folder, found, etag, found.mtime_ns / 1e9)
 
 
@@ -73,7 +73,7 @@ def saved(rows: sqlite3.Connection, entry: ObjectEntry, table: str = "objects") 
 
 
 def remarked(rows: sqlite3.Connection, bucket: str, marks: dict[str, int | None], written: bool = False) -> None:
-    """Write down the marks of a bucket's folders, after reading or `written` ones, and forget folders that are gone."""
+    """Store the marks of a bucket's folders, and drop folders that are gone. `written`: the marks follow a write."""
     for path, mark_ns in marks.items():
         if mark_ns is None:
             rows.execute("DELETE FROM marks WHERE bucket = ? AND path = ?", (bucket, path))
@@ -82,7 +82,7 @@ def remarked(rows: sqlite3.Connection, bucket: str, marks: dict[str, int | None]
 
 
 def dumped(traits: ObjectTraits) -> str:
-    """The traits as JSON, only those that are there."""
+    """The traits as JSON, without empty ones."""
     given: dict[str, object] = {"headers": traits.headers, "tags": traits.tags, "parts": traits.part_sizes}
     if traits.checksum:
         given["checksum"] = (traits.checksum.algorithm, traits.checksum.value, traits.checksum.kind)

@@ -1,10 +1,10 @@
-"""One open folder of the store, and what can be done with the names in it; no path, no index, no key.
+"""Opens one folder of the store, and works with the names in it. It knows no path, no index and no key.
 
-Every step goes from an open folder to a name within it, and no symbolic link is ever followed: neither a link nor a
-folder swapped in the midst of an operation leads out of the root.
+Every step goes from an open folder to a name in it, and follows no symbolic link: neither a link nor a folder that is
+swapped during an operation can lead out of the root.
 
-A folder that was read, and a file that was written, are *marked*: their modification time becomes a moment of our own,
-with nanoseconds in it. A change by hand afterwards gives them another time, however coarse the kernel's clock.
+A folder that was read, and a file that was written, are *marked*: Torpor sets their modification time to a time of its
+own, in nanoseconds. A later change by hand gives them another time, however coarse the kernel's clock is.
 """
 
 import errno
@@ -18,19 +18,19 @@ from io import FileIO
 from typing import IO, Final, NamedTuple
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # never wait for the other end of a pipe
+_FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # never block on a named pipe
 _NEW_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _COPY_BYTES: Final = 2**20
 
 OCCUPIED: Final = (errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTEMPTY, errno.EEXIST)
-"""How the system says that something else stands in a name's place."""
+"""The errors that mean: something else has this name."""
 
 _ABSENT: Final = (errno.ENOENT, *OCCUPIED)
 
 
 class Fingerprint(NamedTuple):
-    """What tells one content of a file from the next without reading it."""
+    """What distinguishes two contents of a file without reading it."""
 
     size: int
     mtime_ns: int
@@ -38,7 +38,7 @@ class Fingerprint(NamedTuple):
 
 
 class Folder:
-    """An open folder. Whoever opens one closes it."""
+    """An open folder. The caller that opens it closes it."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -58,7 +58,7 @@ class Folder:
         return self.enter(name)
 
     def open(self, name: str) -> FileIO | None:
-        """A regular file, for reading; None for anything else that bears the name."""
+        """The regular file of this name, for reading; None if the name is something else."""
         file = os.fdopen(os.open(name, _FILE, dir_fd=self._descriptor), "rb", buffering=0)
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
             return file
@@ -69,7 +69,7 @@ class Folder:
         os.rename(source, name, dst_dir_fd=self._descriptor)
 
     def copy_in(self, source: IO[bytes], name: str) -> Fingerprint:
-        """A new file with the bytes of another, on the disk and marked."""
+        """Write a new file with the bytes of `source`, flush it to the disk and mark it."""
         with os.fdopen(os.open(name, _NEW_FILE, 0o666, dir_fd=self._descriptor), "wb") as copy:
             shutil.copyfileobj(source, copy, _COPY_BYTES)
             copy.flush()
@@ -81,7 +81,7 @@ class Folder:
         os.unlink(name, dir_fd=self._descriptor)
 
     def rmdir(self, name: str) -> bool:
-        """False when it is not empty."""
+        """Remove an empty folder. False if it is not empty."""
         try:
             os.rmdir(name, dir_fd=self._descriptor)
         except OSError as error:
@@ -99,7 +99,7 @@ class Folder:
         return self.mark_ns
 
     def names(self) -> Iterator[str]:
-        """What `files_and_folders` gives, by their names alone: a folder's has a slash behind it."""
+        """The names of files and folders; a folder's name ends with a slash."""
         with os.scandir(self._descriptor) as entries:
             for entry in entries:
                 if entry.is_file(follow_symlinks=False):
@@ -108,10 +108,10 @@ class Folder:
                     yield entry.name + "/"
 
     def files_and_folders(self) -> Iterator[tuple[str, Fingerprint | None]]:
-        """Each name with its fingerprint, None for a folder. What is neither file nor folder is not seen."""
+        """Each file with its fingerprint, and each folder with None. Other kinds of entries are left out."""
         with os.scandir(self._descriptor) as entries:
             for entry in entries:
-                with suppress(FileNotFoundError):  # gone since
+                with suppress(FileNotFoundError):  # removed meanwhile
                     found = entry.stat(follow_symlinks=False)
                     if stat.S_ISDIR(found.st_mode):
                         yield entry.name, None
@@ -120,8 +120,8 @@ class Folder:
 
 
 def mark(descriptor: int) -> None:
-    """Give an open file or folder a modification time that no change by hand will give it."""
-    with suppress(PermissionError):  # somebody else's: the kernel's own time has to do
+    """Give an open file or folder a modification time that no change by hand gives it."""
+    with suppress(PermissionError):  # another user owns it: it keeps the kernel's time
         now_ns = time.time_ns()
         os.utime(descriptor, ns=(now_ns, now_ns))
 
@@ -131,10 +131,10 @@ def fingerprint_of(file: FileIO) -> Fingerprint:
 
 
 def fingerprint_at(path: str) -> Fingerprint | None:
-    """A mere look, by path; None where there is no regular file."""
+    """The fingerprint of the file at a path; None if there is no regular file."""
     try:
         found = os.stat(path, follow_symlinks=False)
-    except OSError as error:  # a thousand times for one page: `absence` would cost more than the look
+    except OSError as error:  # called a thousand times for one page: `absence` would take longer than the call itself
         if error.errno not in _ABSENT:
             raise
         return None
@@ -143,7 +143,7 @@ def fingerprint_at(path: str) -> Fingerprint | None:
 
 @contextmanager
 def absence() -> Iterator[None]:
-    """Leave the block when what it looks for is not there; any other trouble is trouble."""
+    """Suppress the errors that mean that the file or folder is not there. Other errors pass."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
-"""The SQLite index beside the files: its tables, connections and transactions; what they mean is told elsewhere.
+"""The SQLite index beside the files: its tables, connections and transactions. Other modules read and write the rows.
 
-The files are the truth about bytes; the index knows what a file cannot say (headers, tags) and makes listing fast.
+The files hold the bytes; the index holds what a file cannot (headers, tags) and makes listings fast.
 """
 
 import sqlite3
@@ -17,12 +17,12 @@ CREATE TABLE IF NOT EXISTS buckets (
     name TEXT PRIMARY KEY, created_s REAL NOT NULL, region TEXT, inode INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Configurations of buckets, kept as they were sent.
+-- Configurations of buckets, stored as they were sent.
 CREATE TABLE IF NOT EXISTS configurations (
     bucket TEXT NOT NULL, name TEXT NOT NULL, body BLOB NOT NULL, PRIMARY KEY (bucket, name)
 ) WITHOUT ROWID;
 
--- `folder` is where the object's file lies ('' or 'a/b/'); NULL for one kept aside. `etag` is NULL until asked for.
+-- `folder` is the folder of the object's file ('' or 'a/b/'); NULL for one stored aside. `etag` is NULL until needed.
 CREATE TABLE IF NOT EXISTS objects (
     bucket TEXT NOT NULL, key TEXT NOT NULL, folder TEXT,
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS objects (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS objects_by_folder ON objects (bucket, folder);
 
--- Objects about to be renamed into place: whoever is killed in between finds here what the new file was to be.
+-- Objects about to be renamed into place: after a kill in between, the row says what the new file is.
 CREATE TABLE IF NOT EXISTS landings (
     bucket TEXT NOT NULL, key TEXT NOT NULL, folder TEXT,
     size INTEGER NOT NULL, mtime_ns INTEGER NOT NULL, inode INTEGER NOT NULL,
@@ -39,8 +39,8 @@ CREATE TABLE IF NOT EXISTS landings (
     PRIMARY KEY (bucket, key)
 ) WITHOUT ROWID;
 
--- The mark left on a folder when its files were last in step with the index. `written`: that was after a write of our
--- own, which cannot tell what else came into the folder in the same moment.
+-- The mark of a folder whose files are consistent with the index. `written`: Torpor's own write left the mark, so other
+-- files may have come into the folder at the same moment.
 CREATE TABLE IF NOT EXISTS marks (
     bucket TEXT NOT NULL, path TEXT NOT NULL, mark_ns INTEGER NOT NULL, written INTEGER NOT NULL,
     PRIMARY KEY (bucket, path)
@@ -58,7 +58,7 @@ CREATE TABLE IF NOT EXISTS parts (
 ) WITHOUT ROWID;
 """
 
-# NORMAL: after kill -9 nothing is lost; after a power cut the last commits may be, and their files are indexed anew.
+# NORMAL: kill -9 loses nothing; a power cut may lose the last commits, whose files are then indexed again.
 _SETTINGS: Final = """
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
@@ -67,7 +67,7 @@ PRAGMA busy_timeout = 10000;
 
 
 class Index:
-    """One writer at a time, readers beside it."""
+    """The index. It has one writer at a time, and readers beside it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -77,7 +77,7 @@ class Index:
         self._idle: list[sqlite3.Connection] = []
 
     def close(self) -> None:
-        """Close every connection. Readers have left by then."""
+        """Close every connection. No reader may be active."""
         with self._alone:
             self._writer.close()
             while self._idle:
@@ -96,7 +96,7 @@ class Index:
 
     @contextmanager
     def snapshot(self) -> Iterator[sqlite3.Connection]:
-        """As `reading`, and all that is read within is of one moment."""
+        """Like `reading`, but all reads of the block see one state."""
         with self.reading() as connection:
             connection.execute("BEGIN")
             try:
@@ -106,7 +106,7 @@ class Index:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Nobody else changes a file or a row meanwhile."""
+        """Hold the lock: no other thread changes a file or a row during the block."""
         with self._alone:
             yield
 

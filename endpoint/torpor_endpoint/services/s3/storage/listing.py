@@ -1,7 +1,7 @@
-"""Which objects a bucket has, page by page: the index answers, after it has caught up with what was done by hand.
+"""Lists a bucket's objects page by page from the index, after updating the index with changes made by hand.
 
-Only the folders and files that a page speaks of are looked at, and only a folder whose mark has changed is read again.
-Of one whose mark a write of our own has left, the names are compared first: see `tree`.
+It checks only the folders and files of the page, and reads a folder again only if its mark has changed. If a write of
+Torpor's left the mark, it compares the names in the folder first: see `tree`.
 """
 
 import sqlite3
@@ -24,7 +24,7 @@ from torpor_endpoint.services.s3.storage.index import Index
 from torpor_endpoint.services.s3.storage.paging import KeyPage, KeyQuery, after_all, page
 from torpor_endpoint.services.s3.storage.tree import UNREAD, Survey, Tree, parents
 
-_ATTEMPTS: Final = 4  # somebody may be copying files in without an end
+_ATTEMPTS: Final = 4  # other processes may go on copying files into the bucket
 _FOLDERS_AT_ONCE: Final = 500
 
 
@@ -34,7 +34,7 @@ class _Mark(NamedTuple):
 
 
 class ObjectListing:
-    """`refresh` brings one object's row up to date."""
+    """Lists objects. `refresh` brings one object's row up to date."""
 
     def __init__(self, index: Index, tree: Tree, refresh: Callable[[ObjectName], ObjectEntry]) -> None:
         self._index = index
@@ -44,14 +44,14 @@ class ObjectListing:
     def page(self, bucket: str, query: KeyQuery) -> KeyPage[ObjectEntry]:
         found, marks = self._read(bucket, query)
         for _ in range(_ATTEMPTS):
-            if not self._caught_up(bucket, found, marks):
+            if not self._updated(bucket, found, marks):
                 break
             found, marks = self._read(bucket, query)
-        # One without an ETag by now may not be read, or is still being copied in.
+        # An entry that still has no ETag cannot be read, or is still being copied in.
         return replace(found, items=tuple(entry for entry in found.items if entry.etag is not None))
 
     def _read(self, bucket: str, query: KeyQuery) -> tuple[KeyPage[ObjectEntry], dict[str, _Mark]]:
-        """A page and the marks of the folders it speaks of, both of one moment: another list may be reading folders."""
+        """A page and the marks of its folders, from one state: another listing may be reading folders."""
         with self._index.snapshot() as rows:
             found = page(query, lambda start: _entries(rows, bucket, start))
             end = after_all(query.prefix) if found.end is None else found.end
@@ -60,8 +60,8 @@ class ObjectListing:
                 marks |= _mark(rows, bucket, path)
         return found, {"": _Mark(UNREAD), **marks}
 
-    def _caught_up(self, bucket: str, found: KeyPage[ObjectEntry], marks: Mapping[str, _Mark]) -> bool:
-        """Whether anything was not as the index had it."""
+    def _updated(self, bucket: str, found: KeyPage[ObjectEntry], marks: Mapping[str, _Mark]) -> bool:
+        """Update the index where files or folders have changed: whether anything had."""
         looked = {path: self._tree.mark(bucket, path) for path, mark in marks.items() if not mark.written}
         stale = {path: mark for path, mark in marks.items() if mark.written or looked[path] != mark.ns}
         news = self._survey(bucket, stale)
@@ -69,20 +69,20 @@ class ObjectListing:
         return news or any(changed)
 
     def _changed(self, entry: ObjectEntry) -> bool:
-        """Whether an object was not as its row said; it then is refreshed. One that may not be read stays as it is."""
+        """Refresh an object that has changed: whether it had. One without read permission stays as it is."""
         look = self._tree.fingerprint_aside if entry.folder is None else self._tree.fingerprint
         with suppress(PermissionError):
             if entry.etag is not None and look(*entry.name) == entry.found:
                 return False
-            with suppress(S3Error):  # gone: its row is too
+            with suppress(S3Error):  # it is gone, and so is its row
                 self._refresh(entry.name)
             return True
         return False
 
     def _survey(self, bucket: str, stale: Mapping[str, _Mark]) -> bool:
-        """Read folders again, and every folder below them that is new, with room for writers in between.
+        """Read folders again, and every new folder below them, with pauses for writers.
 
-        Whether anything was found that those do not know of who saw these marks.
+        True if it found anything that readers of these marks do not know.
         """
         news = False
         left = dict(stale)
@@ -99,7 +99,7 @@ class ObjectListing:
         return news
 
     def _as_written(self, rows: sqlite3.Connection, bucket: str, path: str) -> _Mark | None:
-        """The mark of a folder that holds what our own writes left in it, and nothing else: it is as good as read."""
+        """The mark of a folder that holds exactly what Torpor wrote in it, so it needs no reading; else None."""
         mark = _mark(rows, bucket, path).get(path)
         if mark and mark.written and self._tree.holds(bucket, path, _names(rows, bucket, path), mark.ns):
             remarked(rows, bucket, {path: mark.ns})
@@ -108,10 +108,10 @@ class ObjectListing:
 
 
 def _recorded(rows: sqlite3.Connection, bucket: str, path: str, survey: Survey | None) -> list[str]:
-    """Bring the rows of one folder in step; the answer is the folders below it that nobody has read yet.
+    """Update the rows of one folder. Returns the folders below it that are still unread.
 
-    A folder that is new has a row from the same transaction on: whoever lists meanwhile, or after this list was cut
-    short, sees by it what is left to read.
+    A new folder gets its row in the same transaction. So another listing, or the next one after this was interrupted,
+    sees what is left to read.
     """
     if survey is None:
         _forget_below(rows, bucket, path)
@@ -139,21 +139,21 @@ def _entries(rows: sqlite3.Connection, bucket: str, start: str) -> Iterator[Obje
 
 
 def _files(rows: sqlite3.Connection, bucket: str, path: str) -> dict[str, tuple[int, int, int]]:
-    # Left to itself, SQLite would rather read the whole bucket in key order.
+    # Without INDEXED BY, SQLite would read the whole bucket in key order.
     table = "objects INDEXED BY objects_by_folder"
     query = f"SELECT key, size, mtime_ns, inode FROM {table} WHERE bucket = ? AND folder = ?"
     return {key: tuple(found) for key, *found in rows.execute(query, (bucket, path))}
 
 
 def _names(rows: sqlite3.Connection, bucket: str, path: str) -> set[str]:
-    """The names known in a folder: keys, and folders."""
+    """The known names in a folder: keys and folders."""
     table = "objects INDEXED BY objects_by_folder"
     keys = {key for (key,) in rows.execute(f"SELECT key FROM {table} WHERE bucket = ? AND folder = ?", (bucket, path))}
     return keys | _within(path, _marks(rows, bucket, path, after_all(path)))
 
 
 def _within(path: str, below: Iterable[str]) -> set[str]:
-    """Those folders below one that lie directly in it."""
+    """The folders directly in `path`."""
     return {inner for inner in below if inner.count("/") == path.count("/") + 1}
 
 

@@ -1,7 +1,7 @@
-"""Objects found, put, tagged and deleted: each act keeps the file and its row in step, whenever the process is killed.
+"""Opens, puts, tags and deletes objects. File and row stay consistent, even if the process is killed at any moment.
 
-A new object is a sealed file. Its row goes to `landings`, the file is renamed into place, the row moves to `objects`.
-Killed before the rename, the old object is there; killed after it, the landing says what the new one is.
+To put an object, its row goes to `landings`, its sealed file is renamed into place, and the row moves to `objects`. If
+the process is killed before the rename, the old object is there; after it, the row in `landings` describes the new one.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ _MOUNT: Final = "The key lies in a mount within its bucket, where nothing can be
 
 @dataclass(frozen=True)
 class Draft:
-    """An object that is still a staged file."""
+    """A new object whose bytes are still a staged file."""
 
     staged: Staged
     etag: str
@@ -45,7 +45,7 @@ class Draft:
 
 @dataclass(frozen=True)
 class Opened:
-    """An object with its open file. Whoever gets one closes the file."""
+    """An object with its open file, which the caller closes."""
 
     entry: ObjectEntry
     file: FileIO
@@ -62,13 +62,13 @@ class Objects:
         self._clock = clock
 
     def open(self, name: ObjectName) -> Opened:
-        """The object as its file is now, indexed anew if somebody changed the file by hand. Raises NoSuchKey."""
+        """The object, with its row updated if the file was changed by hand. Raises NoSuchKey."""
         opened = self._look(name)
         if opened is not None and opened.in_step:
             return opened
         if opened is not None:
             opened.file.close()
-        with self._index.alone():  # whoever had renamed its file has written its row by now
+        with self._index.alone():  # a thread that renamed the file has now also written its row
             opened = self._look(name)
             if opened is None:
                 self._forget(name)
@@ -80,18 +80,19 @@ class Objects:
         opened.file.close()
         return opened.entry
 
-    def put(self, name: ObjectName, draft: Draft, wish: Conditions = _ALWAYS) -> ObjectEntry:
-        """Raises NoSuchBucket, PreconditionFailed, and InvalidRequest for a key below a mount within its bucket."""
+    def put(self, name: ObjectName, draft: Draft, preconditions: Conditions = _ALWAYS) -> ObjectEntry:
+        """Store a new object. Raises NoSuchBucket, PreconditionFailed, and InvalidRequest for a key in a mount inside
+        its bucket."""
         found = draft.staged.seal()
         try:
-            return self._put(name, draft, wish, (draft.staged.path, found))
+            return self._put(name, draft, preconditions, (draft.staged.path, found))
         except AnotherDisk:
-            return self._put_across(name, draft, wish)
+            return self._put_across(name, draft, preconditions)
 
-    def delete(self, name: ObjectName, wish: Conditions = _ALWAYS) -> None:
-        """AWS: deleting what is not there succeeds too."""
+    def delete(self, name: ObjectName, preconditions: Conditions = _ALWAYS) -> None:
+        """Delete the object. As on AWS, it is no error if there is none."""
         with self._index.alone():
-            check_write(wish, self._etag(name) if wish.any else None)
+            check_write(preconditions, self._etag(name) if preconditions.any else None)
             new: Marks = {}
             if self._tree.fingerprint(*name) is not None:
                 new = self._tree.remove(*name, self._marks(name))
@@ -108,7 +109,7 @@ class Objects:
             rows.execute(f"UPDATE objects SET traits = ? WHERE {where}", (traits, *name, *entry.found))
 
     def recover(self) -> None:
-        """Finish the landings of a process that was killed: the file that came through decides."""
+        """Finish what a killed process had begun: a landing counts if its file is in place."""
         with self._index.reading() as rows:
             landings = [from_row(row) for row in rows.execute(f"SELECT {COLUMNS} FROM landings")]
         for entry in landings:
@@ -119,20 +120,22 @@ class Objects:
         with self._index.writing() as rows:
             rows.execute("DELETE FROM landings")
 
-    def _put(self, name: ObjectName, draft: Draft, wish: Conditions, file: tuple[Path, Fingerprint]) -> ObjectEntry:
+    def _put(
+        self, name: ObjectName, draft: Draft, preconditions: Conditions, file: tuple[Path, Fingerprint]
+    ) -> ObjectEntry:
         path, found = file
         with self._index.alone():
-            check_write(wish, self._etag(name) if wish.any else None)
+            check_write(preconditions, self._etag(name) if preconditions.any else None)
             entry = ObjectEntry(name, parent(name.key), found, draft.etag, self._clock(), draft.traits)
             with self._index.writing() as rows:
                 saved(rows, entry, "landings")
             return self._moved_in(entry, path)
 
-    def _put_across(self, name: ObjectName, draft: Draft, wish: Conditions) -> ObjectEntry:
-        """The bucket is a mount, and nothing can be renamed into another file system: a copy goes there first."""
+    def _put_across(self, name: ObjectName, draft: Draft, preconditions: Conditions) -> ObjectEntry:
+        """Put an object into a bucket on another file system: copy the file there first, since rename cannot cross."""
         with self._tree.carried(name.bucket, draft.staged.path) as copy:
             try:
-                entry = self._put(name, draft, wish, copy)
+                entry = self._put(name, draft, preconditions, copy)
             except AnotherDisk as error:
                 raise S3Error(Refusal.InvalidRequest, _MOUNT, Key=name.key) from error
         draft.staged.discard()
@@ -159,7 +162,7 @@ class Objects:
             remarked(rows, entry.name.bucket, new, written=True)
 
     def _look(self, name: ObjectName) -> Opened | None:
-        """The ordinary place first: a file copied there by hand wins over an object kept aside."""
+        """The object in its ordinary place, else aside: a file copied there by hand wins over an object aside."""
         entry = self._row(name)
         file = self._tree.open(*name)
         if file is not None and (entry is None or entry.folder is None):
@@ -169,17 +172,17 @@ class Objects:
         return Opened(entry, file) if file is not None and entry is not None else None
 
     def _adopted(self, opened: Opened) -> Opened:
-        """The object as the file alone tells it: its ETag is the MD5 of its bytes."""
+        """The object by its file alone, with the MD5 of the bytes as its ETag."""
         found = fingerprint_of(opened.file)
         etag = _digest(opened.file, found.size)
         opened.file.seek(0)
         entry = by_hand(opened.entry.name, opened.entry.folder, found, etag)
         with self._index.writing() as rows:
-            if self._standing(entry) == found:
+            if self._present(entry) == found:
                 saved(rows, entry)
         return Opened(entry, opened.file)
 
-    def _standing(self, entry: ObjectEntry) -> Fingerprint | None:
+    def _present(self, entry: ObjectEntry) -> Fingerprint | None:
         look = self._tree.fingerprint_aside if entry.folder is None else self._tree.fingerprint
         return look(*entry.name)
 
@@ -206,7 +209,7 @@ class Objects:
 
 
 def _digest(file: FileIO, size_bytes: int) -> str:
-    """The MD5 of a file's first bytes: it may be growing, and what came later is not sent with this ETag."""
+    """The MD5 of the file's first bytes. The file may grow, and later bytes are not sent with this ETag."""
     digest = hashlib.md5(usedforsecurity=False)
     while size_bytes > 0 and (piece := file.read(min(_PIECE_BYTES, size_bytes))):
         digest.update(piece)

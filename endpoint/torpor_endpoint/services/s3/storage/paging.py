@@ -1,4 +1,4 @@
-"""Keys in order, cut into pages and rolled up by a delimiter; pure. Where the keys come from is for others to say."""
+"""Cuts keys in order into pages, and groups them by a delimiter. Pure; callers read the keys."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ Item = TypeVar("Item", bound=Keyed)
 
 @dataclass(frozen=True)
 class KeyQuery:
-    """Which keys a caller wants. `after` is a key or a rolled-up prefix, the last one already seen."""
+    """The keys of a page. `after` is the last key or common prefix of the page before."""
 
     prefix: str = ""
     delimiter: str = ""
@@ -29,14 +29,14 @@ class KeyQuery:
         return max(self.prefix, self.after + "\0" if self.after else "")
 
     def group(self, key: str) -> str | None:
-        """The common prefix that `key` is rolled up into."""
+        """The common prefix that stands for `key`; None if none does."""
         end = key.find(self.delimiter, len(self.prefix)) if self.delimiter else -1
         return None if end < 0 else key[: end + len(self.delimiter)]
 
 
 @dataclass(frozen=True)
 class KeyPage(Generic[Item]):
-    """One page in key order: `items` and `prefixes` are what was found, `last` is where the next page begins."""
+    """One page in key order. `last` is its last key or common prefix, after which the next page begins."""
 
     items: tuple[Item, ...] = ()
     prefixes: tuple[str, ...] = ()
@@ -45,14 +45,14 @@ class KeyPage(Generic[Item]):
 
     @property
     def end(self) -> str | None:
-        """The first key that this page says nothing about; None: it speaks of all that follow."""
+        """The first key after this page; None if the page is the last."""
         if not self.truncated:
             return None
         return after_all(self.last) if self.last in self.prefixes else self.last + "\0"
 
 
 def page(query: KeyQuery, read: Callable[[str], Iterator[Item]]) -> KeyPage[Item]:
-    """`read` gives the items from a key on, in order, as lazily as it can: a rolled-up prefix is jumped over."""
+    """One page. `read` yields the items from a key on, in order and lazily: keys below a common prefix are skipped."""
     found: list[tuple[str, Item | None]] = []
     start: str | None = query.start if query.limit else None
     while start is not None:
@@ -74,7 +74,7 @@ def page(query: KeyQuery, read: Callable[[str], Iterator[Item]]) -> KeyPage[Item
 
 
 def after_all(prefix: str) -> str | None:
-    """The first key in order that neither is below `prefix` nor comes before it; None: there can be none."""
+    """The first possible key after all keys that begin with `prefix`; None if there can be none."""
     stem = prefix.rstrip("\U0010ffff")
     if not stem:
         return None

@@ -1,4 +1,4 @@
-"""The parts of a multipart upload: which of them make the object, and what its ETag and checksum are; pure."""
+"""Chooses the parts of a multipart upload that make the object, and calculates its ETag and checksum. Pure."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ PART_MIN_BYTES: Final = 5 * 2**20  # AWS: "Part size: 5 MiB to 5 GiB. There is n
 
 @dataclass(frozen=True)
 class UploadedPart:
-    """A part as it was received; `file` is the name of its staged file."""
+    """A received part. `file` is the name of its staged file."""
 
     number: int
     file: str
@@ -33,19 +33,19 @@ class UploadedPart:
 
 @dataclass(frozen=True)
 class NamedPart:
-    """A part as CompleteMultipartUpload names it; the ETag without its quotes."""
+    """A part in the list of CompleteMultipartUpload. The ETag has no quotes."""
 
     number: int
     etag: str
     checksum: str | None = None
 
 
-def chosen(asked: Sequence[NamedPart], received: Mapping[int, UploadedPart]) -> list[UploadedPart]:
-    """The parts named, each held against what was received."""
-    numbers = [part.number for part in asked]
+def chosen(named: Sequence[NamedPart], received: Mapping[int, UploadedPart]) -> list[UploadedPart]:
+    """The named parts. Raises InvalidPartOrder, InvalidPart and EntityTooSmall."""
+    numbers = [part.number for part in named]
     if numbers != sorted(set(numbers)):
         raise S3Error(Refusal.InvalidPartOrder)
-    parts = [_received(part, received) for part in asked]
+    parts = [_received(part, received) for part in named]
     for part in parts[:-1]:
         if part.size_bytes < PART_MIN_BYTES:
             sizes = {"ProposedSize": str(part.size_bytes), "MinSizeAllowed": str(PART_MIN_BYTES)}
@@ -54,13 +54,13 @@ def chosen(asked: Sequence[NamedPart], received: Mapping[int, UploadedPart]) -> 
 
 
 def whole_etag(etags: Sequence[str]) -> str:
-    """The MD5 of the parts' MD5s, and how many they are. Raises ValueError if one is no MD5."""
+    """The MD5 of the parts' MD5s, with the number of parts. Raises ValueError if one is no MD5."""
     digest = hashlib.md5(b"".join(map(bytes.fromhex, etags)), usedforsecurity=False)
     return f"{digest.hexdigest()}-{len(etags)}"
 
 
 def whole_checksum(algorithm: str, kind: str, parts: Sequence[UploadedPart]) -> Checksum | None:
-    """The object's checksum from its parts', if they all have one."""
+    """The object's checksum from those of its parts; None if a part has none."""
     values = [part.checksum for part in parts if part.checksum is not None]
     if len(values) < len(parts):
         return None
@@ -69,15 +69,15 @@ def whole_checksum(algorithm: str, kind: str, parts: Sequence[UploadedPart]) -> 
     return full_object(algorithm, values, [part.size_bytes for part in parts])
 
 
-def checksum_kind(algorithm: str | None, asked: str | None) -> str | None:
-    """The checksum type of an upload, the algorithm's default unless the caller names one that it can have."""
+def checksum_kind(algorithm: str | None, requested: str | None) -> str | None:
+    """The checksum type of an upload: the requested one, else the algorithm's default. Raises InvalidRequest."""
     if algorithm is None:
-        if asked:
+        if requested:
             text = "The x-amz-checksum-type header can only be used with the x-amz-checksum-algorithm header."
             raise S3Error(Refusal.InvalidRequest, text)
         return None
     rule = ALGORITHMS[algorithm]
-    kind = (asked or rule.default_type).upper()
+    kind = (requested or rule.default_type).upper()
     possible = {COMPOSITE: rule.default_type == COMPOSITE, FULL_OBJECT: rule.combine is not None}
     if not possible.get(kind, False):
         text = f"The {kind} checksum type cannot be used with the {algorithm.lower()} checksum algorithm."
@@ -92,8 +92,8 @@ def part_number(text: str) -> int:
     return int(text)
 
 
-def _received(asked: NamedPart, received: Mapping[int, UploadedPart]) -> UploadedPart:
-    part = received.get(asked.number)
-    if part is None or part.etag != asked.etag or asked.checksum not in (None, part.checksum):
-        raise S3Error(Refusal.InvalidPart, PartNumber=str(asked.number), ETag=asked.etag)
+def _received(named: NamedPart, received: Mapping[int, UploadedPart]) -> UploadedPart:
+    part = received.get(named.number)
+    if part is None or part.etag != named.etag or named.checksum not in (None, part.checksum):
+        raise S3Error(Refusal.InvalidPart, PartNumber=str(named.number), ETag=named.etag)
     return part

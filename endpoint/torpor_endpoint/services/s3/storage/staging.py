@@ -1,4 +1,4 @@
-"""Files on their way in: written beside the buckets, then moved into place or thrown away; they have no key."""
+"""Writes incoming files beside the buckets. They are then moved into place or discarded; they have no key."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ _COPY_BYTES: Final = 8 * 2**20
 
 
 class Staged:
-    """One such file. A request that is cut off may discard it while a thread still writes, hence the lock."""
+    """One staged file. It has a lock, since an interrupted request may discard it while a thread still writes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -32,14 +32,14 @@ class Staged:
                 left = left[file.write(left) :]
 
     def append(self, path: Path) -> None:
-        """Another file's bytes, copied within the kernel where the file system can."""
+        """Append another file's bytes, copied within the kernel if the file system can do so."""
         with self._busy, path.open("rb") as source:
             target = self._opened().fileno()
             while os.copy_file_range(source.fileno(), target, _COPY_BYTES):
                 pass
 
     def seal(self) -> Fingerprint:
-        """Everything is on the disk; nothing more will be written."""
+        """Flush the file to the disk and close it: nothing more may be written."""
         with self._busy:
             file = self._opened()
             mark(file.fileno())
@@ -80,7 +80,7 @@ class Staging:
 
     @asynccontextmanager
     async def receiving(self) -> AsyncIterator[Staged]:
-        """A new one for what a caller sends. If the block raises, also because he hangs up, it is discarded."""
+        """A new file for what a caller sends. It is discarded if the block raises, also for a closed connection."""
         staged = self.new()
         async with AsyncExitStack() as unfinished:
             unfinished.push_async_callback(asyncio.to_thread, staged.discard)
@@ -91,7 +91,7 @@ class Staging:
         return self._folder / name
 
     def sweep(self, keep: Container[str]) -> None:
-        """Remove what a killed process left behind."""
+        """Remove the files that a killed process left behind."""
         for file in self._folder.iterdir():
             if file.name not in keep:
                 file.unlink()

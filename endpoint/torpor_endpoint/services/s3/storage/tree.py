@@ -1,11 +1,11 @@
-"""Buckets as folders and objects as files below the root: found, put in place and removed; no index is known here.
+"""Finds, places and removes the files of objects, in folders of buckets below the root. It does not know the index.
 
-An *ordinary* key is its own path. Any other, and one that meets a file where it needs a folder or a folder where it
-needs to be a file, lies *aside* in the bucket's own `.torpor` folder, under the hash of the key.
+An *ordinary* key is its own path. The file of any other key is stored *aside*, in the bucket's own `.torpor` folder
+under the hash of the key. So is a key that needs a folder where a file is, or the reverse.
 
-A folder that bears its mark is in step with the index. A write looks for the mark, changes the folder and marks it
-anew, and no system call does these three in one: what somebody else puts there in between is covered by the new mark.
-So a mark that a write left tells of no other's file until the names in the folder have been compared, once, by `holds`.
+A folder that still has its mark is consistent with the index. A write checks the mark, changes the folder and marks it
+again. These are three system calls, so the new mark also covers a file that another process put there in between.
+Therefore a mark that a write left is trusted only after the names in the folder were compared once, by `holds`.
 """
 
 import errno
@@ -23,14 +23,14 @@ from torpor_endpoint.services.s3.storage.folders import OCCUPIED, Fingerprint, F
 _CARRIED: Final = f"{RESERVED}/carried/"
 
 UNREAD: Final = -1
-"""The mark of a folder that is known and was never read: no folder bears it."""
+"""The mark of a known folder that was never read. No folder has it."""
 
 Marks = dict[str, int | None]
-"""New marks by folder path ('' or 'a/b/'); None where the folder is gone."""
+"""New marks by folder path ('' or 'a/b/'); None if the folder is gone."""
 
 
 class Occupied(Exception):
-    """The key cannot be a file of its own name here."""
+    """The key cannot be a file of its own name: something else is there."""
 
 
 class AnotherDisk(Exception):
@@ -39,7 +39,7 @@ class AnotherDisk(Exception):
 
 @dataclass(frozen=True)
 class Survey:
-    """What lies directly in one folder, and the mark left on it."""
+    """The files and folders directly in one folder, and its new mark."""
 
     files: Mapping[str, Fingerprint]
     folders: frozenset[str]
@@ -47,17 +47,17 @@ class Survey:
 
 
 _LOCKED: Final = Survey({}, frozenset(), UNREAD)
-"""A folder that may not be read holds nothing for us, until the day it may."""
+"""A folder without read permission counts as empty until it can be read."""
 
 
 class Tree:
-    """The files of every bucket. Raises PermissionError with the path where the system keeps one from us."""
+    """The files of every bucket. Raises PermissionError, with the path, where the system denies access."""
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
 
     def open(self, bucket: str, key: str) -> FileIO | None:
-        """The file in a key's ordinary place."""
+        """The file in the key's ordinary place; None if there is none."""
         return self._opened(bucket, key) if ordinary(key) else None
 
     def open_aside(self, bucket: str, key: str) -> FileIO | None:
@@ -70,7 +70,7 @@ class Tree:
         return fingerprint_at(f"{self._root}/{bucket}/{aside(key)}")
 
     def place(self, bucket: str, key: str, source: Path, marks: Mapping[str, int]) -> Marks:
-        """Move the file `source` to its ordinary place, and mark anew the folders that still bore their mark."""
+        """Move the file `source` to its ordinary place, and mark the folders again that still had their mark."""
         if not ordinary(key):
             raise Occupied
         try:
@@ -87,7 +87,7 @@ class Tree:
 
     @contextmanager
     def carried(self, bucket: str, source: Path) -> Iterator[tuple[Path, Fingerprint]]:
-        """A copy of a file on the bucket's own file system, to be moved into place within the block, or removed."""
+        """A copy of a file on the bucket's own file system. It is removed after the block, unless moved into place."""
         path = Path(f"{self._root}/{bucket}/{_CARRIED}{source.name}")
         try:
             with self._way(bucket, _CARRIED + source.name, {}, make=True) as way, source.open("rb") as file:
@@ -104,7 +104,7 @@ class Tree:
                     way.folder.unlink(name)
 
     def remove(self, bucket: str, key: str, marks: Mapping[str, int]) -> Marks:
-        """Remove an ordinary key's file, and the folders that are empty without it."""
+        """Remove an ordinary key's file, and the folders that are then empty."""
         with absence(), self._way(bucket, key, marks, make=False) as way:
             return way.remove()
         return {}
@@ -114,13 +114,13 @@ class Tree:
             os.unlink(f"{self._root}/{bucket}/{aside(key)}")
 
     def mark(self, bucket: str, path: str) -> int | None:
-        """What stands on a folder now, ours or not; None where there is none, or none that may be looked at."""
+        """The folder's present modification time; None if there is no folder, or no permission to see it."""
         with absence(), suppress(PermissionError):
             return os.stat(f"{self._root}/{bucket}/{path}").st_mtime_ns
         return None
 
     def survey(self, bucket: str, path: str) -> Survey | None:
-        """Read one folder. Names that no ordinary key can have are not seen."""
+        """Read one folder, without names that no ordinary key can have."""
         try:
             return self._survey(bucket, path)
         except PermissionError:
@@ -129,16 +129,17 @@ class Tree:
             return _LOCKED
 
     def holds(self, bucket: str, path: str, names: Set[str], mark_ns: int) -> bool:
-        """Whether a folder bears this mark and has just these names in it: keys, and folders ('a/b/')."""
+        """Whether a folder has this mark and exactly these names in it: keys, and folders ('a/b/')."""
         with absence(), suppress(PermissionError), self._way(bucket, path, {}, make=False) as way:
-            marked = way.folder.mark_ns == mark_ns  # before reading: what comes in meanwhile shows
-            seen = {path + name for name in way.folder.names()}
-            return marked and names <= seen and not any(ordinary(name.removesuffix("/")) for name in seen - names)
+            marked = way.folder.mark_ns == mark_ns  # before reading, so that a change meanwhile shows
+            present = {path + name for name in way.folder.names()}
+            extra = present - names
+            return marked and names <= present and not any(ordinary(name.removesuffix("/")) for name in extra)
         return False
 
     def _survey(self, bucket: str, path: str) -> Survey | None:
         with absence(), self._way(bucket, path, {}, make=False) as way:
-            mark_ns = way.folder.mark()  # before reading: what comes in meanwhile shows
+            mark_ns = way.folder.mark()  # before reading, so that a change meanwhile shows
             files: dict[str, Fingerprint] = {}
             folders: set[str] = set()
             for name, found in way.folder.files_and_folders():
@@ -166,7 +167,7 @@ class Tree:
 
 
 class _Way:
-    """The open folders from a bucket down to one file's name, and which of them were in step with the index."""
+    """The open folders from a bucket down to one file's name, and which of them still had their mark."""
 
     def __init__(self, held: ExitStack, bucket: Folder, path: str, marks: Mapping[str, int]) -> None:
         *self._parents, self.name = path.split("/")
@@ -226,7 +227,7 @@ class _Way:
 
 @contextmanager
 def _named(path: str) -> Iterator[None]:
-    """What is refused within is told with the whole path: the system names the last step only."""
+    """Put the whole path into a PermissionError: the system names only the last step."""
     try:
         yield
     except PermissionError as error:

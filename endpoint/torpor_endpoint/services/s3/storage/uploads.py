@@ -1,6 +1,6 @@
-"""Multipart uploads: begun, fed part by part, then joined to one object or thrown away.
+"""Begins multipart uploads, adds their parts, and completes or aborts them.
 
-A part stays the staged file it was written to; only its row makes it a part. So whatever file has no row is debris.
+A part stays in its staged file; its row makes it a part. So a staged file without a row is garbage.
 """
 
 import secrets
@@ -25,9 +25,9 @@ _PART_COLUMNS: Final = "number, file, size, etag, checksum, modified_s"
 
 @dataclass(frozen=True)
 class Upload:
-    """One upload; `algorithm` and `kind` are those of the checksum that its writer asked for.
+    """One upload. `algorithm` and `kind` are those of the checksum that its caller requested.
 
-    AWS lists the uploads of one key in the order in which they were begun, and so do their ids sort.
+    AWS lists the uploads of one key in the order of their beginning: the ids sort in this order.
     """
 
     id: str
@@ -46,7 +46,7 @@ class Upload:
         return self.algorithm or DEFAULT
 
     def checksum(self, parts: Sequence[UploadedPart]) -> Checksum | None:
-        """The whole object's, if every part has one of the right kind."""
+        """The whole object's checksum, if every part has one of the right kind."""
         return whole_checksum(self.part_algorithm, self.kind or FULL_OBJECT, parts)
 
 
@@ -67,7 +67,7 @@ class Uploads:
         return upload
 
     def get(self, name: ObjectName, upload_id: str) -> Upload:
-        """Raises NoSuchUpload."""
+        """The upload of this id. Raises NoSuchUpload."""
         with self._index.reading() as rows:
             query = f"SELECT {_COLUMNS} FROM uploads WHERE id = ? AND bucket = ? AND key = ?"
             row = rows.execute(query, (upload_id, *name)).fetchone()
@@ -76,11 +76,11 @@ class Uploads:
         return _upload(row)
 
     def add(self, upload: Upload, part: UploadedPart, staged: Staged) -> None:
-        """Keep a part, in the place of an earlier one of its number."""
+        """Add a part, or replace the earlier one of its number."""
         staged.seal()
         row = (upload.id, part.number, part.file, part.size_bytes, part.etag, part.checksum, part.modified_s)
         with self._index.alone():
-            self.get(upload.name, upload.id)  # it may have been completed or aborted while the part came in
+            self.get(upload.name, upload.id)  # another call may have completed or aborted it meanwhile
             earlier = self.parts(upload, part.number - 1, 1)
             with self._index.writing() as rows:
                 rows.execute("INSERT OR REPLACE INTO parts VALUES (?, ?, ?, ?, ?, ?, ?)", row)
@@ -92,7 +92,8 @@ class Uploads:
             return [UploadedPart(*row) for row in rows.execute(query, (upload.id, after, limit))]
 
     def page(self, bucket: str, query: KeyQuery, after_id: str = "") -> KeyPage[Upload]:
-        """The uploads in progress, by key and beginning; with `after_id`, first those that `query.after` still has."""
+        """The uploads in progress, by key and beginning. With `after_id` the page starts after this upload of the key
+        `query.after`."""
         more = "bucket = ? AND (key >= ? OR (key = ? AND id > ?)) ORDER BY key, id"
         with self._index.reading() as rows:
 
@@ -104,8 +105,8 @@ class Uploads:
 
             return page(query, read)
 
-    def complete(self, upload: Upload, parts: list[UploadedPart], wish: Conditions) -> ObjectEntry:
-        """Join `parts` to the object. Killed in the midst of it, the upload is as it was."""
+    def complete(self, upload: Upload, parts: list[UploadedPart], preconditions: Conditions) -> ObjectEntry:
+        """Join `parts` to the object. If the process is killed meanwhile, the upload stays as it was."""
         staged = self._staging.new()
         try:
             for part in parts:
@@ -113,7 +114,7 @@ class Uploads:
             sizes = tuple(part.size_bytes for part in parts)
             traits = replace(upload.traits, checksum=upload.checksum(parts), part_sizes=sizes)
             etag = whole_etag([part.etag for part in parts])
-            entry = self._objects.put(upload.name, Draft(staged, etag, traits), wish)
+            entry = self._objects.put(upload.name, Draft(staged, etag, traits), preconditions)
         except FileNotFoundError as gone:  # another call has completed or aborted it meanwhile
             raise S3Error(Refusal.NoSuchUpload, UploadId=upload.id) from gone
         finally:
@@ -122,7 +123,7 @@ class Uploads:
         return entry
 
     def abort(self, upload: Upload) -> None:
-        """Forget the upload and its parts."""
+        """Remove the upload and its parts."""
         with self._index.alone():
             parts = self.parts(upload)
             with self._index.writing() as rows:
@@ -131,7 +132,7 @@ class Uploads:
         self._discard(parts)
 
     def abort_all(self, bucket: str) -> None:
-        """Forget every upload to a bucket."""
+        """Remove every upload to a bucket."""
         with self._index.reading() as rows:
             uploads = rows.execute(f"SELECT {_COLUMNS} FROM uploads WHERE bucket = ?", (bucket,)).fetchall()
         for row in uploads:

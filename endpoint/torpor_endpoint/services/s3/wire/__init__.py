@@ -1,1 +1,1 @@
-"""S3's requests and answers: headers, checksums, ranges, forms and XML. They touch no stored object."""
+"""S3's requests and answers: headers, checksums, ranges, forms and XML. It touches no stored object."""

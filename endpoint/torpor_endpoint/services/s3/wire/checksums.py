@@ -1,4 +1,4 @@
-"""The checksums S3 offers: computed piece by piece, and put together for the parts of an upload; pure."""
+"""Calculates S3's checksums, piece by piece, and combines those of an upload's parts. Pure."""
 
 import hashlib
 import zlib
@@ -17,11 +17,11 @@ DEFAULT: Final = "CRC64NVME"
 """AWS: an object "uploaded without a checksum" has this one, "and Amazon S3 added the default checksum"."""
 
 _NO_VALUES: Final = ("algorithm", "type", "mode")
-"""What follows `HEADER` in headers that speak about a checksum and give none."""
+"""The ends of the headers that begin with `HEADER` but hold no checksum."""
 
 
 def _crt() -> Any:
-    """AWS's own checksums, imported when the first is asked for: 5 MiB that an endpoint at rest does without."""
+    """AWS's own library of checksums. It is imported with its first use: an idle endpoint saves 5 MiB."""
     from awscrt import checksums
 
     return checksums
@@ -48,7 +48,7 @@ class _Crc:
 
 @dataclass(frozen=True)
 class Algorithm:
-    """How one checksum is made, and how the whole object's follows from its parts' (None: it cannot)."""
+    """How to calculate one checksum. `combine` makes the whole object's from its parts'; None if that is impossible."""
 
     start: Callable[[], RunningChecksum]
     size_bytes: int
@@ -71,7 +71,7 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = {
 
 @dataclass(frozen=True)
 class Checksum:
-    """A checksum in its wire form: base64, with `-parts` behind a composite one."""
+    """A checksum in its wire form: base64; a composite one ends with `-` and the number of parts."""
 
     algorithm: str
     value: str
@@ -91,8 +91,8 @@ class Checksum:
 
 
 @dataclass(frozen=True)
-class WantedChecksum:
-    """A checksum the caller asked for; `value` is None while it is still to come in a trailer, or not given at all."""
+class RequestedChecksum:
+    """A checksum that the caller requests. `value` is None if it comes in a trailer, or is not given at all."""
 
     algorithm: str
     value: str | None = None
@@ -100,33 +100,33 @@ class WantedChecksum:
 
 
 def known(name: str) -> str:
-    """The algorithm's name as the table has it."""
+    """The algorithm's name in the table. Raises InvalidRequest."""
     if name.upper() not in ALGORITHMS:
         text = f"Checksum algorithm provided is unsupported: {name}. Please try again with any of {_names()}."
         raise S3Error(Refusal.InvalidRequest, text)
     return name.upper()
 
 
-def said(headers: Mapping[str, str]) -> dict[str, str]:
-    """The checksums that headers give, by algorithm. One that nobody here can compute is refused, not passed over."""
+def given_checksums(headers: Mapping[str, str]) -> dict[str, str]:
+    """The checksums in the headers, by algorithm. Raises InvalidRequest for an unknown algorithm."""
     given = {name.removeprefix(HEADER): value for name, value in headers.items() if name.startswith(HEADER)}
     return {known(name): value for name, value in given.items() if name not in _NO_VALUES}
 
 
-def wanted(headers: Mapping[str, str]) -> WantedChecksum | None:
-    """What a request's headers promise about its body."""
-    given = said(headers)
+def requested_checksum(headers: Mapping[str, str]) -> RequestedChecksum | None:
+    """The checksum that a request's headers promise for its body."""
+    given = given_checksums(headers)
     if len(given) > 1:
         text = "Expecting a single x-amz-checksum- header. Multiple checksum Types are not allowed."
         raise S3Error(Refusal.InvalidRequest, text)
     if given:
         algorithm, value = given.popitem()
-        return WantedChecksum(algorithm, valid(algorithm, value))
+        return RequestedChecksum(algorithm, valid(algorithm, value))
     announced = headers.get("x-amz-trailer", "").strip().lower()
     if announced.startswith(HEADER):
-        return WantedChecksum(known(announced.removeprefix(HEADER)), trailing=True)
+        return RequestedChecksum(known(announced.removeprefix(HEADER)), trailing=True)
     named = headers.get("x-amz-sdk-checksum-algorithm") or headers.get("x-amz-checksum-algorithm")
-    return WantedChecksum(known(named)) if named else None
+    return RequestedChecksum(known(named)) if named else None
 
 
 def valid(algorithm: str, value: str) -> str:
@@ -151,7 +151,7 @@ def composite(algorithm: str, values: Sequence[str]) -> Checksum:
 
 
 def full_object(algorithm: str, values: Sequence[str], sizes: Sequence[int]) -> Checksum:
-    """The checksum of the concatenated parts, without reading them again. Only a CRC can do that."""
+    """The checksum of the concatenated parts, without reading them again. Only a CRC makes that possible."""
     combine = ALGORITHMS[algorithm].combine
     if combine is None:
         raise S3Error(Refusal.InvalidRequest, f"The FULL_OBJECT checksum type cannot be used with {algorithm}.")

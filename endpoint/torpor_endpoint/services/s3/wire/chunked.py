@@ -1,4 +1,4 @@
-"""The `aws-chunked` body: bytes in, payload and trailers out. It reads no socket and checks no signature."""
+"""Decodes an `aws-chunked` body into payload and trailers. It reads no socket and checks no signature."""
 
 from enum import Enum, auto
 from typing import Final
@@ -41,7 +41,7 @@ class ChunkedDecoder:
         return payload
 
     def finish(self) -> dict[str, str]:
-        """The trailers, once the body has ended. A body that stops before its last chunk was cut off."""
+        """The trailers, after the end of the body. Raises IncompleteBody if it ended before its last chunk."""
         if self._expect not in (_Expect.TRAILER, _Expect.NOTHING):
             raise S3Error(Refusal.IncompleteBody)
         if self._line:  # the last trailer may come without a line end

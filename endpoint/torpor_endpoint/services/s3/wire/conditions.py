@@ -1,4 +1,4 @@
-"""Preconditions: whether a request goes ahead; pure."""
+"""Checks the preconditions of requests. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from torpor_endpoint.services.s3.errors import Refusal, S3Error
 
 @dataclass(frozen=True)
 class Conditions:
-    """The four preconditions of a request, as sent, and what their names begin with."""
+    """The four preconditions of a request, as sent, and the prefix of their names."""
 
     if_match: str | None = None
     if_none_match: str | None = None
@@ -23,11 +23,11 @@ class Conditions:
 
 
 class NotModified(Exception):
-    """The caller's copy is still good: a 304. It is raised with the name of the condition."""
+    """The caller's copy is up to date: the answer is a 304. The text is the name of the condition."""
 
 
 def conditions(headers: Mapping[str, str], prefix: str = "") -> Conditions:
-    """The preconditions in `headers`; those on the source of a copy are named with a prefix."""
+    """The preconditions in `headers`. Those on the source of a copy have a prefix."""
     return Conditions(
         headers.get(f"{prefix}if-match"),
         headers.get(f"{prefix}if-none-match"),
@@ -37,51 +37,52 @@ def conditions(headers: Mapping[str, str], prefix: str = "") -> Conditions:
     )
 
 
-def check_read(wish: Conditions, etag: str, modified_s: float) -> None:
-    """Raises NotModified or PreconditionFailed.
+def check_read(preconditions: Conditions, etag: str, modified_s: float) -> None:
+    """Check a read. Raises NotModified or PreconditionFailed.
 
     AWS: if If-Match holds and If-Unmodified-Since does not, S3 returns 200; if If-None-Match does not hold and
     If-Modified-Since does, S3 returns 304.
     """
-    if wish.if_match is not None:
-        if not _names(wish.if_match, etag):
-            raise _failed(wish, "If-Match")
-    elif _date_s(wish.if_unmodified_since, default=modified_s) < int(modified_s):
-        raise _failed(wish, "If-Unmodified-Since")
-    if wish.if_none_match is not None:
-        if _names(wish.if_none_match, etag):
+    if preconditions.if_match is not None:
+        if not _names(preconditions.if_match, etag):
+            raise _failed(preconditions, "If-Match")
+    elif _date_s(preconditions.if_unmodified_since, default=modified_s) < int(modified_s):
+        raise _failed(preconditions, "If-Unmodified-Since")
+    if preconditions.if_none_match is not None:
+        if _names(preconditions.if_none_match, etag):
             raise NotModified("If-None-Match")
-    elif wish.if_modified_since and _date_s(wish.if_modified_since, default=0) >= int(modified_s):
+    elif preconditions.if_modified_since and _date_s(preconditions.if_modified_since, default=0) >= int(modified_s):
         raise NotModified("If-Modified-Since")
 
 
 def ranges(if_range: str | None, etag: str, modified_s: float) -> bool:
-    """Whether a range is heeded. RFC 9110: "MUST ignore the Range header field if the If-Range condition" is false."""
+    """Whether a Range header applies. RFC 9110: a server "MUST ignore the Range header field if the If-Range
+    condition" is false."""
     if if_range is None:
         return True
     return if_range.strip().strip('"') == etag or _date_s(if_range, default=-1) == int(modified_s)
 
 
-def check_copy(wish: Conditions, etag: str, modified_s: float, now_s: float) -> None:
-    """As for a read, except that a copy has no 304, and that AWS passes over a time that is still to come."""
-    if _date_s(wish.if_modified_since, default=0) > now_s:
-        wish = replace(wish, if_modified_since=None)
+def check_copy(preconditions: Conditions, etag: str, modified_s: float, now_s: float) -> None:
+    """Check the source of a copy. Unlike a read it has no 304, and AWS ignores a time in the future."""
+    if _date_s(preconditions.if_modified_since, default=0) > now_s:
+        preconditions = replace(preconditions, if_modified_since=None)
     try:
-        check_read(wish, etag, modified_s)
+        check_read(preconditions, etag, modified_s)
     except NotModified as unchanged:
-        raise _failed(wish, str(unchanged)) from unchanged
+        raise _failed(preconditions, str(unchanged)) from unchanged
 
 
-def check_write(wish: Conditions, etag: str | None) -> None:
-    """Conditional writes and deletes; `etag` is None where there is no such object yet."""
-    if wish.if_none_match is not None and etag is not None and _names(wish.if_none_match, etag):
-        raise _failed(wish, "If-None-Match")
-    if wish.if_match is None:
+def check_write(preconditions: Conditions, etag: str | None) -> None:
+    """Check a conditional write or delete. `etag` is None if there is no such object yet."""
+    if preconditions.if_none_match is not None and etag is not None and _names(preconditions.if_none_match, etag):
+        raise _failed(preconditions, "If-None-Match")
+    if preconditions.if_match is None:
         return
     if etag is None:
         raise S3Error(Refusal.NoSuchKey)
-    if not _names(wish.if_match, etag):
-        raise _failed(wish, "If-Match")
+    if not _names(preconditions.if_match, etag):
+        raise _failed(preconditions, "If-Match")
 
 
 def http_date(moment_s: float) -> str:
@@ -94,12 +95,12 @@ def _names(header: str, etag: str) -> bool:
 
 
 def _date_s(header: str | None, default: float) -> float:
-    """An unreadable date is passed over, as RFC 9110 says."""
+    """The date in epoch seconds. RFC 9110: an invalid date is ignored."""
     try:
         return parsedate_to_datetime(header).timestamp() if header else default
     except ValueError:
         return default
 
 
-def _failed(wish: Conditions, condition: str) -> S3Error:
-    return S3Error(Refusal.PreconditionFailed, Condition=wish.prefix + condition)
+def _failed(preconditions: Conditions, condition: str) -> S3Error:
+    return S3Error(Refusal.PreconditionFailed, Condition=preconditions.prefix + condition)

@@ -1,4 +1,4 @@
-"""S3's XML as it is written: elements and escapes, and no operation."""
+"""Writes S3's XML: elements and escapes. It knows no operation."""
 
 import re
 from typing import Final
@@ -12,7 +12,7 @@ _SPECIAL: Final = re.compile(r'[&<>"\x00-\x08\x0b-\x1f\x7f]')
 
 
 def text(name: str, value: object) -> str:
-    """One leaf; nothing at all for None, since strict clients trip over empty optional members."""
+    """An element with a text; empty for None, since strict clients fail on empty optional members."""
     return "" if value is None else f"<{name}>{_SPECIAL.sub(_escaped, str(value))}</{name}>"
 
 
@@ -25,12 +25,12 @@ def node(name: str, *children: str) -> str:
 
 
 def document(name: str, *children: str, namespace: str | None = NAMESPACE) -> bytes:
-    """A whole document. S3's errors are the only ones without a namespace."""
+    """A whole document. Only S3's errors have no namespace."""
     opening = name if namespace is None else f'{name} xmlns="{namespace}"'
     return PROLOG + f"<{opening}>{''.join(children)}</{name}>".encode()
 
 
 def _escaped(match: re.Match[str]) -> str:
-    """AWS writes control characters as references too, although XML 1.0 has no place for them."""
+    """The character as a reference. AWS writes control characters so too, although XML 1.0 forbids them."""
     char = match.group()
     return _ESCAPES.get(char, f"&#x{ord(char):x};")

@@ -1,4 +1,4 @@
-"""One request and its answer, between the ASGI server and the operations: HTTP and threads, and no operation."""
+"""Reads requests from the ASGI server and sends answers to it: HTTP and threads. It knows no operation."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
@@ -15,10 +15,10 @@ from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES, Intake, 
 from torpor_endpoint.services.s3.wire.presigned import carried
 
 BATCH_BYTES: Final = 2**20
-"""What a thread is given at once: much more than a hop costs, little enough for many requests side by side."""
+"""The size of a batch for a worker thread: large beside the cost of a call, small enough for many parallel requests."""
 
 PATIENCE_S: Final = 25.0
-"""How long a caller may pause in the midst of its body: less than the 30 s after which gunicorn takes it for gone."""
+"""How long a caller may pause within its body: less than the 30 s after which gunicorn closes the connection."""
 
 _DRAIN_MAX_BYTES: Final = 64 * 2**20
 _DRAIN_MAX_S: Final = 20.0
@@ -29,7 +29,7 @@ Result = TypeVar("Result")
 class Body:
     """A request's body, read once from its start to its end.
 
-    Raises ClientGone when the caller hangs up before that, and RequestTimeout when it is silent for `patience_s`.
+    Raises ClientGone if the caller closes the connection before, and RequestTimeout if it pauses for `patience_s`.
     """
 
     def __init__(self, receive: Receive, scope: Scope, patience_s: float = PATIENCE_S) -> None:
@@ -50,7 +50,7 @@ class Body:
                 yield piece
 
     async def batches(self) -> AsyncIterator[bytes]:
-        """The pieces put together to a size worth a thread; the last one is whatever is left, maybe nothing."""
+        """The pieces joined to batches for a thread. The last batch is the rest, which may be empty."""
         held: list[bytes] = []
         size_bytes = 0
         async for piece in self.pieces():
@@ -62,9 +62,9 @@ class Body:
         yield b"".join(held)
 
     async def drain(self) -> bool:
-        """Read what the caller still sends, or it would meet a broken connection and no answer; whether all was read.
+        """Read the rest of the body, so that the caller reads the answer. True if the whole body was read.
 
-        Not when it has very much to send: it usually waits for a 100 (Continue), which it then never gets.
+        A very large rest is not read: its caller usually waits for a 100 (Continue), which it then never gets.
         """
         if self._stalled:
             return False
@@ -91,7 +91,7 @@ class Body:
 @dataclass(frozen=True)
 class S3Request:
     method: str
-    url: str  # without its query
+    url: str  # without the query
     address: ObjectAddress
     query: Mapping[str, str]
     headers: Mapping[str, str]  # names in lower case
@@ -100,7 +100,7 @@ class S3Request:
 
 @dataclass(frozen=True)
 class S3Answer:
-    """`body` is the whole of it, or its pieces, whose total size is then in `headers`."""
+    """One answer. `body` is the whole body, or its pieces, whose total size is then in `headers`."""
 
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class S3Answer:
 
 
 def parsed_request(scope: Scope, body: Body) -> S3Request:
-    """Raises InvalidURI for a path or query that is not UTF-8 below its percent signs."""
+    """The request. Raises InvalidURI if the path or the query, percent-decoded, is not UTF-8."""
     headers: dict[str, str] = {}
     for raw_name, value in scope["headers"]:
         name, text = raw_name.decode("latin-1"), value.decode("latin-1")
@@ -123,7 +123,7 @@ def parsed_request(scope: Scope, body: Body) -> S3Request:
 
 
 def raw_path(scope: Scope) -> bytes:
-    """The path as it was sent, percent-encoded."""
+    """The path as the caller sent it, percent-encoded."""
     path: bytes = scope.get("raw_path") or scope["path"].encode()
     return path
 
@@ -133,7 +133,7 @@ class Feedable(Protocol):
 
 
 async def taken_in(body: Body, intake: Feedable, done: Callable[[], Result]) -> Result:
-    """Feed a body to its intake batch by batch, and call `done` in the thread that had the last one."""
+    """Feed a body to its intake batch by batch, and call `done` in the thread of the last batch."""
     held = b""
     async for batch in body.batches():
         if held:
@@ -148,9 +148,9 @@ async def taken_in(body: Body, intake: Feedable, done: Callable[[], Result]) -> 
 
 
 async def document_of(request: S3Request, read: Callable[[bytes], Result]) -> Result:
-    """What `read` makes of the document sent as the body, which is held against what its headers promise.
+    """The result of `read` on the document in the body, after checking the body against its headers.
 
-    All of it is done in a thread: a document may be long.
+    All of this runs in a thread, since a document may be long.
     """
     content = bytearray()
     intake = Intake(promised(request.headers), _Memory(content), DOCUMENT_MAX_BYTES)
@@ -178,7 +178,7 @@ async def sent(send: Send, answer: S3Answer, headless: bool) -> None:
 
 
 class _Memory:
-    """A sink for what is small."""
+    """A sink in memory, for small bodies."""
 
     def __init__(self, content: bytearray) -> None:
         self._content = content

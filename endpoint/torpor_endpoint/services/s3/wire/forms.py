@@ -1,4 +1,4 @@
-"""A `multipart/form-data` body: bytes in, its fields and the bytes of its file out. It knows what no field is for."""
+"""Decodes a `multipart/form-data` body into its fields and the bytes of its file. It does not know the fields."""
 
 import re
 from typing import Final
@@ -18,10 +18,10 @@ _PARAMETER: Final = re.compile(rb'\b(\w+)=(?:"([^"]*)"|([^\s;"]+))')
 
 
 class FormDecoder:
-    """Fed in any pieces. Names of fields are in lower case; what stands behind the file is passed over, as S3 does."""
+    """Decodes a form in any pieces. Field names become lower case. Like S3, it ignores everything after the file."""
 
     def __init__(self, content_type: str) -> None:
-        """Raises PreconditionFailed for what is no form."""
+        """Raises PreconditionFailed if the content type is not a form's."""
         media_type, _, parameters = content_type.partition(";")
         boundary = _BOUNDARY.search(parameters)
         if media_type.strip().lower() != "multipart/form-data" or boundary is None:
@@ -29,14 +29,14 @@ class FormDecoder:
             raise S3Error(Refusal.PreconditionFailed, Condition=text)
         self.fields: dict[str, str] = {}
         self.filename: str | None = None
-        """Known as soon as the file begins, and then all fields are; empty for a file without a name."""
+        """Set when the file begins; then all fields are known too. Empty for a file without a name."""
         self._delimiter = b"\r\n--" + (boundary[1] or boundary[2]).encode("latin-1")
-        self._held = _LINE_END  # so that the first delimiter begins as the others do
+        self._held = _LINE_END  # so that the first delimiter begins like the others
         self._at = 0
         self._over = False
 
     def feed(self, piece: bytes) -> bytes:
-        """The file's bytes, as far as they are known to be."""
+        """The bytes of the file that are certain by now."""
         if self._over:
             return b""
         self._held += piece
@@ -45,7 +45,7 @@ class FormDecoder:
         return b"" if self.filename is None else self._read_file()
 
     def finish(self) -> None:
-        """Raises for a form without a file, and for one that was cut off."""
+        """Raises InvalidArgument for a form without a file, and MalformedPOSTRequest for a truncated one."""
         if self.filename is None:
             given = {"ArgumentName": FILE, "ArgumentValue": "0"}
             raise S3Error(Refusal.InvalidArgument, "POST requires exactly one file upload per request.", **given)
@@ -53,7 +53,7 @@ class FormDecoder:
             raise S3Error(Refusal.MalformedPOSTRequest)
 
     def _read_fields(self) -> None:
-        """Whole fields, up to the file's first byte."""
+        """Read complete fields, up to the first byte of the file."""
         while self.filename is None and (end := self._held.find(_HEADERS_END, self._at)) >= 0:
             if end > FIELDS_MAX_BYTES:
                 break
@@ -72,7 +72,7 @@ class FormDecoder:
             self._held = self._held[self._at :]
 
     def _read_file(self) -> bytes:
-        """The end of what is held may be the beginning of a delimiter, and waits for what follows."""
+        """The file's bytes. The end of the buffer may be the beginning of a delimiter, so it waits for more."""
         end = self._held.find(self._delimiter)
         self._over = end >= 0
         cut = end if self._over else max(len(self._held) - len(self._delimiter) + 1, 0)
@@ -81,7 +81,7 @@ class FormDecoder:
 
 
 def _disposition(headers: bytes) -> dict[str, str]:
-    """The parameters of a part's `Content-Disposition`, its `name` among them."""
+    """The parameters of a part's `Content-Disposition`, with at least `name`."""
     found = _DISPOSITION.search(headers)
     given = {
         _decoded(match[1]).lower(): _decoded(match[2] if match[3] is None else match[3])

@@ -1,4 +1,4 @@
-"""An object's headers: which are kept from its writer, and which a reader gets; pure."""
+"""Chooses an object's headers: those stored from its writer, and those sent to a reader. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ KEPT: Final = (
     "content-type",
     "expires",
 )
-# Of how an object is kept: shown to its readers as it was asked for, without effect, and never copied along with it.
+# How an object is stored. Readers see what the writer requested; it has no effect, and a copy does not inherit it.
 ENCRYPTION: Final = "x-amz-server-side-encryption"
 PLACED: Final = (
     ENCRYPTION,
@@ -47,28 +47,31 @@ TAG_VALUE_MAX: Final = 256
 # AWS: "letters, numbers, and spaces representable in UTF-8, and the following characters: + - = . _ : / @".
 _TAG: Final = re.compile(r"(?:[\w+\-=.:/@]|[^\S\x00-\x1f\x85])*")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
-# RFC 9110: what a header may be called, and what no value of one has.
+# RFC 9110: the names of headers, and the characters that no value may have.
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 _NO_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def traits(headers: Mapping[str, str]) -> ObjectTraits:
-    """What a writing request says about its object. A link or a form may say what no header can hold: it is refused."""
-    kept = _kept(headers) | placed(headers)
-    for name, value in kept.items():
+    """What a writing request says about its object. Raises InvalidArgument for a text that no header can hold, which a
+    link or a form may have."""
+    stored = _stored(headers) | placed(headers)
+    for name, value in stored.items():
         if not _NAME.fullmatch(name) or _NO_VALUE.search(value):
             raise S3Error(Refusal.InvalidArgument, ArgumentName=name)
-    return ObjectTraits(headers=kept, tags=header_tags(headers))
+    return ObjectTraits(headers=stored, tags=header_tags(headers))
 
 
 def copied_headers(own: Mapping[str, str], source: ObjectEntry) -> dict[str, str]:
-    """AWS: metadata is copied by default, storage class, encryption and redirect location are the request's own."""
-    kept = {name: value for name, value in source.traits.headers.items() if name not in PLACED}
-    return kept | placed(own)
+    """The headers of a copy. AWS: metadata is copied by default; storage class, encryption and redirect location are
+    those of the request."""
+    stored = {name: value for name, value in source.traits.headers.items() if name not in PLACED}
+    return stored | placed(own)
 
 
 def placed(headers: Mapping[str, str]) -> dict[str, str]:
-    """How the object is to be kept. Raises InvalidStorageClass, InvalidEncryptionAlgorithmError, NotImplemented."""
+    """The headers about how to store the object. Raises InvalidStorageClass, InvalidEncryptionAlgorithmError,
+    NotImplemented."""
     given = {name: headers[name] for name in PLACED if name in headers}
     if given.get(STORAGE_CLASS, STANDARD) not in STORAGE_CLASSES:
         raise S3Error(Refusal.InvalidStorageClass, StorageClassRequested=given[STORAGE_CLASS])
@@ -83,20 +86,20 @@ def placed(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def encryption_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Those that a writer is told again."""
+    """The encryption headers, which the answer to a writer repeats."""
     return {name: value for name, value in headers.items() if name.startswith(ENCRYPTION)}
 
 
 def replaces(headers: Mapping[str, str], directive: str) -> bool:
-    """Whether a copy is to have its own metadata, or tags, and not its source's."""
-    wish = headers.get(f"x-amz-{directive}-directive", "COPY").upper()
-    if wish not in ("COPY", "REPLACE"):
-        raise S3Error(Refusal.InvalidArgument, f"Unknown {directive} directive.", ArgumentValue=wish)
-    return wish == "REPLACE"
+    """Whether a copy has its own metadata, or tags, instead of its source's."""
+    value = headers.get(f"x-amz-{directive}-directive", "COPY").upper()
+    if value not in ("COPY", "REPLACE"):
+        raise S3Error(Refusal.InvalidArgument, f"Unknown {directive} directive.", ArgumentValue=value)
+    return value == "REPLACE"
 
 
 def header_tags(headers: Mapping[str, str]) -> dict[str, str]:
-    """`x-amz-tagging`: the tags encoded like a query."""
+    """The tags in `x-amz-tagging`, which are encoded like a query."""
     header = headers.get(TAGGING, "")
     try:
         pairs = parse_qsl(header, keep_blank_values=True, errors="strict")
@@ -108,7 +111,7 @@ def header_tags(headers: Mapping[str, str]) -> dict[str, str]:
 
 
 def checked_tags(pairs: list[tuple[str, str]], most: int = TAGS_MAX, what: str = "Object tags") -> dict[str, str]:
-    """Raises InvalidTag, and BadRequest where there are too many."""
+    """The tags. Raises InvalidTag, and BadRequest if there are too many."""
     if len(pairs) > most:
         raise S3Error(Refusal.BadRequest, f"{what} cannot be greater than {most}")
     if len(dict(pairs)) < len(pairs):
@@ -124,7 +127,7 @@ def checked_tags(pairs: list[tuple[str, str]], most: int = TAGS_MAX, what: str =
 
 
 def object_headers(entry: ObjectEntry) -> dict[str, str]:
-    """What every reader of an object gets, except for what depends on the range it asked for."""
+    """The headers for every reader of an object, without those that depend on the range."""
     given = {"content-type": DEFAULT_TYPE, **entry.traits.headers}
     given |= {"etag": f'"{entry.etag}"', "last-modified": http_date(entry.modified_s), "accept-ranges": "bytes"}
     if entry.traits.tags:
@@ -133,13 +136,13 @@ def object_headers(entry: ObjectEntry) -> dict[str, str]:
 
 
 def checksum_headers(entry: ObjectEntry) -> dict[str, str]:
-    """Only for the whole object: a client holds them against the bytes it got, and fails on a part of them."""
+    """The checksum headers of the whole object. A client checks the bytes against them, so they suit no range."""
     checksum = entry.traits.checksum
     return {checksum.header: checksum.value, "x-amz-checksum-type": checksum.kind} if checksum else {}
 
 
 def overrides(query: Mapping[str, str]) -> dict[str, str]:
-    """`response-content-type=...` and its like, by which a link says how its object is to be shown."""
+    """The headers that a link overrides, by `response-content-type=...` and the like."""
     given = {name: query[f"response-{name}"] for name in KEPT if f"response-{name}" in query}
     for name, value in given.items():
         if _CONTROL.search(value):
@@ -155,13 +158,13 @@ def _no_tagging(header: str) -> S3Error:
     return S3Error(Refusal.InvalidArgument, text, ArgumentName=TAGGING, ArgumentValue=header)
 
 
-def _kept(headers: Mapping[str, str]) -> dict[str, str]:
-    kept = {name: headers[name] for name in KEPT if name in headers}
-    codings = [coding.strip() for coding in kept.pop("content-encoding", "").split(",")]
+def _stored(headers: Mapping[str, str]) -> dict[str, str]:
+    stored = {name: headers[name] for name in KEPT if name in headers}
+    codings = [coding.strip() for coding in stored.pop("content-encoding", "").split(",")]
     encoding = ",".join(coding for coding in codings if coding not in ("", "aws-chunked"))
     if encoding:
-        kept["content-encoding"] = encoding
-    return kept | _meta(headers)
+        stored["content-encoding"] = encoding
+    return stored | _meta(headers)
 
 
 def _meta(headers: Mapping[str, str]) -> dict[str, str]:

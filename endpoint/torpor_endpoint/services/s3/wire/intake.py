@@ -1,6 +1,6 @@
-"""A request's body on its way to a sink: decoded, counted, hashed, and held against what its headers promised.
+"""Decodes, counts and hashes a request's body on its way to a sink, and checks it against the request's headers.
 
-Plain synchronous work on bytes: whoever reads the socket hands over large pieces from a thread.
+It works synchronously on bytes: the reader of the socket calls it with large pieces in a thread.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ from torpor_endpoint.services.s3.wire.checksums import (
     DEFAULT,
     HEADER,
     Checksum,
-    WantedChecksum,
+    RequestedChecksum,
     encoded,
+    requested_checksum,
     valid,
-    wanted,
 )
 from torpor_endpoint.services.s3.wire.chunked import ChunkedDecoder
 
@@ -33,19 +33,19 @@ class Sink(Protocol):
 
 @dataclass(frozen=True)
 class Promise:
-    """What the headers say the body is."""
+    """What the headers promise about the body."""
 
     size_bytes: int | None = None
     chunked: bool = False
     md5: bytes | None = None
     sha256: str | None = None
-    checksum: WantedChecksum | None = None
-    beside: str | None = None  # one more algorithm, by which the caller promises nothing
+    checksum: RequestedChecksum | None = None
+    beside: str | None = None  # one more algorithm to calculate, without a promised value
 
 
 @dataclass(frozen=True)
 class Receipt:
-    """What the body turned out to be."""
+    """The size and the digests of the received body."""
 
     size_bytes: int
     md5: bytes
@@ -58,6 +58,7 @@ class Receipt:
 
 
 def promised(headers: Mapping[str, str]) -> Promise:
+    """What the headers promise about the body. Raises InvalidArgument, InvalidDigest, InvalidRequest."""
     hashed = headers.get("x-amz-content-sha256", "")
     chunked = hashed.startswith("STREAMING-") or "aws-chunked" in headers.get("content-encoding", "")
     declared = headers.get("x-amz-decoded-content-length" if chunked else "content-length")
@@ -66,24 +67,24 @@ def promised(headers: Mapping[str, str]) -> Promise:
         chunked=chunked,
         md5=_md5(headers["content-md5"]) if "content-md5" in headers else None,
         sha256=hashed.lower() if len(hashed) == 64 else None,
-        checksum=wanted(headers),
+        checksum=requested_checksum(headers),
     )
 
 
 def promised_bytes(headers: Mapping[str, str]) -> Promise:
-    """As `promised`, for bytes to be kept: a request that says nothing of their length has lost them on its way."""
+    """Like `promised`, for a body to store. Raises MissingContentLength: a proxy may have lost the body."""
     if "content-length" not in headers and "transfer-encoding" not in headers:
         raise S3Error(Refusal.MissingContentLength)
     return promised(headers)
 
 
 def summed(promise: Promise) -> Promise:
-    """A whole object gets a checksum even if the caller names none."""
-    return promise if promise.checksum else replace(promise, checksum=WantedChecksum(DEFAULT))
+    """The promise with the default checksum if the caller names none: every object gets one."""
+    return promise if promise.checksum else replace(promise, checksum=RequestedChecksum(DEFAULT))
 
 
 class Intake:
-    """One body. `feed` it to the end, then `finish`, which raises when a promise was not kept."""
+    """Receives one body. `feed` it to the end, then `finish`, which raises S3Error if a promise does not hold."""
 
     def __init__(self, promise: Promise, sink: Sink, limit_bytes: int = OBJECT_MAX_BYTES) -> None:
         if promise.size_bytes is not None and promise.size_bytes > limit_bytes:
@@ -127,8 +128,8 @@ class Intake:
         trailer = trailers.get(HEADER + algorithm.lower())
         if trailer is None and self._promise.checksum.trailing:
             raise S3Error(Refusal.MalformedTrailerError)
-        said = self._promise.checksum.value or (valid(algorithm, trailer) if trailer else None)
-        if said not in (None, computed):
+        expected = self._promise.checksum.value or (valid(algorithm, trailer) if trailer else None)
+        if expected not in (None, computed):
             raise S3Error(Refusal.BadDigest, f"The {algorithm} you specified did not match the calculated checksum.")
         return Checksum(algorithm, computed)
 

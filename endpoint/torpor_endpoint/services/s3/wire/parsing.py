@@ -1,4 +1,4 @@
-"""S3's XML as it is read: bounded by the caller, without entities, without namespaces; no operation is known here."""
+"""Reads S3's XML, without entities and namespaces. Callers bound its size. It knows no operation."""
 
 from typing import Final
 from xml.etree import ElementTree
@@ -7,19 +7,20 @@ from torpor_endpoint.services.s3.errors import Refusal, S3Error
 
 Element = ElementTree.Element
 
-# What the parser stops at, and what makes it hold memory. Ten thousand parts with two checksums each, indented, have
+# The characters that cost the parser time and memory. Ten thousand indented parts with two checksums each have
 # 190,000 of them.
 _MARKS: Final = (b"<", b"=", b"&", b"\n", b"\r")
 MARKS_MAX: Final = 400_000
 
 _PIECE_BYTES: Final = 32 * 1024
 
-# The parser waits for a tag's end before it takes up its attributes, all at once. Between two tags is a key at most.
+# The parser reads all attributes of a tag at once, at the end of the tag. Between two tags there is at most one key.
 _ATTRIBUTES_MAX: Final = 2_000
 
 
 def parsed(body: bytes, *roots: str) -> Element:
-    """The root of a document whose root is named as one of `roots`. A document type, hence an entity, is refused."""
+    """The root of a document, which must have one of the names `roots`. Raises MalformedXML, also for a document type,
+    which could define entities."""
     if b"<!DOCTYPE" in body or sum(map(body.count, _MARKS)) > MARKS_MAX:
         raise S3Error(Refusal.MalformedXML)
     try:
@@ -34,7 +35,7 @@ def parsed(body: bytes, *roots: str) -> Element:
 
 
 def _tree(body: bytes) -> Element:
-    """Parsed piece by piece: between two pieces other threads run."""
+    """Parse the document piece by piece, so that other threads run in between."""
     parser = ElementTree.XMLParser()
     attributes = 0
     for at in range(0, len(body), _PIECE_BYTES):

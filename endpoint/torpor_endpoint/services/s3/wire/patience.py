@@ -1,4 +1,4 @@
-"""Answers that may take longer than a client waits in silence: their caller hears white space meanwhile."""
+"""Keeps connections open during slow operations: sends white space until the answer is there, as S3 does."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
@@ -9,23 +9,24 @@ from torpor_endpoint.services.s3.wire.documents import PROLOG
 from torpor_endpoint.services.s3.wire.exchange import S3Answer
 
 QUIET_S: Final = 10.0
-"""boto3 waits for a minute, and then sends its request again."""
+"""Seconds without a byte. boto3 waits for a minute, and then sends its request again."""
 
 
 async def soon_or_aloud(working: Awaitable[S3Answer], quiet_s: float = QUIET_S) -> S3Answer:
-    """The answer itself if it is there soon. Else a 200 whose body grows, and holds the document or the error at last.
+    """The answer itself if it is there within `quiet_s`. Else a 200 whose body is white space, then the document or the
+    error.
 
     AWS: S3 "periodically sends white space characters to keep the connection from timing out. A request could fail
-    after the initial 200 OK response has been sent." The work goes on when its caller hangs up.
+    after the initial 200 OK response has been sent." The work goes on if the caller closes the connection.
     """
     task = asyncio.ensure_future(working)
     await asyncio.wait({task}, timeout=quiet_s)
     if task.done():
         return task.result()
-    return S3Answer(headers={"content-type": "application/xml"}, body=_aloud(task, quiet_s))
+    return S3Answer(headers={"content-type": "application/xml"}, body=_white_space_first(task, quiet_s))
 
 
-async def _aloud(task: "asyncio.Future[S3Answer]", quiet_s: float) -> AsyncGenerator[bytes, None]:
+async def _white_space_first(task: "asyncio.Future[S3Answer]", quiet_s: float) -> AsyncGenerator[bytes, None]:
     yield PROLOG
     while not task.done():
         yield b" "

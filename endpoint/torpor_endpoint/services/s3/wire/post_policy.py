@@ -1,4 +1,4 @@
-"""The policy of an HTML form: what its signer allows to be uploaded, and until when; pure.
+"""Checks an HTML form against its policy: what its signer allows to upload, and until when. Pure.
 
 https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-HTTPPOSTConstructPolicy.html
 """
@@ -37,20 +37,20 @@ def _starts(name: str, value: str, beginning: str) -> bool:
 
 
 _MATCHES: Final[Mapping[str, Callable[[str, str, str], bool]]] = {
-    "eq": lambda _, value, wanted: value == wanted,
+    "eq": lambda _, value, expected: value == expected,
     "starts-with": _starts,
 }
 
 
 @dataclass(frozen=True)
 class UploadSizes:
-    """How many bytes an upload may have, both ends included."""
+    """The least and the most bytes that an upload may have."""
 
     least: int = 0
     most: int = OBJECT_MAX_BYTES
 
     def check(self, size_bytes: int) -> None:
-        """What is too large is refused while it comes; this is for what has been too small."""
+        """Raises EntityTooSmall. A file that is too large is refused while it arrives."""
         if size_bytes < self.least:
             given = {"ProposedSize": str(size_bytes), "MinSizeAllowed": str(self.least)}
             raise S3Error(Refusal.EntityTooSmall, **given)
@@ -58,24 +58,24 @@ class UploadSizes:
 
 @dataclass(frozen=True)
 class _Condition:
-    """How a field's value is matched with what is wanted; `field` is in lower case."""
+    """The condition on a field's value. `field` is in lower case."""
 
     match: str
     field: str
-    wanted: str
+    expected: str
 
     def __str__(self) -> str:
-        return json.dumps([self.match, f"${self.field}", self.wanted])
+        return json.dumps([self.match, f"${self.field}", self.expected])
 
     def holds(self, values: Mapping[str, str]) -> bool:
-        return self.field in values and _MATCHES[self.match](self.field, values[self.field], self.wanted)
+        return self.field in values and _MATCHES[self.match](self.field, values[self.field], self.expected)
 
 
 def allowed(bucket: str, fields: Mapping[str, str], now_s: float) -> UploadSizes:
-    """What size the form's file may have. `fields` are by their names in lower case, with variables expanded.
+    """The sizes that the form's file may have. `fields` are by lower-case name, with expanded variables.
 
-    Raises AccessDenied where the form is not as its policy says, InvalidPolicyDocument for a policy that is none. A
-    form without a policy is as an unsigned request.
+    Raises AccessDenied if the form violates its policy, and InvalidPolicyDocument for a malformed policy. A form
+    without a policy is like an unsigned request.
     """
     if POLICY not in fields:
         return UploadSizes()
@@ -121,10 +121,10 @@ def _condition(rule: Any) -> _Condition:
         case dict() if len(rule) != 1:
             raise _invalid("Invalid Simple-Condition: Simple-Conditions must have exactly one property specified.")
         case dict():
-            ((name, wanted),) = rule.items()
-            return _Condition("eq", name.lower(), _text(wanted))
-        case [_, str(name), wanted] if _operator(rule) in _MATCHES and name.startswith("$"):
-            return _Condition(_operator(rule), name[1:].lower(), _text(wanted))
+            ((name, expected),) = rule.items()
+            return _Condition("eq", name.lower(), _text(expected))
+        case [_, str(name), expected] if _operator(rule) in _MATCHES and name.startswith("$"):
+            return _Condition(_operator(rule), name[1:].lower(), _text(expected))
     raise _invalid(f"Invalid Condition: {json.dumps(rule)}")
 
 
@@ -140,7 +140,7 @@ def _sizes(ranges: list[Any]) -> UploadSizes:
 
 
 def _whole(number: Any) -> int | None:
-    """A number of bytes, which some forms' makers write as text."""
+    """A number of bytes, which some clients write as a string."""
     text = str(number)
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= 19 else None
 
@@ -149,10 +149,10 @@ def _operator(rule: Any) -> str:
     return rule[0].lower() if isinstance(rule, list) and rule and isinstance(rule[0], str) else ""
 
 
-def _text(wanted: Any) -> str:
-    if not isinstance(wanted, str):
-        raise _invalid(f"Invalid Condition: {json.dumps(wanted)} is no string")
-    return wanted
+def _text(expected: Any) -> str:
+    if not isinstance(expected, str):
+        raise _invalid(f"Invalid Condition: {json.dumps(expected)} is no string")
+    return expected
 
 
 def _moment_s(expiration: str) -> float:

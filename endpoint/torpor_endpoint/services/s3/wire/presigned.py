@@ -1,4 +1,4 @@
-"""Presigned links: until when one is good, and which headers it carries. Who signed it is not looked at; pure."""
+"""Reads presigned links: when they expire, and which headers they carry. Their signatures are not verified. Pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -14,14 +14,14 @@ _SIGNING: Final = frozenset(
         *("x-amz-security-token", "x-amz-signature", "x-amz-signedheaders", "x-amz-user-agent"),
     )
 )
-# The SDK for JavaScript signs a link with the checksum of no bytes at all.
+# The SDK for JavaScript signs a link with the checksum of an empty body.
 _OF_THE_BODY: Final = ("x-amz-checksum-", "x-amz-sdk-checksum-", "x-amz-trailer", "x-amz-decoded-")
 
 _DATE: Final = "%Y%m%dT%H%M%SZ"
 
 
 def check_not_expired(query: Mapping[str, str], now_s: float) -> None:
-    """A request that is no presigned link never expires. Raises AccessDenied as S3 does for a link that has."""
+    """Raises AccessDenied for an expired link, as S3 does. Other requests do not expire."""
     expires_s = _expires_s(query)
     if expires_s is None or now_s <= expires_s:
         return
@@ -32,20 +32,20 @@ def check_not_expired(query: Mapping[str, str], now_s: float) -> None:
 
 
 def carried(query: Mapping[str, str]) -> dict[str, str]:
-    """The headers that a link's signer moved to its query: S3's own, and in the older signatures the content's too."""
+    """The headers that a link's signer moved into its query: S3's own, and with old signatures also the content's."""
     if "X-Amz-Signature" not in query and "AWSAccessKeyId" not in query:
         return {}
     named = {name.lower(): value for name, value in query.items()}
     content = () if "X-Amz-Signature" in query else ("content-type", "content-md5")
     return {
-        name: value.encode().decode("latin-1")  # as a header's bytes are read
+        name: value.encode().decode("latin-1")  # like the bytes of a header
         for name, value in named.items()
         if name in content or (name.startswith("x-amz-") and name not in _SIGNING and not name.startswith(_OF_THE_BODY))
     }
 
 
 def _expires_s(query: Mapping[str, str]) -> float | None:
-    """When the link ends, in epoch seconds, by either of the two versions of signatures; None for no link."""
+    """When the link expires, in epoch seconds, by either version of signatures; None if it is no link."""
     if "X-Amz-Signature" in query:
         return _signed_s(query.get("X-Amz-Date", "")) + _lasts_s(query.get("X-Amz-Expires", ""))
     if "Signature" in query and "AWSAccessKeyId" in query:

@@ -1,4 +1,4 @@
-"""Ranges: which bytes of an object a request asks for; pure."""
+"""Finds the range of bytes that a request names. Pure."""
 
 import re
 from dataclasses import dataclass
@@ -24,24 +24,24 @@ class ByteSpan:
 
 
 def span(header: str | None, size_bytes: int) -> ByteSpan | None:
-    """The range asked for, None for the whole object. As S3 does, a malformed or a many-part range is passed over."""
+    """The requested range; None for the whole object. Like S3, it ignores a malformed range and a list of ranges."""
     match = _RANGE.fullmatch((header or "").strip())
     if match is None or not any(match.groups()):
         return None
     first, last = match.groups()
     if not first:
-        wish = ByteSpan(max(size_bytes - int(last), 0), size_bytes - 1)
+        requested = ByteSpan(max(size_bytes - int(last), 0), size_bytes - 1)
     else:
-        wish = ByteSpan(int(first), min(int(last), size_bytes - 1) if last else size_bytes - 1)
+        requested = ByteSpan(int(first), min(int(last), size_bytes - 1) if last else size_bytes - 1)
         if last and int(last) < int(first):
             return None
-    if wish.size_bytes < 1:
+    if requested.size_bytes < 1:
         raise S3Error(Refusal.InvalidRange, RangeRequested=match.group(), ActualObjectSize=str(size_bytes))
-    return wish
+    return requested
 
 
 def copied_span(header: str | None, size_bytes: int) -> ByteSpan:
-    """The part of a source that a copy takes: all of it without `header`, else bytes that are all there."""
+    """The bytes of a source that a copy takes: all of them without `header`. Raises InvalidArgument, InvalidRequest."""
     if header is None:
         return ByteSpan(0, size_bytes - 1)
     match = _COPIED_RANGE.fullmatch(header)

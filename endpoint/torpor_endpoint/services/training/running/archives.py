@@ -1,4 +1,4 @@
-"""Jobs' archives, packed and unpacked: imported when there is one. Both block, so they are for worker threads."""
+"""Packs and unpacks the archives of jobs. Both functions block, so call them in worker threads."""
 
 import tarfile
 import zlib
@@ -6,11 +6,11 @@ from pathlib import Path
 
 
 class Unreadable(Exception):
-    """It is no archive, or not a whole one. The text says what is wrong with it."""
+    """The file is no complete archive. The text says what is wrong."""
 
 
 def unpack(archive: Path, into: Path) -> None:
-    """Raises Unreadable."""
+    """Unpack the archive. Raises Unreadable."""
     try:
         with tarfile.open(archive) as tar:
             tar.extractall(into, filter="data")
@@ -19,7 +19,7 @@ def unpack(archive: Path, into: Path) -> None:
 
 
 def pack(folder: Path, into: Path) -> bool:
-    """False, and no archive, for an empty folder. Raises OSError."""
+    """Pack the folder. False, without an archive, if the folder is empty. Raises OSError."""
     entries = sorted(folder.iterdir())
     if entries:
         with tarfile.open(into, "w:gz", compresslevel=6) as tar:

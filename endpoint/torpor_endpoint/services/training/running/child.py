@@ -1,4 +1,4 @@
-"""What a forked child does to become a training script: it takes its output and its folder, and is replaced by it."""
+"""Turns a forked child into a training script: sets its output and its folder, and executes the script."""
 
 import json
 import os
@@ -13,18 +13,18 @@ from torpor_container.formats.script import toolkits
 from torpor_container.processes.namespaces import NoNamespace, bind_mounts
 
 DISPENSABLE = 500
-"""Of 1,000: when memory runs out, the kernel ends a training script before an instance or the endpoint."""
+"""The oom_score_adj, of at most 1,000: out of memory, the kernel kills a training script before an instance."""
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> NoReturn:
-    """`launch` names a file, for arguments and environment may be more than a job's message holds."""
+    """Execute the script. `launch` names a file: arguments and environment may be too long for a job's message."""
     launch = json.loads(Path(arguments["launch"]).read_text())
     (output,) = descriptors
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.close(output)
-    for ignored in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):  # Python's own way, which a program would inherit
+    for ignored in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ):  # by Python; a program would inherit that
         signal.signal(ignored, signal.SIG_DFL)
     with suppress(OSError):  # not Linux
         Path("/proc/self/oom_score_adj").write_text(str(DISPENSABLE))
@@ -34,8 +34,8 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> NoReturn:
 
 
 def _show_paths(code: Path) -> None:
-    """Where the script has paths below /opt/ml written into it, it finds its job's folder there, if the machine allows
-    that; else it starts without, and the log says why."""
+    """Show the job's folder at /opt/ml if the script names that path and the machine allows it. If it does not, the
+    log says why."""
     if any(b"/opt/ml" in path.read_bytes() for path in code.rglob("*.py") if path.is_file()):
         try:
             bind_mounts({"/opt/ml": code.parent})
@@ -44,8 +44,8 @@ def _show_paths(code: Path) -> None:
 
 
 def _modules(launch: Mapping[str, Any]) -> dict[str, str]:
-    """The script's folder, where the endpoint itself finds its modules, and stand-ins for the toolkits of AWS's images,
-    unless one of those is installed: what is on this path would win over it."""
+    """PYTHONPATH: the script's folder, the endpoint's own path, and stand-ins for the toolkits of AWS's images, unless
+    a toolkit is installed, which the stand-ins would hide."""
     paths = [launch["folder"], launch["environment"].get("PYTHONPATH"), os.environ.get("PYTHONPATH")]
     if not any(map(find_spec, toolkits.NAMES)):
         paths.append(toolkits.FOLDER)

@@ -1,4 +1,4 @@
-"""What is run for a job: its program, arguments and environment. Values in, values out."""
+"""Makes the command of a job: its program, arguments and environment. Pure."""
 
 import json
 import shlex
@@ -22,7 +22,7 @@ XGBOOST = "torpor_endpoint.services.training.running.xgboost_algorithm"
 
 @dataclass(frozen=True)
 class TrainingCommand:
-    """`folder` is where it runs; its environment comes on top of what is inherited of the endpoint's."""
+    """One command. It runs in `folder`. Its environment is added to what it inherits from the endpoint."""
 
     arguments: tuple[str, ...]
     folder: Path
@@ -32,14 +32,14 @@ class TrainingCommand:
         return shlex.join(self.arguments)
 
     def json(self) -> str:
-        """As `child` reads it."""
+        """The command in the form that `child` reads."""
         return json.dumps(
             {"arguments": self.arguments, "folder": str(self.folder), "environment": dict(self.environment)}
         )
 
 
 def command(job: TrainingJob, layout: ToolkitFolders, cpus: int, wiring: Mapping[str, str]) -> TrainingCommand:
-    """The user's script, or the image's algorithm. What the user set in `Environment` wins over all but the wiring."""
+    """The user's script, or the image's algorithm. The user's `Environment` wins over everything but the wiring."""
     environment = {
         "PYTHONUNBUFFERED": "1",
         "TRAINING_JOB_NAME": job.name,

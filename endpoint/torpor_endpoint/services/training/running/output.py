@@ -1,4 +1,4 @@
-"""What a script prints, kept in one file up to a limit, and its last line for whoever asks why it failed."""
+"""Writes a script's output to one file, up to a limit, and remembers its last line for error messages."""
 
 from pathlib import Path
 from types import TracebackType
@@ -10,7 +10,7 @@ THE_REST = b"\n[The output is longer; the rest of it is not kept.]\n"
 
 
 class Output:
-    """The file of one job. What is beyond the limit is read and dropped, so the script is never held up by it."""
+    """The output file of one job. Output beyond the limit is read and dropped, so that it never blocks the script."""
 
     def __init__(self, path: Path, limit_bytes: int = LIMIT_BYTES) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -26,13 +26,13 @@ class Output:
 
     def write(self, piece: bytes) -> None:
         self._tail = (self._tail + piece)[-TAIL_BYTES:]
-        kept = piece[: self._left_bytes]
-        self._left_bytes -= len(kept)
+        written = piece[: self._left_bytes]
+        self._left_bytes -= len(written)
         try:
-            self._file.write(kept)
-            if kept and not self._left_bytes:
+            self._file.write(written)
+            if written and not self._left_bytes:
                 self._file.write(THE_REST)
-        except OSError:  # a full disk: the script may end well nevertheless
+        except OSError:  # the disk is full: the script may still succeed
             self._left_bytes = 0
 
     @property
@@ -42,5 +42,5 @@ class Output:
 
 
 def log_path(folder: Path, job: str, now_s: float) -> Path:
-    """`<job>/algo-1-<epoch>` is the stream's name in CloudWatch Logs."""
+    """The log's path. `<job>/algo-1-<epoch>` is the stream's name in CloudWatch Logs."""
     return folder / job / f"algo-1-{int(now_s)}.log"

@@ -1,4 +1,4 @@
-"""Runs a job's command as a child of the zygote, so that it and all it starts end with the endpoint, however."""
+"""Runs a job's command as a child of the zygote, so that the script and its children always end with the endpoint."""
 
 import asyncio
 import os
@@ -15,18 +15,20 @@ from torpor_endpoint.services.training.running.output import Output
 
 PIECE_BYTES = 64 * 1024
 LAST_WORDS_S = 1.0
-"""How long output is awaited after the end: whoever still holds the pipe then has left the script's session."""
+"""How long to wait for output after the script's end. A process that still has the pipe then has left its session."""
 
 
 class How(Enum):
+    """How a script ended."""
+
     BY_ITSELF = "by itself"
-    TOLD = "told to stop"
+    STOPPED = "stopped"
     TOO_LONG = "ran too long"
 
 
 @dataclass(frozen=True)
 class ScriptEnd:
-    """How a script ended; `code` is what a container's would be: 128 + N for signal N."""
+    """The end of a script. `code` is the exit code that a container would have: 128 + N for signal N."""
 
     how: How
     code: int
@@ -34,7 +36,7 @@ class ScriptEnd:
 
 @dataclass(frozen=True)
 class Ending:
-    """When a script has to end: after `runtime_s`, or when `stop` is set, and `grace_s` after it was told.
+    """When to end a script: after `runtime_s` or when `stop` is set, by SIGTERM, and `grace_s` later by SIGKILL.
 
     "SageMaker sends the algorithm the SIGTERM signal, which delays job termination for 120 seconds."
     """
@@ -45,7 +47,7 @@ class Ending:
 
 
 def script(launch: Path, forgotten: tuple[str, ...]) -> Job:
-    """What the file `launch` says, as a job of the zygote."""
+    """The command in the file `launch`, as a job of the zygote."""
     return Job(
         "torpor_endpoint.services.training.running.child:start",
         {"launch": str(launch)},
@@ -53,10 +55,10 @@ def script(launch: Path, forgotten: tuple[str, ...]) -> Job:
     )
 
 
-async def run(parent: ZygoteClient, job: Job, output: Output, ending: Ending) -> ScriptEnd:
-    """Raises OSError when no process can be had. Cancelled, this kills it at once."""
+async def run(zygote: ZygoteClient, job: Job, output: Output, ending: Ending) -> ScriptEnd:
+    """Run the script to its end. Raises OSError if it cannot be started. If cancelled, it kills the script at once."""
     async with _pipe_into(output) as writer:
-        child = await _forked(parent, job, writer)
+        child = await _forked(zygote, job, writer)
         try:
             how = await _until(child, ending)
             code = await child.wait()
@@ -66,32 +68,32 @@ async def run(parent: ZygoteClient, job: Job, output: Output, ending: Ending) ->
     return ScriptEnd(how, code if code >= 0 else 128 - code)
 
 
-async def _forked(parent: ZygoteClient, job: Job, writer: int) -> Child:
+async def _forked(zygote: ZygoteClient, job: Job, writer: int) -> Child:
     try:
-        return await parent.fork(job, [writer])
+        return await zygote.fork(job, [writer])
     finally:
         os.close(writer)
 
 
 async def _until(child: Child, ending: Ending) -> How:
-    exit_, told = asyncio.ensure_future(child.wait()), asyncio.ensure_future(ending.stop.wait())
+    exit_, stopped = asyncio.ensure_future(child.wait()), asyncio.ensure_future(ending.stop.wait())
     try:
-        await asyncio.wait({exit_, told}, timeout=ending.runtime_s, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({exit_, stopped}, timeout=ending.runtime_s, return_when=asyncio.FIRST_COMPLETED)
         if exit_.done():
             return How.BY_ITSELF
-        how = How.TOLD if told.done() else How.TOO_LONG
+        how = How.STOPPED if stopped.done() else How.TOO_LONG
         child.terminate()
         await asyncio.wait({exit_}, timeout=ending.grace_s)
         child.kill()
         return how
     finally:
         exit_.cancel()
-        told.cancel()
+        stopped.cancel()
 
 
 @asynccontextmanager
 async def _pipe_into(output: Output) -> AsyncIterator[int]:
-    """The writing end of a pipe, for whoever takes it to close. What comes through is in the output afterwards."""
+    """The writing end of a pipe, which the caller closes. After the block the output has all that was written."""
     descriptor, writer = os.pipe()
     reader = StreamReader()
     loop = asyncio.get_running_loop()

@@ -1,6 +1,6 @@
-"""The objects that a job reads and writes, in any S3 but the embedded one. It alone needs boto3.
+"""Reads and writes a job's objects in another S3 than the embedded one. Only this module needs boto3.
 
-Every method blocks, so it is for worker threads.
+Every method blocks, so call it in a worker thread.
 """
 
 from pathlib import Path
@@ -10,13 +10,13 @@ import boto3
 from boto3.exceptions import Boto3Error
 from botocore.exceptions import BotoCoreError, ClientError
 
-from torpor_endpoint.services.training.running.storage import told
+from torpor_endpoint.services.training.running.storage import storage_errors
 
 ERRORS = (ClientError, BotoCoreError, Boto3Error)
 
 
 class RemoteStorage:
-    """Any S3, through a boto3 client of it."""
+    """Another S3, by a boto3 client."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -26,14 +26,14 @@ class RemoteStorage:
         return cls(boto3.client("s3", region, endpoint_url=url))
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
-        with told(f"s3://{bucket}/{prefix}", *ERRORS):
+        with storage_errors(f"s3://{bucket}/{prefix}", *ERRORS):
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
             return [found["Key"] for page in pages for found in page.get("Contents", ())]
 
     def fetch(self, bucket: str, key: str, into: Path) -> None:
-        with told(f"s3://{bucket}/{key}", *ERRORS):
+        with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
             self._client.download_file(bucket, key, str(into))
 
     def put(self, file: Path, bucket: str, key: str) -> None:
-        with told(f"s3://{bucket}/{key}", *ERRORS):
+        with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
             self._client.upload_file(str(file), bucket, key)

@@ -1,6 +1,6 @@
-"""The objects that a job reads and writes: one seam, and the embedded object store behind it.
+"""Reads and writes a job's objects: defines the interface `Storage`, and implements it for the embedded object store.
 
-Every method blocks, so it is for worker threads.
+Every method blocks, so call it in a worker thread.
 """
 
 import shutil
@@ -15,18 +15,18 @@ from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
 from torpor_endpoint.services.s3.storage.paging import KeyQuery
 from torpor_endpoint.services.s3.store import ObjectStore
-from torpor_endpoint.services.s3.wire.checksums import DEFAULT, WantedChecksum
+from torpor_endpoint.services.s3.wire.checksums import DEFAULT, RequestedChecksum
 from torpor_endpoint.services.s3.wire.intake import Intake, Promise
 
 PIECE_BYTES = 1 << 20
 
 
 class StorageError(Exception):
-    """An object that cannot be read or written. The text says why, ready for a person."""
+    """An object cannot be read or written. The text tells a person why."""
 
 
 class Storage(Protocol):
-    """Every method raises `StorageError` only."""
+    """Where a job's objects are. Every method raises only `StorageError`."""
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
         """All keys that begin with the prefix, in order."""
@@ -43,22 +43,22 @@ class EmbeddedStorage:
         self._store = store
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
-        with told(f"s3://{bucket}/{prefix}", S3Error):
+        with storage_errors(f"s3://{bucket}/{prefix}", S3Error):
             self._store.buckets.get(bucket)
             return list(self._keys(bucket, prefix))
 
     def fetch(self, bucket: str, key: str, into: Path) -> None:
-        with told(f"s3://{bucket}/{key}", S3Error):
+        with storage_errors(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
             opened = self._store.objects.open(ObjectName(bucket, key))
             with opened.file, into.open("wb") as copy:
                 shutil.copyfileobj(opened.file, copy, PIECE_BYTES)
 
     def put(self, file: Path, bucket: str, key: str) -> None:
-        with told(f"s3://{bucket}/{key}", S3Error):
+        with storage_errors(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
             staged = self._store.staging.new()
-            intake = Intake(Promise(checksum=WantedChecksum(DEFAULT)), staged, limit_bytes=sys.maxsize)
+            intake = Intake(Promise(checksum=RequestedChecksum(DEFAULT)), staged, limit_bytes=sys.maxsize)
             try:
                 with file.open("rb") as source:
                     while piece := source.read(PIECE_BYTES):
@@ -78,8 +78,8 @@ class EmbeddedStorage:
 
 
 @contextmanager
-def told(url: str, *errors: type[Exception]) -> Iterator[None]:
-    """What goes wrong inside, told with the address it went wrong with."""
+def storage_errors(url: str, *errors: type[Exception]) -> Iterator[None]:
+    """Raise these errors, and OSError, as StorageError with the address."""
     expected: tuple[type[Exception], ...] = (*errors, OSError)
     try:
         yield

@@ -1,6 +1,6 @@
-"""What AWS's training toolkit gives a script: arguments, `SM_*` variables, configuration files; it runs nothing.
+"""Makes what AWS's training toolkit gives a script: arguments, `SM_*` variables, configuration files. It runs nothing.
 
-The names and forms are those of the sagemaker-training-toolkit, so that a script sees here what it sees there.
+The names and forms are those of the sagemaker-training-toolkit, so that a script finds here what it finds on AWS.
 """
 
 import json
@@ -15,7 +15,7 @@ PROGRAM = "sagemaker_program"
 SUBMIT_DIRECTORY = "sagemaker_submit_directory"
 OWN_PREFIX = "sagemaker_"
 INPUT_DATA = "/opt/ml/input/data/"
-"""Where channels are in AWS's containers. With network isolation, the SageMaker SDK puts the script into one."""
+"""The folder of channels in AWS's containers. With network isolation the SageMaker SDK puts the script into one."""
 HOST = "algo-1"
 
 OWN_PARAMETERS = frozenset(
@@ -29,12 +29,12 @@ OWN_PARAMETERS = frozenset(
         "sagemaker_s3_output",
     }
 )
-"""Those that are the toolkit's own; any other `sagemaker_*` is a framework's parameter."""
+"""The toolkit's own hyperparameters. Any other `sagemaker_*` is a parameter of a framework."""
 
 
 @dataclass(frozen=True)
 class ToolkitFolders:
-    """The folders that are `/opt/ml` in AWS's containers, below `root`."""
+    """The folders of a job, which are below `/opt/ml` in AWS's containers, and below `root` here."""
 
     root: Path
 
@@ -72,7 +72,7 @@ class ToolkitFolders:
 
 
 def within_channel(path: str) -> tuple[str, str] | None:
-    """The channel and the path in it that a path of AWS's containers names; None for any other."""
+    """The channel and the path in it, of a path in AWS's containers; None for a path outside of channels."""
     if not path.startswith(INPUT_DATA):
         return None
     channel, _, rest = path.removeprefix(INPUT_DATA).partition("/")
@@ -80,12 +80,12 @@ def within_channel(path: str) -> tuple[str, str] | None:
 
 
 def decoded(hyperparameters: Mapping[str, str]) -> dict[str, Any]:
-    """Each value is JSON, or else a text that stands for itself."""
+    """The values, decoded from JSON where they are JSON."""
     return {name: _decoded(value) for name, value in hyperparameters.items()}
 
 
 def users(hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The hyperparameters that are the script's."""
+    """The script's own hyperparameters."""
     return {name: value for name, value in hyperparameters.items() if not name.startswith(OWN_PREFIX)}
 
 
@@ -114,7 +114,7 @@ def configuration(job: TrainingJob) -> dict[str, Any]:
 
 
 def variables(job: TrainingJob, layout: ToolkitFolders, cpus: int) -> dict[str, str]:
-    """The environment of the script. There is no GPU here, whatever the instance type."""
+    """The environment of the script. It says that there is no GPU, for every instance type."""
     given = decoded(job.request.get("HyperParameters", {}))
     script, own = users(given), {name: given[name] for name in given if name.startswith(OWN_PREFIX)}
     framework = {name: value for name, value in own.items() if name not in OWN_PARAMETERS}

@@ -1,6 +1,6 @@
-"""Brings a job's code and data to its folder, and its results to S3; it runs nothing, and decides only where files go.
+"""Brings a job's code and data into its folder, and its results to S3.
 
-Whatever is under way when a job is told to stop is finished first: nothing writes into a folder that is being removed.
+A transfer that runs when the job is stopped is finished first: nothing writes into a folder while it is removed.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ T = TypeVar("T")
 
 
 class InputMissing(Exception):
-    """What the job needs is not there, or is not what it should be. The text is ready for a person."""
+    """An input of the job is missing or malformed. The text tells a person which."""
 
 
 async def finished(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """The function in a worker thread. Cancelled, this still waits for it to end."""
+    """Run the function in a worker thread. A cancelled caller still waits for its end."""
     work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
     try:
         return await asyncio.shield(work)
@@ -56,7 +56,7 @@ class Transport:
             raise InputMissing(f"Data download failed: {error}") from error
 
     async def deliver(self, folder: Path, url: str) -> None:
-        """Pack what is in a folder, if anything, and put it there. Raises StorageError, OSError."""
+        """Pack the contents of a folder, if it has any, and put the archive to S3. Raises StorageError, OSError."""
         from torpor_endpoint.services.training.running.archives import pack
 
         packed = folder.with_name(f"{folder.name}.tar.gz")
@@ -97,13 +97,13 @@ class Transport:
 
 
 def _check_within(path: Path, folder: Path, name: str) -> None:
-    """Raises InputMissing."""
+    """Raises InputMissing if the path is not there, or leads out of the folder."""
     if ".." in path.parts or not path.exists():
         raise InputMissing(f"There is no {name}: the channel {folder.name} does not have it.")
 
 
 def place(key: str, prefix: str) -> str:
-    """Where in its channel's folder an object lies: as it does below the prefix, or below the folder that holds it.
+    """An object's path in the channel's folder: the key's part below the prefix, or below the prefix's folder.
 
     Raises InputMissing for a key that leads out of the folder.
     """
@@ -117,7 +117,7 @@ def place(key: str, prefix: str) -> str:
 
 
 def results(job: TrainingJob) -> str:
-    """The address below which the job's results are put."""
+    """The address below which the job's results go."""
     return f"{job.request['OutputDataConfig']['S3OutputPath'].rstrip('/')}/{job.name}/output"
 
 

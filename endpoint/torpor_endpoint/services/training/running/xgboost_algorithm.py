@@ -1,6 +1,6 @@
-"""XGBoost as SageMaker's built-in algorithm, for jobs without a script: `python -m` runs it as it would run a script.
+"""Trains with XGBoost like SageMaker's built-in algorithm, for jobs without a script: `python -m` runs this module.
 
-It reads CSV and libsvm files of the channels `train` and `validation`, and passes hyperparameters on to XGBoost.
+It reads CSV and libsvm files of the channels `train` and `validation`, and passes hyperparameters to XGBoost.
 """
 
 import io
@@ -23,17 +23,17 @@ OURS = frozenset({"num_round", "early_stopping_rounds", "csv_weights", "eval_met
 CPP_PLACE = re.compile(r"^\[[0-9:]+\] \S+?:[0-9]+: (Check failed: [^:]*: )?")
 """`[18:38:01] /workspace/src/objective/regression_obj.cu:114: Check failed: is_valid: `"""
 REASON_MAX = 500
-"""Characters: DescribeTrainingJob's FailureReason has room for 1024, and says more than this."""
+"""Characters. The FailureReason of DescribeTrainingJob has at most 1024, and more parts than this one."""
 
 CSV, LIBSVM = ("csv", "text/csv"), ("libsvm", "text/libsvm", "text/x-libsvm")
 
 
 class Unusable(Exception):
-    """Hyperparameters or files that cannot be trained on."""
+    """The hyperparameters or files are not usable for training."""
 
 
 def train(hyperparameters: Mapping[str, Any], channels: Mapping[str, xgboost.DMatrix]) -> xgboost.Booster:
-    """Raises Unusable, XGBoostError."""
+    """Train a booster. Raises Unusable, XGBoostError."""
     if "num_round" not in hyperparameters:
         raise Unusable("Missing required hyperparameter: num_round")
     if odd := sorted(name for name in hyperparameters if name.startswith("_")):
@@ -51,7 +51,8 @@ def train(hyperparameters: Mapping[str, Any], channels: Mapping[str, xgboost.DMa
 
 
 def matrix(folder: Path, content_type: str, weighted: bool, columns: int | None = None) -> xgboost.DMatrix:
-    """All files of a channel as one. The label is the first column; `columns` are those of the channel `train`."""
+    """All files of a channel as one matrix. The first column is the label. `columns` is the number of columns of the
+    channel `train`."""
     # "For libsvm training ... the default content type is text/libsvm"
     kind = content_type.partition(";")[0].strip().lower() or LIBSVM[0]
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith((".", "_")))
@@ -88,9 +89,9 @@ def _channels(hyperparameters: Mapping[str, Any]) -> dict[str, xgboost.DMatrix]:
 
 
 def reason(error: Exception) -> str:
-    """What a person can act on: XGBoost puts where it was in C++ around it, and the whole is in the log."""
-    told = CPP_PLACE.sub("", str(error).partition("Stack trace:")[0].strip())
-    return told if len(told) <= REASON_MAX else f"{told[: REASON_MAX - 1]}…"
+    """The error's text without XGBoost's C++ source locations. The log has the whole text."""
+    text = CPP_PLACE.sub("", str(error).partition("Stack trace:")[0].strip())
+    return text if len(text) <= REASON_MAX else f"{text[: REASON_MAX - 1]}…"
 
 
 def main() -> int:

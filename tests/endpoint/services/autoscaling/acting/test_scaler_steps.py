@@ -46,7 +46,7 @@ def test_an_alarm_that_stays_invokes_its_policy_again_after_the_cooldown(scaled:
 
 
 def test_one_breach_invokes_the_policy_once_however_long_its_alarm_stays(scaled: FakeVariantScaling) -> None:
-    scaled.variant.begin_anew(60.0)  # the cooldown is over after a second, and the minutes of alarms are what they are
+    scaled.variant.restart(60.0)  # the cooldown is over after a second, and the minutes of alarms are what they are
     scaled.register()
     scaled.wake_by(scaled.step())
     nobody_there(scaled.variant)
@@ -186,7 +186,7 @@ def test_a_kept_action_that_no_calendar_has_keeps_nobody_from_acting(
     scaled.variant.context.schedules.put(replace(office, action_name="attic", schedule="cron(0 0 0W * ? *)"))
     assert scaled.after(600) == 2
     assert [record.getMessage() for record in caplog.records] == [
-        "scheduled action attic runs no more: cron(0 0 0W * ? *)"
+        "cannot calculate the next time of scheduled action attic: cron(0 0 0W * ? *)"
     ]
 
 
@@ -234,7 +234,7 @@ def test_the_chore_looks_at_once_when_something_was_registered(scaled: FakeVaria
         return scaled.variant.wanted
 
     scaled.register(MinCapacity=3)
-    scaled.variant.context.rebounded.take()
+    scaled.variant.context.new_bounds.take()
     assert scaled.runner.run(asyncio.wait_for(chore(), 5.0)) == 3
 
 

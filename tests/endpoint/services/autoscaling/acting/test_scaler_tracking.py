@@ -9,7 +9,7 @@ from tests.endpoint.services.helpers.in_memory_autoscaling import CONCURRENCY, O
 from tests.endpoint.services.helpers.scaling_of_fake_variant import NOON_S, FakeVariantScaler, FakeVariantScaling
 from torpor_endpoint.metrics.registry import key_of
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
-from torpor_endpoint.services.autoscaling.context import carried_out
+from torpor_endpoint.services.autoscaling.context import left_to_the_policy
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.records import Standing
 
@@ -35,7 +35,7 @@ def test_load_brings_instances_after_three_minutes_and_a_lag_and_takes_them_afte
 
 
 def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: FakeVariantScaling) -> None:
-    scaled.variant.begin_anew(60.0)
+    scaled.variant.restart(60.0)
     scaled.register()
     scaled.track()
     scaled.variant.per_minute = 120.0
@@ -266,7 +266,7 @@ class InterruptedAlarms(Alarms):
     """The change that is under way ends while an alarm enters a state; another would not."""
 
     def __init__(self, variant: FakeVariantScaler) -> None:
-        super().__init__(variant.database, variant.context.alarms.store, variant.clock, carried_out)
+        super().__init__(variant.database, variant.context.alarms.store, variant.clock, left_to_the_policy)
         self._site = variant
         self.entered = 0
 

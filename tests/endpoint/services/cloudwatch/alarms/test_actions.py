@@ -80,4 +80,4 @@ def test_a_topic_that_does_not_exist_is_told_in_the_alarms_history(services: Ala
 def test_an_action_that_nobody_carries_out_is_told_too(services: AlarmsBesideTopics) -> None:
     services.fire(f"arn:aws:automate:us-east-1:{ACCOUNT}:ec2:stop")
     [entry] = services.history()
-    assert "nothing here carries out arn:aws:automate" in entry["error"]
+    assert "Torpor cannot run the action arn:aws:automate" in entry["error"]

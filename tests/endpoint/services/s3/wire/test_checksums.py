@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from torpor_endpoint.services.s3.errors import S3Error
 from torpor_endpoint.services.s3.storage.parts import checksum_kind
-from torpor_endpoint.services.s3.wire.checksums import ALGORITHMS, encoded, full_object, wanted
+from torpor_endpoint.services.s3.wire.checksums import ALGORITHMS, encoded, full_object, requested_checksum
 
 # "123456789", the usual check value of each.
 CHECKS = {
@@ -74,4 +74,4 @@ def test_an_impossible_checksum_type_is_refused(algorithm: str | None, asked: st
 )
 def test_a_checksum_that_cannot_be_is_refused(headers: dict[str, str]) -> None:
     with pytest.raises(S3Error):
-        wanted(headers)
+        requested_checksum(headers)

@@ -1,16 +1,15 @@
-"""When each byte of a growing file was first seen: a bounded row of marks, and the two questions asked of it. Pure."""
+"""Records when each byte of a growing file was first seen, in a bounded number of marks. Pure."""
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
 MARKS_MAX = 2000
-"""Half an hour of a file that grows every second; what is older is known less exactly."""
+"""Half an hour of a file that grows every second. Older marks are thinned out."""
 
 
 @dataclass(frozen=True)
 class Marks:
-    """The file had grown to `offsets[n]` at `times_ms[n]`; both ascend. Every time a file is begun anew it is another
-    `generation`."""
+    """The file had `offsets[n]` bytes at `times_ms[n]`; both ascend. Each truncation begins a new `generation`."""
 
     generation: int = 0
     offsets: tuple[int, ...] = ()
@@ -21,17 +20,17 @@ class Marks:
         return self.offsets[-1] if self.offsets else 0
 
     def noted(self, size_bytes: int, at_ms: int) -> "Marks":
-        """One that is smaller than it was has been begun anew."""
+        """The marks with one more. A file that is smaller than before was truncated."""
         if size_bytes < self.size_bytes:
             return Marks(self.generation + 1).noted(size_bytes, at_ms)
         if size_bytes == self.size_bytes:
             return self
-        if self.times_ms and at_ms <= self.times_ms[-1]:  # the same moment, or a clock that was set back
+        if self.times_ms and at_ms <= self.times_ms[-1]:  # the same moment, or the clock was set back
             return Marks(self.generation, (*self.offsets[:-1], size_bytes), self.times_ms)
         return Marks(self.generation, (*self.offsets, size_bytes), (*self.times_ms, at_ms)).thinned()
 
     def thinned(self) -> "Marks":
-        """Too many: of the older half every second one goes, so that its bytes count as seen at the next mark."""
+        """Beyond MARKS_MAX, drop every second mark of the older half: its bytes count as seen at the next mark."""
         if len(self.offsets) <= MARKS_MAX:
             return self
         half = MARKS_MAX // 2
@@ -39,10 +38,10 @@ class Marks:
         return Marks(self.generation, offsets, self.times_ms[1:half:2] + self.times_ms[half:])
 
     def seen_ms(self, offset: int) -> int:
-        """When the byte at `offset`, which lies below `size_bytes`, was first seen."""
+        """The time when the byte at `offset`, which is below `size_bytes`, was first seen."""
         return self.times_ms[bisect_right(self.offsets, offset)]
 
     def since(self, at_ms: int) -> int:
-        """Where the bytes begin that were first seen at `at_ms` or later."""
+        """The offset of the first byte that was seen at `at_ms` or later."""
         before = bisect_left(self.times_ms, at_ms)
         return self.offsets[before - 1] if before else 0

@@ -1,9 +1,9 @@
-"""Scaling activities in AWS's words: what is being done, why, and what came of it. It keeps none of them."""
+"""Makes the records of scaling activities, with AWS's texts: what is done, why, and with what result."""
 
 import uuid
 from dataclasses import replace
 
-from torpor_endpoint.core.autoscaling.deciding import Change, NoChange, Reach, Reason
+from torpor_endpoint.core.autoscaling.deciding import Change, NoChange, Reason, ScalableCapacity
 from torpor_endpoint.services.autoscaling.records import Activity, NotScaledReason, ScalableTarget
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY, INSTANCES, NAMESPACE
 
@@ -39,15 +39,15 @@ def overridden(activity: Activity, now_s: float) -> Activity:
     return replace(activity, status="Overridden", status_message=message, ended_s=now_s)
 
 
-def not_scaled(target: ScalableTarget, held: NoChange, reach: Reach, now_s: float) -> Activity:
-    """Shown only to who asks for activities that did not scale."""
+def not_scaled(target: ScalableTarget, held: NoChange, capacity: ScalableCapacity, now_s: float) -> Activity:
+    """An activity that did not scale. Only callers with IncludeNotScaledActivities see it."""
     status = "Successful" if held.reason is Reason.AT_DESIRED else "Failed"
     activity = _activity(target, "Attempting to scale due to alarm triggered", held.cause, now_s, status)
-    return replace(activity, not_scaled=(_reason(held.reason, reach),))
+    return replace(activity, not_scaled=(_reason(held.reason, capacity),))
 
 
 def rescheduled(target: ScalableTarget, action: str, now_s: float, refused: str | None = None) -> Activity:
-    """A scheduled action gave the target the bounds that it has here, or could not."""
+    """A scheduled action that gave the target its bounds, or that was refused."""
     bounds = f"min capacity to {target.capacity_min} and max capacity to {target.capacity_max}"
     cause = f"scheduled action name {action} was triggered"
     activity = _activity(target, f"Setting {bounds}", cause, now_s, "Failed" if refused else "Successful")
@@ -79,9 +79,9 @@ def _done(activity: Activity) -> str:
     return f"Successfully {_what(activity)}"
 
 
-def _reason(reason: Reason, reach: Reach) -> NotScaledReason:
+def _reason(reason: Reason, capacity: ScalableCapacity) -> NotScaledReason:
     if reason is Reason.AT_MAX:
-        return NotScaledReason(reason, capacity_max=reach.most)
+        return NotScaledReason(reason, capacity_max=capacity.most)
     if reason is Reason.AT_MIN:
-        return NotScaledReason(reason, capacity_min=reach.least)
-    return NotScaledReason(reason, capacity=reach.capacity)
+        return NotScaledReason(reason, capacity_min=capacity.least)
+    return NotScaledReason(reason, capacity=capacity.current)

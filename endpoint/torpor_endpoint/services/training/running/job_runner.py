@@ -1,4 +1,4 @@
-"""Takes one job through its stages, in a folder of its own that is removed again; it does not choose which, or when."""
+"""Runs one job through its stages, in a folder of its own that is removed afterwards. `trainer` chooses the job."""
 
 import asyncio
 import shutil
@@ -24,22 +24,22 @@ T = TypeVar("T")
 RUNTIME_MAX_S = 86_400
 """MaxRuntimeInSeconds: "If not specified, the default value is 1 day"."""
 
-END = {How.BY_ITSELF: JobStage.COMPLETED, How.TOO_LONG: JobStage.MAX_RUNTIME_EXCEEDED, How.TOLD: JobStage.STOPPED}
+END = {How.BY_ITSELF: JobStage.COMPLETED, How.TOO_LONG: JobStage.MAX_RUNTIME_EXCEEDED, How.STOPPED: JobStage.STOPPED}
 
 
 class Stopped(Exception):
-    """The job was told to stop before its script ran."""
+    """The job was stopped before its script ran."""
 
 
 class Failed(Exception):
-    """The job failed; the text is its FailureReason."""
+    """The job failed. The text is its FailureReason."""
 
 
 @dataclass(frozen=True)
 class JobSite:
-    """Where and with what jobs run. Each has a folder of its name: below `folder` as it runs, below `logs` for good.
+    """What all jobs share. Each job has a folder of its name: below `folder` while it runs, and below `logs` for good.
 
-    Every script gets the variables of `wiring`, and none of the endpoint's own that begin with one of `forgotten`.
+    Every script gets the variables of `wiring`, and inherits no variable that begins with one of `forgotten`.
     """
 
     folder: Path
@@ -53,16 +53,16 @@ class JobSite:
     grace_s: float = 120.0
 
 
-class Workbench:
-    def __init__(self, ground: JobSite) -> None:
+class JobRunner:
+    def __init__(self, site: JobSite) -> None:
         self.writing: set[Path] = set()  # the logs of the scripts that run
-        self._ground = ground
-        self._transport = Transport(ground.storage)
+        self._site = site
+        self._transport = Transport(site.storage)
 
     async def train(
         self, job: TrainingJob, stop: asyncio.Event, entered: Callable[[JobStage], Awaitable[object]]
     ) -> JobStage:
-        """The stage it ends in; `entered` is told each one before. Raises Stopped, Failed."""
+        """Run the job, and return its final stage. `entered` is called at each stage before. Raises Stopped, Failed."""
         await entered(JobStage.DOWNLOADING)
         async with self._folder(job.name) as layout:
             try:
@@ -76,27 +76,27 @@ class Workbench:
         return JobStage.STOPPED if stop.is_set() else END[ended.how]
 
     async def clear(self, name: str) -> None:
-        """Remove what a job that was interrupted has left, except its log."""
+        """Remove what an interrupted job left, except its log."""
         await finished(shutil.rmtree, self._layout(name).root, ignore_errors=True)
 
     async def _run(self, job: TrainingJob, layout: ToolkitFolders, stop: asyncio.Event) -> ScriptEnd:
-        planned = command(job, layout, self._ground.cpus, self._ground.wiring)
+        planned = command(job, layout, self._site.cpus, self._site.wiring)
         launch = layout.root / "launch.json"
         await finished(launch.write_text, planned.json())
         seconds = job.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", RUNTIME_MAX_S)
-        parent = await self._ground.zygote()
-        ending = Ending(stop, seconds, self._ground.grace_s)
-        path = log_path(self._ground.logs, job.name, self._ground.clock())
+        zygote = await self._site.zygote()
+        ending = Ending(stop, seconds, self._site.grace_s)
+        path = log_path(self._site.logs, job.name, self._site.clock())
         self.writing.add(path)
         try:
             with Output(path) as output:
                 output.write((await finished(_preamble, planned, layout)).encode())
-                ended = await run(parent, script(launch, self._ground.forgotten), output, ending)
+                ended = await run(zygote, script(launch, self._site.forgotten), output, ending)
         finally:
             self.writing.discard(path)
         if ended.how is How.BY_ITSELF and ended.code != 0:
-            told = await finished(_told, layout)
-            raise Failed(algorithm_error(planned, ended.code, output.last_line, told))
+            failure = await finished(_failure, layout)
+            raise Failed(algorithm_error(planned, ended.code, output.last_line, failure))
         return ended
 
     async def _deliver(self, job: TrainingJob, layout: ToolkitFolders) -> None:
@@ -107,7 +107,7 @@ class Workbench:
             raise Failed(client_error(f"Artifact upload failed: {error}")) from error
 
     def _layout(self, name: str) -> ToolkitFolders:
-        return ToolkitFolders(self._ground.folder / name)
+        return ToolkitFolders(self._site.folder / name)
 
     @asynccontextmanager
     async def _folder(self, name: str) -> AsyncIterator[ToolkitFolders]:
@@ -118,21 +118,21 @@ class Workbench:
 
 
 async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """The work's result. Raises Stopped, and breaks it off, as soon as `stop` is set."""
-    working, told = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    """The work's result. Cancels the work and raises Stopped as soon as `stop` is set."""
+    working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
     try:
-        await asyncio.wait({working, told}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
         if not working.done():
             raise Stopped
         return working.result()
     finally:
         working.cancel()
-        told.cancel()
-        await asyncio.gather(working, told, return_exceptions=True)
+        stopped.cancel()
+        await asyncio.gather(working, stopped, return_exceptions=True)
 
 
 def _preamble(planned: TrainingCommand, layout: ToolkitFolders) -> str:
-    """The first lines of a job's log, the toolkit's."""
+    """The first lines of a job's log, like the toolkit's."""
     text = f"Invoking script with the following command:\n\n{planned}\n\n"
     requirements = layout.code / FILE
     if not requirements.is_file():
@@ -146,7 +146,7 @@ def _preamble(planned: TrainingCommand, layout: ToolkitFolders) -> str:
     return text
 
 
-def _told(layout: ToolkitFolders) -> str:
+def _failure(layout: ToolkitFolders) -> str:
     """ "SageMaker returns the first 1024 characters from this file as FailureReason" """
     try:
         with layout.failure.open(errors="replace") as file:

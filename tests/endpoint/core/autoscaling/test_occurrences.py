@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.autoscaling.occasions import Recurrence, following
+from torpor_endpoint.core.autoscaling.occurrences import Recurrence, next_occurrence
 from torpor_endpoint.core.autoscaling.schedules import parse
 
 BERLIN, NEW_YORK = ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
@@ -26,7 +26,7 @@ SINCE_NEW_YEAR = Recurrence(NEW_YEAR_S)
 def occasions(expression: str, zone: ZoneInfo, count: int, span: Recurrence = SINCE_NEW_YEAR) -> list[str]:
     """The first so many after new year of 2027, as the clock on the wall says."""
     found, after_s = list[str](), NEW_YEAR_S
-    while len(found) < count and (next_s := following(parse(expression), zone, span, after_s)) is not None:
+    while len(found) < count and (next_s := next_occurrence(parse(expression), zone, span, after_s)) is not None:
         found.append(f"{datetime.fromtimestamp(next_s, zone):%Y-%m-%d %H:%M}")
         after_s = next_s
     return found
@@ -59,9 +59,9 @@ def test_a_schedule_comes_round(expression: str, expected: list[str]) -> None:
 
 def test_the_same_hour_is_another_moment_elsewhere() -> None:
     schedule = parse("cron(0 8 * * ? *)")
-    assert following(schedule, BERLIN, SINCE_NEW_YEAR, at("2027-01-05")) == at("2027-01-05T07:00")
-    assert following(schedule, NEW_YORK, SINCE_NEW_YEAR, at("2027-01-05")) == at("2027-01-05T13:00")
-    assert following(schedule, BERLIN, SINCE_NEW_YEAR, at("2027-07-05")) == at("2027-07-05T06:00")
+    assert next_occurrence(schedule, BERLIN, SINCE_NEW_YEAR, at("2027-01-05")) == at("2027-01-05T07:00")
+    assert next_occurrence(schedule, NEW_YORK, SINCE_NEW_YEAR, at("2027-01-05")) == at("2027-01-05T13:00")
+    assert next_occurrence(schedule, BERLIN, SINCE_NEW_YEAR, at("2027-07-05")) == at("2027-07-05T06:00")
 
 
 def test_an_hour_that_the_clocks_skip_comes_later_and_one_they_repeat_comes_once() -> None:
@@ -89,7 +89,7 @@ EXPRESSIONS = ["rate(7 minutes)", "cron(0/7 * * * ? *)", "cron(30 1-3 ? * SUN *)
 def test_occasions_only_ever_come_later(expression: str, zone: ZoneInfo, after_s: float) -> None:
     row = [after_s]
     for _ in range(20):
-        next_s = following(parse(expression), zone, SINCE_NEW_YEAR, row[-1])
+        next_s = next_occurrence(parse(expression), zone, SINCE_NEW_YEAR, row[-1])
         assert next_s is not None
         row.append(next_s)
     assert all(one < other for one, other in pairwise(row))

@@ -1,4 +1,4 @@
-"""When a schedule comes round next: the moments of at(...), rate(...) and cron(...) in a time zone. No clock here."""
+"""Calculates the next time of a schedule: of at(...), rate(...) and cron(...) in a time zone. It has no clock."""
 
 from calendar import monthrange
 from collections.abc import Iterator
@@ -15,15 +15,15 @@ SATURDAY = 7
 
 @dataclass(frozen=True)
 class Recurrence:
-    """When an action was made, and the times between which it recurs, in epoch seconds."""
+    """When an action was created, and the times between which it recurs, in epoch seconds."""
 
     created_s: float
     start_s: float | None = None
     end_s: float | None = None
 
 
-def following(schedule: At | Rate | Cron, zone: tzinfo, span: Recurrence, after_s: float) -> float | None:
-    """The first occasion later than `after_s`, in epoch seconds; None if there is none any more."""
+def next_occurrence(schedule: At | Rate | Cron, zone: tzinfo, span: Recurrence, after_s: float) -> float | None:
+    """The first occurrence later than `after_s`, in epoch seconds; None if there is none."""
     if isinstance(schedule, At):
         at_s = schedule.moment.replace(tzinfo=zone).timestamp()
         return at_s if at_s > after_s else None
@@ -32,13 +32,13 @@ def following(schedule: At | Rate | Cron, zone: tzinfo, span: Recurrence, after_
 
 
 def _tick(rate: Rate, span: Recurrence, after_s: float) -> float:
-    """A rate counts from its start time, which is the first occasion, or else from when the action was made."""
+    """A rate counts from its start time, which is the first occurrence, or else from the creation of the action."""
     since_s, first = (span.created_s, 1) if span.start_s is None else (span.start_s, 0)
     return since_s + max(floor((after_s - since_s) / rate.every_s) + 1, first) * rate.every_s
 
 
 def _crossing(cron: Cron, zone: tzinfo, span: Recurrence, after_s: float) -> float | None:
-    """A time that the clocks skip comes an hour later; one that they repeat comes once."""
+    """A time that the clocks skip occurs an hour later; a time that they repeat occurs once."""
     earliest = datetime.fromtimestamp(max(after_s, span.start_s or after_s), zone)
     for moment in _moments(cron, earliest):
         at_s = moment.replace(tzinfo=zone).timestamp()
@@ -48,7 +48,7 @@ def _crossing(cron: Cron, zone: tzinfo, span: Recurrence, after_s: float) -> flo
 
 
 def _moments(cron: Cron, earliest: datetime) -> Iterator[datetime]:
-    """All moments of the expression on the clock on the wall, from that day on."""
+    """All moments of the expression, in local time, from that day on."""
     hours, minutes = sorted(numbers(cron, HOURS)), sorted(numbers(cron, MINUTES))
     for year in sorted(year for year in numbers(cron, YEARS) if year >= earliest.year):
         for month in sorted(numbers(cron, MONTHS)):
@@ -58,7 +58,7 @@ def _moments(cron: Cron, earliest: datetime) -> Iterator[datetime]:
 
 
 def numbers(cron: Cron, place: int) -> frozenset[int]:
-    """What a field allows. Words for days are none of it: they are numbers only in a month."""
+    """The numbers that a field allows. Words for days are not among them: their numbers depend on the month."""
     parts = cron.fields[place].split(",")
     return frozenset(number for part in parts if not _is_word(part, place) for number in _numbers(part, place))
 
@@ -131,8 +131,8 @@ def _working(day: int, year: int, month: int) -> int:
 def _occurrences(word: str, year: int, month: int) -> list[int]:
     """`6L` is the last Friday, `6#2` the second, `L` alone the last day of every week."""
     name, sharp, which = word.partition("#")
-    wanted = SATURDAY if word == "L" else _number(name if sharp else word[:-1], WEEKDAYS)
-    on = [day for day in range(1, monthrange(year, month)[1] + 1) if weekday(year, month, day) == wanted]
+    number = SATURDAY if word == "L" else _number(name if sharp else word[:-1], WEEKDAYS)
+    on = [day for day in range(1, monthrange(year, month)[1] + 1) if weekday(year, month, day) == number]
     if sharp:
         return on[int(which) - 1 : int(which)]
     return on if word == "L" else on[-1:]

@@ -1,4 +1,4 @@
-"""Instances as the router and the ledger see them: one incarnation of a slot, and what went wrong with a start."""
+"""The records of instances that the router and the ledger use: one incarnation of a slot, and a failed start."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ from torpor_endpoint.core.placement import PlacedInstance
 from torpor_endpoint.host import Slot
 
 ATTEMPTS = 3
-"""An instance that fails to start this often in a row is not waited for."""
+"""Requests stop waiting for an instance that fails to start this often in a row."""
 
 
 @dataclass(eq=False)
-class InstanceMember(PlacedInstance):
-    """One incarnation of a slot, as the router sees it. `life` is what the ledger is told of it."""
+class Incarnation(PlacedInstance):
+    """One incarnation of a slot, with its connections. `life` is its row of the ledger."""
 
     slot: Slot
     incarnation: str
@@ -25,21 +25,22 @@ class InstanceMember(PlacedInstance):
     life: InstanceLife
     phase: InstancePhase = InstancePhase.STARTING
     in_flight: int = 0
-    last_seq: int = 0  # the last decision read from it
-    doubt: asyncio.Event = field(default_factory=asyncio.Event)  # the watch shall look now
+    last_seq: int = 0  # the number of the last residency decision that the collector has read
+    doubt: asyncio.Event = field(default_factory=asyncio.Event)  # set: the supervisor pings the instance now
 
     def hang_up(self) -> None:
-        """Close all connections to it."""
+        """Close all connections to the instance."""
         self.upstream.close()
         self.multiplexed.close()
 
     def happened(self, event: InstanceEvent) -> None:
+        """Move to the phase that follows. Raises IllegalMove."""
         self.phase = move_instance(self.phase, event)
 
 
 @dataclass(frozen=True)
 class StartTrouble:
-    """The last start that failed, and how many failed in a row."""
+    """The last failed start, and how many failed in a row. `final`: another try cannot help."""
 
     reason: str
     failures: int
@@ -47,5 +48,5 @@ class StartTrouble:
 
     @property
     def hopeless(self) -> bool:
-        """Whether nobody should wait for the next start. It is tried all the same."""
+        """Whether requests should stop waiting. The supervisor goes on trying."""
         return self.final or self.failures >= ATTEMPTS

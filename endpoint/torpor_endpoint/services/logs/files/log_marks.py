@@ -1,4 +1,4 @@
-"""The marks of log files, kept beside them so that they survive a restart. Any thread may call."""
+"""Stores the marks of log files beside the files, so that the times of lines survive a restart. Thread-safe."""
 
 import os
 from collections import OrderedDict
@@ -7,25 +7,25 @@ from itertools import pairwise
 from pathlib import Path
 from threading import Lock
 
-from torpor_endpoint.core.marks import Marks
+from torpor_endpoint.core.file_growth import Marks
 
 CACHED = 1000
-"""Files whose marks are held in memory too."""
+"""The most files whose marks are also in memory."""
 
 
-class Book:
-    """The marks of `<name>.log` stand in `<name>.marks`: its generation, then an offset and a time in each line."""
+class LogMarks:
+    """The marks of `<name>.log` are in `<name>.marks`: the generation, then an offset and a time on each line."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._known: OrderedDict[Path, Marks] = OrderedDict()
 
     def noted(self, log: Path) -> Marks:
-        """Its marks, with one for what has been written since the last. Raises FileNotFoundError."""
+        """The file's marks, with a new one if the file has grown. Raises FileNotFoundError."""
         with self._lock:
-            seen = log.stat()
+            found = log.stat()
             known = self._known.pop(log, None) or _read(log)
-            marks = known.noted(seen.st_size, seen.st_mtime_ns // 1_000_000)
+            marks = known.noted(found.st_size, found.st_mtime_ns // 1_000_000)
             if marks is not known:
                 _write(log, known, marks)
             self._known[log] = marks
@@ -34,7 +34,7 @@ class Book:
             return marks
 
     def forget(self, log: Path) -> None:
-        """The file goes."""
+        """Remove the marks of a file that is deleted."""
         with self._lock:
             self._known.pop(log, None)
             _beside(log).unlink(missing_ok=True)
@@ -45,11 +45,11 @@ def _beside(log: Path) -> Path:
 
 
 def _read(log: Path) -> Marks:
-    """Nothing, for a file that cannot be read: all there is then counts as written when the log last was."""
+    """The stored marks; empty if they cannot be read: then the whole log has the time of its last write."""
     with suppress(FileNotFoundError, ValueError):
         text = _beside(log).read_text()
         complete = text[: text.rfind("\n") + 1]
-        if complete != text:  # the machine stopped while it was written
+        if complete != text:  # the machine stopped during a write
             os.truncate(_beside(log), len(complete))
         generation, *marks = complete.splitlines()
         pairs = [(int(offset), int(at_ms)) for offset, at_ms in map(str.split, marks)]
@@ -60,7 +60,7 @@ def _read(log: Path) -> Marks:
 
 def _write(log: Path, known: Marks, marks: Marks) -> None:
     added = list(zip(marks.offsets, marks.times_ms, strict=True))
-    if known.offsets and marks.offsets[:-1] == known.offsets:  # one more, as nearly always
+    if known.offsets and marks.offsets[:-1] == known.offsets:  # one more mark, as nearly always
         with _beside(log).open("a") as file:
             file.write(_lines(added[-1:]))
         return

@@ -1,0 +1,182 @@
+"""Makes the parts of an endpoint, each from the parts before it: real clocks, host, client and stores are made here."""
+
+import asyncio
+import os
+import random
+import time
+from functools import partial
+from pathlib import Path
+
+from torpor_container.processes.zygote_client import OwnedZygote
+from torpor_endpoint.core import emulation
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.fleet.collector import Collector
+from torpor_endpoint.fleet.controller import Controller
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.host.disks import Disks
+from torpor_endpoint.host.images import Images
+from torpor_endpoint.host.launch import Surroundings, launch_spec
+from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.host.strays import end_strays
+from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
+from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.options import Options
+from torpor_endpoint.services.autoscaling.acting.variants import refusal
+from torpor_endpoint.services.autoscaling.context import Autoscaling
+from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
+from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.services.logs.files.groups import Groups
+from torpor_endpoint.services.logs.files.log_marks import LogMarks
+from torpor_endpoint.services.logs.files.reading import Logs
+from torpor_endpoint.services.moto.longtail import LongTail
+from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver
+from torpor_endpoint.services.runtime.meter import Meters
+from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
+from torpor_endpoint.services.runtime.observers import Observers
+from torpor_endpoint.services.s3.store import ObjectStore
+from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.training.jobs import Jobs
+from torpor_endpoint.services.training.running.job_runner import JobSite
+from torpor_endpoint.services.training.running.storage import EmbeddedStorage, Storage
+from torpor_endpoint.services.training.running.trainer import Trainer
+from torpor_endpoint.storage.data_dir import DataDir
+from torpor_endpoint.storage.private import closed_to_others
+from torpor_endpoint.storage.records import Variant
+from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.store import Store
+
+
+class Parts:
+    """The parts of one endpoint, and what several of them do together.
+
+    Making them locks and opens the data folder; `app.EndpointProcess` starts and ends them. Raises DataDirInUse,
+    BadImages.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self.options = options
+        # storage
+        self.folders = DataDir(options.data_dir.resolve())
+        self.lock = self.folders.lock()
+        self.was_open = closed_to_others(self.folders.root)
+        self.surroundings = surroundings(options, self.folders)
+        self.database = opened(self.folders.database)
+        self.store = Store(self.database, time.time)
+        self.objects = ObjectStore(self.folders.objects, clock=time.time)
+        # the host
+        end_strays(str(self.folders.instances))  # of an endpoint that was killed
+        self.host = LocalHost(self.folders.sockets, partial(OwnedZygote.start, forgotten=self.surroundings.forgotten))
+        # metrics and the ledger
+        self.fleet = Fleet()
+        self.registry = MetricRegistry(time.time)
+        self.meters = Meters(self.registry)
+        self.ledger = Ledger(self.folders.ledger, time.time)
+        self.collector = Collector(self.fleet, self.registry, time.time, self.ledger.looked)
+        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters)])
+        self.heartbeat = LedgerHeartbeat(self.fleet, self.ledger.served)
+        # the fleet
+        self.controller = Controller(self.store, self.fleet, self._factory(), time.time, self._endpoint_deleted)
+        # the services
+        self.jobs = Jobs(self.database, time.time)
+        self.trainer = Trainer(self.jobs, self._job_site(), parallel=os.cpu_count() or 1)
+        self.long_tail = LongTail(options.account)
+        refused = refusal(self.store, strict=options.strict)
+        self.autoscaling = Autoscaling(self.database, self.store, time.time, refused)
+        actions = alarm_actions(self.long_tail.answer, self.autoscaling.fired)
+        self.alarms = Alarms(self.database, self.store, time.time, actions)
+        groups = Groups(self.folders.endpoint_logs, self.folders.training_logs)
+        self.logs = Logs(groups, LogMarks(), self.store, time.time, self._growing_logs)
+
+    def control(self) -> Control:
+        """What the operations of SageMaker act on."""
+        return Control(
+            self.store,
+            time.time,
+            self.options.strict,
+            self.fleet,
+            self.controller.changed,
+            self.jobs.has,
+            self.surroundings.images,
+            self.autoscaling.scaled,
+        )
+
+    async def refresh_metrics(self) -> None:
+        """Bring the metrics up to date before they are read."""
+        self.observers.settle()
+        await self.collector.refresh()
+
+    async def flush_ledger(self) -> None:
+        """Bring the ledger's file up to date before it is read."""
+        self.observers.settle()
+        await self.ledger.flush()
+
+    async def _endpoint_deleted(self, name: str) -> None:
+        """Remove the instances' disks. Metrics and logs stay, as on AWS."""
+        self.observers.settle()
+        self.meters.forget(name)
+        await asyncio.to_thread(self.autoscaling.forget, name)
+        await self.surroundings.disks.remove_all(name)
+
+    def _instance_changed(self, life: InstanceLife) -> None:
+        """Record that an instance has begun, is ready, or has ended."""
+        self.ledger.lived(life)
+        if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
+            self.meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s, life.ready_s)
+
+    def _growing_logs(self) -> set[Path]:
+        """The logs that a running process still writes."""
+        return {launched.log for launched in self.host.list() if launched.log is not None} | self.trainer.writing
+
+    def _factory(self) -> InstanceFactory:
+        dice = random.Random(self.options.seed)
+
+        def start_delay_s(variant: Variant) -> float:
+            return emulation.start_delay_s(self.options.emulate, variant.serverless is not None, lambda: dice.gauss())
+
+        return InstanceFactory(
+            self.host,
+            partial(launch_spec, around=self.surroundings),
+            time.time,
+            self._instance_changed,
+            self.collector.farewell,
+            start_delay_s,
+            self.surroundings.images,
+            vacated=self.surroundings.disks.remove,
+        )
+
+    def _job_site(self) -> JobSite:
+        return JobSite(
+            folder=self.folders.training,
+            logs=self.folders.training_logs,
+            storage=self._training_storage(),
+            zygote=self.host.zygote,
+            wiring=self.surroundings.wiring,
+            forgotten=self.surroundings.forgotten,
+            cpus=os.cpu_count() or 1,
+            clock=time.time,
+        )
+
+    def _training_storage(self) -> Storage:
+        if self.options.s3_endpoint is None:
+            return EmbeddedStorage(self.objects)
+        from torpor_endpoint.services.training.running.remote_storage import RemoteStorage
+
+        return RemoteStorage.at(self.options.s3_endpoint, self.options.region)
+
+
+def surroundings(options: Options, folders: DataDir) -> Surroundings:
+    """What every instance of this endpoint shares. Raises BadImages."""
+    embedded = options.s3_endpoint is None
+    return Surroundings(
+        endpoint_url=options.url,
+        region=options.region,
+        disks=Disks(folders.instances),
+        logs=folders.endpoint_logs,
+        images=Images.read(options.images, options.unknown_images),
+        s3_endpoint=options.url if embedded else options.s3_endpoint or "",
+        s3_folder=folders.objects if embedded else None,
+        refused=options.refused,
+        strict=options.strict,
+    )

@@ -1,0 +1,82 @@
+"""The ASGI applications behind the one port, made of an endpoint's parts: one for each AWS service, and Torpor's pages.
+
+Most are made when their first request comes: an endpoint that only answers invocations never imports the others.
+"""
+
+import random
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+from torpor_endpoint.aws.lazy import LazyApp
+from torpor_endpoint.aws.wire.asgi import App
+from torpor_endpoint.parts import Parts
+from torpor_endpoint.services.parts import ServiceParts
+from torpor_endpoint.services.registry import RUNTIME, SERVICES
+from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
+from torpor_endpoint.services.runtime.router import Router
+
+if TYPE_CHECKING:
+    from torpor_endpoint.pages.ledger import Pages
+
+
+class ServiceApps:
+    """Makes the applications of one endpoint."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._options = parts.options
+        self.runtime = self._runtime()
+        self._of_services = ServiceParts(
+            options=parts.options,
+            clock=time.time,
+            database=parts.database,
+            store=parts.store,
+            objects=parts.objects,
+            control=parts.control(),
+            jobs=parts.jobs,
+            trainer=parts.trainer,
+            autoscaling=parts.autoscaling,
+            alarms=parts.alarms,
+            logs=parts.logs,
+            registry=parts.registry,
+            refresh=parts.refresh_metrics,
+            runtime=self.runtime,
+            otherwise=parts.long_tail.answer,
+        )
+
+    def by_name(self) -> dict[str, App]:
+        """The services by botocore's names."""
+        services: dict[str, App] = {one.name: LazyApp(partial(one.compose, self._of_services)) for one in SERVICES}
+        services[RUNTIME] = self.runtime  # it is on the warm path: the gateway calls it without a step between
+        return services
+
+    def for_web_pages(self) -> dict[str, App]:
+        """The services that allow web pages of other origins by rules of their own."""
+        return {} if self._options.s3_endpoint is not None else {"s3": LazyApp(self._s3_cross_origin)}
+
+    def pages(self) -> App:
+        """Torpor's own pages."""
+        from torpor_endpoint.pages.app import OwnPages
+
+        parts = self._parts
+        pages = OwnPages(
+            parts.fleet, parts.registry, parts.refresh_metrics, parts.folders.endpoint_logs, self._ledger_pages
+        )
+        return pages.app()
+
+    def _runtime(self) -> RuntimeApp:
+        router = Router(self._parts.fleet, random.random, time.perf_counter, self._options.strict)
+        account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
+        return RuntimeApp(router, self._parts.observers, account, Clocks(time.time, time.perf_counter))
+
+    def _ledger_pages(self) -> "Pages":
+        from torpor_endpoint.ledger.reading import LedgerReader
+        from torpor_endpoint.pages.ledger import Pages
+
+        return Pages(self._parts.flush_ledger, LedgerReader(self._parts.ledger.tables, time.time))
+
+    def _s3_cross_origin(self) -> App:
+        from torpor_endpoint.services.s3.service import compose_cross_origin
+
+        return compose_cross_origin(self._of_services)
