@@ -99,7 +99,8 @@ build/oracles/.ready: pyproject.toml constraints.txt
 COMPILED := torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/keepalive.py \
 	torpor_container/core/resting.py torpor_container/core/policies/*.py torpor_endpoint/core/placement.py torpor_endpoint/fleet/members.py \
 	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/engine/kernel.py torpor/simulator/engine/processors.py \
-	torpor/workloads/profile.py torpor/simulator/engine/waiting.py torpor/simulator/engine/instance.py torpor/simulator/engine/variant.py
+	torpor/workloads/profile.py torpor/simulator/engine/waiting.py torpor/simulator/engine/calls.py torpor/simulator/engine/disk.py \
+	torpor/simulator/engine/instance.py torpor/simulator/engine/variant.py
 
 compiled: $(READY)
 	rm -rf build/compiled && mkdir -p build/compiled

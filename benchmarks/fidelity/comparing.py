@@ -70,10 +70,10 @@ class Answers:
         told: list[tuple[float, float, float, bool]] = []
         result = run(
             given, scenario,
-            listener=lambda ended: told.extend((one.arrived_s, one.asked_s, one.done_s, one.hit) for one in ended),
+            listener=lambda ended: told.extend((one.arrived_s, one.routed_s, one.done_s, one.hit) for one in ended),
         )  # fmt: skip
-        arrived_s, asked_s, done_s, hit = np.array(told, np.float64).T
-        return cls(done_s - arrived_s, asked_s - arrived_s, hit == 1, arrived_s), result
+        arrived_s, routed_s, done_s, hit = np.array(told, np.float64).T
+        return cls(done_s - arrived_s, routed_s - arrived_s, hit == 1, arrived_s), result
 
     @property
     def known(self) -> "Answers":

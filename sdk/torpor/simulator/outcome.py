@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torpor import plots
 from torpor.pages.frames import pandas
 from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, CostTerms, per_month
-from torpor.simulator.engine.instance import FAILED, FOUND, HELD, LOADED, SimulatedCall, VariantCounts, columns
+from torpor.simulator.engine.calls import FAILED, FOUND, HELD, LOADED, SimulatedCall, VariantCounts, call_columns
 from torpor.simulator.engine.latency import Latencies
 from torpor.simulator.engine.variant import SimulatedLife, Simulation, VariantReading
 from torpor.simulator.scenario import BadScenario, Scenario
@@ -114,7 +114,7 @@ class OutcomeTally:
         self._sums: NDArray[np.float64] = np.zeros((4, 0))  # requests, cold, failed, seconds; by model
 
     def add(self, calls: list[SimulatedCall]) -> None:
-        models, *times_s, told = columns(calls)
+        models, *times_s, told = call_columns(calls)
         arrived_s, ready_s, done_s = (_packed(column, "d") for column in times_s)
         outcomes = np.frombuffer(told, np.uint8)
         held, models_were = outcomes >= HELD, outcomes & (FOUND | FAILED)

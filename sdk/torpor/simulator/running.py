@@ -11,9 +11,9 @@ from typing import Any
 
 from torpor.pages.story import counted
 from torpor.simulator import fitting
-from torpor.simulator.engine.instance import SimulatedCall
+from torpor.simulator.engine.calls import SimulatedCall
+from torpor.simulator.engine.consistency import ConsistencyCheck
 from torpor.simulator.engine.kernel import Kernel
-from torpor.simulator.engine.recount import Recount
 from torpor.simulator.engine.variant import Recorded, Simulation
 from torpor.simulator.fitting import Memory
 from torpor.simulator.outcome import OutcomeTally, Result, outcome
@@ -272,14 +272,14 @@ def recounted(given: Given, scenario: Scenario, recorded: Recorded | None = None
 
     Every call and decision is kept for it: for traces that fit into memory.
     """
-    recount = Recount()
+    recount = ConsistencyCheck()
 
     def both(slot: str, decision: Decision) -> None:
         recount.recorded(slot, decision)
         if recorded is not None:
             recorded(slot, decision)
 
-    return run(given, scenario, both, recount.told, recount.watch, recount.verify)
+    return run(given, scenario, both, recount.on_calls, recount.watch, recount.verify)
 
 
 @dataclass
@@ -393,7 +393,7 @@ def _watch(simulation: Simulation, tally: OutcomeTally) -> None:
     kernel, timeline = simulation.kernel, tally.timeline
 
     def look(simulation: Simulation) -> None:
-        seen = simulation.look()
+        seen = simulation.reading()
         timeline.seen(seen)
         if not simulation.quiet:
             kernel.at((seen.at_s // timeline.period_s + 1) * timeline.period_s, look, simulation)

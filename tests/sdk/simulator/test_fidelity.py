@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.sdk.simulator.live_on_virtual_time import Answered, Span, lived
-from torpor.simulator.engine.instance import SimulatedCall
+from torpor.simulator.engine.calls import SimulatedCall
 from torpor.simulator.engine.variant import Machine, Rests, Simulation, VariantPlan
 from torpor.workloads import Trace, TraceRequest, recorded
 from torpor.workloads.profile import ModelProfile

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.engine.instance import FAILED, FOUND, LOADED, SimulatedCall
+from torpor.simulator.engine.calls import FAILED, FOUND, LOADED, SimulatedCall
 from torpor.simulator.engine.variant import VariantReading
 from torpor.simulator.outcome import PERIOD_S, ROWS_MAX, OutcomeTally, Result, Timeline
 from torpor.simulator.running import simulate
@@ -29,8 +29,8 @@ def call(
 ) -> SimulatedCall:
     """Predicted in 10 ms, if it was."""
     one = SimulatedCall(model, arrived_s)
-    one.asked_s = arrived_s + held_s
-    one.ready_s = one.asked_s + load_s
+    one.routed_s = arrived_s + held_s
+    one.ready_s = one.routed_s + load_s
     one.done_s = one.ready_s + (0.0 if failed else 0.01)
     one.outcome = FAILED if failed else LOADED if load_s else FOUND
     return one

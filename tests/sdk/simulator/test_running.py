@@ -41,9 +41,9 @@ SINCE_S = 1_700_000_040.0
 TIGHT = Scenario(memory_bytes=500 * 1000**2, policy="GDSF", instances_min=0, instances_max=2, idle_s=30.0)
 TEXT = "zipf:models=40,rate_hz=4,duration_s=200,gaps=bursty"
 STORY = f"""
-from torpor.simulator.running import Digest, load, run, Spreads
+from torpor.simulator.running import DecisionDigest, load, run, Spreads
 from torpor.simulator.scenario import Scenario
-digest = Digest()
+digest = DecisionDigest()
 run(load({TEXT!r}, seed=3, spreads=Spreads(0.3, 0.3, 0.3)), {TIGHT!r}, digest)
 print(digest.decisions, digest.hex)
 """

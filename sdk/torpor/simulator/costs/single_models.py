@@ -11,7 +11,7 @@ from math import ceil
 
 from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, CostTerms, HeldInstances, per_month
 from torpor.simulator.costs.costing import endpoint_per_model, serverless
-from torpor.simulator.engine.instance import FOUND, SimulatedCall, called
+from torpor.simulator.engine.calls import FOUND, SimulatedCall, call_batches
 from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.latency import Latencies
 from torpor.simulator.outcome import OutcomeTally
@@ -123,7 +123,7 @@ class _ModelServer:
     queue: deque[SimulatedCall] = field(default_factory=deque)
 
     def ask(self, call: SimulatedCall) -> None:
-        call.asked_s = call.ready_s = call.arrived_s
+        call.routed_s = call.ready_s = call.arrived_s
         call.outcome = FOUND
         if self.busy < self.servers:
             self.busy += 1
@@ -159,7 +159,7 @@ class _Pools:
         now_s, profile = self.kernel.now_s, self.given.profile(model)
         since_s = self.idle.setdefault(model, [])
         call = SimulatedCall(model, now_s)
-        call.asked_s = now_s
+        call.routed_s = now_s
         if since_s and now_s - since_s[-1] < self.expires_s:
             since_s.pop()
             call.outcome = FOUND
@@ -188,7 +188,7 @@ def _play(
             tally.add(done)
             done.clear()
 
-    for requests in called(trace):
+    for requests in call_batches(trace):
         kernel.play(requests, arrive)
         told()
     kernel.run()

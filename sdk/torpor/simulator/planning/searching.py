@@ -13,7 +13,7 @@ from math import inf
 
 from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import alone
-from torpor.simulator.engine.instance import SimulatedCall
+from torpor.simulator.engine.calls import SimulatedCall
 from torpor.simulator.engine.latency import Latencies
 from torpor.simulator.outcome import Result
 from torpor.simulator.planning.bounds import TraceBounds

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import torpor
 from torpor.prices import SHIPPED
 from torpor.simulator.costs.single_models import WAKE_S
-from torpor.simulator.engine.instance import SimulatedCall
+from torpor.simulator.engine.calls import SimulatedCall
 from torpor.simulator.planning.planning import Planned, plan
 from torpor.simulator.planning.searching import Search
 from torpor.simulator.planning.space import Goal, Space
