@@ -23,7 +23,8 @@ from benchmarks.command import command, keep
 from benchmarks.tables import table
 from torpor.hit_rates.curves import lru_curve
 from torpor.simulator.engine.kernel import Kernel
-from torpor.simulator.running import DecisionDigest, Given, Spreads, run
+from torpor.simulator.inputs import SimulationInputs, Spreads
+from torpor.simulator.running import DecisionDigest, run
 from torpor.simulator.scenario import Scenario
 from torpor.workloads import Recorded, drawn, zipf
 from torpor.workloads.profile import ModelProfile
@@ -138,27 +139,27 @@ def show(results: dict[str, Any]) -> None:
 def answer(requests: int) -> None:
     """`rate ENGINE` is answered by its requests a second of processor time, `story ENGINE` by a fingerprint of all its
     decisions; the kernel has a rate too."""
-    given = _given(requests)
+    inputs = _given(requests)
     for line in sys.stdin:
         asked, _, name = line.strip().partition(" ")
         if name == KERNEL:
             print(kernel_events(), flush=True)
             continue
         digest = DecisionDigest() if asked == "story" else None
-        result = run(given, _scenario(given, *ENGINES[name]), digest)
+        result = run(inputs, _scenario(inputs, *ENGINES[name]), digest)
         print(result.requests / result.took_s if digest is None else digest.hex, flush=True)
 
 
-def _given(requests: int) -> Given:
+def _given(requests: int) -> SimulationInputs:
     """A model loads in about a tenth of a second, and predicts in 20 ms."""
     made = zipf(MODELS, 1.0, 100.0, requests / 100.0, seed=1)
     profiles = {name: _quick(profile) for name, profile in drawn(made.names, 1).items()}
-    return Given(Recorded(made.names, list(made.chunks())), profiles, Spreads(), 1, "benchmark")
+    return SimulationInputs(Recorded(made.names, list(made.chunks())), profiles, Spreads(), 1, "benchmark")
 
 
-def _scenario(given: Given, policy: str, share: float) -> Scenario:
+def _scenario(inputs: SimulationInputs, policy: str, share: float) -> Scenario:
     """Two instances with eight processors each."""
-    total_bytes = sum(profile.memory_bytes for profile in given.profiles.values())
+    total_bytes = sum(profile.memory_bytes for profile in inputs.profiles.values())
     return Scenario(
         instances=2, policy=policy, memory_bytes=int(share * total_bytes / 2), disk_bytes=total_bytes, threads=8,
         processors=8, loads_max=8,

@@ -61,7 +61,7 @@ def compared(record: Record, ledger: Path) -> dict[str, Any]:
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
         "setting": asdict(setting),
         "calibrated": {
-            "models_bytes": sum(profile.memory_bytes for profile in calibration.given.profiles.values()),
+            "models_bytes": sum(profile.memory_bytes for profile in calibration.inputs.profiles.values()),
             "wake_s": calibration.scenario.wake_s,
             **asdict(calibration.unknowns),
         },

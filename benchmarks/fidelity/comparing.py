@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from benchmarks.fidelity.live import Lived
 from torpor.pages.frames import STEPS
 from torpor.simulator.fitting import Fitted, fitted
+from torpor.simulator.inputs import SimulationInputs, Spreads
 from torpor.simulator.outcome import Result
-from torpor.simulator.running import Given, Spreads, run
+from torpor.simulator.running import run
 from torpor.simulator.scenario import Scenario
 from torpor.workloads import Recorded
 from torpor.workloads.profile import ModelProfile
@@ -66,10 +67,10 @@ class Answers:
         return cls(steps_s.sum(axis=1), held_s, lived.replayed.hits[good] == 1, lived.replayed.planned_s[good])
 
     @classmethod
-    def simulated(cls, given: Given, scenario: Scenario) -> tuple["Answers", Result]:
+    def simulated(cls, inputs: SimulationInputs, scenario: Scenario) -> tuple["Answers", Result]:
         told: list[tuple[float, float, float, bool]] = []
         result = run(
-            given, scenario,
+            inputs, scenario,
             listener=lambda ended: told.extend((one.arrived_s, one.routed_s, one.done_s, one.hit) for one in ended),
         )  # fmt: skip
         arrived_s, routed_s, done_s, hit = np.array(told, np.float64).T
@@ -154,7 +155,7 @@ class Unknowns:
 class Calibration:
     """What was measured, for what is asked about: what models take, the room, a wake."""
 
-    given: Given
+    inputs: SimulationInputs
     scenario: Scenario
     found: Fitted
     unknowns: Unknowns
@@ -165,15 +166,15 @@ class Calibration:
         both, requests wait longer, or less long where others are busy: so that share of them is sought with which the
         same trace takes as long as it did."""
         found = fitted(ledger)
-        given = Given(trace, found.profiles, Spreads(), 0, "calibration")
+        inputs = SimulationInputs(trace, found.profiles, Spreads(), 0, "calibration")
         guess = Unknowns(room_bytes=room_bytes(lived, found.profiles))
-        first = cls(given, scenario.altered(wake_s=found.wake_s or scenario.wake_s), found, guess)
+        first = cls(inputs, scenario.altered(wake_s=found.wake_s or scenario.wake_s), found, guess)
         return first._nearer(Answers.lived(lived).known)
 
     def on(self, trace: Recorded, lived: Lived) -> "Calibration":
         """For another trace: the room stays, the times are those of the stretches of it that are known."""
         known = Answers.lived(lived).known
-        return replace(self, given=replace(self.given, trace=trace))._nearer(known, self.unknowns.room_bytes)
+        return replace(self, inputs=replace(self.inputs, trace=trace))._nearer(known, self.unknowns.room_bytes)
 
     def simulated(self, seed: int = 0) -> tuple[Answers, Result]:
         """All that an instance does for a load is its load, and all that it does for a request its prediction. What the
@@ -195,8 +196,8 @@ class Calibration:
             for name, profile in self.found.profiles.items()
         }
         spreads = Spreads(unknowns.warm_sigma, unknowns.cold_sigma)
-        given = replace(self.given, profiles=profiles, spreads=spreads, seed=seed)
-        return Answers.simulated(given, self.scenario.altered(memory_bytes=int(unknowns.room_bytes)))
+        inputs = replace(self.inputs, profiles=profiles, spreads=spreads, seed=seed)
+        return Answers.simulated(inputs, self.scenario.altered(memory_bytes=int(unknowns.room_bytes)))
 
     def _nearer(self, known: Answers, room_bytes: float | None = None) -> "Calibration":
         """As near as ROUNDS come to what is known, with this room or the one that has as many hits."""

@@ -10,7 +10,8 @@ import pytest
 
 from tests.ledger_site import NOON_S, Site, invocation, life
 from torpor.simulator.fitting import source
-from torpor.simulator.running import load, simulate
+from torpor.simulator.inputs import load
+from torpor.simulator.running import simulate
 from torpor.workloads import BadTrace, recorded
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger_records import MemoryReading
@@ -44,7 +45,7 @@ def test_a_ledger_gives_profiles_and_what_was_measured_with_them(tmp_path: Path)
 
 
 def test_a_model_that_the_ledger_does_not_have_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadTrace, match=r"'x' is called, and has no profile, which .* tells nothing of: call it there"):
+    with pytest.raises(BadTrace, match=r"'x' is called, and has no profile in .*: call it there"):
         simulate(recorded([(0.0, "x")]), ledger(tmp_path))
 
 

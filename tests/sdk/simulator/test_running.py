@@ -16,8 +16,9 @@ import pytest
 import torpor
 from tests.ledger_site import Site, invocation
 from torpor.simulator.fitting import write as write_profiles
+from torpor.simulator.inputs import SimulationInputs, Spreads, drawn_anew, load
 from torpor.simulator.outcome import Result
-from torpor.simulator.running import DecisionDigest, Given, Spreads, drawn_anew, load, recounted, run, simulate
+from torpor.simulator.running import DecisionDigest, recounted, run, simulate
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.workloads import (
     Azure2019,
@@ -41,7 +42,8 @@ SINCE_S = 1_700_000_040.0
 TIGHT = Scenario(memory_bytes=500 * 1000**2, policy="GDSF", instances_min=0, instances_max=2, idle_s=30.0)
 TEXT = "zipf:models=40,rate_hz=4,duration_s=200,gaps=bursty"
 STORY = f"""
-from torpor.simulator.running import DecisionDigest, load, run, Spreads
+from torpor.simulator.inputs import load, Spreads
+from torpor.simulator.running import DecisionDigest, run
 from torpor.simulator.scenario import Scenario
 digest = DecisionDigest()
 run(load({TEXT!r}, seed=3, spreads=Spreads(0.3, 0.3, 0.3)), {TIGHT!r}, digest)
@@ -134,7 +136,7 @@ def test_profiles_are_the_same_as_object_and_as_file(tmp_path: Path) -> None:
     results = [simulate(TEXT, profiles, TIGHT) for profiles in (given.profiles, tmp_path / "models.csv")]
     assert figures(results[0]) == figures(results[1]) == figures(run(given, TIGHT))
     assert [one.assumed for one in results] == [(), ()]
-    assert "drawn by the laws" in run(given, TIGHT).assumed[0]
+    assert "drawn from the distributions" in run(given, TIGHT).assumed[0]
 
 
 def test_fields_of_the_scenario_may_be_given_by_name() -> None:
@@ -177,7 +179,7 @@ def test_a_load_slows_the_predictions_beside_it_where_they_share_a_processor() -
 
     def took_s(processors: int) -> list[float]:
         calls: list[float] = []
-        given = Given(trace, profiles, Spreads(), 0, "a trace")
+        given = SimulationInputs(trace, profiles, Spreads(), 0, "a trace")
         scenario = Scenario(threads=2, processors=processors)
         run(given, scenario, listener=lambda ended: calls.extend(call.done_s - call.arrived_s for call in ended))
         return calls
@@ -224,7 +226,7 @@ def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Pa
     for number in range(4):
         wrong = {"download": 0.003, "overhead": 0.001}
         site.ledger.invoked(invocation(SINCE_S + 80 + number, wrong, model=f"typo-{number % 2}", status=400))
-    told = "4 requests for 2 names that only ever got errors: no models, and left out"
+    told = "4 requests for 2 names that only ever got errors: left out, since these names are no models"
     path = ledger(tmp_path, "houses")
     site.ledger.close()
     for profiles in (None, unit("abc")):
@@ -399,7 +401,7 @@ class Rounds:
 
 def peak_bytes(rounds: int) -> int:
     names = [f"model-{number}" for number in range(40)]
-    given = Given(Rounds(rounds, names), unit(names), Spreads(), 0, "rounds")
+    given = SimulationInputs(Rounds(rounds, names), unit(names), Spreads(), 0, "rounds")
     run(given, TIGHT)
     tracemalloc.start()
     result = run(given, TIGHT.altered(memory_bytes=30 * MIB))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torpor.simulator.running import load
+from torpor.simulator.inputs import load
 from torpor.workloads import Azure2019, Azure2021, BadTrace, named, read, requests
 
 HEADER_2019 = ",".join(["HashOwner", "HashApp", "HashFunction", "Trigger", *map(str, range(1, 1441))])

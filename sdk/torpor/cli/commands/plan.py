@@ -53,30 +53,30 @@ def plan(
 ) -> None:
     """Search instance type and number, keep-alive and policy by simulation: the cheapest that meets the SLO."""
     require("torpor plan", "simulator")
+    from torpor.simulator.inputs import load, requests_of
     from torpor.simulator.planning.planning import plan as search
     from torpor.simulator.planning.space import KEEP_ALIVES, SEARCHED, Space
-    from torpor.simulator.running import load, requests_of
 
     slo_s, quantile = choices.slo_s(slo_ms), choices.share("--quantile", quantile)
-    given = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    given = replace(given, scenario=given.scenario.altered(**choices.woken(wake)))
+    inputs = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
+    inputs = replace(inputs, scenario=inputs.scenario.altered(**choices.woken(wake)))
     space = Space(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,
         SEARCHED if policy is None else deployable(policy),
         choices.naps_s(sleep_after),
-        given.scenario,
+        inputs.scenario,
         KEEP_ALIVES if keep_alive is None else choices.chosen("--keep-alive", keep_alive, KEEP_ALIVES),
     )
     with bar("reading the trace") as shown:
-        of = min(requests_of(given.trace), max(requests, played_max))
+        of = min(requests_of(inputs.trace), max(requests, played_max))
 
         def says(what: str) -> None:
             shown.begins(what)
             shown.of(of)
 
         found = search(
-            replace(given, watched=shown.done),
+            replace(inputs, on_progress=shown.done),
             slo_s=slo_s,
             quantile=quantile,
             space=space,
@@ -126,7 +126,7 @@ def show(found: "Planned") -> None:
         printer.print()
     printer.print("the same traffic otherwise", style="bold")
     printer.print(others(found, printer.width))
-    seeds = f"seed {found.given.seed}" + (f" to {found.seeds[-1].seed}" if len(found.seeds) > 1 else "")
+    seeds = f"seed {found.inputs.seed}" + (f" to {found.seeds[-1].seed}" if len(found.seeds) > 1 else "")
     prices = f"US dollars at the prices of {found.prices.priced_on}: {found.prices.source}."
     printer.print(f"\n{seeds} · {prices}", style="dim")
 
@@ -197,7 +197,7 @@ def busiest(found: "Planned") -> str:
 
 def confirmed(found: "Planned") -> Iterator[str]:
     """How sure it is."""
-    if found.given.drawn:
+    if found.inputs.drawn:
         agree = sum(map(found.goal.met, found.seeds))
         p99s = sorted(result.p99_s for result in found.seeds)
         spread = f"p99 {milliseconds(p99s[0])} to {milliseconds(p99s[-1])}"
@@ -237,7 +237,7 @@ def nothing(found: "Planned") -> str:
 
 def measured_by(found: "Planned") -> str:
     """What to do where the times are nobody's."""
-    if not found.given.redrawn:
+    if not found.inputs.redrawn:
         return ""
     return (
         " These times are assumed: give your models' own by --profiles FILE, or an endpoint's ledger.sqlite as trace."

@@ -19,8 +19,8 @@ from torpor.prices.money import dollars
 from torpor.spans import DAY_S, HOUR_S, MINUTE_S
 
 if TYPE_CHECKING:
+    from torpor.simulator.inputs import SimulationInputs
     from torpor.simulator.outcome import Result
-    from torpor.simulator.running import Given
     from torpor.simulator.scenario import Scenario
     from torpor_container.core.residency import Decision
     from torpor_endpoint.core.pricing.prices import Prices
@@ -56,7 +56,7 @@ def simulate(
 ) -> None:
     """Play a trace through one or more ways to serve it, and show hit rate, p99 and bill of each."""
     require("torpor simulate", "simulator")
-    from torpor.simulator.running import load, requests_of
+    from torpor.simulator.inputs import load, requests_of
     from torpor_container.core.policies import OFFLINE, POLICIES
 
     choices.drawn(plot)
@@ -67,8 +67,8 @@ def simulate(
     ways = list(product(*map(choices.several, MANY[1:], (instances, policy, sleep_after))))
     choices.chosen("--policy", policy, {**POLICIES, **OFFLINE})
     priced = choices.priced_by(prices, region)
-    given = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    like = given.scenario.altered(**choices.woken(wake), **choices.owned(own_mib))
+    inputs = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
+    like = inputs.scenario.altered(**choices.woken(wake), **choices.owned(own_mib))
     scenarios = [
         like.altered(**choices.sized(size, memory_mib), policy=rule, **counted(count, nap))
         for size in types
@@ -78,12 +78,12 @@ def simulate(
         drawable(scenarios, priced)
     with Log(decisions) as log, bar("reading the trace") as shown:
         results = []
-        shown.of(len(scenarios) * requests_of(given.trace))
-        watched = replace(given, watched=shown.done)
+        shown.of(len(scenarios) * requests_of(inputs.trace))
+        on_progress = replace(inputs, on_progress=shown.done)
         for number, scenario in enumerate(scenarios, 1):
             shown.says(f"playing {number} of {len(scenarios)}: {scenario.name}")
-            results.append(played(watched, scenario, log, check))
-    show(given, results, priced, slo_s)
+            results.append(played(on_progress, scenario, log, check))
+    show(inputs, results, priced, slo_s)
     if check:
         console().print(RECOUNTED, style="dim")
     if out is not None:
@@ -113,13 +113,13 @@ def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
         raise TorporError(f"--plot: no price is known for {types}: give a list that has it, by --prices")
 
 
-def played(given: "Given", scenario: "Scenario", log: "Log", check: bool) -> "Result":
+def played(inputs: "SimulationInputs", scenario: "Scenario", log: "Log", check: bool) -> "Result":
     from torpor.simulator.running import recounted, run
 
-    return (recounted if check else run)(given, scenario, log.recorded(scenario))
+    return (recounted if check else run)(inputs, scenario, log.recorded(scenario))
 
 
-def show(given: "Given", results: list["Result"], prices: "Prices", slo_s: float | None) -> None:
+def show(inputs: "SimulationInputs", results: list["Result"], prices: "Prices", slo_s: float | None) -> None:
     """A line per scenario, in the order that was asked for, and what the figures rest on."""
     printer, first = console(), results[0]
     lasted = span(min(one.duration_s for one in results))
@@ -128,7 +128,7 @@ def show(given: "Given", results: list["Result"], prices: "Prices", slo_s: float
     rows = [{name: cell for name, cell in cells(one, prices, slo_s).items() if rare.get(name, True)} for one in results]
     printer.print(fitted(rows, SPARE, printer.width))
     printer.print()
-    for line in notes(given, results, prices):
+    for line in notes(inputs, results, prices):
         printer.print(line, style="dim")
 
 
@@ -179,15 +179,15 @@ def asleep(results: list["Result"]) -> bool:
     return any(one.scenario.instances_min == 0 for one in results)
 
 
-def notes(given: "Given", results: list["Result"], prices: "Prices") -> list[str]:
+def notes(inputs: "SimulationInputs", results: list["Result"], prices: "Prices") -> list[str]:
     """What the figures rest on."""
     from torpor.simulator.costs.alternatives import MONTH_H
     from torpor.simulator.planning.answering import at_full_speed
 
     told = [
-        f"seed {given.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
-        *(f"assumed: {one}" for one in given.assumed),
-        room(given, results),
+        f"seed {inputs.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
+        *(f"assumed: {one}" for one in inputs.assumed),
+        room(inputs, results),
     ]
     told += [f"assumed: {one}" for one in at_full_speed(one.scenario.instance_type for one in results)]
     if asleep(results):
@@ -203,13 +203,13 @@ def notes(given: "Given", results: list["Result"], prices: "Prices") -> list[str
     return told
 
 
-def room(given: "Given", results: list["Result"]) -> str:
+def room(inputs: "SimulationInputs", results: list["Result"]) -> str:
     """What is left of an instance's memory for models, and by whose figures."""
     from torpor.simulator.scenario import MIB, OWN_BYTES
 
     own_bytes, had = results[0].scenario.own_bytes, {one.scenario.instance_mib for one in results}
     whose = "as said (--own-mib)"
-    if own_bytes == given.scenario.own_bytes:
+    if own_bytes == inputs.scenario.own_bytes:
         whose = "unless said otherwise (--own-mib)" if own_bytes == OWN_BYTES else "as the ledger has it"
     own_mib, memory = own_bytes / MIB, f"{min(had):,.6g} MiB" if len(had) == 1 else "memory"
     return f"of its {memory} an instance takes {own_mib:,.3g} MiB by itself, {whose}: that is not there for models"

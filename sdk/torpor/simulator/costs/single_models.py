@@ -14,9 +14,10 @@ from torpor.simulator.costs.costing import endpoint_per_model, serverless
 from torpor.simulator.engine.calls import FOUND, SimulatedCall, call_batches
 from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.latency import Latencies
-from torpor.simulator.outcome import OutcomeTally
-from torpor.simulator.running import CountedTrace, Given
+from torpor.simulator.inputs import SimulationInputs
+from torpor.simulator.running import CountedTrace
 from torpor.simulator.scenario import MIB, Scenario
+from torpor.simulator.tally import OutcomeTally
 from torpor.spans import HOUR_S
 from torpor.workloads import Paced
 from torpor.workloads.profile import ModelProfile, Spread
@@ -53,23 +54,23 @@ class Apart:
         return per_month(self.cost.usd, self.duration_s, hours)
 
 
-def on_endpoints(given: Given, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
+def on_endpoints(inputs: SimulationInputs, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
     """Every model has an instance of this type to itself, always on. Its vCPUs predict. Raises BadScenario."""
     tally = OutcomeTally(overhead_s)
-    models, duration_s = _at_desks(given, Scenario(size).plan.machine.threads, tally)
+    models, duration_s = _at_desks(inputs, Scenario(size).plan.machine.threads, tally)
     cost = endpoint_per_model(models, HeldInstances(size), CostTerms(prices, duration_s / HOUR_S))
     return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
 
 
-def alone(given: Given, overhead_s: float = 0.0) -> Latencies:
+def alone(inputs: SimulationInputs, overhead_s: float = 0.0) -> Latencies:
     """With every model in memory and nobody waiting for anybody: predicting by itself. Nothing is faster."""
     tally = OutcomeTally(overhead_s)
-    _at_desks(given, UNBOUNDED, tally)
+    _at_desks(inputs, UNBOUNDED, tally)
     return tally.warm
 
 
 def on_serverless(
-    given: Given,
+    inputs: SimulationInputs,
     prices: Prices = PRICES,
     *,
     wake_s: float = WAKE_S,
@@ -84,9 +85,9 @@ def on_serverless(
     and `beside_load_s` on top of that.
     """
     tally, kernel = OutcomeTally(overhead_s, beside_load_s), Kernel()
-    pools = _Pools(kernel, given, given.spread(), wake_s, expires_s)
-    duration_s, moved_bytes = _play(given, kernel, pools.arrive, pools.done, tally)
-    largest_bytes = max(profile.memory_bytes for profile in map(given.profiles.__getitem__, pools.idle))
+    pools = _Pools(kernel, inputs, inputs.spread(), wake_s, expires_s)
+    duration_s, moved_bytes = _play(inputs, kernel, pools.arrive, pools.done, tally)
+    largest_bytes = max(profile.memory_bytes for profile in map(inputs.profiles.__getitem__, pools.idle))
     memory_mib = ceil(largest_bytes / MIB) + OWN_MIB
     requests = tally.warm.count + tally.cold.count
     calls = Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes)
@@ -95,18 +96,18 @@ def on_serverless(
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _at_desks(given: Given, servers: int, tally: OutcomeTally) -> tuple[int, float]:
+def _at_desks(inputs: SimulationInputs, servers: int, tally: OutcomeTally) -> tuple[int, float]:
     """How many models were called, and how long it took by its own clock."""
     kernel, done = Kernel(), list[SimulatedCall]()
-    spread, desks = given.spread(), dict[str, _ModelServer]()
+    spread, desks = inputs.spread(), dict[str, _ModelServer]()
 
     def arrive(model: str) -> None:
         if model not in desks:
-            profile = given.profile(model)
+            profile = inputs.profile(model)
             desks[model] = _ModelServer(kernel, servers, profile, spread.predict, done.append)
         desks[model].ask(SimulatedCall(model, kernel.now_s))
 
-    duration_s, _ = _play(given, kernel, arrive, done, tally)
+    duration_s, _ = _play(inputs, kernel, arrive, done, tally)
     return len(desks), duration_s
 
 
@@ -148,7 +149,7 @@ class _Pools:
     """Each model's idle instances: since when they are, the newest last."""
 
     kernel: Kernel
-    given: Given
+    inputs: SimulationInputs
     spread: Spread
     wake_s: float
     expires_s: float
@@ -156,7 +157,7 @@ class _Pools:
     done: list[SimulatedCall] = field(default_factory=list)
 
     def arrive(self, model: str) -> None:
-        now_s, profile = self.kernel.now_s, self.given.profile(model)
+        now_s, profile = self.kernel.now_s, self.inputs.profile(model)
         since_s = self.idle.setdefault(model, [])
         call = SimulatedCall(model, now_s)
         call.routed_s = now_s
@@ -178,10 +179,14 @@ class _Pools:
 
 
 def _play(
-    given: Given, kernel: Kernel, arrive: Callable[[str], None], done: list[SimulatedCall], tally: OutcomeTally
+    inputs: SimulationInputs,
+    kernel: Kernel,
+    arrive: Callable[[str], None],
+    done: list[SimulatedCall],
+    tally: OutcomeTally,
 ) -> tuple[float, int]:
     """How long it took by its own clock, quiet included, and the bytes that came with the requests."""
-    trace = CountedTrace(Paced(given.trace))
+    trace = CountedTrace(Paced(inputs.trace))
 
     def told() -> None:
         if done:

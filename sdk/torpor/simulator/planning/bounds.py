@@ -6,7 +6,7 @@ from math import ceil, exp
 import numpy as np
 
 from torpor.simulator.engine.latency import Floats
-from torpor.simulator.running import Given
+from torpor.simulator.inputs import SimulationInputs
 
 SPREAD_MAX = 6.0
 """No load is quicker than by so many standard deviations: one in a thousand million would be."""
@@ -25,15 +25,15 @@ class TraceBounds:
     kept: Floats  # the byte-seconds that it takes to keep slow models for so many of their next calls, at the least
 
     @classmethod
-    def of(cls, given: Given, late_s: float) -> "TraceBounds":
+    def of(cls, inputs: SimulationInputs, late_s: float) -> "TraceBounds":
         """One reading of the trace. Where two calls of a model are both in time, it was kept from when the first one
         had it, which is no later than `late_s` after it came."""
-        chunks, names = list(given.trace.chunks()), given.trace.names
+        chunks, names = list(inputs.trace.chunks()), inputs.trace.names
         times_s = np.concatenate([chunk.times_s for chunk in chunks])
         models = np.concatenate([chunk.models for chunk in chunks])
         called, place = np.unique(models, return_inverse=True)
-        profiles = [given.profile(names[number]) for number in called.tolist()]
-        quickest = exp(-SPREAD_MAX * given.spreads.load_sigma)
+        profiles = [inputs.profile(names[number]) for number in called.tolist()]
+        quickest = exp(-SPREAD_MAX * inputs.spreads.load_sigma)
         bytes_ = np.array([one.memory_bytes for one in profiles], np.float64)
         predict_s = np.array([one.predict_delay_s + one.predict_s for one in profiles])
         load_s = np.array([one.into_memory_s for one in profiles])

@@ -13,11 +13,12 @@ from torpor.plots import CostPoint, dollars_against_p99
 from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import WAKE_S, Apart, on_endpoints, on_serverless
 from torpor.simulator.engine.latency import Latencies
+from torpor.simulator.inputs import Profiles, SimulationInputs, Spreads, load
 from torpor.simulator.outcome import Result
 from torpor.simulator.planning.answering import Priced, at_full_speed, cheapest, left_out, of_apart, of_candidate
 from torpor.simulator.planning.searching import Glance, PlanCandidate, Search
 from torpor.simulator.planning.space import EXACT, Goal, Space
-from torpor.simulator.running import Given, Profiles, Spreads, load, run
+from torpor.simulator.running import run
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.validation import COUNT, Kind, a, check, optional
 from torpor.workloads import First, Peak, Trace, busiest
@@ -55,7 +56,7 @@ class Planned:
     """What a search found, and how. `best` is None where nothing in the space meets the goal."""
 
     goal: Goal
-    given: Given = field(repr=False)
+    inputs: SimulationInputs = field(repr=False)
     prices: Prices = field(repr=False)
     requests: int  # so many of the trace were played, from its beginning
     peak: Peak  # its busiest stretch, simulated before the rest; all of a trace that is short enough
@@ -134,7 +135,7 @@ class Planned:
             told.append(
                 f"what sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take {spans[1]}"
             )
-        return (*self.given.assumed, *told)
+        return (*self.inputs.assumed, *told)
 
     @property
     def best_policy(self) -> str:
@@ -186,7 +187,7 @@ class Planned:
 
 
 def plan(
-    trace: Trace | Path | str | Given,
+    trace: Trace | Path | str | SimulationInputs,
     profiles: Profiles | Path | str | None = None,
     *,
     slo_s: float,
@@ -215,45 +216,49 @@ def plan(
         "seeds": seeds, "requests_max": requests_max, "played_max": played_max, "space": space, "prices": prices,
     }  # fmt: skip
     check(BadScenario, ASKED, asked)
-    whole = trace if isinstance(trace, Given) else load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
+    whole = (
+        trace
+        if isinstance(trace, SimulationInputs)
+        else load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
+    )
     space = space or Space()
     named = space.instance_types is not None
     if space.like == Scenario():
         space = replace(space, like=whole.scenario)
     says("reading the trace")
     peak = busiest(whole.trace, requests_max)
-    given = replace(whole, trace=First(whole.trace, max(requests_max, played_max)))
-    search = Search(given, goal, space, prices, says, None if peak.whole else _glance(given, peak, goal))
-    best, again = _confirmed(search, given, seeds)
+    inputs = replace(whole, trace=First(whole.trace, max(requests_max, played_max)))
+    search = Search(inputs, goal, space, prices, says, None if peak.whole else _glance(inputs, peak, goal))
+    best, again = _confirmed(search, inputs, seeds)
     apart = _apart(search)
     return Planned(
-        goal, given, prices, search.asked.requests, peak, best, again, search.tried,
+        goal, inputs, prices, search.asked.requests, peak, best, again, search.tried,
         _policies(search, best), apart, search.floor, search.asked.first, search.too_large(),
         _again(search, apart, best, seeds), named,
     )  # fmt: skip
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _glance(given: Given, peak: Peak, goal: Goal) -> Glance:
+def _glance(inputs: SimulationInputs, peak: Peak, goal: Goal) -> Glance:
     """Where all is played after that, as many may be late as of all; elsewhere the goal is asked of the stretch too.
     A call of each model that is new to it may be late besides."""
-    whole = given.trace
+    whole = inputs.trace
     assert isinstance(whole, First)
     stretch = peak.cut(whole.trace)
     late_max = goal.late_max(peak.of if peak.of <= whole.requests_max else peak.requests) + stretch.new
-    return Glance(replace(given, trace=stretch.trace), stretch.lead_s, late_max)
+    return Glance(replace(inputs, trace=stretch.trace), stretch.lead_s, late_max)
 
 
-def _confirmed(search: Search, given: Given, seeds: int) -> tuple[PlanCandidate | None, list[Result]]:
+def _confirmed(search: Search, inputs: SimulationInputs, seeds: int) -> tuple[PlanCandidate | None, list[Result]]:
     """The cheapest that other draws confirm; if none is, the one that most of them confirm."""
-    seeds = seeds if given.drawn else 1
+    seeds = seeds if inputs.drawn else 1
     confirmed: list[tuple[int, PlanCandidate, list[Result]]] = []
     found = search.found()
     found = sorted([*found, *(search.as_cheap(found[0]) if found else ())], key=search.rank)
     for candidate in found:
         assert candidate.result is not None
         search.says(f"{candidate.scenario.name}, with {seeds - 1} other seeds")
-        others = (given.reseeded(given.seed + number) for number in range(1, seeds))
+        others = (inputs.reseeded(inputs.seed + number) for number in range(1, seeds))
         results = [candidate.result, *(run(other, candidate.scenario) for other in others)]
         missed = sum(not search.goal.met(result) for result in results)
         confirmed.append((missed, candidate, results))
@@ -276,34 +281,34 @@ def _policies(search: Search, best: PlanCandidate | None) -> list[Result]:
     if not tight:
         return []
     scenario = min(tight, key=lambda result: result.usd_per_month(search.prices) or 0.0).scenario
-    given, found = search.given, []
+    inputs, found = search.inputs, []
     if search.glance is not None:
-        given, done = search.glance.given, {}
-    for policy in [*POLICIES, _reference(given)]:
+        inputs, done = search.glance.inputs, {}
+    for policy in [*POLICIES, _reference(inputs)]:
         like = scenario.altered(policy=policy)
         if like not in done:
             search.says(f"{scenario.name}, with {policy}")
-            done[like] = run(given, like)
+            done[like] = run(inputs, like)
         found.append(done[like])
     return found
 
 
-def _reference(given: Given) -> str:
+def _reference(inputs: SimulationInputs) -> str:
     """Who knows the trace, and loses to nobody by much: where sizes differ, Belady's own rule keeps what is large."""
-    sizes = {given.profile(name).memory_bytes for name in given.trace.names}
+    sizes = {inputs.profile(name).memory_bytes for name in inputs.trace.names}
     return "BELADY-SIZE" if len(sizes) > 1 else "BELADY"
 
 
 def _apart(search: Search) -> dict[str, Apart]:
     search.says("without a multi-model endpoint")
     like, size = search.space.like, search.smallest_type()
-    each = on_endpoints(search.given, size, search.prices, like.overhead_s)
+    each = on_endpoints(search.inputs, size, search.prices, like.overhead_s)
     if told := search.too_large():
         each = replace(each, cost=replace(each.cost, usd=None, assumes=told))
     return {
         f"an endpoint per model, each 1 x {size}": each,
         "serverless, an endpoint per model": on_serverless(
-            search.given,
+            search.inputs,
             search.prices,
             overhead_s=like.overhead_s,
             beside_load_s=like.beside_load_s,
@@ -317,9 +322,9 @@ def _again(
     """What is cheaper than the plan and meets the goal, with the other seeds too: it may be the answer."""
     usd = inf if best is None else search.rank(best)[0]
     found = [of_apart(name, [one], search.goal) for name, one in apart.items()]
-    if not search.given.drawn or not any(one.meets and (one.usd or 0.0) < usd for one in found):
+    if not search.inputs.drawn or not any(one.meets and (one.usd or 0.0) < usd for one in found):
         return {}
-    others = [_apart(replace(search, given=search.given.reseeded(search.given.seed + n))) for n in range(1, seeds)]
+    others = [_apart(replace(search, inputs=search.inputs.reseeded(search.inputs.seed + n))) for n in range(1, seeds)]
     return {name: [one, *(other[name] for other in others if name in other)] for name, one in apart.items()}
 
 

@@ -15,10 +15,11 @@ from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import alone
 from torpor.simulator.engine.calls import SimulatedCall
 from torpor.simulator.engine.latency import Latencies
+from torpor.simulator.inputs import SimulationInputs
 from torpor.simulator.outcome import Result
 from torpor.simulator.planning.bounds import TraceBounds
 from torpor.simulator.planning.space import Goal, Space
-from torpor.simulator.running import Given, run
+from torpor.simulator.running import run
 from torpor.simulator.scenario import Scenario
 from torpor.workloads import awake_s
 from torpor_endpoint.core.pricing.prices import Prices
@@ -52,14 +53,14 @@ class PlanCandidate:
 class Glance:
     """The busiest stretch of a long trace, and what comes before it. Of the stretch only so many may be late."""
 
-    given: Given
+    inputs: SimulationInputs
     since_s: float
     late_max: int
 
 
 @dataclass(eq=False)
 class Search:
-    given: Given
+    inputs: SimulationInputs
     goal: Goal
     space: Space
     prices: Prices
@@ -117,12 +118,12 @@ class Search:
 
     @cached_property
     def asked(self) -> TraceBounds:
-        return TraceBounds.of(self.given, self.goal.late_s)
+        return TraceBounds.of(self.inputs, self.goal.late_s)
 
     @cached_property
     def floor(self) -> Latencies:
         """Predicting by itself: every model in memory, and nobody waiting."""
-        return alone(self.given, self.space.like.overhead_s)
+        return alone(self.inputs, self.space.like.overhead_s)
 
     @property
     def late_max(self) -> int:
@@ -164,14 +165,14 @@ class Search:
             if why_not := self._no_saving(scenario):
                 return PlanCandidate(scenario, why_not)
             late = self._late(self.glance.late_max, scenario, self.glance.since_s)
-            if self._played(self.glance.given, scenario, late) is None:
+            if self._played(self.glance.inputs, scenario, late) is None:
                 return PlanCandidate(
                     scenario, f"over {self.glance.late_max:,} requests of the busiest stretch are late"
                 )
             peak_late = late.late
             self.says(f"{scenario.name}, all of the trace")
         late_max = self.late_max * (LATE_MAX if scenario.policy == self.space.policies[0] else 1)
-        result = self._played(self.given, scenario, self._late(late_max, scenario))
+        result = self._played(self.inputs, scenario, self._late(late_max, scenario))
         if result is None:
             return PlanCandidate(scenario, f"over {late_max:,} requests are late; it was broken off", None, peak_late)
         misses = result.slo_misses(self.goal.slo_s)
@@ -181,10 +182,10 @@ class Search:
     def _late(self, late_max: int, scenario: Scenario, since_s: float = 0.0) -> "_Late":
         return _Late(self.goal.late_s - scenario.overhead_s, late_max, since_s)
 
-    def _played(self, given: Given, scenario: Scenario, late: "_Late") -> Result | None:
+    def _played(self, inputs: SimulationInputs, scenario: Scenario, late: "_Late") -> Result | None:
         """None where it was broken off."""
         try:
-            return run(given, scenario, listener=late)
+            return run(inputs, scenario, listener=late)
         except _Hopeless:
             return None
 
@@ -219,13 +220,13 @@ class Search:
         if scenario.keep_alive != "fixed":
             return 0.0
         if scenario.idle_s not in self._awake:
-            awake, lasts_s = awake_s(self.given.trace, scenario.idle_s)
+            awake, lasts_s = awake_s(self.inputs.trace, scenario.idle_s)
             self._awake[scenario.idle_s] = awake / lasts_s
         return self._awake[scenario.idle_s]
 
     @property
     def _largest_bytes(self) -> int:
-        return self.given.profiles[self.asked.largest].memory_bytes
+        return self.inputs.profiles[self.asked.largest].memory_bytes
 
     def _without_room(self, room_bytes: int) -> str:
         needed_bytes = self._largest_bytes

@@ -61,7 +61,7 @@ def test_where_nothing_is_drawn_one_run_tells_what_its_requests_can(run: Run) ->
     assert "\nseed 0 · " in shown
     assert 'Environment={"TORPOR_IDLE_SECONDS": "60"}' in shown
     assert "assumed: AWS's serverless inference wakes in 2.2 s, of the 1 to 5 s that are seen" in shown
-    assert "drawn by the laws" not in shown
+    assert "drawn from the distributions" not in shown
 
 
 def test_keep_alives_that_learn_are_tried_unless_others_are_named(run: Run) -> None:

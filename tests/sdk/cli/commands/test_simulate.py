@@ -82,7 +82,7 @@ def test_a_terminal_sees_what_is_being_played(tmp_path: Path) -> None:
 
 def test_what_was_drawn_is_said_and_a_seed_says_it_again(run: Run) -> None:
     shown = [run(TRACE, "--seed", seed).stdout for seed in ("5", "5", "6")]
-    assert "assumed: the sizes and times of all models: drawn by the laws of" in shown[0]
+    assert "assumed: the sizes and times of all models: drawn from the distributions of" in shown[0]
     assert "\nseed 5 · " in shown[0]
     assert shown[0] == shown[1] != shown[2]
 

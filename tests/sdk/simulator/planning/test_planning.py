@@ -16,10 +16,11 @@ import torpor
 from torpor.prices import SHIPPED
 from torpor.simulator.costs.single_models import WAKE_S
 from torpor.simulator.engine.calls import SimulatedCall
+from torpor.simulator.inputs import SimulationInputs, Spreads, load
 from torpor.simulator.planning.planning import Planned, plan
 from torpor.simulator.planning.searching import Search
 from torpor.simulator.planning.space import Goal, Space
-from torpor.simulator.running import Given, Spreads, load, run
+from torpor.simulator.running import run
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.workloads import BadTrace, drawn, recorded, zipf
 from torpor.workloads.profile import ModelProfile
@@ -33,7 +34,7 @@ TINY = Space(("ml.t2.medium", "ml.m5.large"), 2, ("LRU", "GDSF"), (60.0,))
 BIG = ProfileLaws(SizeLaw(700_000_000, 0.8, 3_500_000_000), load=Seconds(0.2, 1_000_000_000))
 
 
-def search(what: Given, goal: Goal, space: Space = TINY) -> Search:
+def search(what: SimulationInputs, goal: Goal, space: Space = TINY) -> Search:
     return Search(what, goal, space, PRICES, lambda line: None)
 
 
@@ -189,7 +190,10 @@ def test_other_ways_and_policies_are_told_beside_it() -> None:
 def test_serverless_is_told_with_what_was_measured_beside_the_load_too() -> None:
     calls, taken = recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a")
     like = [Scenario(beside_load_s=seconds) for seconds in (0.0, 4.0)]
-    found = [plan(Given(calls, taken, Spreads(), 0, "", scenario=one), slo_s=1.0, space=TINY).apart for one in like]
+    found = [
+        plan(SimulationInputs(calls, taken, Spreads(), 0, "", scenario=one), slo_s=1.0, space=TINY).apart
+        for one in like
+    ]
     taken_s = [one["serverless, an endpoint per model"].p99_s for one in found]
     assert taken_s[1] - taken_s[0] == pytest.approx(4.0)
 
@@ -232,7 +236,7 @@ def test_a_plan_for_a_long_trace_serves_its_busiest_stretch_and_all_of_it() -> N
     assert [one.why_not for one in found.candidates][:2] == ["over 91 requests of the busiest stretch are late", ""]
     assert found.best is not None
     assert found.best.scenario.instances == 2
-    assert found.goal.met(run(found.given, found.best.scenario))
+    assert found.goal.met(run(found.inputs, found.best.scenario))
     assert found.best.peak_late == 0
 
 
@@ -341,7 +345,7 @@ def test_how_many_are_late_is_told_as_far_as_the_requests_tell_it() -> None:
 
 # -- what is assumed ---------------------------------------------------------------------------------------------------
 def test_serverless_wakes_as_awss_does_and_what_sleeps_as_torpors() -> None:
-    what = Given(recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "")
+    what = SimulationInputs(recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "")
     quick, slow = (
         plan(replace(what, scenario=Scenario(wake_s=wake_s)), slo_s=1.0, quantile=0.4, space=TINY)
         for wake_s in (0.1, 0.4)
@@ -355,7 +359,7 @@ def test_serverless_wakes_as_awss_does_and_what_sleeps_as_torpors() -> None:
 
 
 def test_what_was_measured_with_the_traffic_counts_unless_the_space_has_its_own() -> None:
-    what = Given(
+    what = SimulationInputs(
         recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "", scenario=Scenario(wake_s=7.0)
     )
     measured = plan(what, slo_s=1.0, quantile=0.5, space=TINY).candidates
