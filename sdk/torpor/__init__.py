@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     )
     from torpor.hosting.serving import Local, local
     from torpor.simulator.outcome import Result
-    from torpor.simulator.planning.planning import Planned, plan
+    from torpor.simulator.planning.planned import Planned
+    from torpor.simulator.planning.planning import plan
     from torpor.simulator.planning.space import Space
     from torpor.simulator.running import simulate
     from torpor.simulator.scenario import BadScenario, Scenario
@@ -76,7 +77,7 @@ _HOMES = {
     "Scenario": "torpor.simulator.scenario",
     "Space": "torpor.simulator.planning.space",
     "Result": "torpor.simulator.outcome",
-    "Planned": "torpor.simulator.planning.planning",
+    "Planned": "torpor.simulator.planning.planned",
     "BadScenario": "torpor.simulator.scenario",
     "BadTrace": "torpor.workloads",
     "TorporError": "torpor.errors",

@@ -18,9 +18,9 @@ from torpor.prices.money import dollars
 
 if TYPE_CHECKING:
     from torpor.simulator.outcome import Result
-    from torpor.simulator.planning.answering import Priced
-    from torpor.simulator.planning.planning import Planned
-    from torpor.simulator.planning.searching import PlanCandidate
+    from torpor.simulator.planning.options import Priced
+    from torpor.simulator.planning.planned import Planned
+    from torpor.simulator.planning.search import PlanCandidate
 
 SHOWN = 8
 NOTHING = 3

@@ -182,7 +182,7 @@ def asleep(results: list["Result"]) -> bool:
 def notes(inputs: "SimulationInputs", results: list["Result"], prices: "Prices") -> list[str]:
     """What the figures rest on."""
     from torpor.simulator.costs.alternatives import MONTH_H
-    from torpor.simulator.planning.answering import at_full_speed
+    from torpor.simulator.planning.options import at_full_speed
 
     told = [
         f"seed {inputs.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",

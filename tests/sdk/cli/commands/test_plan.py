@@ -55,12 +55,12 @@ def test_where_nothing_is_drawn_one_run_tells_what_its_requests_can(run: Run) ->
     assert "one run tells all of this trace. Of more like it 0 to 16 % are late, which may be too many." in said
     assert "Whether 99 % are in time cannot be told from 20 requests, of which 0 may be late: give 1,000." in said
     assert (
-        "\n# AWS takes no MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint\nboto3" in shown
+        "\n# AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint\nboto3" in shown
     )
-    assert "assumed: what sleeps is Torpor's, and wakes in 0.1 s; AWS's instances take 180 to 600 s" in shown
+    assert "assumed: a variant that sleeps is Torpor's, and wakes in 0.1 s; AWS's instances take 180 to 600 s" in shown
     assert "\nseed 0 · " in shown
     assert 'Environment={"TORPOR_IDLE_SECONDS": "60"}' in shown
-    assert "assumed: AWS's serverless inference wakes in 2.2 s, of the 1 to 5 s that are seen" in shown
+    assert "assumed: AWS's serverless inference wakes in 2.2 s; 1 to 5 s are observed" in shown
     assert "drawn from the distributions" not in shown
 
 
@@ -75,7 +75,7 @@ def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
     arguments = ("--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "1m", "--wake", "5m")
     shown = run("calls.csv", *TYPES, *arguments).stdout
     assert re.search(r"^1 x ml\.t2\.medium, LRU .* the plan *$", shown, re.MULTILINE)
-    assert "what sleeps is Torpor's, and wakes in 300 s" in shown
+    assert "a variant that sleeps is Torpor's, and wakes in 300 s" in shown
 
 
 def test_what_may_not_sleep_does_not(run: Run) -> None:
@@ -175,7 +175,7 @@ def test_azures_trace_is_planned_for_too(run: Run) -> None:
         ),
         (
             ("calls.csv", "--slo-ms", "9", "--policy", "BELADY"),
-            "--policy BELADY knows the trace, and cannot be deployed",
+            "--policy BELADY knows the trace in advance, and cannot be deployed",
         ),
         (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m5.large,ml.nope"), "instance_type is one of the"),
         (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m6i.large"), "no price is known for ml.m6i.large"),

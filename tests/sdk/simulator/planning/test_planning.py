@@ -17,8 +17,9 @@ from torpor.prices import SHIPPED
 from torpor.simulator.costs.single_models import WAKE_S
 from torpor.simulator.engine.calls import SimulatedCall
 from torpor.simulator.inputs import SimulationInputs, Spreads, load
-from torpor.simulator.planning.planning import Planned, plan
-from torpor.simulator.planning.searching import Search
+from torpor.simulator.planning.planned import Planned
+from torpor.simulator.planning.planning import plan
+from torpor.simulator.planning.search import Search
 from torpor.simulator.planning.space import Goal, Space
 from torpor.simulator.running import run
 from torpor.simulator.scenario import BadScenario, Scenario
@@ -88,7 +89,7 @@ def test_a_policy_is_found_where_lru_loses_every_call() -> None:
     space = Space(("ml.m5.large",), 1, ("LRU", "LFU"), (), Scenario(memory_bytes=7 * MIB))
     looked = search(load(trace, loads_in(0.5, sorted(set(names)))), Goal(0.1, 0.7), space)
     assert [one.scenario.policy for one in looked.found()] == ["LFU"]
-    assert "it was broken off" in looked.tried[0].why_not
+    assert "it was stopped early" in looked.tried[0].why_not
 
 
 def test_what_no_policy_can_keep_is_not_simulated() -> None:
@@ -132,7 +133,7 @@ def test_so_many_as_are_said_to_be_late_with_any_policy_are_late(
     run(load(trace, profiles, spreads=spreads), tight, listener=calls.extend)
     late = [(call.done_s - 0.1, call.model) for call in calls if call.done_s - call.arrived_s > goal.late_s]
     what = load(recorded(sorted([*((call.arrived_s, call.model) for call in calls), *late])), profiles, spreads=spreads)
-    least = search(what, goal).asked.late_min(instances * tight.models_bytes)
+    least = search(what, goal).bounds.late_min(instances * tight.models_bytes)
     for policy in ("LRU", "GDSF", "BELADY"):
         calls.clear()
         run(what, tight.altered(policy=policy), listener=calls.extend)
@@ -353,8 +354,8 @@ def test_serverless_wakes_as_awss_does_and_what_sleeps_as_torpors() -> None:
     serverless_s = [one.apart["serverless, an endpoint per model"].p99_s for one in (quick, slow)]
     assert serverless_s == pytest.approx([WAKE_S + 0.1 + 0.001] * 2)
     assert slow.assumed == (
-        "AWS's serverless inference wakes in 2.2 s, of the 1 to 5 s that are seen",
-        "what sleeps is Torpor's, and wakes in 0.4 s; AWS's instances take 180 to 600 s",
+        "AWS's serverless inference wakes in 2.2 s; 1 to 5 s are observed",
+        "a variant that sleeps is Torpor's, and wakes in 0.4 s; AWS's instances take 180 to 600 s",
     )
 
 
@@ -420,7 +421,7 @@ def test_a_bad_question_is_named_by_its_field(changes: dict[str, Any], told: str
         ({"instances_max": 0}, "instances_max is 1 or more, not 0"),
         ({"policies": ()}, "policies: there is none to try"),
         ({"policies": ("LRU", "MRU")}, "policy is one of .*FIFO, not 'MRU'"),
-        ({"policies": ("BELADY",)}, "policies: BELADY knows the trace, and cannot be deployed"),
+        ({"policies": ("BELADY",)}, "policies: BELADY knows the trace in advance, and cannot be deployed"),
         (
             {"instance_types": ("ml.m5.large", "ml.nope")},
             "instance_type is one of the catalogue's types.* not 'ml.nope'",
@@ -510,7 +511,7 @@ def test_the_call_is_python_that_botocore_accepts(trace: Any, space: Space) -> N
         settings_read = Settings.read(environment)
         assert (settings_read.policy, settings_read.idle_s) == ("GDSF", 75.5)
         assert made["ProductionVariants"][0]["ManagedInstanceScaling"]["MinInstanceCount"] == 0
-        assert call.startswith("# AWS takes no MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor")
+        assert call.startswith("# AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor")
     else:
         assert "AWS takes" not in call
 
@@ -548,7 +549,7 @@ def test_the_answer_is_the_cheapest_of_all_ways_that_meet_the_goal() -> None:
     assert all(one.meets for one in found.ways[: found.ways.index(found.cheapest) + 1])
     assert any("savings plans" in told for told in found.left_out)
     assert found.at_full_speed == [
-        "ml.t2.medium is burstable, and simulated at full speed: without credits it has 20% of it"
+        "ml.t2.medium is burstable, and simulated at full speed: without credits it has 20% of that"
     ]
 
 
