@@ -24,7 +24,7 @@ from tests.sdk.sdk_models import CITIES, ROWS
 from torpor.calling.connection import without_proxy
 from torpor.calling.defaults import URL
 from torpor.cli import app
-from torpor.cli.commands.logs import NOTHING, told
+from torpor.cli.commands.logs import NOTHING, with_silence
 from torpor.cli.commands.ls import table
 from torpor.cli.commands.up import next_step
 from torpor.hosting.deploying import EndpointPlan, deploy, withdraw
@@ -243,9 +243,9 @@ def test_a_models_own_failure_names_the_logs(run: Run, endpoint: torpor.Local, t
 
 
 def test_silence_is_said() -> None:
-    assert told("") == NOTHING
-    assert told("==> A/0 <==\n\n==> A/1 <==\nhello\n") == f"==> A/0 <==\n{NOTHING}\n\n==> A/1 <==\nhello\n"
-    assert told("==> A/0 <==\n") == f"==> A/0 <==\n{NOTHING}\n"
+    assert with_silence("") == NOTHING
+    assert with_silence("==> A/0 <==\n\n==> A/1 <==\nhello\n") == f"==> A/0 <==\n{NOTHING}\n\n==> A/1 <==\nhello\n"
+    assert with_silence("==> A/0 <==\n") == f"==> A/0 <==\n{NOTHING}\n"
 
 
 def test_up_offers_every_option_of_the_endpoint() -> None:
@@ -304,7 +304,7 @@ def test_up_names_a_data_folder_that_is_a_file(tmp_path: Path) -> None:
 def test_a_span_that_is_none_names_its_option(run: Run, command: str) -> None:
     done = run(command, "--since", "5")
     assert done.exit_code == 2
-    assert "Invalid value for --since: '5' is no span of time" in done.stderr
+    assert "Invalid value for --since: '5' is not a span of time" in done.stderr
 
 
 @pytest.mark.parametrize(

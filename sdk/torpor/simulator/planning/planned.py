@@ -116,7 +116,8 @@ class Planned:
         told = [f"AWS's serverless inference wakes in {WAKE_S:.2g} s; {spans[0]} are observed"]
         if asleep := [one.scenario for one in self.candidates if one.scenario.instances_min == 0]:
             told.append(
-                f"a variant that sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take {spans[1]}"
+                f"a variant that sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take"
+                f" {spans[1]}"
             )
         return (*self.inputs.assumed, *told)
 

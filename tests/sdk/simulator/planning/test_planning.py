@@ -318,7 +318,7 @@ def test_where_predicting_alone_is_too_slow_a_long_trace_is_not_played() -> None
     found = planned(slo_s=0.001, requests_max=40)
     assert found.best is None
     assert {one.simulated for one in found.candidates} == {False}
-    assert all("late by what predicting alone takes" in one.why_not for one in found.candidates)
+    assert all("late by the time of their prediction alone" in one.why_not for one in found.candidates)
 
 
 # -- how sure it is ----------------------------------------------------------------------------------------------------
