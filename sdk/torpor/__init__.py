@@ -3,7 +3,7 @@
     with torpor.local(models="./models") as endpoint:
         endpoint.invoke("Houston_TX.tar.gz", [[1995, 2100, 3, 2, 0.3, 2]])
 
-What is named here is imported when it is first used, so that `import torpor` costs next to nothing.
+A public name is imported when it is first used, so that `import torpor` costs next to nothing.
 """
 
 from importlib import import_module
@@ -91,7 +91,7 @@ _HOMES = {
 
 
 def __dir__() -> list[str]:
-    """What completion and `help` show: the public names, without those whose extra is not installed."""
+    """The public names, for completion and `help`, without those whose extra is not installed."""
     from torpor.extras import missing
 
     absent = missing(_SIMULATOR_EXTRA)

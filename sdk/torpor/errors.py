@@ -1,4 +1,4 @@
-"""What can go wrong on this side of the wire. AWS's own errors stay botocore's `ClientError`.
+"""The errors of this package. Errors of AWS's APIs stay botocore's `ClientError`.
 
 TorporError
 ├── EndpointFailed        the endpoint did not start, or its deployment failed
@@ -13,11 +13,12 @@ from torpor_container.extras import how_to_install
 
 
 class TorporError(Exception):
-    """The message is one that a person can act upon."""
+    """The message says what a person can do about it."""
 
 
 class EndpointFailed(TorporError):
-    """The endpoint did not start, or its deployment failed. The message ends with what it printed last, or says why."""
+    """The endpoint did not start, or its deployment failed. The message says why, or ends with what the endpoint
+    printed."""
 
 
 class EndpointUnreachable(TorporError):
@@ -32,7 +33,7 @@ class NotTorpor(TorporError):
     """What listens at the URL is something else."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(f"what answers at {url} is no endpoint of Torpor: name another URL")
+        super().__init__(f"what answers at {url} is not an endpoint of Torpor: name another URL")
 
 
 class NoAnswer(TorporError):

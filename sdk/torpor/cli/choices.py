@@ -161,9 +161,9 @@ def profiles_file(file: Path | None) -> Path | None:
     """The file of `--profiles`. Raises TorporError if it does not exist."""
     if file is None:
         return None
-    from torpor.simulator.fitting.sources import ACCEPTED, divided
+    from torpor.simulator.fitting.sources import ACCEPTED, split_name
 
-    path, _ = divided(file)
+    path, _ = split_name(file)
     if not path.exists():
         raise TorporError(f"--profiles {path}: there is no such file. {ACCEPTED}")
     return file

@@ -12,7 +12,7 @@ from torpor.simulator.scenario import MIB, BadScenario, Scenario
 from torpor.validation import NUMBER, Kind, ValueRule, a, check, optional, whole
 from torpor.workloads import Azure2019, BadTrace, First, LedgerFile, Paced, Synthetic, TimedTrace, Trace, drawn, named
 from torpor.workloads.profile import ModelProfile, Spread
-from torpor.workloads.reading import contents
+from torpor.workloads.reading import file_kinds
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, LARGEST
 
 Profiles = Mapping[str, ModelProfile]
@@ -107,7 +107,7 @@ def _loaded(
     if profiles is not None:
         profiled = f"{profiles}" if isinstance(profiles, Path | str) else ""
         known, measured = (
-            fitting.source(profiles) if isinstance(profiles, Path | str) else (fitting.sound(profiles), None)
+            fitting.read_source(profiles) if isinstance(profiles, Path | str) else (fitting.checked(profiles), None)
         )
         _check_sizes(known)
         around = Scenario() if measured is None else _around(measured)
@@ -203,7 +203,7 @@ def missing_profile(name: str, profiled: str) -> BadTrace:
     """The error for a model without a profile. `profiled` is the file of the other profiles, or empty."""
     if not profiled:
         advice = ""
-    elif contents.kind(fitting.divided(profiled)[0]) == contents.SQLITE:
+    elif file_kinds.kind(fitting.split_name(profiled)[0]) == file_kinds.SQLITE:
         advice = f" in {profiled}: call it there, and wait until the minute is over"
     else:
         advice = f": add a row with its model and memory_bytes to {profiled}"

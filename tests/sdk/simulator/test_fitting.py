@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import torpor
 from tests.ledger_site import NOON_S, Site, invocation, life
 from tests.sdk.sdk_models import CITIES, ROWS
-from torpor.simulator.fitting import Fitted, FittedLine, Law, fitted, given, write
-from torpor.simulator.fitting.laws import ANY
+from torpor.simulator.fitting import Fitted, FittedLine, Law, fitted, read_profiles, write
 from torpor.simulator.fitting.records import DISK, STORE
+from torpor.simulator.fitting.time_laws import ANY
 from torpor.workloads import BadTrace
 from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import ColdLoad, EffortFields
@@ -385,12 +385,12 @@ def test_what_is_written_is_given_back_equal(path_rows: list[ModelProfile]) -> N
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "profiles.csv"
         write(profiles, path)
-        assert given(path) == profiles
+        assert read_profiles(path) == profiles
 
 
 def test_what_is_not_given_is_the_profiles_own_default(tmp_path: Path) -> None:
     (tmp_path / "profiles.csv").write_text("memory_bytes,model,load_s,disk_bytes\n10,a,,\n\n20,b,0.5,7\n")
-    assert given(tmp_path / "profiles.csv") == {
+    assert read_profiles(tmp_path / "profiles.csv") == {
         "a": ModelProfile("a", 10, 10),
         "b": ModelProfile("b", 20, 7, load_s=0.5),
     }
@@ -398,7 +398,7 @@ def test_what_is_not_given_is_the_profiles_own_default(tmp_path: Path) -> None:
 
 def test_bytes_may_be_written_as_people_write_many(tmp_path: Path) -> None:
     (tmp_path / "profiles.csv").write_text("model,memory_bytes\na,1e6\n")
-    assert given(tmp_path / "profiles.csv") == {"a": ModelProfile("a", 1_000_000, 1_000_000)}
+    assert read_profiles(tmp_path / "profiles.csv") == {"a": ModelProfile("a", 1_000_000, 1_000_000)}
 
 
 @pytest.mark.parametrize(
@@ -426,9 +426,9 @@ def test_bytes_may_be_written_as_people_write_many(tmp_path: Path) -> None:
 def test_a_bad_file_of_profiles_is_told_where(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "profiles.csv").write_text(text)
     with pytest.raises(BadTrace, match=rf"profiles\.csv:? ?{told}"):
-        given(tmp_path / "profiles.csv")
+        read_profiles(tmp_path / "profiles.csv")
 
 
 def test_a_file_of_profiles_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match=r"profiles\.csv: .*No such file"):
-        given(tmp_path / "profiles.csv")
+        read_profiles(tmp_path / "profiles.csv")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.ledger_site import NOON_S, Site, invocation, life
-from torpor.simulator.fitting import source
+from torpor.simulator.fitting import read_source
 from torpor.simulator.inputs import load
 from torpor.simulator.running import simulate
 from torpor.workloads import BadTrace, recorded
@@ -78,12 +78,12 @@ def test_what_is_neither_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     make, told = NEITHER[kind]
     make(tmp_path / "profiles.csv")
     with pytest.raises(BadTrace, match=told):
-        source(tmp_path / "profiles.csv")
+        read_source(tmp_path / "profiles.csv")
 
 
 def test_a_packed_csv_is_read_and_a_packed_ledger_is_refused(tmp_path: Path) -> None:
     (tmp_path / "models.csv.gz").write_bytes(gzip.compress(b"model,memory_bytes\na,5\n"))
-    assert set(source(tmp_path / "models.csv.gz")[0]) == {"a"}
+    assert set(read_source(tmp_path / "models.csv.gz")[0]) == {"a"}
     (tmp_path / "ledger.sqlite.gz").write_bytes(gzip.compress(ledger(tmp_path).read_bytes()))
     with pytest.raises(BadTrace, match=r"is a SQLite database\. Profiles are"):
-        source(tmp_path / "ledger.sqlite.gz")
+        read_source(tmp_path / "ledger.sqlite.gz")

@@ -14,7 +14,7 @@ import numpy as np
 from torpor.spans import DAY_S, MINUTE_S
 from torpor.validation import ValueRule, check, several
 from torpor.workloads.reading.delimited import opened
-from torpor.workloads.spread import MinuteCounts, spread, together
+from torpor.workloads.reading.minute_counts import MinuteCounts, spread, together
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, ModelNumbers, Sizes, checked
 
 MINUTES = [str(minute) for minute in range(1, 1441)]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from torpor.workloads.reading import delimited, parquet
 from torpor.workloads.reading.azure import recognised
-from torpor.workloads.reading.contents import csv_or_refused
 from torpor.workloads.reading.delimited import Delimited
+from torpor.workloads.reading.file_kinds import csv_or_refused
 from torpor.workloads.reading.ledger import LedgerFile
 from torpor.workloads.reading.parquet import Parquet
 from torpor.workloads.trace import BadTrace, Trace

@@ -24,8 +24,8 @@ from torpor.simulator.planning.space import Goal, Space
 from torpor.simulator.running import run
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.workloads import BadTrace, drawn, recorded, zipf
+from torpor.workloads.drawn_profiles import ProfileLaws, Seconds, SizeLaw
 from torpor.workloads.profile import ModelProfile
-from torpor.workloads.profiles import ProfileLaws, Seconds, SizeLaw
 from torpor_container.settings import SETTINGS, Settings
 from torpor_endpoint.core.pricing.prices import PRICES
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torpor.workloads import BURSTY, BadTrace, made
-from torpor.workloads.naming import MADE
+from torpor.workloads.specification import MADE
 
 
 def test_the_knobs_are_those_of_the_functions() -> None:
