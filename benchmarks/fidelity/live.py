@@ -17,7 +17,8 @@ from benchmarks import scene
 from benchmarks.sleeping import children
 from torpor.calling.connection import EndpointConnection
 from torpor.replay.outcome import Replayed
-from torpor.replay.sending import Target, replay
+from torpor.replay.sending import replay
+from torpor.replay.target import Target
 from torpor.workloads import Recorded
 
 NAME = "fidelity"

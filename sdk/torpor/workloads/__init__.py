@@ -1,4 +1,4 @@
-"""Workloads for the simulator and for replay: made ones, recorded ones, and files to keep them in."""
+"""Traces for the simulator and for replay: synthetic ones, recorded ones, and their file formats."""
 
 from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gamma, Gaps, Sessions
 from torpor.workloads.drawn_profiles import DEEP, TABULAR, ProfileLaws, drawn

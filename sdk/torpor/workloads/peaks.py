@@ -1,5 +1,4 @@
-"""Where a long trace is busiest, and what may rest meanwhile: readings of a trace that keep no more than they are asked
-for."""
+"""Finds the busiest stretch of a long trace, and how long a variant must be awake for it, in one reading each."""
 
 from dataclasses import dataclass
 from math import inf
@@ -11,20 +10,20 @@ from torpor.workloads.trace import Chunk, Recorded, Times, Trace
 
 @dataclass(frozen=True)
 class Peak:
-    """So many requests of a trace, one after another, that come in the shortest time."""
+    """The busiest stretch of a trace: a number of successive requests that come in the shortest time."""
 
-    since: int  # so many come before them
+    since: int  # how many requests come before them
     requests: int
-    since_s: float  # from the first of all
+    since_s: float  # from the first request of the trace
     lasts_s: float
-    of: int  # all of the trace
+    of: int  # the requests of the whole trace
 
     @property
     def whole(self) -> bool:
         return self.requests == self.of
 
     def cut(self, trace: Trace) -> "Stretch":
-        """Only these, and as many before them, in memory."""
+        """These requests, and as many before them, in memory."""
         lead = min(self.since, self.requests)
         parts, before, since, until = list[Chunk](), 0, self.since - lead, self.since + self.requests
         for chunk in trace.chunks():
@@ -42,15 +41,16 @@ class Peak:
 
 @dataclass(frozen=True, eq=False)
 class Stretch:
-    """Of a trace, in memory. Nobody knows of the quiet around it."""
+    """A part of a trace, in memory. The quiet around it is not known."""
 
     trace: Recorded
-    lead_s: float  # what comes before is there so that it does not begin with no model in memory
-    new: int  # models that are not in that: of these it does
+    lead_s: float  # the time of the requests before the peak, which fill the memory with models
+    new: int  # models of the peak that are not among those
 
 
 def busiest(trace: Trace, requests: int) -> Peak:
-    """The first of them, if there are several; all of a trace that has no more than so many. Raises BadTrace."""
+    """The busiest stretch of this many requests; the first of several, and the whole of a shorter trace. Raises
+    BadTrace."""
     kept, read, began_s, last_s = np.empty(0), 0, 0.0, 0.0
     since, since_s, least_s = 0, 0.0, inf
     for chunk in trace.chunks():
@@ -70,7 +70,8 @@ def busiest(trace: Trace, requests: int) -> Peak:
 
 
 def awake_s(trace: Trace, idle_s: float) -> tuple[float, float]:
-    """For how long whoever rests `idle_s` after a request is awake at least; and for how long the trace goes on."""
+    """The seconds that an instance with the keep-alive `idle_s` is awake at least, and the seconds that the trace
+    lasts."""
     awake_s, began_s, last_s = idle_s, None, 0.0
     for chunk in trace.chunks():
         if began_s is None:

@@ -18,7 +18,8 @@ from tests.sdk.sdk_models import CITIES, ROWS
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointUnreachable, TorporError
 from torpor.replay.outcome import NOT_TOLD, Replayed
-from torpor.replay.sending import ReplayPace, ReplayTally, Target, replay
+from torpor.replay.sending import ReplayPace, ReplayTally, replay
+from torpor.replay.target import Target
 from torpor.workloads import BadTrace, Chunk, Extent, First, LedgerFile, Recorded, recorded
 
 Reply = tuple[int, Mapping[str, str]]

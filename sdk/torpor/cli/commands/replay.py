@@ -58,8 +58,9 @@ def replay(
 ) -> None:
     """Send a trace to an endpoint at the trace's own times, and show how long the requests took."""
     require("torpor replay", "simulator")
-    from torpor.replay.sending import ReplayPace, Target
+    from torpor.replay.sending import ReplayPace
     from torpor.replay.sending import replay as send
+    from torpor.replay.target import Target
     from torpor.workloads import Extent, First, named
 
     choices.writable_file("--out", out)

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from torpor.simulator.fitting.records import Memory, RecordedLoad, RecordedWarm, VariantRecord, Whole
-from torpor.workloads.reading.ledger import ONE, be_ledger, one_variant
+from torpor.workloads.reading.ledger import ONE, check_tables, one_variant
 from torpor.workloads.trace import BadTrace
 from torpor_container import wire
 from torpor_endpoint.core.ledger import ERROR_FROM, MINUTE_S
@@ -66,7 +66,7 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
             ledger.execute("PRAGMA temp_store = MEMORY")
             ledger.execute("BEGIN")  # a snapshot: the endpoint may write meanwhile
-            be_ledger(ledger, path)
+            check_tables(ledger, path)
             one = one_variant(ledger, path, endpoint, variant)
             called = {model for (model,) in ledger.execute(CALLED, one * 2)}
             whole = [
