@@ -244,7 +244,7 @@ def _check(source: str, chunk: Chunk, rows: int, last_s: float) -> None:
     times_s, sizes = chunk.times_s, chunk.request_bytes
     before_s = np.concatenate(([last_s], times_s[:-1]))
     rules: list[tuple[NDArray[np.bool_], NDArray[np.float64 | np.int64], str]] = [
-        (~np.isfinite(times_s), times_s, "time {} is not a number"),
+        (~np.isfinite(times_s), times_s, "time {} is not a finite number"),
         (times_s < 0, times_s, "time {} is negative"),
         (times_s < before_s, times_s, "time {} is earlier than the row before it: sort the trace by time"),
     ]

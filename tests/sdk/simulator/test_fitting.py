@@ -360,16 +360,16 @@ def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
 
 
 def test_a_ledger_that_tells_too_little_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadTrace, match="houses/v has no load on record: call models that are not in memory, or give"):
+    with pytest.raises(BadTrace, match="houses/v has no recorded load: call models that are not in memory, or give"):
         found(tmp_path, [invocation(model="a")])
-    with pytest.raises(BadTrace, match="tells of no requests to nobody/w"):
+    with pytest.raises(BadTrace, match="has no requests to nobody/w"):
         fitted(tmp_path / "ledger.sqlite", "nobody", "w")
-    with pytest.raises(BadTrace, match="tells of several variants: say which of flats/v, houses/"):
+    with pytest.raises(BadTrace, match="has several variants: name one of flats/v, houses/"):
         found(tmp_path, [invocation(model="a", endpoint="flats")])
 
 
 def test_a_ledger_of_errors_alone_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadTrace, match="houses/v has no request on record that went well"):
+    with pytest.raises(BadTrace, match="houses/v has no recorded request that succeeded"):
         found(tmp_path, [invocation(model="", status=500)])
 
 
@@ -404,21 +404,21 @@ def test_bytes_may_be_written_as_people_write_many(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("model;memory_bytes\na;1\n", r"its columns are parted by semicolons: write it with commas"),
-        ("model,memory_bytes\na,nan\n", r"row 1: memory_bytes 'nan' is no whole number of bytes"),
+        ("model;memory_bytes\na;1\n", r"its columns are separated by semicolons: write it with commas"),
+        ("model,memory_bytes\na,nan\n", r"row 1: memory_bytes 'nan' is not a whole number of bytes"),
         ("", r"has no column model: the header needs model and memory_bytes"),
         ("model,memory_bytes\n", r"has no models: write a row for each below the header"),
         ("model,load_s\na,1\n", r"has no column memory_bytes"),
         ("model,memory_bytes,speed\n", r"column 'speed' is unknown: the columns are model, memory_bytes, disk_bytes, "),
-        ("model,model,memory_bytes\n", r"column model is there twice"),
+        ("model,model,memory_bytes\n", r"there are two columns model"),
         ("model,memory_bytes\na,1\nb\n", r"row 2 has 1 columns, and the header 2"),
-        ("model,memory_bytes\na,1\na,2\n", r"row 2: model 'a' is there twice: keep one of its rows"),
+        ("model,memory_bytes\na,1\na,2\n", r"row 2: model 'a' has two rows: keep one of them"),
         ("model,memory_bytes\n ,1\n", r"row 1: model is empty"),
         ("model,memory_bytes\na,\n", r"row 1: memory_bytes is empty"),
         ("model,memory_bytes\na,-1\n", r"row 1: memory_bytes is 0 or more, and less than 2\^63, not -1"),
-        ("model,memory_bytes\na,1.5\n", r"row 1: memory_bytes '1.5' is no whole number of bytes"),
+        ("model,memory_bytes\na,1.5\n", r"row 1: memory_bytes '1.5' is not a whole number of bytes"),
         (f"model,memory_bytes\na,{2**63}\n", r"row 1: memory_bytes is .* less than 2\^63, not 9223372036854775808"),
-        ("model,memory_bytes,load_s\na,1,soon\n", r"row 1: load_s 'soon' is no number"),
+        ("model,memory_bytes,load_s\na,1,soon\n", r"row 1: load_s 'soon' is not a number"),
         ("model,memory_bytes,load_s\na,1,-0.1\n", r"row 1: load_s is 0 or more, not -0.1"),
         ("model,memory_bytes,load_s\na,1,nan\n", r"row 1: load_s is 0 or more, not nan"),
     ],

@@ -62,13 +62,13 @@ def other_database(path: Path) -> None:
 
 
 NEITHER: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a database that is no ledger": (other_database, "and no ledger: it has no table minutes .it has cats"),
+    "a database that is no ledger": (other_database, "but no ledger: it has no table minutes .it has cats"),
     "Parquet": (lambda path: path.write_bytes(b"PAR1" + bytes(20)), "is a Parquet file. Profiles are a CSV"),
     "gzip by another name": (lambda path: path.write_bytes(gzip.compress(b"model")), "name it .csv.gz"),
     "nothing": (lambda path: path.touch(), "is empty. Profiles are a CSV with model and memory_bytes"),
     "a folder": (lambda path: path.mkdir(), "is a folder. Profiles are"),
-    "bytes": (lambda path: path.write_bytes(b"abc\x00\xff"), "is no text. Profiles are"),
-    "another encoding": (lambda path: path.write_bytes(b"mod\xe8le"), "is no text in UTF-8"),
+    "bytes": (lambda path: path.write_bytes(b"abc\x00\xff"), "is not text. Profiles are"),
+    "another encoding": (lambda path: path.write_bytes(b"mod\xe8le"), "is not text in UTF-8"),
     "numpy": (lambda path: path.write_bytes(b"\x93NUMPY\x01"), "is an array of numpy"),
 }
 

@@ -239,7 +239,7 @@ def test_one_of_a_ledgers_variants_is_named_behind_its_file(tmp_path: Path) -> N
     assert simulate(f"{path}#flats/v").requests == simulate(f"{path}#houses").requests == 33
     with pytest.raises(BadTrace, match="several variants: say which of flats/v, houses/v, as in"):
         simulate(path)
-    with pytest.raises(BadTrace, match="tells of no requests to boats"):
+    with pytest.raises(BadTrace, match="has no requests to boats"):
         simulate(f"{path}#boats")
 
 
@@ -273,7 +273,7 @@ def test_a_trace_that_is_not_there_is_named(trace: str | Path) -> None:
         ("model,memory_bytes\na,100\n", "model 'b' is called, and has no profile"),
         ("model,memory_bytes\na,-1\n", r"models\.csv: row 1: memory_bytes is 0 or more, and less than 2\^63, not -1"),
         ("model,memory_bytes\na,1\na,1\n", r"models\.csv: row 2: model 'a' is there twice"),
-        ("model,memory_bytes,load_s\na,1,soon\n", r"models\.csv: row 1: load_s 'soon' is no number"),
+        ("model,memory_bytes,load_s\na,1,soon\n", r"models\.csv: row 1: load_s 'soon' is not a number"),
         ("model\na\n", r"models\.csv has no column memory_bytes"),
     ],
 )
@@ -358,7 +358,7 @@ def test_a_seed_below_zero_and_an_unknown_field_are_named() -> None:
         ("zipf:constant=7", "constant is a number, not '7': one from 0 to 1"),
         (
             "calibrated:models=9,s=1",
-            "calibrated has no such knob as s: it has models, duration_s, seed, rate_hz, rhythm",
+            "calibrated has no parameter as s: it has models, duration_s, seed, rate_hz, rhythm",
         ),
     ],
 )

@@ -27,8 +27,8 @@ def test_a_small_trace_comes_back_request_by_request() -> None:
     [
         ([1.0, 0.5], "row 2: time 0.5 is earlier than the row before it"),
         ([0.0, 1.0, -1.0], "row 3: time -1.0 is negative"),
-        ([0.0, nan], "row 2: time nan is no moment"),
-        ([inf], "row 1: time inf is no moment"),
+        ([0.0, nan], "row 2: time nan is not a finite number"),
+        ([inf], "row 1: time inf is not a finite number"),
         ([], "has no requests"),
     ],
 )
