@@ -47,7 +47,7 @@ def test_an_object_goes_as_json() -> None:
 
 @pytest.mark.parametrize("kind", [CSV, JSON, JSONLINES, NPY])
 def test_an_answer_that_is_not_what_its_type_says_names_type_and_bytes(kind: str) -> None:
-    with pytest.raises(ValueError, match=rf"^the answer's type is {kind} .*: b'\\xff0\.1,0\.2'; `invoke_raw` returns"):
+    with pytest.raises(ValueError, match=rf"^the answer's type is {kind},.*: b'\\xff0\.1,0\.2'; `invoke_raw` returns"):
         decode(b"\xff0.1,0.2", kind)
 
 

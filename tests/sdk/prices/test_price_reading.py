@@ -121,7 +121,7 @@ def test_another_services_list_is_refused(write: Writer, tmp_path: Path) -> None
         (b'{"products": {', "is incomplete"),
         (b'{"prices": 1}', "it has no 'products'"),
         (b'{"products": [], "terms": []}', "is not an AWS price list: 'list' object"),
-        (gzip.compress(b"{}", mtime=0), "is to be unpacked first"),
+        (gzip.compress(b"{}", mtime=0), "unpack a compressed file first"),
     ],
 )
 def test_what_is_no_price_list_is_said_to_be_none(tmp_path: Path, content: bytes, said: str) -> None:

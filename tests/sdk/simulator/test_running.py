@@ -272,7 +272,7 @@ def test_a_trace_that_is_not_there_is_named(trace: str | Path) -> None:
     [
         ("model,memory_bytes\na,100\n", "model 'b' is called, and has no profile"),
         ("model,memory_bytes\na,-1\n", r"models\.csv: row 1: memory_bytes is 0 or more, and less than 2\^63, not -1"),
-        ("model,memory_bytes\na,1\na,1\n", r"models\.csv: row 2: model 'a' is there twice"),
+        ("model,memory_bytes\na,1\na,1\n", r"models\.csv: row 2: model 'a' has two rows"),
         ("model,memory_bytes,load_s\na,1,soon\n", r"models\.csv: row 1: load_s 'soon' is not a number"),
         ("model\na\n", r"models\.csv has no column memory_bytes"),
     ],

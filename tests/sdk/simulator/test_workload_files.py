@@ -93,7 +93,7 @@ def test_a_trace_can_be_read_twice_with_the_same_numbers(tmp_path: Path) -> None
         ("", "is empty"),
         ("time,model\n", "has no requests"),
         ("time,model,user\n0,a,me\n", "column 'user' is unknown: a trace has time_s, model, request_bytes"),
-        ("time\n0\n", "no column for the model: looked for model, model_name.*among time"),
+        ("time\n0\n", "no column for the model: none of model, model_name.*among time"),
         ("time,model,Model\n0,a,a\n", "columns 'model' and 'Model' are both the model"),
         ("time,ts,model\n0,0,a\n", "columns 'time' and 'ts' are both the time"),
         ("time,model\n0,a\nsoon,b\n", "row 2: time 'soon' is neither a number of seconds"),
@@ -167,7 +167,7 @@ def test_chosen_columns_that_are_not_there_are_told(tmp_path: Path) -> None:
         read_all(path, {"time": "a", "model": "func"})
     with pytest.raises(BadTrace, match="name the column of the model too"):
         read_all(path, {"time": "a"})
-    with pytest.raises(BadTrace, match="there is no 'size' to be read from a column: choose of time, model, bytes"):
+    with pytest.raises(BadTrace, match="a trace has no 'size': choose from time, model, bytes"):
         read_all(path, {"time": "a", "model": "b", "size": "b"})
 
 

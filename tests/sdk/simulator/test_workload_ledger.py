@@ -128,7 +128,7 @@ def test_minutes_that_are_over_are_the_same_trace_while_the_endpoint_goes_on(tmp
 
 def test_a_ledger_that_is_opened_by_its_name_ends_with_the_last_minute_that_is_over(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(time.time() - SINCE_S + 60, "a"))  # the endpoint's clock may be ahead
-    with pytest.raises(BadTrace, match="no requests to any endpoint in a minute that is over: call it, and wait for"):
+    with pytest.raises(BadTrace, match="no requests to any endpoint in a minute that is over: call it, and wait until"):
         list(read(path).chunks())
     ledger(tmp_path, invocation(1, "b"))
     for trace in (read(path), named(f"{path}#e/v")):

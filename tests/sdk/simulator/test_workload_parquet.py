@@ -65,7 +65,7 @@ def test_sizes_may_be_written_as_fractions_that_are_whole(tmp_path: Path) -> Non
         ({"time": [0.0], "model": ["a"], "bytes": [1e19]}, r"row 1: 1e\+19 is not a size in bytes"),
         (
             {"timestamp": [0, 1_700_000_000_000], "model": ["a", "b"]},
-            "row 2: time 1700000000000 in column 'timestamp' is",
+            "row 2: time 1700000000000 in column 'timestamp' cannot be",
         ),
         ({"time": [1.0, 0.5], "model": ["a", "a"]}, "row 2: time 0.5 is earlier"),
     ],

@@ -11,7 +11,7 @@ from torpor.workloads import BadTrace, Chunk, Paced, Recorded, TraceRequest, rec
 
 @pytest.mark.parametrize("row", [(0.0,), ("noon", "a"), (0.0, ""), (0.0, ["a"]), 7, (None, "a")])
 def test_a_row_that_is_no_request_is_named(row: Any) -> None:
-    with pytest.raises(BadTrace, match=r"the trace: row 2 is no \(time_s, model\): "):
+    with pytest.raises(BadTrace, match=r"the trace: row 2 is not \(time_s, model\): "):
         recorded([(0.0, "a"), row])
 
 
