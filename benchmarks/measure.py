@@ -60,7 +60,7 @@ def warm(
     """The turns of each target. They alternate within each round, so that a slow minute slows them all, and in another
     order each time (the same in each run), so that none always follows the same one.
 
-    `others` are stopped but for their own turns: some are busy even when nobody asks anything.
+    `others` are stopped outside their own turns: some are busy even without requests.
     """
     everyone = [*targets, *others]
     seen: dict[str, list[Turn]] = {target.name: [] for target in everyone}

@@ -88,7 +88,7 @@ def _row(labels: dict[str, Any], taken: list[Wake]) -> dict[str, Any]:
     return {**labels, **spread, **used, **{step: median(seen) for step, seen in steps.items()}}
 
 
-# -- nobody ------------------------------------------------------------------------------------------------------------
+# -- without calls ----------------------------------------------------------------------------------------------------
 def at_zero(sleeping: Sleepers, quiet_s: float) -> list[Zero]:
     """With the zygote that the last wake left, and once it is gone."""
     sleeping.until_asleep()

@@ -54,7 +54,7 @@ class Killer:
 
 @contextmanager
 def _held(pids: list[int]) -> Iterator[dict[int, int]]:
-    """A descriptor for each of these processes: it stands for this one, whoever gets its number next."""
+    """A descriptor for each of these processes, which stays valid when a number is reused."""
     held: dict[int, int] = {}
     try:
         for pid in pids:

@@ -21,7 +21,7 @@ ABSENT_SHARE = 0.03
 
 
 class Night:
-    """Now and then nobody calls at all, until every endpoint sleeps and the zygote has gone, or is about to."""
+    """Now and then nothing calls, until every endpoint sleeps and the zygote has gone, or is about to."""
 
     def __init__(self, stage: Stage, truth: Truth, random: Random) -> None:
         self._stage = stage

@@ -2,7 +2,7 @@
 
 TorporError
 ├── EndpointFailed        the endpoint did not start, or its deployment failed
-├── EndpointUnreachable   nobody listens at the URL
+├── EndpointUnreachable   nothing listens at the URL
 ├── NotTorpor             what listens there is something else
 ├── NoAnswer              a call of `torpor.Caller` was sent, and no whole answer came
 ├── EndpointRefused       one of the endpoint's own pages answered with an error
@@ -22,7 +22,7 @@ class EndpointFailed(TorporError):
 
 
 class EndpointUnreachable(TorporError):
-    """Nobody listens at the URL."""
+    """Nothing listens at the URL."""
 
     def __init__(self, url: str, reason: object = "") -> None:
         because = f" ({reason})" if reason else ""

@@ -66,7 +66,7 @@ def _links(used: Places) -> tuple[Places, Places, Places]:
 def _preceding(times: Places, weights: Sizes) -> Sizes:
     """`times` is some order of 0 to n-1. By time: the weight of what is earlier, both in time and in this order.
 
-    Halves by time, as a radix sort: in each span of time, whoever is of the later half gets the weight of those of the
+    Halves by time, as a radix sort: in each span of time, each of the later half gets the weight of those of the
     earlier half that stand before it. Then all earlier halves are put before all later ones (a wavelet matrix); they
     keep their order, and are spans themselves. In the last ones each is compared with all that stand before it.
     """

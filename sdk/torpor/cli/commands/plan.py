@@ -238,7 +238,7 @@ def nothing(found: "Planned") -> str:
 
 
 def measured_by(found: "Planned") -> str:
-    """What to do if the times are drawn, and so nobody's."""
+    """Advice if the times are drawn, and not the user's own."""
     if not found.inputs.redrawn:
         return ""
     return (

@@ -1,4 +1,4 @@
-"""The same models on endpoints of their own and together, side by side for a month, with what somebody published."""
+"""Compares the same models on endpoints of their own and together, for a month, with published figures."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

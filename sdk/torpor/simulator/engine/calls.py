@@ -62,7 +62,7 @@ class InstanceModel:
     def __init__(self, name: str, profile: ModelProfile) -> None:
         self.name = name
         self.profile = profile
-        self.expected = False  # True: the keep-alive loads it before anybody calls it
+        self.expected = False  # True: the keep-alive loads it before any request
         self.waiting: list[SimulatedCall] = []
         self.queue = ModelQueue()
 
@@ -111,7 +111,7 @@ class VariantCounts:
 
 
 class VariantCalls:
-    """The traffic of one variant, and its requests that have ended since somebody last took them away."""
+    """The traffic of one variant, and its ended requests that were not passed on yet."""
 
     __slots__ = ("done", "traffic")
 

@@ -41,7 +41,7 @@ def of_candidate(one: PlanCandidate, seeds: Sequence[Result], goal: Goal, prices
 
 
 def of_apart(name: str, seeds: Sequence[Apart], goal: Goal) -> Priced:
-    """A way without a multi-model endpoint as an option. Without a price it does not meet the goal: nobody sells it."""
+    """A way without a multi-model endpoint as an option. Without a price it does not meet the goal."""
     first, late = seeds[0], [1 - one.latencies.share_within(goal.slo_s) for one in seeds]
     meets = all(one.requests - one.latencies.within(goal.slo_s) <= goal.late_max(one.requests) for one in seeds)
     usd = first.usd_per_month(MONTH_H)
