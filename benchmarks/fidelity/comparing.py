@@ -61,7 +61,7 @@ class Answers:
     @classmethod
     def lived(cls, lived: Lived) -> "Answers":
         """The endpoint's own times: the sums of the steps of answered requests."""
-        good = lived.replayed.good & lived.replayed.told
+        good = lived.replayed.good & lived.replayed.timed
         steps_s = lived.replayed.steps_s[good].astype(np.float64)
         held_s = steps_s[:, INSTANCE].sum(axis=1)
         return cls(steps_s.sum(axis=1), held_s, lived.replayed.hits[good] == 1, lived.replayed.planned_s[good])

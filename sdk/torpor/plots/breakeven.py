@@ -100,12 +100,12 @@ def _cheapest(rates: "Grid", services: "Grid", costs: "list[Grid]") -> "tuple[Gr
     return fine_rates, fine_services, np.where(np.isinf(logs).all(axis=0), -1, chosen)
 
 
-def _between(values: "Grid", known: "Grid", wanted: "Grid") -> "Grid":
+def _between(values: "Grid", known: "Grid", targets: "Grid") -> "Grid":
     """Linear interpolation along the middle one of three axes."""
     import numpy as np
 
-    before = np.clip(np.searchsorted(known, wanted, side="right") - 1, 0, len(known) - 2)
-    part = ((wanted - known[before]) / (known[before + 1] - known[before]))[:, None]
+    before = np.clip(np.searchsorted(known, targets, side="right") - 1, 0, len(known) - 2)
+    part = ((targets - known[before]) / (known[before + 1] - known[before]))[:, None]
     found: Grid = values[:, before] * (1 - part) + values[:, before + 1] * part
     return found
 

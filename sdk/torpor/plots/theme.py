@@ -67,8 +67,8 @@ def strip(note: str, *more: str) -> str:
 
 def styles(names: Iterable[str]) -> Mapping[str, Style]:
     """A colour and a line style for each name, in their order."""
-    looks = map(Style, cycle(PALETTE), cycle(DASHES))
-    return dict(zip(dict.fromkeys(names), looks, strict=False))
+    pairs = map(Style, cycle(PALETTE), cycle(DASHES))
+    return dict(zip(dict.fromkeys(names), pairs, strict=False))
 
 
 def dress(axes: "Axes", grid: Grid = "both") -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torpor.pages.frames import STEPS, pandas
 from torpor_endpoint.core.ledger import COLD_STEPS, NOTICED_S
 
-NOT_TOLD = -1
+UNKNOWN = -1
 """The value in `hits` if the answer has no Server-Timing."""
 
 
@@ -21,7 +21,7 @@ class Replayed:
     """The outcomes of the requests: columns of one length, in the trace's order. Times are seconds since the start.
 
     A request is cold by the ledger's rule: it waited for an instance or a model. Without Server-Timing, `hits` has
-    NOT_TOLD and `steps_s` has NaN.
+    UNKNOWN and `steps_s` has NaN.
     """
 
     names: Sequence[str] = field(repr=False)
@@ -52,10 +52,10 @@ class Replayed:
         return len(self) - int(self.good.sum())
 
     @property
-    def told(self) -> NDArray[np.bool_]:
+    def timed(self) -> NDArray[np.bool_]:
         """Whether each answer had a Server-Timing header."""
-        told: NDArray[np.bool_] = ~np.isnan(self.steps_s[:, 0])
-        return told
+        timed: NDArray[np.bool_] = ~np.isnan(self.steps_s[:, 0])
+        return timed
 
     @property
     def cold(self) -> NDArray[np.bool_]:
@@ -84,7 +84,7 @@ class Replayed:
 
     def cold_share(self, outcome: str | None = None) -> float:
         """The share of cold requests, among those with Server-Timing, or with this outcome; NaN if there is none."""
-        which = self.told if outcome is None else self.told & self._had(outcome)
+        which = self.timed if outcome is None else self.timed & self._had(outcome)
         return float(self.cold[which].mean()) if which.any() else np.nan
 
     def latency_s(self, share: float, outcome: str | None = None) -> float:
@@ -123,7 +123,7 @@ class Replayed:
 
     def _columns(self) -> Iterator[tuple[str, NDArray[Any]]]:
         """The columns, rounded to microseconds."""
-        known = np.array([False, True, None], dtype=object)  # the last one is for NOT_TOLD
+        known = np.array([False, True, None], dtype=object)  # the last one is for UNKNOWN
         yield "planned_s", self.planned_s.round(6)
         yield "sent_s", self.sent_s.round(6)
         yield "done_s", self.done_s.round(6)
@@ -131,7 +131,7 @@ class Replayed:
         yield "outcome", np.array(self.outcome_names, dtype=object)[self.outcomes]
         yield "status", self.statuses
         yield "hit", known[self.hits]
-        yield "cold", known[np.where(self.told, self.cold, NOT_TOLD)]
+        yield "cold", known[np.where(self.timed, self.cold, UNKNOWN)]
         for place, step in enumerate(STEPS):
             yield f"{step}_s", self.steps_s[:, place].astype(np.float64).round(6)
 

@@ -180,8 +180,8 @@ class _Sending:
 
     def _record(self, due: _Due, sent_s: float, done_s: float, answer: ReplayAnswer) -> None:
         """Record a request. Missing steps are 0; all steps are NaN if the answer has no Server-Timing."""
-        told = answer.steps
-        steps_s = repeat(np.nan, len(STEPS)) if told is None else (told.get(step, 0.0) for step in STEPS)
+        steps = answer.steps
+        steps_s = repeat(np.nan, len(STEPS)) if steps is None else (steps.get(step, 0.0) for step in STEPS)
         with self._results_lock:
             outcome = self._outcomes[answer.outcome]
             if answer.message:
@@ -190,7 +190,7 @@ class _Sending:
             self._rows += _ROW.pack(due.number, due.planned_s, sent_s, done_s, *what, *steps_s)
             self._done += 1
             self._failed += not 200 <= answer.status < 300
-            self._cold += told is not None and is_cold(told)
+            self._cold += steps is not None and is_cold(steps)
 
     def _now_s(self) -> float:
         return time.perf_counter() - self._began_s

@@ -12,7 +12,7 @@ from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import ANSWER_WITHIN_S
 from torpor.errors import EndpointUnreachable
 from torpor.pages.frames import STEPS
-from torpor.replay.outcome import NOT_TOLD
+from torpor.replay.outcome import UNKNOWN
 
 NO_ANSWER = 0
 """The status of a request without an answer."""
@@ -77,10 +77,10 @@ class ReplayPost:
             got = self._pool.urlopen("POST", self._path, body=body, headers=headers, retries=False)
         except (HTTPError, OSError, ValueError) as error:
             why = error.__cause__ or error.__context__ or error  # urllib3 wraps the original error
-            return ReplayAnswer(NO_ANSWER, type(why).__name__, NOT_TOLD, None, _line(str(why)))
+            return ReplayAnswer(NO_ANSWER, type(why).__name__, UNKNOWN, None, _line(str(why)))
         code = got.headers.get("x-amzn-errortype", "").partition(":")[0]
         steps = _steps(got.headers.get("server-timing"))
-        hit = NOT_TOLD if steps is None else int(not any(step in steps for step in LOADING))
+        hit = UNKNOWN if steps is None else int(not any(step in steps for step in LOADING))
         message = "" if 200 <= got.status < 300 else _message(got.data)
         return ReplayAnswer(got.status, f"{got.status} {code}".strip(), hit, steps, message)
 

@@ -27,9 +27,9 @@ class Peak:
         lead = min(self.since, self.requests)
         parts, before, since, until = list[Chunk](), 0, self.since - lead, self.since + self.requests
         for chunk in trace.chunks():
-            wanted = slice(max(0, since - before), max(0, until - before))
-            sizes = None if chunk.request_bytes is None else chunk.request_bytes[wanted]
-            parts.append(Chunk(chunk.times_s[wanted], chunk.models[wanted], sizes))
+            part = slice(max(0, since - before), max(0, until - before))
+            sizes = None if chunk.request_bytes is None else chunk.request_bytes[part]
+            parts.append(Chunk(chunk.times_s[part], chunk.models[part], sizes))
             before += len(chunk)
             if before >= until:
                 break
@@ -51,19 +51,19 @@ class Stretch:
 def busiest(trace: Trace, requests: int) -> Peak:
     """The busiest stretch of this many requests; the first of several, and the whole of a shorter trace. Raises
     BadTrace."""
-    kept, read, began_s, last_s = np.empty(0), 0, 0.0, 0.0
+    tail_s, read, began_s, last_s = np.empty(0), 0, 0.0, 0.0
     since, since_s, least_s = 0, 0.0, inf
     for chunk in trace.chunks():
         began_s = began_s if read else float(chunk.times_s[0])
         last_s = float(chunk.times_s[-1])
-        times_s: Times = np.concatenate((kept, chunk.times_s))
+        times_s: Times = np.concatenate((tail_s, chunk.times_s))
         read += len(chunk)
         if len(times_s) >= requests:
             spans_s = times_s[requests - 1 :] - times_s[: len(times_s) - requests + 1]
             at = int(spans_s.argmin())
             if spans_s[at] < least_s:
                 since, since_s, least_s = read - len(times_s) + at, float(times_s[at]), float(spans_s[at])
-        kept = times_s[max(0, len(times_s) - requests + 1) :]
+        tail_s = times_s[max(0, len(times_s) - requests + 1) :]
     if read <= requests:
         return Peak(0, read, 0.0, last_s - began_s, read)
     return Peak(since, requests, since_s - began_s, least_s, read)

@@ -208,7 +208,7 @@ def confirmed(found: "Planned") -> Iterator[str]:
         late = " to ".join(f"{share * 100:.2g}" for share in found.late)
         perhaps = ", which may be too many" if found.late[1] > 1 - found.goal.quantile else ""
         yield f"Nothing is drawn, so one run is enough for this trace. Of more such traffic {late} % are late{perhaps}."
-    if not found.told:
+    if not found.conclusive:
         of = sum(one.requests for one in found.seeds)
         again = f", simulated with {counted(len(found.seeds), 'seed')}" if len(found.seeds) > 1 else ""
         few = f"{counted(found.requests, 'request')}{again}, of which {found.goal.late_max(of):,} may be late"

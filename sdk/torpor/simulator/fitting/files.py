@@ -74,8 +74,8 @@ def _read_profile(where: str, cells: Mapping[str, str]) -> ModelProfile:
     memory_bytes = _bytes(where, "memory_bytes", there["memory_bytes"])
     disk_bytes = _bytes(where, "disk_bytes", there["disk_bytes"]) if "disk_bytes" in there else memory_bytes
     profile = ModelProfile(there["model"], memory_bytes, disk_bytes, **times_s)
-    if told := first_wrong_field(profile):
-        raise BadTrace(f"{where}: {told}")
+    if wrong_field := first_wrong_field(profile):
+        raise BadTrace(f"{where}: {wrong_field}")
     return profile
 
 
@@ -102,8 +102,8 @@ def checked(profiles: Mapping[str, ModelProfile]) -> Mapping[str, ModelProfile]:
     for name, profile in profiles.items():
         at = f"profiles[{name!r}]"
         check(BadTrace, {at: PROFILE}, {at: profile})
-        if told := first_wrong_field(profile):
-            raise BadTrace(f"{at}: {told}")
+        if wrong_field := first_wrong_field(profile):
+            raise BadTrace(f"{at}: {wrong_field}")
     return profiles
 
 

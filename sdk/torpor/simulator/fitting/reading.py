@@ -28,7 +28,7 @@ MEMORY = f"""SELECT size, budget_bytes,
 """What an instance took when its memory was full counts: it takes more then, and that is what evicts models."""
 HAS_MEMORY = "SELECT 1 FROM sqlite_master WHERE name = 'memory'"
 MINUTES = f"""CREATE TEMP TABLE warm AS
-    WITH told AS (
+    WITH sums AS (
         SELECT minute_s, model, sum(requests) AS requests, sum(cold) AS cold, sum(errors) AS errors,
             sum(total_s - load_s) AS spent_s, sum(predict_s) AS predict_s,
             sum(measured) AS measured, sum(work_s) AS work_s, sum(delay_s) AS delay_s
@@ -41,13 +41,13 @@ MINUTES = f"""CREATE TEMP TABLE warm AS
             total(json_extract(effort, '$.work_s')) AS work_s, total(json_extract(effort, '$.delay_s')) AS delay_s
         FROM cold_starts WHERE {ONE} GROUP BY 1, 2
     )
-    SELECT told.model, told.requests - told.cold AS requests, told.spent_s - coalesce(whole.spent_s, 0) AS spent_s,
-        told.predict_s - coalesce(whole.predict_s, 0) AS predict_s,
-        told.measured - coalesce(whole.measured, 0) AS measured,
-        told.work_s - coalesce(whole.work_s, 0) AS work_s, told.delay_s - coalesce(whole.delay_s, 0) AS delay_s
-    FROM told LEFT JOIN whole USING (minute_s, model)
-    WHERE told.requests > told.cold AND told.cold = coalesce(whole.cold, 0)
-        AND told.errors = coalesce(whole.errors, 0)"""
+    SELECT sums.model, sums.requests - sums.cold AS requests, sums.spent_s - coalesce(whole.spent_s, 0) AS spent_s,
+        sums.predict_s - coalesce(whole.predict_s, 0) AS predict_s,
+        sums.measured - coalesce(whole.measured, 0) AS measured,
+        sums.work_s - coalesce(whole.work_s, 0) AS work_s, sums.delay_s - coalesce(whole.delay_s, 0) AS delay_s
+    FROM sums LEFT JOIN whole USING (minute_s, model)
+    WHERE sums.requests > sums.cold AND sums.cold = coalesce(whole.cold, 0)
+        AND sums.errors = coalesce(whole.errors, 0)"""
 """The sums of warm, successful requests, for minutes whose cold starts and errors are all known one by one: these are
 subtracted."""
 DELAYS = f"SELECT model, delay_s / measured FROM warm WHERE measured LIMIT {SINGLES_MAX}"
@@ -87,13 +87,13 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
     )
 
 
-def _cold(told: str | None) -> RecordedLoad | None:
-    if told is None:
+def _cold(text: str | None) -> RecordedLoad | None:
+    if text is None:
         return None
-    cold: wire.ColdLoad = json.loads(told)
+    cold: wire.ColdLoad = json.loads(text)
     return RecordedLoad(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold.get("efforts", {}))
 
 
-def _effort(told: str | None) -> wire.EffortFields | None:
-    effort: wire.EffortFields | None = None if told is None else json.loads(told)
+def _effort(text: str | None) -> wire.EffortFields | None:
+    effort: wire.EffortFields | None = None if text is None else json.loads(text)
     return effort

@@ -55,22 +55,22 @@ def cheapest(ways: Iterable[Priced]) -> Priced | None:
 
 def left_out(prices: Prices, named: bool) -> Sequence[str]:
     """What was not priced, and why, in words. `named`: whether the caller named the instance types."""
-    told = [
+    notes = [
         "an inference component per model, and asynchronous inference: they are not simulated",
         "savings plans, reserved and spot instances, provisioned concurrency: their prices are not known",
         f"other regions: these are the prices of {prices.source} (another list: --prices, --region)",
     ]
     if named:
-        return told
+        return notes
     gpus = sum(bool(one.gpus) for one in CATALOGUE.values())
     unpriced = [name for name, one in CATALOGUE.items() if not one.gpus and prices.usd_per_hour(name) is None]
-    told.append(f"{gpus} types with a GPU: no model here predicts on a GPU (name them with --instance-type)")
+    notes.append(f"{gpus} types with a GPU: no model here predicts on a GPU (name them with --instance-type)")
     if unpriced:
         few = f"{', '.join(unpriced[:SHOWN])}{', …' if len(unpriced) > SHOWN else ''}"
-        told.append(
+        notes.append(
             f"{len(unpriced)} types whose price is not in the list ({few}): give a list that has them (--prices)"
         )
-    return told
+    return notes
 
 
 def at_full_speed(names: Iterable[str]) -> Sequence[str]:

@@ -65,7 +65,7 @@ class Planned:
         return ceil(BEYOND_MIN / (1 - self.goal.quantile) - EXACT)
 
     @property
-    def told(self) -> bool:
+    def conclusive(self) -> bool:
         """Whether the requests of all seeds together are enough for the goal's quantile."""
         return sum(result.requests for result in self.seeds) >= self.enough
 
@@ -79,7 +79,7 @@ class Planned:
     @property
     def sure(self) -> float:
         """The share of the seeds that meet the goal; 0 if the requests are too few."""
-        return sum(map(self.goal.met, self.seeds)) / len(self.seeds) if self.told else 0.0
+        return sum(map(self.goal.met, self.seeds)) / len(self.seeds) if self.conclusive else 0.0
 
     @property
     def ways(self) -> Sequence[Priced]:
@@ -113,13 +113,13 @@ class Planned:
         """What was not known, and what is used instead, in words."""
         serverless, instance = AWS["serverless"], AWS["instance"]
         spans = (f"{serverless.low_s:g} to {serverless.high_s:g} s", f"{instance.low_s:g} to {instance.high_s:g} s")
-        told = [f"AWS's serverless inference wakes in {WAKE_S:.2g} s; {spans[0]} are observed"]
+        notes = [f"AWS's serverless inference wakes in {WAKE_S:.2g} s; {spans[0]} are observed"]
         if asleep := [one.scenario for one in self.candidates if one.scenario.instances_min == 0]:
-            told.append(
+            notes.append(
                 f"a variant that sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take"
                 f" {spans[1]}"
             )
-        return (*self.inputs.assumed, *told)
+        return (*self.inputs.assumed, *notes)
 
     @property
     def best_policy(self) -> str:
@@ -145,8 +145,8 @@ class Planned:
         container: dict[str, object] = {"Environment": dict(scenario.environment())}
         if not scenario.model_cache:
             container["MultiModelConfig"] = {"ModelCacheSetting": "Disabled"}
-        told = [f"#     {name}={dumps(value)}," for name, value in container.items() if value]
-        return "\n".join([*lines, *(["# and in the model's container:", *told] if told else [])])
+        notes = [f"#     {name}={dumps(value)}," for name, value in container.items() if value]
+        return "\n".join([*lines, *(["# and in the model's container:", *notes] if notes else [])])
 
     def plot(self) -> "Figure":
         """Dollars a month against p99, of all options that were simulated to their end. Raises MissingExtra."""

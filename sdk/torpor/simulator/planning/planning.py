@@ -161,8 +161,8 @@ def _apart(search: Search) -> dict[str, Apart]:
     search.says("without a multi-model endpoint")
     like, size = search.space.like, search.smallest_type()
     each = on_endpoints(search.inputs, size, search.prices, like.overhead_s)
-    if told := search.too_large():
-        each = replace(each, cost=replace(each.cost, usd=None, assumes=told))
+    if reason := search.too_large():
+        each = replace(each, cost=replace(each.cost, usd=None, assumes=reason))
     return {
         f"an endpoint per model, each 1 x {size}": each,
         "serverless, an endpoint per model": on_serverless(

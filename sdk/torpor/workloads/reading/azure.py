@@ -111,8 +111,8 @@ def recognised(path: Path, header: Sequence[str]) -> Azure2019 | Azure2021 | Non
     return None
 
 
-def _check_header(path: Path, header: Sequence[str], wanted: Sequence[str]) -> None:
-    for place, name in enumerate(wanted):
+def _check_header(path: Path, header: Sequence[str], expected: Sequence[str]) -> None:
+    for place, name in enumerate(expected):
         if place >= len(header) or header[place].strip() != name:
             there = repr(header[place]) if place < len(header) else "nothing"
             raise BadTrace(f"{path}: column {place + 1} is {there}, but should be {name!r}")

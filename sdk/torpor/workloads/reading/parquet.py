@@ -27,10 +27,10 @@ class Parquet(TraceFile):
         with _file(self.path) as file:
             header: list[str] = file.schema_arrow.names
             columns = found(str(self.path), header, self.columns)
-            wanted = [header[place] for place in (columns.time, columns.model, columns.bytes) if place is not None]
+            names = [header[place] for place in (columns.time, columns.model, columns.bytes) if place is not None]
             read = 0
-            for batch in file.iter_batches(CHUNK_REQUESTS, columns=wanted):
-                yield self._chunk({name: batch.column(name) for name in wanted}, header, columns, read)
+            for batch in file.iter_batches(CHUNK_REQUESTS, columns=names):
+                yield self._chunk({name: batch.column(name) for name in names}, header, columns, read)
                 read += batch.num_rows
 
     def _chunk(self, arrays: Mapping[str, Any], header: Sequence[str], columns: TraceColumns, read: int) -> Chunk:

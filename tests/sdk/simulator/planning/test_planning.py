@@ -327,7 +327,7 @@ def test_from_a_few_requests_a_quantile_cannot_be_told() -> None:
         trace = recorded((1.0 * number, "a") for number in range(requests))
         return plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY)
 
-    assert [(asked(number).told, asked(number).sure) for number in (2, 999, 1000)] == [
+    assert [(asked(number).conclusive, asked(number).sure) for number in (2, 999, 1000)] == [
         (False, 0.0),
         (False, 0.0),
         (True, 1.0),
