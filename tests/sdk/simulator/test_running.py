@@ -160,7 +160,7 @@ def test_a_trace_lasts_as_long_as_one_says_or_as_it_was_made() -> None:
     assert simulate(made).duration_s == 1000.0
     assert torpor.plan(made, unit(made.names), slo_s=5.0, requests_max=10, seeds=1).candidates[0].result is not None
     for lasts_s, told in (
-        (5.0, "has a request 9 s after its first, .* say a longer time"),
+        (5.0, "has a request 9 s after its first one, .* give a longer time"),
         (0.0, "lasts_s is more than 0, not 0.0"),
     ):
         with pytest.raises(BadTrace, match=told):
@@ -237,7 +237,7 @@ def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Pa
 def test_one_of_a_ledgers_variants_is_named_behind_its_file(tmp_path: Path) -> None:
     path = ledger(tmp_path, "houses", "flats")
     assert simulate(f"{path}#flats/v").requests == simulate(f"{path}#houses").requests == 33
-    with pytest.raises(BadTrace, match="several variants: say which of flats/v, houses/v, as in"):
+    with pytest.raises(BadTrace, match="several variants: name one of flats/v, houses/v, as in"):
         simulate(path)
     with pytest.raises(BadTrace, match="has no requests to boats"):
         simulate(f"{path}#boats")
@@ -250,7 +250,7 @@ def test_one_of_a_ledgers_variants_is_named_behind_its_file(tmp_path: Path) -> N
         ("time_s,model\n0,a\n5,b\n2,a\n", r"trace\.csv: row 3: time 2\.0 is earlier than the row before it: sort"),
         ("time_s,model,bytes\n0,a,5\n1,a,-3\n", r"trace\.csv: row 2: a size of -3 bytes is negative"),
         ("time_s,model,colour\n0,a,red\n", r"trace\.csv: column 'colour' is unknown"),
-        ("time_s,model\nnoon,a\n", r"trace\.csv: row 1: time 'noon' is no number of seconds"),
+        ("time_s,model\nnoon,a\n", r"trace\.csv: row 1: time 'noon' is neither a number of seconds"),
         ("time_s,model\n", r"trace\.csv has no requests"),
         ("", r"trace\.csv is empty"),
     ],
@@ -358,7 +358,7 @@ def test_a_seed_below_zero_and_an_unknown_field_are_named() -> None:
         ("zipf:constant=7", "constant is a number, not '7': one from 0 to 1"),
         (
             "calibrated:models=9,s=1",
-            "calibrated has no parameter as s: it has models, duration_s, seed, rate_hz, rhythm",
+            "calibrated has no parameter s: it has models, duration_s, seed, rate_hz, rhythm",
         ),
     ],
 )

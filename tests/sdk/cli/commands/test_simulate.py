@@ -171,10 +171,10 @@ def test_a_recount_is_told(run: Run) -> None:
         (("calls.csv", "--plot", "picture.png", "--policy", "belady"), "add a --policy that does not know the trace"),
         (("calls.csv", "--prices", "nowhere.json"), "--prices nowhere.json: there is no such file"),
         (("calls.csv", "--out", "."), "--out .: that is a folder, name a file in it"),
-        (("calls.csv", "--lasts", "2s"), "calls.csv has a request 2.5 s after its first, and lasts_s is 2 s: say"),
+        (("calls.csv", "--lasts", "2s"), "calls.csv has a request 2.5 s after its first one, but lasts_s is 2 s: give"),
         (("calls.csv", "--lasts", "0s"), "--lasts: a span of time is more than 0, not 0s"),
         (("calls.csv", "--region", "eu-west-1"), "--region eu-west-1: Torpor does not know its prices"),
-        (("zipf:modles=3",), "'modles' is no knob"),
+        (("zipf:modles=3",), "'modles' is not a parameter"),
     ],
 )
 def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
@@ -191,9 +191,9 @@ def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], sai
         ("time_s,model,bytes\n0,a,5\n1,b,-3\n", "calls.csv: row 2: a size of -3 bytes is negative"),
         ("time_s,model,colour\n0,a,red\n", "calls.csv: column 'colour' is unknown"),
         ("", "calls.csv is empty"),
-        ("time_s;model\n0;a\n", "calls.csv: its columns are separated by semicolons: write it with commas"),
+        ("time_s;model\n0;a\n", "calls.csv: its columns are separated by semicolons: separate them by commas"),
         ("time_s,model\n0,house,2.tar.gz\n", "calls.csv: row 1 has 3 columns, and the header 2: quote a name that has"),
-        ("timestamp,model\n1700000000000,a\n", "calls.csv: row 1: time 1700000000000 in column 'timestamp' is no"),
+        ("timestamp,model\n1700000000000,a\n", "calls.csv: row 1: time 1700000000000 in column 'timestamp' cannot be"),
         (
             "time_s,model\n0,c\n",
             "'c' is called, and has no profile: add a row with its model and memory_bytes to models.csv",
