@@ -1,1 +1,1 @@
-"""What measures speed. Nothing here asserts a time: machines differ, and shared ones differ from minute to minute."""
+"""Benchmarks. None of them asserts a time, since machines differ, and shared machines differ from minute to minute."""

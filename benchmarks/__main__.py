@@ -1,6 +1,6 @@
 """`python -m benchmarks [SECTION ...] [--short]`: speed, density and size beside bare servers and beside peers.
 
-It prints tables, and writes `benchmarks/results/latest.json` and plots. It asserts nothing but right answers.
+It prints tables, and writes `benchmarks/results/latest.json` and plots. It asserts only that answers are right.
 """
 
 import os
@@ -55,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def run(names: Sequence[str], sizes: Sizes, console: Console) -> dict[str, Any]:
-    """Every section in a folder of its own, its table printed as soon as it is measured."""
+    """Run each section in a folder of its own, and print its table as soon as it is measured."""
     absent = missing() if sizes.peers else []
     if absent:
         console.print(f"Not installed, and left out: {', '.join(absent)}. `make bench-peers` installs them.")
@@ -75,7 +75,7 @@ def run(names: Sequence[str], sizes: Sizes, console: Console) -> dict[str, Any]:
 
 
 def show(title: str, rows: Sequence[Figures], console: Console) -> None:
-    """Ratios in a table of their own, where there are many."""
+    """Ratios have a table of their own if there are many."""
     ratios = [name for name in rows[0] if name.startswith(RATIO)]
     if len(ratios) <= RATIOS_MAX:
         console.print(table(title, rows))

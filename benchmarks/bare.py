@@ -1,4 +1,4 @@
-"""Bare servers of one model, as targets: the floor over a Unix socket, the reference over a port."""
+"""Starts bare servers of one model as targets: the floor on a Unix socket, the reference on a port."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ from benchmarks.ports import free_port, listening
 
 @dataclass(frozen=True)
 class Bare:
-    """The first model of those given, alone in a program of its own."""
+    """A program that serves the first of the given models alone."""
 
     name: str
     model: Path
@@ -25,13 +25,13 @@ class Bare:
 
     @classmethod
     def of(cls, name: str, artifacts: Path, expected: Mapping[str, float], unpacked: Path) -> "Bare":
-        """`unpacked` is a folder for the artifact's one file."""
+        """`unpacked` is a folder for the artifact's only file."""
         first, answer = next(iter(expected.items()))
         return cls(name, unpack(artifacts / first, unpacked), answer)
 
 
 def unpack(artifact: Path, folder: Path) -> Path:
-    """The one file of an artifact, in a folder of its own. XGBoost wants to see by its name what it is."""
+    """Unpack an artifact's only file into a folder of its own. XGBoost recognises its format by its name."""
     with tarfile.open(artifact) as archive:
         (member,) = archive.getmembers()
         archive.extract(member, folder, filter="data")
@@ -41,7 +41,7 @@ def unpack(artifact: Path, folder: Path) -> Path:
 
 @contextmanager
 def floor(bare: Bare, folder: Path) -> Iterator[Target]:
-    """Over a Unix socket and under gunicorn, as our own instances."""
+    """A server on a Unix socket under gunicorn, as Torpor's instances."""
     path = str(folder / "floor")
     server = ["gunicorn", "-k", "asgi", "-b", f"unix:{path}", "--log-level", "error", "--no-control-socket"]
     with _served(bare, [*server, "benchmarks.floor:make_app()"], path) as target:
@@ -50,7 +50,7 @@ def floor(bare: Bare, folder: Path) -> Iterator[Target]:
 
 @contextmanager
 def reference(bare: Bare, predictor: str = "row") -> Iterator[Target]:
-    """Over a port, as our own endpoint. `predictor` is one of the reference's."""
+    """A server on a port, as Torpor's endpoint. `predictor` is one of the reference's."""
     port = free_port()
     with _served(bare, ["benchmarks.reference", str(port), predictor], ("127.0.0.1", port)) as target:
         yield target

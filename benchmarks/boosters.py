@@ -1,5 +1,5 @@
-"""`python -m benchmarks.boosters MODEL COUNT`: so many boosters in one bare process: what each holds, what a
-prediction with one costs when one alone is asked, when 8 take turns, and when all do. One line of JSON."""
+"""`python -m benchmarks.boosters MODEL COUNT`: the memory of many boosters in one bare process, and the cost of a
+prediction when only one is called, when 8 take turns, and when all do. Prints one line of JSON."""
 
 import json
 import os
@@ -42,7 +42,7 @@ def _loaded(model: str) -> Any:
 
 
 def _predict(boosters: list[Any], times: int) -> float:
-    """Microseconds of processor time for one prediction."""
+    """The microseconds of processor time of one prediction."""
     row = np.array(ROW.split(b","), np.float32).reshape(1, -1)
     began_s = time.process_time()
     for booster in islice(cycle(boosters), times):

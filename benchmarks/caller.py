@@ -1,4 +1,5 @@
-"""A caller who reads what he gets: one keep-alive connection, one request at a time, and the whole answer to each."""
+"""A client that reads its answers: one keep-alive connection, one request at a time, and the complete answer to
+each."""
 
 import asyncio
 import time
@@ -9,7 +10,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Answer:
-    """Header names are in lower case; times are `time.monotonic`'s, in seconds."""
+    """Header names are in lower case; times are in seconds of `time.monotonic`."""
 
     status: int
     headers: Mapping[str, str]
@@ -24,26 +25,26 @@ class Answer:
 
 
 def request(method: str, path: str, headers: Mapping[str, str] | None = None, body: bytes = b"") -> bytes:
-    """One HTTP/1.1 request."""
+    """The bytes of an HTTP/1.1 request."""
     lines = [f"{method} {path} HTTP/1.1", "host: localhost", f"content-length: {len(body)}"]
     lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 def invocation(endpoint: str, model: str, row: bytes) -> bytes:
-    """InvokeEndpoint with one row, as bytes on the wire."""
+    """The bytes of an InvokeEndpoint request with one row."""
     headers = {"content-type": "text/csv", "x-amzn-sagemaker-target-model": model}
     return request("POST", f"/endpoints/{endpoint}/invocations", headers, row)
 
 
 def steps_ms(server_timing: str) -> dict[str, float]:
-    """What `Server-Timing` says, in milliseconds by step."""
+    """The milliseconds by step in `Server-Timing`."""
     parts = (part.partition(";dur=") for part in server_timing.split(", ") if part)
     return {step: float(took) for step, _, took in parts}
 
 
 class Caller:
-    """Raises ConnectionError or asyncio.IncompleteReadError if the other side leaves it without an answer."""
+    """Raises ConnectionError or asyncio.IncompleteReadError if the server closes the connection without an answer."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader

@@ -1,6 +1,6 @@
-"""`python -m benchmarks.calling [--short]`: what one call costs its caller: boto3, `torpor.Caller`, bare `http.client`.
+"""`python -m benchmarks.calling [--short]`: the cost of a call in its client: boto3, `torpor.Caller`, `http.client`.
 
-All call the same warm model of the same endpoint from one process and one thread. Nothing asserts a time.
+All clients call the same warm model of one endpoint, from one process and one thread. No time is asserted.
 """
 
 import os
@@ -27,7 +27,7 @@ CONTENT_TYPE = "text/csv"
 WARM_UP = 50
 
 Call = Callable[[], bytes]
-"""One call: the answer's body."""
+"""Makes one call, and returns the answer's body."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Spent:
-    """Microseconds per call, in one round."""
+    """The microseconds per call, in one round."""
 
     cpu_us: float
     behind_us: float
@@ -76,7 +76,7 @@ def run(folder: Path, rounds: int, calls: int) -> dict[str, object]:
 
 @contextmanager
 def callers(endpoint: torpor.Local, model: str) -> Iterator[dict[str, Call]]:
-    """Each has its own connection, which is kept."""
+    """The clients, each with a keep-alive connection of its own."""
     boto3 = endpoint.client("sagemaker-runtime")
     bare = HTTPConnection(urlsplit(endpoint.url).netloc)
     path = f"/endpoints/{endpoint.name}/invocations"
@@ -103,7 +103,8 @@ def callers(endpoint: torpor.Local, model: str) -> Iterator[dict[str, Call]]:
 
 
 def measured(by_name: dict[str, Call], pid: int, rounds: int, calls: int) -> list[Row]:
-    """They take turns within each round, so that a slow minute slows them all. Raises ValueError for a wrong answer."""
+    """The clients take turns within each round, so that a slow minute slows all of them. Raises ValueError for a wrong
+    answer."""
     answers = {call() for call in by_name.values() for _ in range(WARM_UP)}
     if len(answers) != 1:
         raise ValueError(f"one model and one row had several answers: {answers}")
@@ -131,7 +132,7 @@ def _row(name: str, spent: Sequence[Spent]) -> Row:
 
 
 def signing_us(count: int) -> dict[str, float]:
-    """Processor microseconds of one signature: botocore's signer and ours, in turn; medians."""
+    """The median processor microseconds of one signature, by botocore's signer and by Torpor's, in turn."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import ReadOnlyCredentials

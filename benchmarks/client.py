@@ -1,4 +1,4 @@
-"""A load generator that costs little: keep-alive connections over asyncio, one request after another on each."""
+"""A cheap load generator: keep-alive connections over asyncio, with one request after another on each."""
 
 import asyncio
 import time
@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from statistics import quantiles
 
 Where = tuple[str, int] | str
-"""An address, or the path of a Unix socket."""
+"""A host and port, or the path of a Unix socket."""
 BUFFER_BYTES = 2**20
 
 
 class NoLength(Exception):
-    """An answer comes in chunks, which nothing here reads."""
+    """The answer has chunked encoding, which this client does not support."""
 
 
 @dataclass(frozen=True)
 class Measured:
-    """Latencies of one run, in seconds."""
+    """The latencies of one run, in seconds."""
 
     latencies_s: tuple[float, ...]
     wall_s: float
@@ -38,14 +38,14 @@ class Measured:
 
 
 def request(path: str, headers: dict[str, str], body: bytes) -> bytes:
-    """One HTTP/1.1 request, ready to be sent as often as wanted."""
+    """The bytes of an HTTP/1.1 request, which can be sent repeatedly."""
     named = {"host": "localhost", **headers, "content-length": str(len(body))}
     lines = [f"POST {path} HTTP/1.1", *(f"{name}: {value}" for name, value in named.items())]
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
 async def run(where: Where, requests: Sequence[bytes], connections: int, for_s: float) -> Measured:
-    """Send requests for so many seconds, taking them from `requests` in turn; each connection sends at least one."""
+    """Send requests for a number of seconds, taken from `requests` in turn; each connection sends at least one."""
     latencies: list[float] = []
     failures = sent = 0
     opened = await asyncio.gather(*(_open(where) for _ in range(connections)))
@@ -74,7 +74,7 @@ async def run(where: Where, requests: Sequence[bytes], connections: int, for_s: 
 
 
 async def answers(where: Where, requests: Sequence[bytes]) -> list[tuple[int, bytes]]:
-    """Status and body of each, one after another over one connection."""
+    """The status and body of each request, sent one after another on one connection."""
     reader, writer = await _open(where)
     found = []
     for sent in requests:
@@ -85,7 +85,7 @@ async def answers(where: Where, requests: Sequence[bytes]) -> list[tuple[int, by
 
 
 async def together(where: Where, requests: Sequence[bytes], connections: int) -> list[tuple[int, bytes]]:
-    """Status and body of each, over so many connections at once, in no order."""
+    """The status and body of each request, sent over several connections at once, unsorted."""
     shares = [requests[start::connections] for start in range(min(connections, len(requests)))]
     return [answer for share in await asyncio.gather(*(answers(where, part) for part in shares)) for answer in share]
 

@@ -1,4 +1,4 @@
-"""What the benchmarks' commands have in common: where they keep what they measured."""
+"""The common option of the benchmarks' commands, and the files of their results."""
 
 import argparse
 import json
@@ -8,13 +8,13 @@ RESULTS = Path(__file__).parent / "results"
 
 
 def command(name: str, about: str | None) -> argparse.ArgumentParser:
-    """`python -m benchmarks.NAME`, with the option that all have."""
+    """The parser of `python -m benchmarks.NAME`, with the common option."""
     parser = argparse.ArgumentParser(prog=f"python -m benchmarks{name and '.' + name}", description=about)
     parser.add_argument("--results", type=Path, default=RESULTS, metavar="DIR", help="the folder for what was measured")
     return parser
 
 
 def keep(folder: Path, name: str, results: object) -> None:
-    """As a JSON file of this name."""
+    """Write results to a JSON file of this name."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f"{name}.json").write_text(json.dumps(results, indent=1))

@@ -1,4 +1,4 @@
-"""Requests that arrive together before sleeping endpoints: how long each waited, and how many instances that woke."""
+"""Sends requests that arrive together to sleeping endpoints: how long each waits, and how many instances wake."""
 
 import asyncio
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from benchmarks.sleeping import Sleepers
 ANSWER_WITHIN_S = 120.0
 
 Wanted = tuple[str, str]
-"""The endpoint and the model of one request."""
+"""The endpoint and the model of a request."""
 
 
 @dataclass(frozen=True)
 class Rush:
-    """Requests that arrived together, each with a model of its own in mind."""
+    """The answers to requests that arrived together, each for a model of its own."""
 
     what: str
     requests: int
@@ -34,7 +34,7 @@ class Rush:
 
 
 class Crowds:
-    """`answers` is what each model says to the row."""
+    """`answers` has each model's right answer to the row."""
 
     def __init__(self, sleeping: Sleepers, answers: dict[str, float], rounds: int) -> None:
         self._sleeping = sleeping
@@ -42,12 +42,12 @@ class Crowds:
         self._rounds = rounds
 
     def crowd(self, endpoint: str, requests: int) -> Rush:
-        """Requests that arrive at once at one sleeping endpoint, over all models."""
+        """Send requests for all models to one sleeping endpoint at once."""
         wanted = list(zip([endpoint] * requests, cycle(self._answers), strict=False))
         return self._rush(f"one endpoint, {len(self._answers)} models", wanted)
 
     def dawn(self, endpoints: Sequence[str]) -> Rush:
-        """Endpoints that are called at the same moment, one request each."""
+        """Send one request to each of several endpoints at once."""
         return self._rush(f"{len(endpoints)} endpoints", list(zip(endpoints, cycle(self._answers), strict=False)))
 
     def _rush(self, what: str, wanted: list[Wanted]) -> Rush:
@@ -72,7 +72,7 @@ class Crowds:
 
 
 async def _at_once(port: int, wanted: list[Wanted]) -> list[Answer | None]:
-    """The answers, None for one that was lost. Every connection is made before the first request is sent."""
+    """The answers, None for a lost one. All connections are open before the first request is sent."""
     callers = await asyncio.gather(*(Caller.connected(port) for _ in wanted))
     ends = await asyncio.gather(
         *(_good(caller, *one) for caller, one in zip(callers, wanted, strict=True)), return_exceptions=True

@@ -1,7 +1,7 @@
 """`python -m benchmarks.flames [--py-spy PROGRAM] [--folder FOLDER]`: a flame graph of each hop of a warm request.
 
-py-spy looks at the endpoint's worker and at the instance, 400 times a second, while 8 connections send signed requests.
-It is not among the requirements: it takes the right to trace other processes, and is installed by itself.
+py-spy samples the endpoint's worker and the instance, 400 times a second, while 8 connections send signed requests.
+It is not among the requirements: it needs the right to trace other processes. Install it separately.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def _served(running: Live, folder: Path) -> Target:
 
 
 def _look(program: str, pid: int, svg: Path, target: Target) -> None:
-    """Raises CalledProcessError if py-spy may not look."""
+    """Raises CalledProcessError if py-spy may not trace the process."""
     what = ["--pid", str(pid), "--duration", str(LOOKED_S), "--rate", str(RATE_HZ), "--output", str(svg)]
     command = [program, "record", "--format", "flamegraph", *what]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as looking:

@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 
 def make_app() -> Starlette:
-    """The one model is the file named by BARE_MODEL."""
+    """The environment variable BARE_MODEL names the model's file."""
     booster = xgboost.Booster({"nthread": 1})
     booster.load_model(os.environ["BARE_MODEL"])
 

@@ -1,4 +1,4 @@
-"""A multi-model endpoint on a process of its own, the processes below it, and requests as a client signs them."""
+"""Runs a multi-model endpoint in a process of its own, finds the processes below it, and signs requests to it."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ CSV = {"content-type": "text/csv"}
 
 
 class Live:
-    """No endpoint is in service before `deploy`. All of them are over one prefix."""
+    """No endpoint is in service before `deploy`. All endpoints use one prefix."""
 
     def __init__(self, process: ChildEndpoint, prefix: str = PREFIX) -> None:
         self.process = process
@@ -43,7 +43,7 @@ class Live:
         return "127.0.0.1", int(self.process.url.rpartition(":")[2])
 
     def deploy(self, instances: int = 1, endpoint: str = NAME, **environment: object) -> None:
-        """With TORPOR_… settings by their names."""
+        """Deploy an endpoint with these TORPOR_… settings."""
         settings = {name: str(value) for name, value in environment.items()}
         deploy(
             self._sagemaker,
@@ -52,7 +52,7 @@ class Live:
         self._endpoints.add(endpoint)
 
     def withdraw(self) -> None:
-        """Delete its endpoints, and wait until their instances are gone. Raises StillAwake."""
+        """Delete the endpoints, and wait until their instances are gone. Raises StillAwake."""
         for endpoint in self._endpoints:
             withdraw(self._sagemaker, endpoint)
         deadline_s = time.monotonic() + ENDED_WITHIN_S
@@ -62,7 +62,7 @@ class Live:
             time.sleep(POLL_S)
 
     def link(self, models: Path) -> None:
-        """Make the files of a folder objects below the prefix."""
+        """Copy the files of a folder to objects below the prefix."""
         for path in models.iterdir():
             os.link(path, self.folder / path.name)
 
@@ -71,31 +71,31 @@ class Live:
         return scene.tree(self.process.pid)
 
     def own(self) -> list[int]:
-        """The endpoint itself: gunicorn's arbiter and its worker."""
+        """The endpoint's own processes: gunicorn's arbiter and its worker."""
         return [self.process.pid, *children(self.process.pid)]
 
     def instances(self) -> list[int]:
-        """They have been forked by the zygote, which is the worker's child."""
+        """The instances' processes, which are forked by the zygote, a child of the worker."""
         parents = (parent for worker in children(self.process.pid) for parent in children(worker))
         return [pid for parent in parents for pid in children(parent) if not is_named(pid, TRIAL)]
 
     def trials(self) -> list[int]:
-        """The processes in which models are tried."""
+        """The processes that try models."""
         return [pid for pid in self.pids() if is_named(pid, TRIAL)]
 
     def seen(self, endpoint: str = NAME) -> list[dict[str, Any]]:
-        """The endpoint's instances as its own page has them."""
+        """The endpoint's instances, by its own page."""
         with urlopen(f"{self.process.url}/_torpor/endpoints") as answer:
             found = [one for one in json.load(answer)["endpoints"] if one["name"] == endpoint]
         return [instance for one in found for variant in one["variants"] for instance in variant["instances"]]
 
     def resident(self, endpoint: str = NAME) -> int:
-        """Models in memory, over all instances."""
+        """The number of models in memory, over all instances."""
         return sum(len(instance["models"]) for instance in self.seen(endpoint))
 
     # -- requests --------------------------------------------------------------------------------------------------
     def request(self, model: str, endpoint: str = NAME, body: bytes = scene.ROW) -> bytes:
-        """InvokeEndpoint with CSV as a client sends it, signed."""
+        """The bytes of a signed InvokeEndpoint request with CSV."""
         path = f"/endpoints/{endpoint}/invocations"
         return client.request(path, _signed(self.process.url + path, {**CSV, TARGET: model}, body), body)
 
@@ -107,25 +107,25 @@ class Live:
             raise RuntimeError(f"{len(failed)} of {len(models)} models did not answer: {failed[0]!r}")
 
     def through(self, name: str, expected: Mapping[str, float], endpoint: str = NAME) -> Target:
-        """The whole service, over its port."""
+        """The endpoint's port as a target."""
         requests = [self.request(model, endpoint) for model in expected]
         return Target(name, self.address, requests, list(expected.values()), self.pids)
 
     def direct(self, name: str, expected: Mapping[str, float]) -> Target:
-        """The one instance that there is so far, over its own Unix socket. The processor time is its alone."""
+        """The only instance as a target, by its Unix socket. Only its own processor time counts."""
         requests = [client.request("/invocations", {**CSV, TARGET: model}, scene.ROW) for model in expected]
         (instance,) = self.instances()
         return Target(name, self._socket(), requests, list(expected.values()), lambda: [instance])
 
     def _socket(self) -> str:
-        """The one Unix socket that is named like the instance."""
+        """The Unix socket with the instance's name."""
         listening = Path("/proc/net/unix").read_text().splitlines()
         (instance,) = self.seen()
         return next(line.split()[-1] for line in listening if line.endswith(str(instance["id"])))
 
 
 Serve = Callable[[], AbstractContextManager[Live]]
-"""An endpoint process that answers, with no model and nothing in service."""
+"""An endpoint process that answers, without models and endpoints."""
 
 
 @contextmanager
@@ -137,7 +137,7 @@ def live() -> Iterator[Live]:
 
 @contextmanager
 def one_process() -> Iterator[Serve]:
-    """The same process each time, one user after another: it starts once, and imports the frameworks once."""
+    """One process for several users, one after another: it starts once, and imports the frameworks once."""
     with ChildEndpoint() as process:
         process.until_ready()
         number = count()
@@ -152,7 +152,7 @@ def one_process() -> Iterator[Serve]:
 
 
 def _signed(url: str, headers: dict[str, str], body: bytes) -> dict[str, str]:
-    """The headers with those that signature version 4 adds. It is made once, since nobody looks at its date."""
+    """The headers with a Signature Version 4, which is made once, since Torpor does not check its date."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials

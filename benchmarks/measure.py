@@ -1,4 +1,4 @@
-"""Measures targets that take turns: rates, latencies and processor time, beside one another. It asserts no time."""
+"""Measures targets in turns: rates, latencies and processor time, side by side. It asserts no time."""
 
 import asyncio
 import os
@@ -15,12 +15,12 @@ from benchmarks.own_answers import is_right, number_in
 Figures = dict[str, str | int | float]
 """One row of a table."""
 SETTLING = 0.4
-"""The part of a turn's time that comes before it: a peer that was stopped also makes up for lost time in it."""
+"""The warm-up before a turn, as a share of its time: a peer that was stopped also catches up in it."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """Something that takes requests: where, what, the answer to each request, and whose processor time counts."""
+    """A server to measure: its address, its requests with their right answers, and the processes whose time counts."""
 
     name: str
     where: client.Where
@@ -32,7 +32,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Turn:
-    """What one target did in one of its turns."""
+    """The measurements of one target in one turn."""
 
     requests: int
     per_second: float
@@ -42,11 +42,11 @@ class Turn:
 
 
 class WrongAnswer(Exception):
-    """A target does not answer what the others answer: nothing can be compared."""
+    """A target's answer differs from the others', so they cannot be compared."""
 
 
 def agree(targets: Sequence[Target]) -> None:
-    """Every request of every target is sent once, and its answer held against the model's own. Raises WrongAnswer."""
+    """Send every request of every target once, and compare its answer with the model's own. Raises WrongAnswer."""
     for target in targets:
         found = asyncio.run(client.answers(target.where, target.requests))
         for (status, body), expected in zip(found, target.expected, strict=True):
@@ -60,7 +60,7 @@ def warm(
     """The turns of each target. They alternate within each round, so that a slow minute slows them all, and in another
     order each time (the same in each run), so that none always follows the same one.
 
-    `others` are stopped but for their own turns: some are busy even when nobody asks anything.
+    `others` are stopped outside their own turns: some are busy even without requests.
     """
     everyone = [*targets, *others]
     seen: dict[str, list[Turn]] = {target.name: [] for target in everyone}

@@ -31,7 +31,7 @@ def zipf(requests: int, models: int, seed: int = 1, exponent: float = 1.0) -> Tr
 
 
 class Cache:
-    """Who is resident, by a policy that decides who leaves."""
+    """The resident models, by a policy that decides which model leaves."""
 
     def __init__(self, policy: Policy, room_bytes: int, cost_s: float) -> None:
         self._policy = policy

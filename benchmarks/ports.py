@@ -20,7 +20,7 @@ def free_port() -> int:
 
 
 def listening(where: Where, process: "subprocess.Popen[bytes]", within_s: float = 60.0) -> None:
-    """Wait until somebody listens there. Raises DidNotStart."""
+    """Wait until something listens on the port. Raises DidNotStart."""
     deadline_s = time.monotonic() + within_s
     while not _listens(where):
         if process.poll() is not None or time.monotonic() > deadline_s:

@@ -1,8 +1,8 @@
 """`python -m benchmarks.simulator [--short]`: how fast the simulator is on one core, beside SimPy and cachetools.
 
-Many short rounds, in each of which all of them take turns, so that they see the same phases of the machine; in
-processor time. With `make compiled` before it, the compiled simulator takes part, and must tell the same story to the
-byte. It asserts no speed.
+All of them take turns in many short rounds, so that they see the same phases of the machine; times are processor time.
+After `make compiled`, the compiled simulator takes part, and must take the same decisions to the byte. No speed is
+asserted.
 """
 
 import os
@@ -23,7 +23,8 @@ from benchmarks.command import command, keep
 from benchmarks.tables import table
 from torpor.hit_rates.curves import lru_curve
 from torpor.simulator.engine.kernel import Kernel
-from torpor.simulator.running import DecisionDigest, Given, Spreads, run
+from torpor.simulator.inputs import SimulationInputs, Spreads
+from torpor.simulator.running import DecisionDigest, run
 from torpor.simulator.scenario import Scenario
 from torpor.workloads import Recorded, drawn, zipf
 from torpor.workloads.profile import ModelProfile
@@ -31,10 +32,10 @@ from torpor.workloads.profile import ModelProfile
 ROOT = Path(__file__).parent.parent
 COMPILED = ROOT / "build" / "compiled"
 SOURCES = ("container/torpor_container", "endpoint/torpor_endpoint", "sdk/torpor")
-"""What `make compiled` copies there."""
+"""The packages that `make compiled` copies there."""
 MODELS = 1_000
 SHARE = 0.2
-"""Of what all models take, that much memory there is."""
+"""The memory, as a share of the bytes of all models."""
 ENGINES = {
     f"engine, {policy}, {share:.0%} of the models in memory": (policy, share)
     for share in (SHARE, 0.9)
@@ -42,10 +43,10 @@ ENGINES = {
 }
 KERNEL = "kernel, events"
 SIMPY, CACHETOOLS = "SimPy, events", "cachetools' LRU, requests"
-"""What others do in the same round: the yardsticks."""
+"""The yardsticks, which are measured in the same rounds."""
 
 Rate = Callable[[], float]
-"""Does something for a while. So many a second of processor time."""
+"""Runs for a while, and returns the rate per second of processor time."""
 
 
 def main() -> None:
@@ -99,7 +100,7 @@ def measured(requests: int, rounds: int) -> dict[str, Any]:
 
 
 def compiled_of_these(compiled: Path = COMPILED) -> bool:
-    """Whether the simulator was compiled. It ends if that was of other sources than these."""
+    """Whether the simulator was compiled. The program exits if it was compiled from other sources."""
     if not compiled.is_dir():
         return False
     for package in map(ROOT.joinpath, SOURCES):
@@ -113,7 +114,7 @@ def compiled_of_these(compiled: Path = COMPILED) -> bool:
 
 
 def _beside(each: Sequence[float], theirs: Sequence[float]) -> float:
-    """The median of the rounds' own ratios."""
+    """The median of the ratios of each round."""
     return median(one / other for one, other in zip(each, theirs, strict=True))
 
 
@@ -136,29 +137,29 @@ def show(results: dict[str, Any]) -> None:
 
 # -- the engine ----------------------------------------------------------------------------------------------------
 def answer(requests: int) -> None:
-    """`rate ENGINE` is answered by its requests a second of processor time, `story ENGINE` by a fingerprint of all its
-    decisions; the kernel has a rate too."""
-    given = _given(requests)
+    """Answer the lines of stdin: `rate ENGINE` with the requests per second of processor time, `story ENGINE` with a
+    hash of all decisions; the kernel has a rate too."""
+    inputs = _given(requests)
     for line in sys.stdin:
         asked, _, name = line.strip().partition(" ")
         if name == KERNEL:
             print(kernel_events(), flush=True)
             continue
         digest = DecisionDigest() if asked == "story" else None
-        result = run(given, _scenario(given, *ENGINES[name]), digest)
+        result = run(inputs, _scenario(inputs, *ENGINES[name]), digest)
         print(result.requests / result.took_s if digest is None else digest.hex, flush=True)
 
 
-def _given(requests: int) -> Given:
-    """A model loads in about a tenth of a second, and predicts in 20 ms."""
+def _given(requests: int) -> SimulationInputs:
+    """Inputs in which a model loads in about 0.1 s, and predicts in 20 ms."""
     made = zipf(MODELS, 1.0, 100.0, requests / 100.0, seed=1)
     profiles = {name: _quick(profile) for name, profile in drawn(made.names, 1).items()}
-    return Given(Recorded(made.names, list(made.chunks())), profiles, Spreads(), 1, "benchmark")
+    return SimulationInputs(Recorded(made.names, list(made.chunks())), profiles, Spreads(), 1, "benchmark")
 
 
-def _scenario(given: Given, policy: str, share: float) -> Scenario:
-    """Two instances with eight processors each."""
-    total_bytes = sum(profile.memory_bytes for profile in given.profiles.values())
+def _scenario(inputs: SimulationInputs, policy: str, share: float) -> Scenario:
+    """A scenario of two instances with eight processors each."""
+    total_bytes = sum(profile.memory_bytes for profile in inputs.profiles.values())
     return Scenario(
         instances=2, policy=policy, memory_bytes=int(share * total_bytes / 2), disk_bytes=total_bytes, threads=8,
         processors=8, loads_max=8,
@@ -172,7 +173,7 @@ def _quick(profile: ModelProfile) -> ModelProfile:
 
 @contextmanager
 def _elsewhere(path: Path | None, requests: int) -> Iterator[Callable[[str], str]]:
-    """Ask an interpreter of its own, which imports this path's packages first."""
+    """A function that asks another interpreter, which imports the packages of this path first."""
     around = {**os.environ, **({} if path is None else {"PYTHONPATH": str(path)})}
     command = [sys.executable, "-m", "benchmarks.simulator", "--answer", str(requests)]
     with Popen(command, env=around, stdin=PIPE, stdout=PIPE, text=True) as other:
@@ -191,7 +192,7 @@ def _asked_rate(ask: Callable[[str], str], name: str) -> float:
 
 # -- beside it -----------------------------------------------------------------------------------------------------
 def kernel_events() -> float:
-    """A hundred actions that plan themselves again, and do nothing else."""
+    """The rate of a hundred actions that only plan themselves again."""
     kernel = Kernel()
 
     def tick(gap_s: float) -> None:
@@ -211,7 +212,7 @@ def curve(requests: int) -> Rate:
 
 
 def simpy_events() -> float:
-    """The same hundred, as SimPy's processes."""
+    """The rate of a hundred SimPy processes that do the same."""
     import simpy
 
     environment, events = simpy.Environment(), 0
@@ -228,7 +229,7 @@ def simpy_events() -> float:
 
 
 def simpy_queue() -> float:
-    """One server and its queue: a request, and nothing of models."""
+    """The rate of a SimPy server with a queue, without models."""
     import simpy
 
     environment, served = simpy.Environment(), 0
@@ -251,7 +252,7 @@ def simpy_queue() -> float:
 
 
 def cachetools_lru(requests: int) -> Rate:
-    """Hits and evictions by size alone: no time, no pins, no reasons."""
+    """The rate of a cachetools cache: hits and evictions by size, without time and pins."""
     from cachetools import LRUCache
 
     made = zipf(MODELS, 1.0, 100.0, requests / 100.0, seed=1)

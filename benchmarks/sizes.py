@@ -1,11 +1,11 @@
-"""How much of everything is measured: in full, and in the smoke run."""
+"""The size of each benchmark, for a full run and for a smoke run."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Counts, and seconds where the name says so."""
+    """Counts, or seconds if the name ends in `_s`."""
 
     turn_s: float = 0.4
     rounds: int = 9

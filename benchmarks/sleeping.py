@@ -1,4 +1,4 @@
-"""Endpoints that sleep after a second without a call: made, awaited until they do, and counted when they wake."""
+"""Endpoints that sleep after a second without a call: makes them, waits until they sleep, and counts their wakes."""
 
 import json
 import os
@@ -19,11 +19,11 @@ POLL_S = 0.05
 
 
 class StillAwake(Exception):
-    """Nobody calls, and something runs all the same."""
+    """An instance still runs although nothing calls it."""
 
 
 class Sleepers:
-    """The endpoints of one process, all over one prefix, and the processes below it: worker, zygote, instances."""
+    """The endpoints of one process, all with one prefix, and the processes below it: worker, zygote, instances."""
 
     def __init__(self, process: ChildEndpoint) -> None:
         self.process = process
@@ -41,7 +41,7 @@ class Sleepers:
         )
 
     def until_asleep(self, within_s: float = 60.0) -> None:
-        """Raises StillAwake."""
+        """Wait until all endpoints sleep. Raises StillAwake."""
         deadline_s = time.monotonic() + within_s
         while awake := [*self._wanted(), *(str(pid) for pid in self.instances())]:
             if time.monotonic() > deadline_s:
@@ -55,12 +55,12 @@ class Sleepers:
                     yield endpoint["name"]
 
     def started(self, name: str) -> int:
-        """How many instances an endpoint ever had: each begins a log of its own."""
+        """How many instances an endpoint ever had, since each has a log of its own."""
         return sum(1 for _ in (self.process.data_dir / "logs" / "endpoints" / name).glob("*/*.log"))
 
     # -- its processes ---------------------------------------------------------------------------------------------
     def own(self) -> list[int]:
-        """The endpoint itself: gunicorn's arbiter and its worker."""
+        """The endpoint's own processes: gunicorn's arbiter and its worker."""
         return [self.process.pid, *children(self.process.pid)]
 
     def zygote(self) -> int | None:
@@ -68,12 +68,12 @@ class Sleepers:
         return found[0] if found else None
 
     def instances(self) -> list[int]:
-        """And what they started: everything has been forked by the zygote."""
+        """The processes that they started, which are all forked by the zygote."""
         zygote = self.zygote()
         return children(zygote) if zygote is not None else []
 
     def end_zygote(self) -> None:
-        """As its long idle time would."""
+        """Stop the zygote, as its idle time would."""
         pid = self.zygote()
         if pid is not None:
             os.kill(pid, signal.SIGKILL)
@@ -82,7 +82,7 @@ class Sleepers:
 
 
 def children(pid: int) -> list[int]:
-    """Those that run; one that has ended and is not buried yet is none."""
+    """The running processes, without zombies."""
     return [child for child in process_tree.children(pid) if _state(child) != "Z"]
 
 
@@ -93,7 +93,7 @@ def _state(pid: int) -> str:
 
 
 def rss_mib(pids: list[int]) -> float:
-    """Resident memory, pages that they share counted for each."""
+    """The resident memory; shared pages count for each process."""
     pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 

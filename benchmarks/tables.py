@@ -1,4 +1,4 @@
-"""Rows of figures as tables for a person to read."""
+"""Formats rows of figures as tables."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,7 +10,7 @@ FINE = 10
 
 
 def table(title: str, rows: Iterable[dict[str, Any]]) -> Table:
-    """A column for each name that any row has."""
+    """A table with a column for each name in any row."""
     listed = list(rows)
     made = Table(title=title, title_justify="left")
     columns = list(dict.fromkeys(name for row in listed for name in row))

@@ -1,6 +1,6 @@
 """`python -m benchmarks.wake [--short]`: from nothing running to the first byte of an answer, alone and in crowds.
 
-It says what was slow, wrong or lost, and asserts nothing.
+It reports what was slow, wrong or lost, and asserts nothing.
 """
 
 import os
@@ -59,7 +59,7 @@ def run(sleeping: Sleepers, sizes: Sizes) -> dict[str, Any]:
 
 
 def _dawns(sleeping: Sleepers, crowds: Crowds, counts: tuple[int, ...]) -> Iterator[Rush]:
-    """As many endpoints as are wanted next are added to those that are there."""
+    """Add endpoints until there are as many as the next step needs."""
     names: list[str] = []
     for count in counts:
         while len(names) < count:

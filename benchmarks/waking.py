@@ -1,4 +1,4 @@
-"""One request to an endpoint that sleeps, and what its answer took; and what runs while there is none."""
+"""Measures a request to a sleeping endpoint, and the processes that run while it sleeps."""
 
 import http.client
 import time
@@ -27,7 +27,7 @@ class Wake:
 
 @dataclass(frozen=True)
 class Zero:
-    """What runs when nobody calls."""
+    """The processes that run while nothing calls."""
 
     what: str
     processes: int
@@ -80,7 +80,7 @@ def _boto3(sleeping: Sleepers) -> Callable[[], str]:
 
 
 def _row(labels: dict[str, Any], taken: list[Wake]) -> dict[str, Any]:
-    """Percentiles of the whole, medians of its steps, and the mean of its processor time."""
+    """Percentiles of the total, medians of the steps, and the mean processor time."""
     whole = [wake.took_ms for wake in taken]
     steps = {step: [wake.steps_ms.get(step, 0.0) for wake in taken] for wake in taken for step in wake.steps_ms}
     spread = {"wakes": len(taken), "p50": percentile(whole, 50), "p99": percentile(whole, 99), "max": max(whole)}
@@ -88,7 +88,7 @@ def _row(labels: dict[str, Any], taken: list[Wake]) -> dict[str, Any]:
     return {**labels, **spread, **used, **{step: median(seen) for step, seen in steps.items()}}
 
 
-# -- nobody ------------------------------------------------------------------------------------------------------------
+# -- without calls ----------------------------------------------------------------------------------------------------
 def at_zero(sleeping: Sleepers, quiet_s: float) -> list[Zero]:
     """With the zygote that the last wake left, and once it is gone."""
     sleeping.until_asleep()

@@ -1,1 +1,1 @@
-"""The live endpoint beside the simulator, over the same traces."""
+"""Compares the simulator with the live endpoint, over the same traces."""

@@ -53,7 +53,7 @@ def _setting(wanted: Namespace) -> Setting:
 
 
 def compared(record: Record, ledger: Path) -> dict[str, Any]:
-    """Each trace but the first, simulated as it was lived."""
+    """Simulate each trace except the first as it was played live."""
     setting, (first, *others) = record.setting, zip(record.traces, record.lived, strict=True)
     scenario = Scenario(SIZE, instances_min=0, instances_max=1, idle_s=setting.sleep_after_s, threads=2, processors=1)
     calibration = Calibration.of(*first, ledger, scenario)
@@ -61,7 +61,7 @@ def compared(record: Record, ledger: Path) -> dict[str, Any]:
         "machine": {"cores": os.cpu_count(), "load": os.getloadavg()[0]},
         "setting": asdict(setting),
         "calibrated": {
-            "models_bytes": sum(profile.memory_bytes for profile in calibration.given.profiles.values()),
+            "models_bytes": sum(profile.memory_bytes for profile in calibration.inputs.profiles.values()),
             "wake_s": calibration.scenario.wake_s,
             **asdict(calibration.unknowns),
         },

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from benchmarks.fidelity.live import Lived
 from torpor.pages.frames import STEPS
 from torpor.simulator.fitting import Fitted, fitted
+from torpor.simulator.inputs import SimulationInputs, Spreads
 from torpor.simulator.outcome import Result
-from torpor.simulator.running import Given, Spreads, run
+from torpor.simulator.running import run
 from torpor.simulator.scenario import Scenario
 from torpor.workloads import Recorded
 from torpor.workloads.profile import ModelProfile
@@ -26,13 +27,13 @@ from torpor_endpoint.core.pricing.prices import PRICES
 Floats = NDArray[np.float64]
 
 SIZE = "ml.m5.large"
-"""What both are billed as."""
+"""The instance type that both sides are billed as."""
 ROUNDS = 30
-"""So often the calibration trace is simulated, nearer each time."""
+"""How often the calibration trace is simulated, closer each time."""
 SIGMA_MAX = 1.5
 STRETCH_S = 2.0
 ENDPOINTS_SHARE = 0.5
-"""Of what a request takes beside its prediction: about that much of the processor time is the endpoint's."""
+"""The endpoint's approximate share of the processor time that a request takes beside its prediction."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Figures:
 
 @dataclass(frozen=True, eq=False)
 class Answers:
-    """What became of some requests: columns of one length, in seconds."""
+    """The outcomes of some requests: columns of one length, in seconds."""
 
     took_s: Floats
     held_s: Floats  # of that, the wait for an instance
@@ -59,25 +60,25 @@ class Answers:
 
     @classmethod
     def lived(cls, lived: Lived) -> "Answers":
-        """What the endpoint itself says: the sums of the steps of those that were answered."""
-        good = lived.replayed.good & lived.replayed.told
+        """The endpoint's own times: the sums of the steps of answered requests."""
+        good = lived.replayed.good & lived.replayed.timed
         steps_s = lived.replayed.steps_s[good].astype(np.float64)
         held_s = steps_s[:, INSTANCE].sum(axis=1)
         return cls(steps_s.sum(axis=1), held_s, lived.replayed.hits[good] == 1, lived.replayed.planned_s[good])
 
     @classmethod
-    def simulated(cls, given: Given, scenario: Scenario) -> tuple["Answers", Result]:
+    def simulated(cls, inputs: SimulationInputs, scenario: Scenario) -> tuple["Answers", Result]:
         told: list[tuple[float, float, float, bool]] = []
         result = run(
-            given, scenario,
-            listener=lambda ended: told.extend((one.arrived_s, one.asked_s, one.done_s, one.hit) for one in ended),
+            inputs, scenario,
+            listener=lambda ended: told.extend((one.arrived_s, one.routed_s, one.done_s, one.hit) for one in ended),
         )  # fmt: skip
-        arrived_s, asked_s, done_s, hit = np.array(told, np.float64).T
-        return cls(done_s - arrived_s, asked_s - arrived_s, hit == 1, arrived_s), result
+        arrived_s, routed_s, done_s, hit = np.array(told, np.float64).T
+        return cls(done_s - arrived_s, routed_s - arrived_s, hit == 1, arrived_s), result
 
     @property
     def known(self) -> "Answers":
-        """Of the stretches that are calibrated on: the first, the third and so on."""
+        """The requests of the calibration stretches: the first, the third and so on."""
         return self._but(self.arrived_s // STRETCH_S % 2 == 0)
 
     @property
@@ -110,7 +111,7 @@ class Tails:
 
 @dataclass(frozen=True)
 class Spans:
-    """How long requests took, once an instance was there: seconds. And the share of those that found their model."""
+    """The seconds that requests took once an instance was ready, and the share that found their model in memory."""
 
     warm_p50_s: float
     warm_tail_s: float
@@ -138,7 +139,8 @@ class Unknowns:
     room_bytes: float = 0.0
 
     def nearer(self, live: Spans, simulated: Spans) -> "Unknowns":
-        """Each by the figure that it moves most, and half of the way: waiting grows faster than work."""
+        """Adjust each by the figure that it changes most, and only half of the way, since waiting grows faster than
+        work."""
         wider = (live.warm_tail_s / live.warm_p50_s) / (simulated.warm_tail_s / simulated.warm_p50_s)
         cold_wider = (live.cold_tail_s / live.cold_p50_s) / (simulated.cold_tail_s / simulated.cold_p50_s)
         return Unknowns(
@@ -152,9 +154,9 @@ class Unknowns:
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """What was measured, for what is asked about: what models take, the room, a wake."""
+    """The calibrated inputs of a simulation: profiles, memory for models, and the wake."""
 
-    given: Given
+    inputs: SimulationInputs
     scenario: Scenario
     found: Fitted
     unknowns: Unknowns
@@ -165,15 +167,16 @@ class Calibration:
         both, requests wait longer, or less long where others are busy: so that share of them is sought with which the
         same trace takes as long as it did."""
         found = fitted(ledger)
-        given = Given(trace, found.profiles, Spreads(), 0, "calibration")
+        inputs = SimulationInputs(trace, found.profiles, Spreads(), 0, "calibration")
         guess = Unknowns(room_bytes=room_bytes(lived, found.profiles))
-        first = cls(given, scenario.altered(wake_s=found.wake_s or scenario.wake_s), found, guess)
+        first = cls(inputs, scenario.altered(wake_s=found.wake_s or scenario.wake_s), found, guess)
         return first._nearer(Answers.lived(lived).known)
 
     def on(self, trace: Recorded, lived: Lived) -> "Calibration":
-        """For another trace: the room stays, the times are those of the stretches of it that are known."""
+        """The calibration for another trace: it keeps the memory, and fits the times to that trace's own calibration
+        stretches."""
         known = Answers.lived(lived).known
-        return replace(self, given=replace(self.given, trace=trace))._nearer(known, self.unknowns.room_bytes)
+        return replace(self, inputs=replace(self.inputs, trace=trace))._nearer(known, self.unknowns.room_bytes)
 
     def simulated(self, seed: int = 0) -> tuple[Answers, Result]:
         """All that an instance does for a load is its load, and all that it does for a request its prediction. What the
@@ -195,11 +198,11 @@ class Calibration:
             for name, profile in self.found.profiles.items()
         }
         spreads = Spreads(unknowns.warm_sigma, unknowns.cold_sigma)
-        given = replace(self.given, profiles=profiles, spreads=spreads, seed=seed)
-        return Answers.simulated(given, self.scenario.altered(memory_bytes=int(unknowns.room_bytes)))
+        inputs = replace(self.inputs, profiles=profiles, spreads=spreads, seed=seed)
+        return Answers.simulated(inputs, self.scenario.altered(memory_bytes=int(unknowns.room_bytes)))
 
     def _nearer(self, known: Answers, room_bytes: float | None = None) -> "Calibration":
-        """As near as ROUNDS come to what is known, with this room or the one that has as many hits."""
+        """The closest of ROUNDS simulations to the known figures, with this memory, or the one with as many hits."""
         calibration, tails = self, Tails.of(known)
         goal = Spans.of(known, tails)
         for _ in range(ROUNDS):
@@ -212,7 +215,7 @@ class Calibration:
 
 
 def room_bytes(lived: Lived, profiles: Mapping[str, ModelProfile]) -> int:
-    """What a full memory held, in the sizes that the profiles have: a live size differs from load to load."""
+    """The bytes of the models in a full memory, by the sizes of the profiles: a live size differs from load to load."""
     return int(median(sum(profiles[name].memory_bytes for name in names) for names in lived.resident))
 
 
@@ -247,7 +250,7 @@ def simulated(sides: Iterable[tuple[Answers, Result]]) -> Figures:
 
 
 def differences(there: Figures, here: Figures) -> dict[str, float]:
-    """Of the hit ratio in percentage points, of all else in percent of the live figure."""
+    """The difference: of hit ratios in percentage points, of other figures in percent of the live one."""
     pairs = {name: (getattr(there, name), getattr(here, name)) for name in asdict(there)}
     return {
         name: 100 * (ours - theirs) if name == "hit_ratio" else 100 * (ours / theirs - 1) if theirs else float(ours > 0)
@@ -256,4 +259,4 @@ def differences(there: Figures, here: Figures) -> dict[str, float]:
 
 
 INSTANCE = [STEPS.index(step) for step in ("hold", "wake")]
-"""The columns of a replay's steps in which a request waits for an instance."""
+"""The indexes of the steps in which a request waits for an instance."""

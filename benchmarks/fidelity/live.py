@@ -1,4 +1,4 @@
-"""The live side: an endpoint with many models and little memory, a trace sent to it, and what it says of that."""
+"""The live side: sends a trace to an endpoint with many models and little memory, and records what it reports."""
 
 import os
 import sqlite3
@@ -17,17 +17,18 @@ from benchmarks import scene
 from benchmarks.sleeping import children
 from torpor.calling.connection import EndpointConnection
 from torpor.replay.outcome import Replayed
-from torpor.replay.sending import Target, replay
+from torpor.replay.sending import replay
+from torpor.replay.target import Target
 from torpor.workloads import Recorded
 
 NAME = "fidelity"
 SIZES = (40, 60, 90, 140, 200, 300, 450, 640)
-"""Trees of a model: a few hundred kilobytes to four megabytes in memory."""
+"""The numbers of trees of the models, which take from a few hundred kilobytes to four megabytes in memory."""
 MIB = 1024 * 1024
 
 
 def make_models(folder: Path, names: list[str], sizes: Sequence[int] = SIZES) -> None:
-    """XGBoost models of so many trees, one after another, under these names."""
+    """Write XGBoost models with these names and numbers of trees."""
     random = np.random.default_rng(7)
     rows = random.normal(size=(4000, scene.COLUMNS))
     label = rows @ random.normal(size=scene.COLUMNS) + random.normal(scale=0.5, size=len(rows))
@@ -43,7 +44,7 @@ def make_models(folder: Path, names: list[str], sizes: Sequence[int] = SIZES) ->
 
 @dataclass(frozen=True)
 class Lived:
-    """One trace, live. `resident` has the models that were in memory at some moments when it was full."""
+    """The result of one live trace. `resident` has the models in memory at some moments when it was full."""
 
     replayed: Replayed
     loads: int
@@ -60,7 +61,7 @@ class Endpoint:
         self._connection = EndpointConnection(local.url)
 
     def lived(self, trace: Recorded) -> Lived:
-        """Play it, wait until the endpoint sleeps again, and see what changed."""
+        """Play a trace, wait until the endpoint sleeps again, and return what changed."""
         before, rooms = self._counts(), _Rooms(self._local)
         replayed = replay(trace, Target(self._connection, NAME), lambda model, size: ("text/csv", scene.ROW))
         resident = rooms.close()
@@ -112,7 +113,7 @@ def endpoint(models: Path, data_dir: Path, memory_mib: float, sleep_after_s: flo
 
 
 class _Rooms:
-    """Looks at the memory twice a second, in a thread of its own."""
+    """Reads the models in memory twice a second, in a thread of its own."""
 
     def __init__(self, local: "torpor.Local") -> None:
         self._local = local
@@ -122,7 +123,7 @@ class _Rooms:
         self._thread.start()
 
     def close(self) -> list[tuple[str, ...]]:
-        """The fuller half."""
+        """The readings of the fuller half."""
         self._over.set()
         self._thread.join()
         return sorted(self._seen, key=len)[len(self._seen) // 2 :]
@@ -134,11 +135,11 @@ class _Rooms:
 
 
 def _bind(pid: int, *processors: int) -> None:
-    """All its threads."""
+    """Pin all threads of a process."""
     for thread in Path(f"/proc/{pid}/task").iterdir():
         os.sched_setaffinity(int(thread.name), processors)
 
 
 def _sum(lines: list[str], name: str) -> float:
-    """Of a histogram's counts over all its labels."""
+    """The sum of a histogram's counts over all labels."""
     return sum(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"torpor_{name}_count"))

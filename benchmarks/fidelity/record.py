@@ -1,4 +1,4 @@
-"""What is lived, and what is kept of it: it takes three quarters of an hour, and to simulate it again a minute."""
+"""Plays the live side and stores its results: playing takes three quarters of an hour, simulating it again a minute."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from benchmarks.fidelity.traces import everyone, trace
 from torpor.workloads import Recorded
 
 EXPONENTS = (1.0, 0.9, 1.1)
-"""Of Zipf's law. The first trace is for calibration."""
+"""The exponents of Zipf's law. The first trace is for calibration."""
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How much of everything."""
+    """The size of a run."""
 
     traces: int = 2
     models: int = 300
@@ -33,7 +33,7 @@ SHORT = Setting(traces=1, models=60, requests=600, room_requests=600, naps=1, me
 
 @dataclass(frozen=True)
 class Record:
-    """What was lived: first the trace that the room is calibrated on. The ledger of its end is kept beside it."""
+    """The live results: first of the calibration trace. The ledger at its end is stored beside them."""
 
     setting: Setting
     traces: Sequence[Recorded]
@@ -41,7 +41,7 @@ class Record:
 
 
 def live_through(setting: Setting, folder: Path, ledger: Path) -> Record:
-    """All traces, one after the other. The ledger is copied once it has what is calibrated on."""
+    """Play all traces, one after the other. The ledger is copied after the calibration trace."""
     sizes = [setting.room_requests, *[setting.requests] * setting.traces]
     traces = [
         trace(setting.models, exponent, requests, setting.rate_hz, setting.naps, setting.nap_s, seed)

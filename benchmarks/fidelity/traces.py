@@ -1,4 +1,4 @@
-"""The traffic of the comparison: Zipf's law over many models, with silences in which the endpoint falls asleep."""
+"""The traces of the comparison: Zipf's law over many models, with silences in which the endpoint scales to zero."""
 
 from collections.abc import Sequence
 
@@ -19,6 +19,6 @@ def trace(models: int, exponent: float, requests: int, rate_hz: float, naps: int
 
 
 def everyone(names: Sequence[str], rate_hz: float) -> Recorded:
-    """Each model once: afterwards all are on disk, and known to the ledger."""
+    """A trace with each model once: afterwards all models are on disk and in the ledger."""
     count = len(names)
     return Recorded(tuple(names), [Chunk(np.arange(count) / rate_hz, np.arange(count, dtype=np.int32))])

@@ -69,7 +69,7 @@ def figures(seen: Seen) -> dict[str, float]:
 
 
 def faults_of(seen: Seen, budget_bytes: int) -> list[str]:
-    """What should not have happened."""
+    """The failures, in words."""
     bound_bytes = budget_bytes + allowance_bytes(budget_bytes)
     rules = {
         f"{len(seen.incarnations)} instances served: one was lost": len(seen.incarnations) != 1,

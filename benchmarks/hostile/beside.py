@@ -16,13 +16,13 @@ from torpor_container.processes.memory import uss_bytes
 GOOD_EVERY_S = 0.02
 LOOK_EVERY_S = 0.05
 CALLS_EACH = 2
-"""The second call meets a version that is known."""
+"""Each model is called twice: the second call is for a version that was already tried."""
 WITHIN_S = 30.0
 
 
 @dataclass
 class Seen:
-    """What the callers were told, and what the instance and its trials took. Times in seconds, sizes in bytes."""
+    """The answers to the callers, and the memory of the instance and its trials. Times in seconds, sizes in bytes."""
 
     statuses: Counter[int] = field(default_factory=Counter)
     odd: list[str] = field(default_factory=list)  # answers that are neither a prediction nor the model's error
@@ -36,7 +36,7 @@ class Seen:
 
 
 def put(live: Live, files: Sequence[Hostile]) -> list[str]:
-    """As artifacts below the prefix: their names."""
+    """Write the files as artifacts below the prefix. Returns their names."""
     names = [f"hostile-{number:03}.tar.gz" for number in range(len(files))]
     for name, file in zip(names, files, strict=True):
         (live.folder / name).write_bytes(file.archive())
@@ -44,7 +44,7 @@ def put(live: Live, files: Sequence[Hostile]) -> list[str]:
 
 
 async def call_beside(live: Live, hostile: Sequence[str], good: str, answer: float) -> Seen:
-    """One caller of each hostile model in turn, and one of the good model all the while."""
+    """One caller calls each hostile model in turn; another one calls the good model all the time."""
     seen = Seen()
     watching = [asyncio.create_task(_call_good(live, good, answer, seen)), asyncio.create_task(_look(live, seen))]
     try:

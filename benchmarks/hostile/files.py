@@ -338,7 +338,7 @@ def _onnx_endless(chance: random.Random) -> tuple[str, bytes]:
 
 
 def _onnx_odd(chance: random.Random) -> tuple[str, bytes]:
-    """An operator that nobody knows, a cycle, weights in another file, or an index out of range."""
+    """An unknown operator, a cycle, weights in another file, or an index out of range."""
     from onnx import TensorProto, helper
 
     odd = chance.randrange(4)

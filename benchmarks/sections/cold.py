@@ -150,7 +150,7 @@ def _end_instance(torpor: Live) -> None:
         time.sleep(PAUSE_S)
 
 
-# -- who is called -----------------------------------------------------------------------------------------------------
+# -- targets ----------------------------------------------------------------------------------------------------------
 def _of_torpor(torpor: Live, answer: float) -> Cold:
     def call(model: str) -> Called:
         return asyncio.run(_timed(torpor.address[1], [torpor.request(model)], lambda body: is_right(body, answer)))

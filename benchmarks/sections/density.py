@@ -61,7 +61,7 @@ def _resident(torpor: Live, artifact: Path, bare_kib: float, sizes: Sizes) -> It
 
 
 def _after_unloading(torpor: Live, sizes: Sizes) -> float:
-    """What the instance holds once nobody has called for long enough, and its memory falls no more."""
+    """What the instance holds after a time without calls, when its memory falls no more."""
     deadline_s = time.monotonic() + 2 * sizes.model_idle_s + 60
     before_mib, now_mib = float("inf"), own_mib(torpor.instances())
     while torpor.resident() or now_mib < before_mib:

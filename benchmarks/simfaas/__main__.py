@@ -1,6 +1,6 @@
 """`python -m benchmarks.simfaas [--seeds 8] [--seconds 1000000]`: SimFaaS's experiments, simulated and measured.
 
-It says how far the model is from AWS Lambda, and asserts nothing. An error below the measurements' noise is no merit.
+It shows how far the model is from AWS Lambda. An error below the noise of the measurements means nothing.
 """
 
 import os

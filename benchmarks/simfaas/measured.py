@@ -1,4 +1,4 @@
-"""What was measured on AWS Lambda, as published (`experiments.LICENSE` has the source), and how sure it is."""
+"""The published measurements on AWS Lambda (`experiments.LICENSE` has the source), and their errors."""
 
 import csv
 from dataclasses import dataclass
@@ -8,12 +8,12 @@ from statistics import fmean
 
 FILE = Path(__file__).parent / "experiments.csv"
 IDLE_S = 600.0
-"""How long an idle instance stays, in all of them."""
+"""The seconds that an idle instance stays, in all experiments."""
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One function under Poisson requests: its load, and what was seen of it."""
+    """One function under Poisson requests: its load, and its measurements."""
 
     name: str
     rate_hz: float

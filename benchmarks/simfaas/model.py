@@ -15,7 +15,7 @@ from torpor_container.core.keepalive import KeepAlive
 
 @dataclass(frozen=True)
 class Traffic:
-    """Seconds, one after the other: between requests, and in service for who finds an idle instance or does not."""
+    """Successive seconds: between requests, and of service with an idle instance and without one."""
 
     gaps_s: Iterator[float]
     warm_s: Iterator[float]

@@ -1,4 +1,4 @@
-"""How far outcomes are from what was measured, beside what SimFaaS's authors report of theirs."""
+"""Compares outcomes with the measurements, and with the errors that SimFaaS's authors report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,1 +1,1 @@
-"""The soak: endpoints that sleep and wake at random while all that can change around them does, and a checker."""
+"""The soak test: endpoints sleep and wake at random while everything around them changes, and a checker watches."""

@@ -1,4 +1,5 @@
-"""Which ends of a call are right, by what S3 may have held while it mattered. Times come in; nothing is called.
+"""Decides which outcomes of a call are right, by what S3 may have held meanwhile. It only takes times, and calls
+nothing.
 
 An object is overwritten or deleted at some moment between the beginning and the end of the request that does so, so
 for that while both the old and the new state may be seen.
@@ -10,13 +11,13 @@ from enum import StrEnum
 from math import inf
 
 MISSING = "Failed to download model data"
-"""What a call is told whose model is not in S3."""
+"""The error of a call whose model is not in S3."""
 BROKEN = "ModelError"
-"""What a call is told whose instance ended while it had it."""
+"""The error of a call whose instance ended meanwhile."""
 
 
 class Verdict(StrEnum):
-    """What became of a call. The last two must not be."""
+    """The outcome of a call. The last two are failures."""
 
     RIGHT = "right"
     ABSENT = "no such model"  # and there was none
@@ -30,7 +31,7 @@ GOOD = frozenset({Verdict.RIGHT, Verdict.ABSENT, Verdict.KILLED})
 
 @dataclass
 class Spell:
-    """One state of an object, as long as it may have been so: a number, or None while there is no object."""
+    """A state of an object, with the time in which it was possible: a number, or None without an object."""
 
     number: int | None
     since_s: float
@@ -39,7 +40,7 @@ class Spell:
 
 @dataclass
 class History:
-    """All that one key ever held. One change at a time."""
+    """All states of one key. There is one change at a time."""
 
     spells: list[Spell] = field(default_factory=lambda: [Spell(None, -inf)])
 
@@ -54,7 +55,7 @@ class History:
         self.spells[-2].until_s = now_s
 
     def held(self, number: float | None, since_s: float, until_s: float) -> bool:
-        """Whether it may have been so at some moment in between."""
+        """Whether the state was possible at some moment in between."""
         return any(
             spell.number == number and spell.since_s <= until_s and spell.until_s >= since_s for spell in self.spells
         )
@@ -62,7 +63,7 @@ class History:
 
 @dataclass(frozen=True)
 class Kill:
-    """Instances of one endpoint, or of all (None), were killed in between."""
+    """The time in which instances of one endpoint, or of all (None), were killed."""
 
     endpoint: str | None
     began_s: float
@@ -110,7 +111,7 @@ def judged(call: Call, history: History, known: Known, kills: Iterable[Kill]) ->
 
 
 def _since_s(call: Call, known: Known) -> float:
-    """From when on the object may have been read that answered the call."""
+    """The earliest time at which the call's object may have been read."""
     read = "download" in call.steps or (known.revalidates and "load" in call.steps)
     return call.led_s if read else known.asleep_s
 

@@ -1,4 +1,4 @@
-"""Kills what serves, with no chance to say good-bye, and notes from when until when something may have been lost."""
+"""Kills instances and zygotes without warning, and records from when until when requests may be lost."""
 
 import asyncio
 import os
@@ -16,7 +16,7 @@ from benchmarks.soak.truth import Truth
 
 
 class Killer:
-    """An instance now and then, and more seldom the zygote, and with it everything that it forked."""
+    """Kills an instance now and then, and less often the zygote with everything that it forked."""
 
     def __init__(self, stage: Stage, truth: Truth, random: Random) -> None:
         self._stage = stage
@@ -45,7 +45,7 @@ class Killer:
 
     @contextmanager
     def _killing(self, endpoint: str | None) -> Iterator[None]:
-        """What is in flight from now until they are gone may be lost."""
+        """Record that requests may be lost from now until the processes are gone."""
         kills = self._truth.kills
         kills.append(Kill(endpoint, time.monotonic()))
         yield
@@ -54,7 +54,7 @@ class Killer:
 
 @contextmanager
 def _held(pids: list[int]) -> Iterator[dict[int, int]]:
-    """A descriptor for each of these processes: it stands for this one, whoever gets its number next."""
+    """A descriptor for each of these processes, which stays valid when a number is reused."""
     held: dict[int, int] = {}
     try:
         for pid in pids:

@@ -1,4 +1,4 @@
-"""What an endpoint holds on to while everything sleeps: looked at now and then, a leak is what has grown."""
+"""Finds leaks: reads what an endpoint holds while everything sleeps, and reports what has grown."""
 
 import os
 from collections import Counter
@@ -15,7 +15,7 @@ GROWTH_MIB = 8.0
 
 @dataclass(frozen=True)
 class Leftovers:
-    """At one moment, with every endpoint asleep and no caller connected."""
+    """The readings of one moment, at which every endpoint sleeps and no caller is connected."""
 
     when: str
     at_s: float
@@ -47,7 +47,7 @@ def seen(stage: Stage, when: str, at_s: float) -> Leftovers:
 
 
 def leaks(looks: list[Leftovers]) -> list[str]:
-    """What must not be. The first look sets what the last one is measured by."""
+    """The leaks. The first reading is what the last one is compared with."""
     first, middle, last = looks[0], looks[len(looks) // 2], looks[-1]
     found = [
         f"{name}: {getattr(look, name)} {look.when}"
@@ -63,7 +63,7 @@ def leaks(looks: list[Leftovers]) -> list[str]:
 
 
 def _descriptors(pid: int) -> Counter[str]:
-    """Open descriptors by what they are, numbers left out."""
+    """Open descriptors by their kind, without numbers."""
     kinds: Counter[str] = Counter()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         with suppress(OSError):

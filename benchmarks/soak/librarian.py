@@ -1,4 +1,4 @@
-"""Changes what S3 holds while it is called for: models are added, overwritten and deleted."""
+"""Changes the models in S3 while they are called: adds, overwrites and deletes them."""
 
 import asyncio
 import time
@@ -11,13 +11,13 @@ from benchmarks.soak.stage import BUCKET, Stage
 from benchmarks.soak.truth import Truth
 
 SHELF = 30
-"""Models that there are at most; half of them are there at any time."""
+"""The most models; half of them exist at any time."""
 SCRIPTS = 4
 """Every so many models is a user script."""
 
 
 class Librarian:
-    """One change at a time, each with a number that no other ever had."""
+    """Makes one change at a time, each with a unique number."""
 
     def __init__(self, stage: Stage, truth: Truth, random: Random) -> None:
         self._stage = stage

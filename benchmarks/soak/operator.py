@@ -1,4 +1,4 @@
-"""Uses the control plane while there is traffic: endpoints are updated, made and deleted."""
+"""Uses the control plane during traffic: updates, creates and deletes endpoints."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""A soak's figures, as tables and as JSON."""
+"""The figures of a soak test, as tables and as JSON."""
 
 from collections.abc import Sequence
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""One soak, from an endpoint's start to its end: who is set loose on it, for how long, and what is looked at when."""
+"""Runs one soak test, from an endpoint's start to its end: what disturbs it, for how long, and what is checked when."""
 
 import asyncio
 import time
@@ -22,7 +22,7 @@ WARM_UP_S = 10.0
 
 @dataclass(frozen=True)
 class Soaked:
-    """All that came of it."""
+    """The results of a soak test."""
 
     seed: int
     took_s: float
@@ -48,7 +48,7 @@ def soak(folder: Path, seed: int, lasts_s: float) -> Soaked:
 
 
 async def _story(on: Stage, truth: Truth, seed: int, lasts_s: float) -> list[Leftovers]:
-    """A short while to warm up, and four quarters; after each, everything sleeps and is looked at."""
+    """A warm-up and four quarters; after each, everything sleeps and is checked for leaks."""
     librarian = Librarian(on, truth, Random(f"{seed} librarian"))
     operator = Operator(on, truth, Random(f"{seed} operator"))
     killer = Killer(on, truth, Random(f"{seed} killer"))

@@ -1,4 +1,4 @@
-"""The endpoint process of a soak, and its endpoints: how they are made, and what can be seen of them from outside."""
+"""The endpoint process of a soak test, and its endpoints: how they are made, and what is visible from outside."""
 
 import json
 import os
@@ -33,7 +33,7 @@ TO_ZERO = {
 
 @dataclass(frozen=True)
 class Kind:
-    """One endpoint over the bucket's models: where it runs, and what its container is told."""
+    """One endpoint over the bucket's models: its instances, and its container's settings."""
 
     name: str
     capacity: Mapping[str, Any]
@@ -83,7 +83,7 @@ class Stage:
         return self._log.read_text(errors="replace").splitlines()
 
     def stop(self) -> int:
-        """Its exit code."""
+        """Stop the process. Returns its exit code."""
         self._process.terminate()
         return self._process.wait(60.0)
 
@@ -119,7 +119,7 @@ class Stage:
         }
 
     def until_quiet(self, within_s: float) -> None:
-        """Wait until no endpoint has an instance; for so long at most."""
+        """Wait until no endpoint has an instance, for at most this time."""
         deadline_s = time.monotonic() + within_s
         while any(self.present().values()) and time.monotonic() < deadline_s:
             time.sleep(0.1)
@@ -144,11 +144,11 @@ class Stage:
         return [pid for pid in self.forked() if _output(pid).is_relative_to(logs)]
 
     def marked(self) -> list[int]:
-        """Every process that carries the mark, whoever its parent is by now."""
+        """Every process with the mark, whatever its parent is now."""
         return [int(folder.name) for folder in Path("/proc").glob("[0-9]*") if self._mark in _environment(folder)]
 
     def started(self) -> int:
-        """How many instances there ever were: each has a log of its own."""
+        """How many instances there ever were, since each has a log of its own."""
         return sum(1 for _ in (self.data_dir / "logs" / "endpoints").glob("*/*/*.log"))
 
 

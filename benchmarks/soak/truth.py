@@ -1,4 +1,5 @@
-"""What a soak knows to be so: what S3 holds, who was killed when, who slept; and what became of each call."""
+"""The record of a soak test: what S3 held, what was killed when, which endpoints slept, and the outcome of each
+call."""
 
 import time
 from collections import Counter, defaultdict
@@ -49,7 +50,7 @@ class Truth:
             self.odd(f"{verdict}: {call}, of {self.objects[call.model].spells[-4:]}, {known}")
 
     def odd(self, what: str) -> None:
-        """Something that must not be."""
+        """A failure that the soak test found."""
         self.deeds["oddities"] += 1
         if len(self.oddities) < ODDITIES_MAX:
             self.oddities.append(f"{time.strftime('%H:%M:%S')} {what}")

@@ -1,4 +1,4 @@
-"""The callers of each endpoint: they come in bursts, and stay away until it sleeps, or nearly; at night all do."""
+"""Calls each endpoint in bursts, with pauses until it sleeps, or nearly; at night nothing calls any endpoint."""
 
 import asyncio
 import json
@@ -17,11 +17,11 @@ CALLERS = (1, 1, 2, 4, 8, 16)
 ANSWER_WITHIN_S = 100.0
 ASLEEP_WITHIN_S = 60.0
 ABSENT_SHARE = 0.03
-"""Of all calls, so many are for a model that is not there."""
+"""The share of calls for a model that does not exist."""
 
 
 class Night:
-    """Now and then nobody calls at all, until every endpoint sleeps and the zygote has gone, or is about to."""
+    """Now and then nothing calls, until every endpoint sleeps and the zygote has gone, or is about to."""
 
     def __init__(self, stage: Stage, truth: Truth, random: Random) -> None:
         self._stage = stage

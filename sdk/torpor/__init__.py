@@ -3,7 +3,7 @@
     with torpor.local(models="./models") as endpoint:
         endpoint.invoke("Houston_TX.tar.gz", [[1995, 2100, 3, 2, 0.3, 2]])
 
-What is named here is imported when it is first used, so that `import torpor` costs next to nothing.
+A public name is imported when it is first used, so that `import torpor` costs next to nothing.
 """
 
 from importlib import import_module
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     )
     from torpor.hosting.serving import Local, local
     from torpor.simulator.outcome import Result
-    from torpor.simulator.planning.planning import Planned, plan
+    from torpor.simulator.planning.planned import Planned
+    from torpor.simulator.planning.planning import plan
     from torpor.simulator.planning.space import Space
     from torpor.simulator.running import simulate
     from torpor.simulator.scenario import BadScenario, Scenario
@@ -76,7 +77,7 @@ _HOMES = {
     "Scenario": "torpor.simulator.scenario",
     "Space": "torpor.simulator.planning.space",
     "Result": "torpor.simulator.outcome",
-    "Planned": "torpor.simulator.planning.planning",
+    "Planned": "torpor.simulator.planning.planned",
     "BadScenario": "torpor.simulator.scenario",
     "BadTrace": "torpor.workloads",
     "TorporError": "torpor.errors",
@@ -90,7 +91,7 @@ _HOMES = {
 
 
 def __dir__() -> list[str]:
-    """What completion and `help` show: the public names, without those whose extra is not installed."""
+    """The public names, for completion and `help`, without those whose extra is not installed."""
     from torpor.extras import missing
 
     absent = missing(_SIMULATOR_EXTRA)

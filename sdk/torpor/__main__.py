@@ -1,4 +1,4 @@
-"""The `torpor` command: the outermost edge, which says what is missing and starts the rest."""
+"""The `torpor` command: checks that its packages are installed, and starts it."""
 
 import sys
 

@@ -1,4 +1,5 @@
-"""`torpor.bundle`: a trained model becomes `model.tar.gz`, the same bytes every time. It trains and checks nothing."""
+"""`torpor.bundle`: packs a trained model into `model.tar.gz`, with the same bytes every time. It does not check the
+model."""
 
 import gzip
 import io
@@ -18,12 +19,12 @@ MODEL_SUFFIXES = (".onnx", ".json", ".ubj", ".model", ".joblib", ".pkl", ".pickl
 MODEL_NAMES = ("xgboost-model",)
 FILES = ", ".join((*MODEL_NAMES, *(f"*{suffix}" for suffix in MODEL_SUFFIXES)))
 GZIP_LEVEL = 6
-"""As gzip's own command has it. Python's default, 9, takes up to seven times as long for trees, and saves 2 %."""
+"""The default of the gzip command. Python's default, 9, takes up to seven times as long for trees, and saves 2 %."""
 
 
 @dataclass(frozen=True)
 class ModelKind:
-    """One kind of model object: what it is called, whether this is one, and its file in the artifact."""
+    """One kind of model object: its name, a test for it, its file name in the artifact, and its writer."""
 
     name: str
     takes: Callable[[Any], bool]
@@ -38,21 +39,21 @@ def bundle(
     script: "str | PathLike[str] | None" = None,
     code: "str | PathLike[str] | None" = None,
 ) -> Path:
-    """Write the artifact of a model to `path` and answer it. The folders above are made.
+    """Write the artifact of a model to `path`, with its parent folders, and return the path.
 
     `model` is an XGBoost model, a scikit-learn estimator, an ONNX model (object, bytes), the path of a model file, or
     None for a script that needs none. `script` becomes `code/inference.py`; the files of the folder `code` go beside
     it. With a script, `model` may be the path of any file, which the script reads under its own name.
-    An XGBoost model answers as its booster does: a classifier with probabilities, not with labels.
-    Raises TypeError, which lists what is taken; FileNotFoundError for code without a model that has no inference.py.
+    An XGBoost model predicts as its booster does: a classifier returns probabilities, not labels.
+    Raises TypeError, which lists the accepted models; FileNotFoundError for code without a model and an inference.py.
     """
     if model is None and script is None and code is None:
-        raise TypeError("neither a model nor a script: there is nothing to bundle")
+        raise TypeError("neither a model nor a script is given: there is nothing to bundle")
     members = dict(_code(code)) if code is not None else {}
     if script is not None:
         members[SCRIPT] = Path(script).read_bytes()
     if model is None and SCRIPT not in members:
-        raise FileNotFoundError(f"{code} has no inference.py, and no model is given: there is nothing that answers")
+        raise FileNotFoundError(f"{code} has no inference.py, and no model is given: nothing could answer requests")
     if model is not None:
         kind = _kind_of(model, scripted=SCRIPT in members)
         members[kind.file(model)] = kind.write(model)
@@ -60,13 +61,13 @@ def bundle(
 
 
 def _kind_of(model: Any, scripted: bool) -> ModelKind:
-    """`scripted`: a script reads the model, so that it may be any file."""
+    """The kind of a model. With `scripted`, a script reads the model, so it may be any file. Raises TypeError."""
     for kind in (*KINDS, ANY_FILE) if scripted else KINDS:
         if kind.takes(model):
             return kind
     if isinstance(model, str | PathLike):
         raise TypeError(
-            f"{Path(model)} has no known suffix of a model: a model file is called {FILES}. "
+            f"{Path(model)} does not have the suffix of a model file: these are {FILES}. "
             "For any other file give script=, the inference.py that reads it"
         )
     taken = "; ".join(kind.name for kind in KINDS)
@@ -74,7 +75,7 @@ def _kind_of(model: Any, scripted: bool) -> ModelKind:
 
 
 def _of(package: str, method: str) -> Callable[[Any], bool]:
-    """Tells by name and method whether an object's class is, or extends, one of a package. Imports nothing."""
+    """A test whether an object's class is, or extends, one of a package, and has a method. It imports nothing."""
     return lambda model: (
         hasattr(model, method) and any(base.__module__.partition(".")[0] == package for base in type(model).__mro__)
     )
@@ -112,7 +113,7 @@ def _read_file(model: Any) -> bytes:
 ANY_FILE = ModelKind(
     "the path of any file", lambda model: isinstance(model, str | PathLike), _named_like_file, _read_file
 )
-"""What `bundle` takes besides, where a script reads it."""
+"""The kind that `bundle` also accepts if a script reads the model."""
 
 KINDS: tuple[ModelKind, ...] = (
     ModelKind(
@@ -136,13 +137,13 @@ KINDS: tuple[ModelKind, ...] = (
     ),
     ModelKind(f"the path of a model file ({FILES})", _is_model_file, _named_like_file, _read_file),
 )
-"""What `bundle` takes, first match wins."""
+"""The kinds that `bundle` accepts; the first match wins."""
 
 
 def _code(folder: "str | PathLike[str]") -> Iterator[tuple[str, bytes]]:
     root = Path(folder)
     if not root.is_dir():
-        raise NotADirectoryError(f"{root} is no folder of code")
+        raise NotADirectoryError(f"{root} is not a folder")
     for path in root.rglob("*"):
         name = path.relative_to(root)
         if path.is_file() and "__pycache__" not in name.parts and not any(part.startswith(".") for part in name.parts):
@@ -150,7 +151,7 @@ def _code(folder: "str | PathLike[str]") -> Iterator[tuple[str, bytes]]:
 
 
 def _archive(members: dict[str, bytes]) -> bytes:
-    """A tar.gz whose bytes depend on names and contents alone."""
+    """A tar.gz whose bytes depend only on names and contents."""
     packed = io.BytesIO()
     with (
         gzip.GzipFile("", "wb", GZIP_LEVEL, packed, mtime=0) as stream,
@@ -164,11 +165,11 @@ def _archive(members: dict[str, bytes]) -> bytes:
 
 
 def _write(path: Path, artifact: bytes) -> Path:
-    """Whole or not at all: the folder may be one that an endpoint serves from."""
+    """Write the file atomically: an endpoint may serve from its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         unfinished.write_bytes(artifact)
         return unfinished.replace(path)
     finally:
-        unfinished.unlink(missing_ok=True)  # a full disk, a folder of that name
+        unfinished.unlink(missing_ok=True)  # left by a failure: a full disk, or a folder at `path`

@@ -1,8 +1,8 @@
-"""What can go wrong on this side of the wire. AWS's own errors stay botocore's `ClientError`.
+"""The errors of this package. Errors of AWS's APIs stay botocore's `ClientError`.
 
 TorporError
 ├── EndpointFailed        the endpoint did not start, or its deployment failed
-├── EndpointUnreachable   nobody listens at the URL
+├── EndpointUnreachable   nothing listens at the URL
 ├── NotTorpor             what listens there is something else
 ├── NoAnswer              a call of `torpor.Caller` was sent, and no whole answer came
 ├── EndpointRefused       one of the endpoint's own pages answered with an error
@@ -13,15 +13,16 @@ from torpor_container.extras import how_to_install
 
 
 class TorporError(Exception):
-    """The message is one that a person can act upon."""
+    """The message says what a person can do about it."""
 
 
 class EndpointFailed(TorporError):
-    """The endpoint did not start, or its deployment failed. The message ends with what it printed last, or says why."""
+    """The endpoint did not start, or its deployment failed. The message says why, or ends with what the endpoint
+    printed."""
 
 
 class EndpointUnreachable(TorporError):
-    """Nobody listens at the URL."""
+    """Nothing listens at the URL."""
 
     def __init__(self, url: str, reason: object = "") -> None:
         because = f" ({reason})" if reason else ""
@@ -32,7 +33,7 @@ class NotTorpor(TorporError):
     """What listens at the URL is something else."""
 
     def __init__(self, url: str) -> None:
-        super().__init__(f"what answers at {url} is no endpoint of Torpor: name another URL")
+        super().__init__(f"what answers at {url} is not an endpoint of Torpor: name another URL")
 
 
 class NoAnswer(TorporError):

@@ -1,4 +1,4 @@
-"""The pytest plugin: one endpoint process for a whole test session, started when a test first asks for it.
+"""The pytest plugin: one endpoint process for a whole test session, which starts when a test first asks for it.
 
 Every pytest run in the environment loads this module, so it imports nothing but pytest.
 """
@@ -21,11 +21,11 @@ def torpor_endpoint() -> "Iterator[SharedProcess]":
                 endpoint.invoke("Houston_TX.tar.gz", [[1995, 2100, 3, 2, 0.3, 2]])
 
         def test_the_api(torpor_endpoint):
-            sagemaker = torpor_endpoint.client("sagemaker")      # any boto3 client, wired to it
+            sagemaker = torpor_endpoint.client("sagemaker")      # any boto3 client, connected to it
             folder = torpor_endpoint.bucket_folder("models")     # a bucket is a folder: copy artifacts into it
             torpor_endpoint.url, torpor_endpoint.environment     # the URL, and the AWS_* variables for other processes
 
-    Its folder is temporary. When the session ends, or is killed, the process ends with it.
+    The data folder is temporary. When the session ends, or is killed, the process ends with it.
     """
     from torpor.hosting.serving import SharedProcess
 

@@ -1,4 +1,4 @@
-"""What kind of value a field or an argument is to be: in words for who gives another one, and as a test."""
+"""Rules for the values of fields and arguments: each is a test, and words for the error message."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import inf
@@ -10,39 +10,41 @@ import numpy as np
 
 
 class ValueRule(NamedTuple):
-    told: str
-    kept: Callable[[Any], bool]
+    """`words` follow the value's name in an error message: `is more than 0`."""
+
+    words: str
+    holds: Callable[[Any], bool]
 
 
 Kind = tuple[ValueRule, ...]
-"""One rule after the other: first what kind of value it is, since the others compare it."""
+"""Rules in their order: the first one checks the type, since the others compare the value."""
 
 
 def wrong(name: str, value: object, kind: Kind) -> str:
-    """The first rule that the value breaks, with both: `idle_s is more than 0, not 0`. Empty if it keeps them all."""
-    broken = next((rule.told for rule in kind if not rule.kept(value)), None)
+    """The first rule that the value breaks, as `idle_s is more than 0, not 0`. Empty if it breaks none."""
+    broken = next((rule.words for rule in kind if not rule.holds(value)), None)
     return "" if broken is None else f"{name} {broken}, not {_shown(value)}"
 
 
 def check(error: type[Exception], kinds: Mapping[str, Kind], values: Mapping[str, object]) -> None:
-    """Raises the error for the first of the values that is not of its kind. What has no kind may be anything."""
+    """Raises the error for the first value that breaks its rules. A value without rules may be anything."""
     for name, kind in kinds.items():
-        if name in values and (told := wrong(name, values[name], kind)):
-            raise error(told)
+        if name in values and (message := wrong(name, values[name], kind)):
+            raise error(message)
 
 
 def optional(kind: Kind) -> Kind:
-    """Or None."""
-    return tuple(ValueRule(rule.told, _or_none(rule.kept)) for rule in kind)
+    """The same rules, or None."""
+    return tuple(ValueRule(rule.words, _or_none(rule.holds)) for rule in kind)
 
 
 def whole(least: int) -> Kind:
     return WHOLE, ValueRule(f"is {least} or more", lambda value: value >= least)
 
 
-def one_of(known: Collection[str], told: str = "") -> Kind:
+def one_of(known: Collection[str], words: str = "") -> Kind:
     return (
-        ValueRule(told or f"is one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known),
+        ValueRule(words or f"is one of {', '.join(known)}", lambda value: isinstance(value, str) and value in known),
     )
 
 
@@ -53,27 +55,27 @@ def one_of_in_any_case(known: Collection[str]) -> Kind:
 
 
 def several(example: str) -> Kind:
-    """A list, for which people also give the one thing that would be in it."""
-    told = f"is a list, as {example}"
-    return (ValueRule(told, lambda value: isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)),)
+    """A list. People often pass the only element by itself instead, so the error message has an example."""
+    words = f"is a list, as {example}"
+    return (ValueRule(words, lambda value: isinstance(value, Sequence | np.ndarray) and not isinstance(value, str)),)
 
 
-def a(kind: type, told: str) -> Kind:
-    return (ValueRule(told, lambda value: isinstance(value, kind)),)
+def a(kind: type, words: str) -> Kind:
+    return (ValueRule(words, lambda value: isinstance(value, kind)),)
 
 
 def _is_real(value: object) -> bool:
-    """What is true or false is no number, though Python counts with it."""
+    """Whether the value is a number. True and False are none, although Python counts with them."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _shown(value: object) -> str:
-    """In one line, and not all of a table."""
+    """The value in one line, and shortened."""
     return str(value) if _is_real(value) else " ".join(shortened(value).split())
 
 
-def _or_none(kept: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    return lambda value: value is None or kept(value)
+def _or_none(holds: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or holds(value)
 
 
 WHOLE = ValueRule("is a whole number", lambda value: isinstance(value, Integral) and not isinstance(value, bool))

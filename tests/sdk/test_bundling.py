@@ -63,7 +63,9 @@ def test_an_artifact_is_replaced_whole(tmp_path: Path) -> None:
 
 
 def test_a_path_that_is_no_models_names_itself_and_the_suffixes(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"^doc\.py has no known suffix of a model: .*xgboost-model, \*\.onnx"):
+    with pytest.raises(
+        TypeError, match=r"^doc\.py does not have the suffix of a model file: .*xgboost-model, \*\.onnx"
+    ):
         torpor.bundle("doc.py", tmp_path / "m.tar.gz")
 
 

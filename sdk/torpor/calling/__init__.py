@@ -1,1 +1,1 @@
-"""Calls an endpoint: one connection, signed requests, retries, rows in and predictions out."""
+"""Calls an endpoint: connections, signatures, retries, and the formats of rows and predictions."""

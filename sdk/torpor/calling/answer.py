@@ -1,4 +1,4 @@
-"""What comes back of a call: the answer, and what it says of its own time."""
+"""The answer to a call, and the steps that its `Server-Timing` header lists."""
 
 import re
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ _STEP = re.compile(r"([\w-]+)\s*;\s*dur=(\d+(?:\.\d+)?)")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer. Header names are in lower case."""
+    """A complete answer. Header names are in lower case."""
 
     body: bytes
     headers: Mapping[str, str]
@@ -33,10 +33,10 @@ class Answer:
 
     @property
     def steps_ms(self) -> dict[str, float]:
-        """What the request waited for, by step, as its `Server-Timing` says. AWS's endpoints have none."""
+        """Milliseconds by step of the request, from `Server-Timing`. AWS's endpoints send no such header."""
         return steps_ms(self.headers.get("server-timing", ""))
 
 
 def steps_ms(server_timing: str) -> dict[str, float]:
-    """Milliseconds by step."""
+    """Milliseconds by step, from the value of a `Server-Timing` header."""
     return {step: float(took) for step, took in _STEP.findall(server_timing)}

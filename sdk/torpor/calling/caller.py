@@ -1,6 +1,6 @@
-"""`torpor.Caller`: InvokeEndpoint for those who call often, signed, at a fraction of the processor time of boto3.
+"""`torpor.Caller`: signed InvokeEndpoint calls, at a fraction of boto3's processor time.
 
-It works against Torpor and against AWS, and knows this one operation only. It blocks: with asyncio, call it by
+It works with Torpor and with AWS, and has this one operation only. It blocks: with asyncio, call it through
 `asyncio.to_thread`.
 """
 
@@ -20,12 +20,12 @@ from torpor.calling.destination import Destination
 from torpor.calling.invoke_errors import refused
 from torpor.calling.posting import Post, Unsent, connections
 from torpor.calling.retrying import Retries, may_repeat
-from torpor.calling.signing import PATHS_KEPT, SignedPost, Signer
+from torpor.calling.signing import PATHS_CACHED, SignedPost, Signer
 from torpor.errors import EndpointUnreachable
 
 
 class Caller:
-    """Calls endpoints. All threads may use one at once; use it in a with-statement, or `close` it."""
+    """Calls endpoints. It is safe for threads; use it in a with-statement, or `close` it."""
 
     def __init__(
         self,
@@ -38,11 +38,12 @@ class Caller:
         answer_within_s: float = ANSWER_WITHIN_S,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """To `endpoint_url`, else to `AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME`, `AWS_ENDPOINT_URL`, or AWS itself.
+        """Call `endpoint_url`, else `AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME`, `AWS_ENDPOINT_URL`, or AWS itself.
 
-        Region and credentials are those of `session`, a botocore session, else of botocore's usual chain. `attempts`
-        bounds how often a call is made that was not begun. `answer_within_s` is how long each next piece of an answer
-        may take. `sleep` waits between two attempts. Raises botocore's NoRegionError and NoCredentialsError.
+        Region and credentials are those of `session`, a botocore session, else of botocore's usual chain. A call that
+        the service has not begun is repeated, up to `attempts` attempts. `answer_within_s` is the longest wait for each
+        further piece of an answer. `sleep` waits between two attempts. Raises botocore's NoRegionError and
+        NoCredentialsError.
         """
         self._to = Destination.found(endpoint_url, region, session or get_session())
         self._signer = Signer(self._to.region, self._to.service_model.signing_name)
@@ -66,7 +67,7 @@ class Caller:
         return self._to.url
 
     def close(self) -> None:
-        """Close its connections. A call that is in flight still gets its answer."""
+        """Close the connections. A call in flight still gets its answer."""
         self._post.close()
 
     def invoke(
@@ -86,11 +87,11 @@ class Caller:
         session_id: str | None = None,
         prefix_aware_id: str | None = None,
     ) -> Answer:
-        """Call an endpoint, or one of its models. Text goes as UTF-8.
+        """Call an endpoint, or one of its models. A text is sent as UTF-8.
 
-        Raises InvokeError (a ClientError, as boto3 has it) for what SageMaker refuses, and ModelError, which is one,
-        for what the model's container refuses; EndpointUnreachable; NoAnswer; ValueError for what no header can carry;
-        TypeError for a body of another kind.
+        Raises InvokeError, a ClientError as boto3's, if SageMaker refuses the call, and its subclass ModelError if the
+        model's container refuses it; EndpointUnreachable; NoAnswer; ValueError for a value that no header can have;
+        TypeError for a body of another type.
         """
         members = {
             "accept": accept,
@@ -110,7 +111,7 @@ class Caller:
         return self._answered(SignedPost(path_of(self._prefix, endpoint), headers, _content(body)))
 
     def _answered(self, request: SignedPost) -> Answer:
-        """The answer of the first attempt that has one."""
+        """The answer of the first attempt that gets one."""
         attempt = 0
         while True:
             attempt += 1
@@ -124,7 +125,7 @@ class Caller:
             self._sleep(wait_s)
 
     def _attempted(self, request: SignedPost) -> "Answer | tuple[Exception, str]":
-        """An answer; or why there was none, and its `Retry-After`, where it may be asked for again."""
+        """An answer; or the failure and its `Retry-After`, if the call may be repeated."""
         try:
             answer = self._post.send(self._written(request))
         except Unsent as unsent:
@@ -137,7 +138,7 @@ class Caller:
         return refusal, answer.headers.get("retry-after", "")
 
     def _written(self, request: SignedPost) -> bytes:
-        """As bytes, signed at this moment."""
+        """The request as bytes, signed now."""
         headers = self._signer.signed(request, self._to.credentials.get_frozen_credentials(), time.time())
         lines = "".join([f"{name}: {value}\r\n" for name, value in headers.items()])
         length = f"content-length: {len(request.body)}\r\nuser-agent: {self._agent}\r\n\r\n"
@@ -147,11 +148,11 @@ class Caller:
 def _check(headers: Mapping[str, str]) -> None:
     for name, value in headers.items():
         if "\n" in value or "\r" in value or "\0" in value:
-            raise ValueError(f"{name} has a line break or a null, which no header can carry: {value!r}")
+            raise ValueError(f"{name} has a line break or a null, which no header can have: {value!r}")
 
 
 def _content(body: bytes | bytearray | memoryview | str) -> bytes:
-    """`bytes` would take a list of numbers too, and a number as so many zeroes."""
+    """The body as bytes. `bytes(...)` alone would also accept a list of numbers, and turn a number into zeroes."""
     if not isinstance(body, bytes | bytearray | memoryview | str):
         raise TypeError(
             f"a body is bytes or text, not {type(body).__name__}: write rows yourself, such as "
@@ -160,9 +161,9 @@ def _content(body: bytes | bytearray | memoryview | str) -> bytes:
     return body.encode() if isinstance(body, str) else bytes(body)
 
 
-@lru_cache(PATHS_KEPT)
+@lru_cache(PATHS_CACHED)
 def path_of(prefix: str, endpoint: str) -> str:
-    """Of InvokeEndpoint, quoted. Raises ValueError."""
+    """The quoted path of InvokeEndpoint. Raises ValueError."""
     if not endpoint:
         raise ValueError("endpoint is empty: name the endpoint to call")
     return f"{prefix}/endpoints/{quote(endpoint, safe='-._~')}/invocations"

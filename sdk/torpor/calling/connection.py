@@ -1,4 +1,4 @@
-"""How to reach an endpoint: boto3 clients, environment variables, and the endpoint's own pages. It starts nothing."""
+"""How to reach an endpoint: boto3 clients, environment variables, and the endpoint's own pages."""
 
 import json
 import os
@@ -30,14 +30,15 @@ class EndpointConnection:
 
     @classmethod
     def configured(cls, url: str | None = None) -> "EndpointConnection":
-        """To the URL given, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`. Raises TorporError."""
+        """The connection to this URL, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`. Raises
+        TorporError."""
         found = url or os.environ.get(URL_VARIABLE) or URL
         if not found.startswith(SCHEMES):
-            raise TorporError(f"{found} is no URL of an endpoint, such as {URL}: it begins with {' or '.join(SCHEMES)}")
+            raise TorporError(f"{found} is not a URL such as {URL}: it must begin with {' or '.join(SCHEMES)}")
         return cls(found.rstrip("/"), os.environ.get("AWS_DEFAULT_REGION", REGION))
 
     def identified(self) -> "EndpointConnection":
-        """To the same URL, with the region that the endpoint itself has. Raises EndpointUnreachable, NotTorpor."""
+        """The connection with the endpoint's own region. Raises EndpointUnreachable, NotTorpor."""
         try:
             region = self.json_page(PageName.HEALTH)["region"]
         except (EndpointRefused, ValueError, TypeError, KeyError) as error:
@@ -46,22 +47,23 @@ class EndpointConnection:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What boto3, the AWS CLI and the SageMaker SDK read. A proxy is passed by where the URL is this machine's."""
+        """The variables that boto3, the AWS CLI and the SageMaker SDK read. A URL of this machine bypasses any
+        proxy."""
         return {
             URL_VARIABLE: self.url,
             "AWS_ACCESS_KEY_ID": KEY,
             "AWS_SECRET_ACCESS_KEY": KEY,
             "AWS_DEFAULT_REGION": self.region,
-            "AWS_REGION": self.region,  # what the SDK for JavaScript reads
+            "AWS_REGION": self.region,  # the SDK for JavaScript reads this one
             **without_proxy(self.url, os.environ),
         }
 
     def client(self, service: str, **options: Any) -> Any:
-        """A boto3 client of this service. `options` are those of `boto3.client`, and win."""
+        """A boto3 client of this service. `options` are those of `boto3.client`, and take precedence."""
         return self._session.client(service, **{"endpoint_url": self.url, "config": self._config, **options})
 
     def caller(self, **options: Any) -> "Caller":
-        """A `torpor.Caller` of it. `options` are the Caller's own, and win."""
+        """A `torpor.Caller` of the endpoint. `options` are the Caller's own, and take precedence."""
         from botocore.session import Session
 
         from torpor.calling.caller import Caller
@@ -77,7 +79,8 @@ class EndpointConnection:
         timeout_s: float = 10.0,
         method: str = "GET",
     ) -> bytes:
-        """One of the endpoint's own pages, `/_torpor/<name>`. Raises EndpointUnreachable, EndpointRefused."""
+        """The body of one of the endpoint's own pages, `/_torpor/<name>`. Raises EndpointUnreachable,
+        EndpointRefused."""
         address = f"{self.url}/_torpor/{name}" + (f"?{urlencode(query)}" if query else "")
         try:
             with build_opener(ProxyHandler({})).open(Request(address, method=method), timeout=timeout_s) as answer:
@@ -104,31 +107,31 @@ class EndpointConnection:
     def _config(self) -> Any:
         from botocore.config import Config
 
-        # No proxy: an endpoint of one's own is reached directly, whatever the environment says.
+        # No proxy: clients reach a Torpor endpoint directly, whatever the environment says.
         path_style = {"addressing_style": "path"}
         return Config(read_timeout=ANSWER_WITHIN_S, max_pool_connections=64, s3=path_style, proxies={})
 
 
 def without_proxy(url: str, environment: Mapping[str, str]) -> dict[str, str]:
-    """`NO_PROXY`, in both spellings, as it is and with this machine: no proxy would find its way back here."""
+    """`NO_PROXY`, in both spellings, with this machine added if the URL is on it: no proxy could reach it."""
     host = loopback(url)
     if host is None:
         return {}
     present = environment.get("no_proxy") or environment.get("NO_PROXY") or ""
     hosts = [name for part in present.split(",") if (name := part.strip())]
-    told = ",".join(hosts if host in hosts or "*" in hosts else [*hosts, host])
-    return {"NO_PROXY": told, "no_proxy": told}
+    extended = ",".join(hosts if host in hosts or "*" in hosts else [*hosts, host])
+    return {"NO_PROXY": extended, "no_proxy": extended}
 
 
 def loopback(url: str) -> str | None:
-    """Its host, where that is this machine."""
+    """The URL's host if that is this machine, else None."""
     try:
         host = urlsplit(url).hostname or ""
         return host if host == "localhost" or ip_address(host).is_loopback else None
-    except ValueError:  # no address
+    except ValueError:  # the host is not an IP address
         return None
 
 
 def client(service: str, url: str | None = None, **options: Any) -> Any:
-    """A boto3 client wired to the endpoint at `url`, else at `AWS_ENDPOINT_URL`, else at the port of `torpor up`."""
+    """A boto3 client of the endpoint at `url`, else at `AWS_ENDPOINT_URL`, else at the port of `torpor up`."""
     return EndpointConnection.configured(url).client(service, **options)

@@ -1,4 +1,4 @@
-"""Where calls go and in whose name, found as botocore finds it for a client of its own. It calls nobody."""
+"""Where calls go and with which credentials, found as botocore finds them for its own clients. It sends no call."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +17,7 @@ SERVICE = "sagemaker-runtime"
 
 @dataclass(frozen=True)
 class Destination:
-    """A runtime API. `credentials` are refreshed as they are frozen; `service_model` is botocore's of the service."""
+    """A runtime API. `credentials` refresh themselves when they are frozen; `service_model` is botocore's."""
 
     url: str
     region: str
@@ -27,9 +27,10 @@ class Destination:
 
     @classmethod
     def found(cls, endpoint_url: str | None, region: str | None, session: Any) -> "Destination":
-        """Raises botocore's NoRegionError and NoCredentialsError; an endpoint of one's own, by http, needs neither."""
+        """Raises botocore's NoRegionError and NoCredentialsError; a Torpor endpoint, by http, needs neither."""
         region = region or session.get_config_variable("region")
-        # With keys at hand botocore looks for none: where there are none, it would ask the machine's metadata twice.
+        # With these keys botocore does not look for others; if there are none, it would ask the machine's metadata
+        # twice.
         keys = {"aws_access_key_id": KEY, "aws_secret_access_key": KEY}
         client = session.create_client(SERVICE, region_name=region or REGION, endpoint_url=endpoint_url, **keys)
         client.close()
@@ -44,7 +45,7 @@ class Destination:
 
     @property
     def address(self) -> ServerAddress:
-        """Proxies are those of the environment; an endpoint of one's own is reached directly."""
+        """The server's address, with the environment's proxy; a Torpor endpoint is reached directly."""
         if _is_own(self.url):
             return ServerAddress(self.url)
         proxy = get_environ_proxies(self.url).get("https")
@@ -52,7 +53,7 @@ class Destination:
 
     @property
     def host(self) -> str:
-        """The header. The port is in it where it is not the scheme's own."""
+        """The `Host` header, with the port unless it is the scheme's default."""
         parts = urlsplit(self.url)
         host = parts.hostname or ""
         name = f"[{host}]" if ":" in host else host
@@ -61,10 +62,10 @@ class Destination:
 
     @property
     def prefix(self) -> str:
-        """What stands before every path."""
+        """The URL's path, which precedes every request's path."""
         return urlsplit(self.url).path.rstrip("/")
 
 
 def _is_own(url: str) -> bool:
-    """AWS is reached by https only."""
+    """Whether the URL is a Torpor endpoint's: AWS has https only."""
     return url.startswith("http://")

@@ -1,4 +1,4 @@
-"""What an endpoint answers instead of a prediction, as botocore's own `ClientError` with names for what is in it."""
+"""The errors of InvokeEndpoint: botocore's `ClientError`, with properties for its contents."""
 
 from typing import Any
 
@@ -11,13 +11,13 @@ MODEL_ERROR = "ModelError"
 
 
 class InvokeError(ClientError):  # type: ignore[misc]  # botocore has no types
-    """InvokeEndpoint was refused. `response` is what boto3's error has there."""
+    """InvokeEndpoint was refused. `response` is the same as in boto3's error."""
 
     response: dict[str, Any]
 
     @property
     def code(self) -> str:
-        """SageMaker's: `ValidationError`, `ModelNotReadyException`, …"""
+        """SageMaker's error code: `ValidationError`, `ModelNotReadyException`, …"""
         return str(self.response["Error"]["Code"])
 
     @property
@@ -26,7 +26,7 @@ class InvokeError(ClientError):  # type: ignore[misc]  # botocore has no types
 
     @property
     def status(self) -> int:
-        """HTTP's."""
+        """The HTTP status."""
         return int(self.response["ResponseMetadata"]["HTTPStatusCode"])
 
     @property
@@ -39,12 +39,12 @@ class ModelError(InvokeError):
 
     @property
     def original_status_code(self) -> int:
-        """The container's; 0 if it gave no answer."""
+        """The container's HTTP status; 0 if it gave no answer."""
         return int(self.response.get("OriginalStatusCode", 0))
 
     @property
     def original_message(self) -> str:
-        """What the container said."""
+        """The container's error message."""
         return str(self.response.get("OriginalMessage", ""))
 
     @property
@@ -53,17 +53,17 @@ class ModelError(InvokeError):
 
 
 def refused(answer: Answer, service_model: Any) -> InvokeError:
-    """The error that an answer is, read by botocore's parser and by its model of the service."""
+    """The error in an answer, read with botocore's parser and its model of the service."""
     parser = create_parser("rest-json")
-    told = {"status_code": answer.status, "headers": answer.headers, "body": answer.body, "context": {}}
+    reply = {"status_code": answer.status, "headers": answer.headers, "body": answer.body, "context": {}}
     try:
-        response = parser.parse(told, None)
-    except (AttributeError, UnicodeDecodeError):  # botocore's parser takes every body for text, and JSON for an object
-        told["body"] = b""
-        response = parser.parse(told, None)
+        response = parser.parse(reply, None)
+    except (AttributeError, UnicodeDecodeError):  # botocore's parser expects every body to be text with a JSON object
+        reply["body"] = b""
+        response = parser.parse(reply, None)
     code = response["Error"]["Code"]
     shape = service_model.shape_for_error_code(code)
     if shape is not None:
-        response.update(parser.parse(told, shape))
+        response.update(parser.parse(reply, shape))
     kind = ModelError if code == MODEL_ERROR else InvokeError
     return kind(response, "InvokeEndpoint")

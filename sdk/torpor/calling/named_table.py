@@ -1,6 +1,6 @@
-"""Rows whose columns have names, out of data frames, records, structured arrays and Arrow tables.
+"""Reads rows with named columns from data frames, records, structured arrays and Arrow tables.
 
-It knows them by what they can do, and imports none of their packages. It writes nothing.
+It recognises them by their methods, and imports none of their packages.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,13 +21,13 @@ class NamedTable:
 
     @property
     def numeric(self) -> bool:
-        """Whether CSV can carry each cell without loss: a number, or none at all."""
+        """Whether CSV can hold each cell without loss: each is a number, or missing."""
         return all(cell is None or type(cell) in NUMBERS for row in self.rows for cell in row)
 
 
 def named_table(payload: Any) -> NamedTable | None:
-    """None for rows without names, such as a frame whose columns pandas has counted. Raises ValueError for records
-    that have not all the same names."""
+    """The rows and their names; None without names, such as for a frame whose columns pandas has numbered. Raises
+    ValueError for records that do not all have the same names."""
     if are_records(payload):
         return _of_records(payload)
     if (names := getattr(getattr(payload, "dtype", None), "names", None)) is not None:  # a structured array
@@ -48,18 +48,18 @@ def are_records(payload: Any) -> bool:
 
 
 def _of_records(records: Sequence[Mapping[Any, Any]]) -> NamedTable | None:
-    """None for the instances of SageMaker's own form, whose values are lists."""
+    """The records as a table; None for the instances of SageMaker's own format, whose values are lists."""
     if any(isinstance(cell, list | tuple | Mapping) or getattr(cell, "ndim", 0) for cell in records[0].values()):
         return None
     names = list(records[0])
     for number, record in enumerate(records[1:], start=2):
         if record.keys() != records[0].keys():
-            raise ValueError(f"records 1 and {number} have not the same names: {', '.join(map(str, names))}")
+            raise ValueError(f"records 1 and {number} do not have the same names: {', '.join(map(str, names))}")
     return NamedTable(list(map(str, names)), [[_cell(record[name]) for name in names] for record in records])
 
 
 def _of_labelled_row(payload: Any) -> NamedTable | None:
-    """One row of a frame, a pandas Series whose labels are the columns' names."""
+    """One row of a frame: a pandas Series whose labels are the names of the columns."""
     labels = list(payload.index) if hasattr(payload, "to_numpy") and hasattr(payload, "index") else []
     if not labels or not all(isinstance(label, str) for label in labels):
         return None
@@ -72,7 +72,7 @@ def _of_columns(names: Iterable[Any], columns: Sequence[Iterable[Any]]) -> Named
 
 
 def _column(frame: Any, place: int) -> Any:
-    """Python's own values, each column by itself: a frame as one array would make floats of its whole numbers."""
+    """A column as Python values. A frame as one array would turn its whole numbers into floats."""
     column = frame.iloc[:, place] if hasattr(frame, "iloc") else frame[frame.columns[place]]
     return column.tolist() if hasattr(column, "tolist") else column.to_list()
 
@@ -82,7 +82,7 @@ def _are_counted(names: Sequence[Any]) -> bool:
 
 
 def _name(name: Any) -> str:
-    """As XGBoost names a column of several levels."""
+    """The name of a column; one of several levels as XGBoost writes it."""
     return " ".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 

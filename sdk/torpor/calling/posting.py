@@ -1,4 +1,4 @@
-"""HTTP/1.1 over connections that are kept and shared by all threads. It signs nothing and repeats nothing."""
+"""HTTP/1.1 POST requests over a pool of connections, which all threads share. It neither signs nor retries."""
 
 import os
 import ssl
@@ -14,13 +14,13 @@ from urllib3.util import make_headers, wait_for_read
 from torpor.calling.answer import Answer
 from torpor.errors import NoAnswer, TorporError
 
-KEPT_MAX = 64
-"""Connections that nobody uses. More threads than that may call at once."""
+IDLE_MAX = 64
+"""The most idle connections. More threads than that may call at once."""
 
 
 @dataclass(frozen=True)
 class ServerAddress:
-    """Where a server is. By https: whose certificates are trusted, and the proxy, if there is one."""
+    """A server's address; for https with the trusted certificates, and the proxy if there is one."""
 
     url: str
     ca_bundle: str | None = None
@@ -28,43 +28,44 @@ class ServerAddress:
 
 
 class Unsent(Exception):
-    """The request did not go out whole, so nobody has acted on it. Its cause is the reason."""
+    """The request was not sent completely, so the server has not acted on it. Its cause is the reason."""
 
 
 class Post:
-    """Requests to one server. It may be used by all threads at once, and is closed at the end."""
+    """Sends requests to one server. It is safe for threads. Close it at the end."""
 
     def __init__(self, connection: Callable[[], HTTPConnection], answer_within_s: float) -> None:
-        """`connection` makes one that is not open yet. `answer_within_s` is how long each next piece may take."""
+        """`connection` makes a connection that is not open yet. `answer_within_s` is the longest wait for each
+        piece."""
         self._connection = connection
         self._answer_within_s = answer_within_s
-        self._kept: deque[tuple[HTTPConnection, int]] = deque()
+        self._idle: deque[tuple[HTTPConnection, int]] = deque()
         self._closed = False
 
     def send(self, request: bytes) -> Answer:
-        """The answer to a whole request. Raises Unsent, NoAnswer."""
+        """Send a whole request, and return its answer. Raises Unsent, NoAnswer."""
         connection = self._taken() or self._opened()
-        with ExitStack() as unkept:
-            unkept.callback(connection.close)
-            answer, goes_on = _exchanged(connection, request)
-            if goes_on and not self._closed and len(self._kept) < KEPT_MAX:
-                self._kept.append((connection, os.getpid()))
-                unkept.pop_all()
+        with ExitStack() as on_exit:
+            on_exit.callback(connection.close)
+            answer, reusable = _exchange(connection, request)
+            if reusable and not self._closed and len(self._idle) < IDLE_MAX:
+                self._idle.append((connection, os.getpid()))
+                on_exit.pop_all()
         return answer
 
     def close(self) -> None:
-        """Close what is kept; a call that is in flight goes on, and closes its own."""
+        """Close the idle connections; a call in flight continues, and closes its own."""
         self._closed = True
         with suppress(IndexError):
             while True:
-                self._kept.pop()[0].close()
+                self._idle.pop()[0].close()
 
     def _taken(self) -> HTTPConnection | None:
-        """The one that was used last and that the server has not closed since."""
+        """The idle connection that was used last and that the server has not closed; None if there is none."""
         with suppress(IndexError):
             while True:
-                connection, pid = self._kept.pop()
-                # After a fork, parent and child have the same connections: one would get the other's answer.
+                connection, pid = self._idle.pop()
+                # After a fork, parent and child have the same connections: one could get the other's answer.
                 if pid == os.getpid() and not wait_for_read(connection.sock, 0):
                     return connection
                 connection.close()
@@ -72,7 +73,7 @@ class Post:
 
     def _opened(self) -> HTTPConnection:
         if self._closed:
-            raise TorporError("this caller is closed: make another")
+            raise TorporError("this caller is closed: make another one")
         connection = self._connection()
         try:
             connection.connect()
@@ -83,23 +84,23 @@ class Post:
         return connection
 
 
-def _exchanged(connection: HTTPConnection, request: bytes) -> tuple[Answer, bool]:
+def _exchange(connection: HTTPConnection, request: bytes) -> tuple[Answer, bool]:
     """The answer, and whether the connection can take another request. Raises Unsent, NoAnswer."""
     unsent: OSError | None = None
     try:
-        # In one piece, for Torpor parses at once what arrives whole. http.client would send the head by itself.
+        # In one piece: Torpor has a fast path for complete requests, and http.client would send the head by itself.
         connection.sock.sendall(request)
     except TimeoutError as error:
         raise NoAnswer(error) from error
     except OSError as error:
-        unsent = error  # who refuses a body that is too large may have said so before it closed
+        unsent = error  # a server that refuses a large body may answer before it closes the connection
     try:
         response = HTTPResponse(connection.sock, method="POST")
         with response:
             response.begin()
             body = response.read()
             if response.length is None and not response.chunked:
-                raise IncompleteRead(body)  # it ended with the connection, so nobody knows whether it was whole
+                raise IncompleteRead(body)  # the connection's end ends the body, so it may be incomplete
     except (OSError, HTTPException) as error:
         if unsent is not None:
             raise Unsent from unsent
@@ -109,7 +110,7 @@ def _exchanged(connection: HTTPConnection, request: bytes) -> tuple[Answer, bool
 
 
 def connections(address: ServerAddress, within_s: float) -> Callable[[], HTTPConnection]:
-    """What makes connections to a server. Raises TorporError for a proxy that it cannot use."""
+    """A function that makes connections to a server. Raises TorporError for a proxy that is not reached by http."""
     there = urlsplit(address.url)
     host, port = there.hostname or "", there.port
     if there.scheme == "http":
@@ -119,7 +120,7 @@ def connections(address: ServerAddress, within_s: float) -> Callable[[], HTTPCon
         return lambda: HTTPSConnection(host, port, timeout=within_s, context=context)
     proxy = urlsplit(address.proxy if "://" in address.proxy else f"http://{address.proxy}")
     if proxy.scheme != "http":
-        raise TorporError(f"the proxy is reached by {proxy.scheme}: let HTTPS_PROXY begin with http://")
+        raise TorporError(f"a proxy must be reached by http, not {proxy.scheme}: HTTPS_PROXY must begin with http://")
 
     def tunnel() -> HTTPConnection:
         made = HTTPSConnection(proxy.hostname or "", proxy.port or 80, timeout=within_s, context=context)

@@ -1,4 +1,4 @@
-"""What a call sends and what it got, in the caller's own terms: lists and arrays here, media types on the wire."""
+"""Encodes Python values into request bodies, and decodes answers: lists and arrays here, media types on the wire."""
 
 import csv
 import io
@@ -16,11 +16,11 @@ HEADER, NO_HEADER = f"{CSV}; header=present", f"{CSV}; header=absent"
 
 
 def encode(payload: Any, content_type: str | None = None) -> tuple[bytes, str]:
-    """The body and its media type. Text and bytes go as they are; an object goes as JSON; rows as CSV unless told.
+    """The body and its media type. Text and bytes stay as they are; an object becomes JSON; rows become CSV by default.
 
-    Rows that name their columns (a data frame, records, a structured array) keep the names: as a CSV header, which the
-    media type tells, where all cells are numbers, else as JSON. `text/csv; header=absent` leaves them out. A sparse
-    matrix goes as scipy's .npz. Raises TypeError, and ValueError for what the type cannot carry.
+    Rows with named columns (a data frame, records, a structured array) keep the names: if all cells are numbers, as CSV
+    with `header=present`, else as JSON. `text/csv; header=absent` leaves the names out. A sparse matrix becomes scipy's
+    .npz. Raises TypeError, and ValueError for a payload that the type cannot hold.
     """
     if isinstance(payload, bytes | bytearray | memoryview):
         return bytes(payload), content_type or CSV
@@ -32,10 +32,10 @@ def encode(payload: Any, content_type: str | None = None) -> tuple[bytes, str]:
     if content_type != NO_HEADER and (table := named_table(payload)) is not None:
         return _encode_named(table, kind)
     if content_type == HEADER:
-        raise TypeError(f"{type(payload).__name__} has no names for its columns, which a header tells")
+        raise TypeError(f"{type(payload).__name__} has no names for its columns, which a header needs")
     kind = kind or (JSON if isinstance(payload, Mapping) or are_records(payload) else CSV)
     if kind not in _ENCODERS:
-        raise TypeError(f"rows go as {', '.join(_ENCODERS)}; for {kind} pass text or bytes")
+        raise TypeError(f"rows can be {', '.join(_ENCODERS)}; for {kind} pass text or bytes")
     return _ENCODERS[kind](payload), content_type or kind
 
 
@@ -44,15 +44,16 @@ def _encode_named(table: NamedTable, kind: str | None) -> tuple[bytes, str]:
         kind = CSV if table.numeric else JSON
     if kind not in _NAMED:
         raise TypeError(
-            f"rows with names for their columns go as {', '.join(_NAMED)}; for {kind} pass text or bytes, or rows "
+            f"rows with named columns can be {', '.join(_NAMED)}; for {kind} pass text or bytes, or rows "
             "without names, such as frame.to_numpy()"
         )
-    encoder, told = _NAMED[kind]
-    return encoder(table), told
+    encoder, content_type = _NAMED[kind]
+    return encoder(table), content_type
 
 
 def decode(body: bytes, content_type: str) -> Any:
-    """JSON as its value, CSV as numbers, JSON Lines as a list, npy as an array; anything else as bytes.
+    """The value of a body: of JSON its value, of CSV numbers, of JSON Lines a list, of npy an array; of others the
+    bytes.
 
     Raises ValueError for a body that is not what its type says.
     """
@@ -60,12 +61,12 @@ def decode(body: bytes, content_type: str) -> Any:
     try:
         return _DECODERS.get(kind, bytes)(body)
     except ValueError as error:
-        said = f"the answer is called {kind} and cannot be read as that: {error}: {body[:SHOWN_BYTES]!r}"
-        raise ValueError(f"{said}; `invoke_raw` has its bytes") from error
+        text = f"the answer's type is {kind}, but it cannot be read as that: {error}: {body[:SHOWN_BYTES]!r}"
+        raise ValueError(f"{text}; `invoke_raw` returns its bytes") from error
 
 
 def _plain(payload: Any) -> Any:
-    """Lists of Python values, out of a data frame, an array or lists."""
+    """A data frame, an array or lists as lists of Python values."""
     if hasattr(payload, "to_numpy"):
         payload = payload.to_numpy()
     return payload.tolist() if hasattr(payload, "tolist") else payload
@@ -96,7 +97,7 @@ def _write_jsonlines(payload: Any) -> bytes:
 
 
 def _within(value: Any) -> Any:
-    """Rows within an object: with names as records."""
+    """Rows inside a JSON object: those with named columns become records."""
     table = named_table(value)
     return _plain(value) if table is None else [dict(zip(table.names, row, strict=True)) for row in table.rows]
 
@@ -108,7 +109,7 @@ def _named_csv(table: NamedTable) -> bytes:
 
 
 def _named_json(table: NamedTable) -> bytes:
-    """pandas's `split` form: it keeps the columns' order, also for a model that knows no names."""
+    """The `split` format of pandas, which keeps the order of the columns for models that ignore names."""
     return json.dumps({"columns": table.names, "data": table.rows}, default=_plain).encode()
 
 
@@ -134,7 +135,7 @@ def _write_npy(payload: Any) -> bytes:
 
 
 def _read_csv(body: bytes) -> list[Any]:
-    """One cell a line, or one line: a list of numbers. Otherwise a list of rows."""
+    """A list of numbers for a single line or a single column, otherwise a list of rows."""
     rows = [[_number(cell) for cell in row] for row in csv.reader(io.StringIO(body.decode())) if row]
     if len(rows) == 1:
         return rows[0]
@@ -169,7 +170,7 @@ _NAMED: Mapping[str, tuple[Callable[[NamedTable], bytes], str]] = {
     JSON: (_named_json, JSON),
     JSONLINES: (_named_jsonlines, JSONLINES),
 }
-"""By the type that is asked for: what writes rows with names, and the type that says that the rows have names."""
+"""By the requested type: the writer of rows with names, and the media type of its output."""
 _DECODERS: Mapping[str, Callable[[bytes], Any]] = {
     JSON: json.loads,
     CSV: _read_csv,

@@ -1,4 +1,4 @@
-"""AWS's Signature Version 4 of one request, as botocore's `SigV4Auth` makes it. It reads no clock and sends nothing."""
+"""Signs one request with AWS's Signature Version 4, as botocore's `SigV4Auth` does. It reads no clock."""
 
 import hmac
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from urllib.parse import quote
 from botocore.utils import normalize_url_path
 
 ALGORITHM = "AWS4-HMAC-SHA256"
-PATHS_KEPT = 1024
+PATHS_CACHED = 1024
 
 
 class Credentials(Protocol):
-    """botocore's frozen credentials. The token is that of credentials that expire."""
+    """botocore's frozen credentials. Only credentials that expire have a token."""
 
     @property
     def access_key(self) -> str: ...
@@ -26,7 +26,7 @@ class Credentials(Protocol):
 
 
 class SignedPost(NamedTuple):
-    """A POST to a path that is quoted. Header names are in lower case, and `host` is one of them."""
+    """A POST request. The path is quoted, header names are in lower case, and `host` is one of them."""
 
     path: str
     headers: Mapping[str, str]
@@ -34,14 +34,14 @@ class SignedPost(NamedTuple):
 
 
 class Signer:
-    """Signs for one service in one region. A day's signing key is made once."""
+    """Signs requests for one service in one region. The signing key of a day is made once."""
 
     def __init__(self, region: str, service: str) -> None:
         self._scope = f"{region}/{service}/aws4_request"
-        self._kept: tuple[tuple[str, str], bytes] = (("", ""), b"")
+        self._cached: tuple[tuple[str, str], bytes] = (("", ""), b"")
 
     def signed(self, request: SignedPost, credentials: Credentials, now_s: float) -> dict[str, str]:
-        """The request's headers, with its moment (epoch seconds), the session's token and the signature."""
+        """The request's headers with its time, the session's token and the signature. `now_s` is in epoch seconds."""
         moment = strftime("%Y%m%dT%H%M%SZ", gmtime(now_s))
         headers = {**request.headers, "x-amz-date": moment}
         if credentials.token:
@@ -49,26 +49,26 @@ class Signer:
         names = sorted(headers)
         lines = "".join([f"{name}:{' '.join(headers[name].split())}\n" for name in names])
         signed = ";".join(names)
-        asked = f"POST\n{_canonical(request.path)}\n\n{lines}\n{signed}\n{sha256(request.body).hexdigest()}"
+        canonical = f"POST\n{_canonical(request.path)}\n\n{lines}\n{signed}\n{sha256(request.body).hexdigest()}"
         scope = f"{moment[:8]}/{self._scope}"
-        text = f"{ALGORITHM}\n{moment}\n{scope}\n{sha256(asked.encode()).hexdigest()}"
+        text = f"{ALGORITHM}\n{moment}\n{scope}\n{sha256(canonical.encode()).hexdigest()}"
         signature = hmac.digest(self._key(credentials.secret_key, moment[:8]), text.encode(), "sha256").hex()
         credential = f"{credentials.access_key}/{scope}"
         headers["authorization"] = f"{ALGORITHM} Credential={credential}, SignedHeaders={signed}, Signature={signature}"
         return headers
 
     def _key(self, secret_key: str, date: str) -> bytes:
-        """Of two threads that find it old, both make it; each reads and writes the pair as one."""
-        made_of, key = self._kept
+        """The signing key of a day. Two threads may both make it; each reads and writes the cached pair atomically."""
+        made_of, key = self._cached
         if made_of != (secret_key, date):
             key = f"AWS4{secret_key}".encode()
             for part in (date, *self._scope.split("/")):
                 key = hmac.digest(key, part.encode(), "sha256")
-            self._kept = (secret_key, date), key
+            self._cached = (secret_key, date), key
         return key
 
 
-@lru_cache(PATHS_KEPT)
+@lru_cache(PATHS_CACHED)
 def _canonical(path: str) -> str:
-    """Quoted once more, as every service but S3 has it."""
+    """The path quoted once more, as for every service except S3."""
     return quote(normalize_url_path(path), safe="/~")

@@ -1,4 +1,4 @@
-"""The `torpor` command: a table of its subcommands, one small module each. They parse, call and print."""
+"""The `torpor` command: a table of its subcommands, one small module each, which parse, call and print."""
 
 from importlib.metadata import version
 from typing import Annotated
@@ -21,7 +21,7 @@ from torpor.cli.commands import (
     up,
     why,
 )
-from torpor.cli.edge import PlainErrors
+from torpor.cli.output import PlainErrors
 
 app = typer.Typer(
     cls=PlainErrors,
@@ -32,16 +32,16 @@ app = typer.Typer(
 )
 
 
-def _tell_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         typer.echo(f"torpor {version('torpor')}")
         raise typer.Exit
 
 
 @app.callback()
-def before_any(
-    told: Annotated[
-        bool, typer.Option("--version", help="Tell the version and exit.", callback=_tell_version, is_eager=True)
+def common_options(
+    version_requested: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
     pass

@@ -1,4 +1,4 @@
-"""A bar on standard error for what takes long: what goes on, which share of it is done, and how much time is left."""
+"""A progress bar on standard error: the present step, the share that is done, and the time that is left."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,32 +9,32 @@ from rich.progress import TimeRemainingColumn as TimeLeftColumn
 
 
 class Bar:
-    """Says what goes on, and counts requests."""
+    """Shows the present step, and counts simulated requests."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
         self._task = task
 
     def says(self, what: str) -> None:
-        """The same piece of work goes on with this."""
+        """Rename the present step."""
         self._progress.update(self._task, description=what)
 
     def begins(self, what: str) -> None:
-        """Another piece of work, of which nothing is done, and nobody knows how much it is."""
+        """Begin another step, whose total is not known yet."""
         self._progress.reset(self._task, total=None, description=what)
 
     def of(self, total: int) -> None:
-        """So many requests are to be played."""
+        """Set the number of requests of the present step."""
         self._progress.update(self._task, total=total)
 
     def done(self, requests: int) -> None:
-        """So many more have been."""
+        """Count more requests as done."""
         self._progress.advance(self._task, requests)
 
 
 @contextmanager
 def bar(what: str, console: Console | None = None) -> Iterator[Bar]:
-    """Nothing is shown where standard error is no terminal."""
+    """A progress bar. Without a terminal on standard error it shows nothing."""
     shown = console or Console(stderr=True)
     columns = (
         TextColumn("{task.description}"),

@@ -1,7 +1,7 @@
-"""The two files in which the SageMaker Python SDK looks before it asks AWS itself: its defaults, and its role.
+"""The two files that the SageMaker Python SDK reads before it asks AWS itself: its defaults, and its role.
 
 The SDK, version 2 and 3 alike, asks STS at AWS's own address whatever `AWS_ENDPOINT_URL` says. With its default bucket
-in the one file and its execution role in the other it has nothing left to ask.
+in the one file and its execution role in the other, it has nothing left to ask.
 """
 
 import json
@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 MARK = "torpor env --sagemaker"
-"""In every file of ours. One without it is somebody else's, and is left as it is."""
+"""Stands in every file that Torpor writes. A file without it belongs to somebody else, and is not changed."""
 
 CONFIG_VARIABLE = "SAGEMAKER_USER_CONFIG_OVERRIDE"
 METADATA = Path("/opt/ml/metadata/resource-metadata.json")
-"""The one place where the SDK looks for the role: no variable moves it."""
+"""The only place where the SDK looks for the role; no variable changes it."""
 
-# As the SDK itself makes a role of the caller's identity: session.py, `get_caller_identity_arn`.
+# The SDK's own way from the caller's identity to a role: session.py, `get_caller_identity_arn`.
 ASSUMED = re.compile(r"(arn:[^:]+):sts::(\d+):assumed-role/(.+?)/.*")
 
 CONFIG = """\
-# Written by `{mark}`, and written anew by it. Take this line out, and it is yours.
+# Written by `{mark}`, which overwrites it. Remove this line to keep your own changes.
 SchemaVersion: "1.0"
 SageMaker:
   PythonSDK:
@@ -41,13 +41,13 @@ SageMaker:
 
 class Outcome(Enum):
     WRITTEN = "written"
-    CURRENT = "as it should be already"
-    FOREIGN = "somebody else's, and left as it is"
+    CURRENT = "up to date"
+    FOREIGN = "not Torpor's, and stays as it is"
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who an endpoint takes the SDK for."""
+    """The identity that an endpoint gives the SDK."""
 
     account: str
     role: str
@@ -55,13 +55,13 @@ class Identity:
 
     @classmethod
     def of(cls, caller: Mapping[str, Any], region: str) -> "Identity":
-        """From GetCallerIdentity's answer, which names an assumed role."""
+        """The identity in an answer of GetCallerIdentity, which names an assumed role."""
         role = ASSUMED.sub(r"\1:iam::\2:role/\3", caller["Arn"])
         return cls(caller["Account"], role, region)
 
     @property
     def bucket(self) -> str:
-        """The name that the SDK would choose."""
+        """The name of the SDK's default bucket."""
         return f"sagemaker-{self.region}-{self.account}"
 
     @property
@@ -74,13 +74,13 @@ class Identity:
 
 
 def config_path(environment: Mapping[str, str] = os.environ) -> Path:
-    """A place of Torpor's own, so that whatever defaults the user has for AWS stay as they are."""
+    """The path of Torpor's own file, so that the user's defaults for AWS stay as they are."""
     folder = environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "~"), ".config")
     return Path(folder, "torpor", "sagemaker.yaml").expanduser()
 
 
 def put(path: Path, text: str) -> Outcome:
-    """Write a file of ours, whole or not at all. Raises OSError where that is not allowed."""
+    """Write a file of Torpor's, atomically, unless somebody else's is there. Raises OSError if it cannot be written."""
     found = path.read_text(errors="replace") if path.exists() else MARK
     if found == text:
         return Outcome.CURRENT

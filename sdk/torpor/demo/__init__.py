@@ -1,4 +1,5 @@
-"""The demo: AWS's multi-model blog, played on real models, in acts. Each act does one thing and shows what it did."""
+"""The demo: the example of AWS's multi-model blog, with real models, in steps. Each step does one thing and shows
+it."""
 
 import tempfile
 import time
@@ -29,13 +30,13 @@ WARM_CALLS = 240
 SLEEPER_MIB = 2048
 SLEEP_AFTER_S = 1.0
 ASLEEP_WITHIN_S = 30.0
-MUST_LEAVE = (4, 6, 8)
-"""For how many models the smaller instance should have no room. How much a process takes besides its models is not
-known beforehand, so the first of these that makes any leave will do."""
+EVICTED_COUNTS = (4, 6, 8)
+"""How many models the smaller instance should have no room for. How much memory a process takes beside its models is
+not known in advance, so the first of these that evicts any model is used."""
 
 
 def play(console: Console) -> None:
-    """All acts. Whatever happens, nothing that was started or written is left behind."""
+    """Run all steps. Processes and files are always removed at the end."""
     began_s, started_at = time.perf_counter(), datetime.now(UTC)
     with tempfile.TemporaryDirectory(prefix="torpor-demo-") as folder:
         models = train(console, Path(folder))
@@ -51,7 +52,7 @@ def play(console: Console) -> None:
 
 
 def train(console: Console, folder: Path) -> Path:
-    _act(console, "Train twelve models", "ten XGBoost, one scikit-learn, one ONNX: a city's house prices each")
+    _announce(console, "Train twelve models", "ten XGBoost, one scikit-learn, one ONNX: a city's house prices each")
     models = folder / "models"
     with _progress(console) as progress:
         for city, trainer in progress.track(TRAINERS.items(), description="training"):
@@ -61,7 +62,7 @@ def train(console: Console, folder: Path) -> Path:
 
 
 def start(console: Console, models: Path) -> Local:
-    _act(console, "Serve them all from one endpoint", "with torpor.local(models='./models') as endpoint: …")
+    _announce(console, "Serve them all from one endpoint", "with torpor.local(models='./models') as endpoint: …")
     with _timed(console, "one multi-model endpoint in service"):
         endpoint = local(models, name="house-prices")
     console.print(f"  at {endpoint.url}, for boto3 and the AWS CLI alike")
@@ -69,7 +70,7 @@ def start(console: Console, models: Path) -> Local:
 
 
 def first_calls(console: Console, endpoint: Local) -> list[DemoCall]:
-    _act(console, "Call every model twice", "a model is loaded the moment that a request names it")
+    _announce(console, "Call every model twice", "a model is loaded the moment that a request names it")
     cold = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
     warm = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
     console.print(tables.calls(cold, warm))
@@ -84,7 +85,7 @@ def warm_calls(console: Console, endpoint: Local) -> list[DemoCall]:
 
 
 def new_city(console: Console, endpoint: Local, folder: Path) -> None:
-    _act(console, "Add a city while it serves", "copy its artifact to S3, call it: nothing is redeployed")
+    _announce(console, "Add a city while it serves", "copy its artifact to S3, call it: nothing is redeployed")
     name = f"{houses.NEW_CITY}.tar.gz"
     artifact = bundle(houses.train_xgboost(houses.NEW_CITY), folder / name)
     with _timed(console, f"{name} copied to {endpoint.model_data_url}"):
@@ -94,10 +95,12 @@ def new_city(console: Console, endpoint: Local, folder: Path) -> None:
 
 
 def less_memory(console: Console, endpoint: Local) -> None:
-    _act(console, "Give the instance less memory", "by UpdateEndpoint, while it serves; then call every model again")
+    _announce(
+        console, "Give the instance less memory", "by UpdateEndpoint, while it serves; then call every model again"
+    )
     [roomy] = endpoint.instances()
     gone: list[str] = []
-    for count in MUST_LEAVE:
+    for count in EVICTED_COUNTS:
         memory_mib = round(smaller_mib(roomy, count))
         with _timed(console, f"updated to TORPOR_MEMORY_MIB={memory_mib}"):
             endpoint.deploy(memory_mib=memory_mib)
@@ -111,38 +114,38 @@ def less_memory(console: Console, endpoint: Local) -> None:
 
 
 def smaller_mib(roomy: InstanceState, count: int) -> float:
-    """What an instance with every model in memory uses, less this many of usual size."""
+    """The memory that an instance with every model uses, less this many models of median size, in MiB."""
     sizes = sorted(model.size_bytes for model in roomy.models)
     return (roomy.used_bytes - count * sizes[len(sizes) // 2]) / 1024**2
 
 
 def without_room(endpoint: Local) -> list[str]:
-    """Call every model in turn: who is not in memory any more at the end?"""
+    """Call every model in turn. Returns those that are not in memory at the end."""
     targets = [call(endpoint, f"{city}.tar.gz").target for city in TRAINERS]
     resident = {model.name for model in endpoint.models()}
     return [target for target in targets if target not in resident]
 
 
 def numbers(console: Console, endpoint: Local, since: datetime) -> None:
-    _act(console, "Ask CloudWatch", "boto3.client('cloudwatch').get_metric_statistics(…)")
+    _announce(console, "Ask CloudWatch", "boto3.client('cloudwatch').get_metric_statistics(…)")
     window = VariantWindow(endpoint.name, endpoint.variant, since, datetime.now(UTC))
     console.print(tables.metrics(MetricNumbers.read(endpoint.client("cloudwatch"), window)))
 
 
 def let_it_sleep(console: Console, models: Path) -> None:
     title = f"local(models, serverless={SLEEPER_MIB}, sleep_after_s={SLEEP_AFTER_S:g})"
-    _act(console, "Let it sleep", f"{title}: nobody calls, nothing runs")
+    _announce(console, "Let it sleep", f"{title}: without calls, nothing runs")
     target = f"{houses.XGBOOST_CITIES[0]}.tar.gz"
     with local(models, name="sleeper", serverless=SLEEPER_MIB, sleep_after_s=SLEEP_AFTER_S) as endpoint:
         call(endpoint, target)
         with _timed(console, "asleep"):
             until_asleep(endpoint)
-        console.print(f"  instances: {len(endpoint.instances())}; now one call, of a model that nobody holds")
+        console.print(f"  instances: {len(endpoint.instances())}; now one call, for a model that is not in memory")
         console.print(tables.waking(call(endpoint, target)))
 
 
 def until_asleep(endpoint: Local) -> None:
-    """Raises EndpointFailed if it stays awake."""
+    """Wait until the endpoint has no instance. Raises EndpointFailed if it stays awake."""
     deadline_s = time.monotonic() + ASLEEP_WITHIN_S
     while endpoint.instances():
         if time.monotonic() > deadline_s:
@@ -151,11 +154,11 @@ def until_asleep(endpoint: Local) -> None:
 
 
 def compare(console: Console, cold: list[DemoCall], warm: list[DemoCall]) -> None:
-    _act(console, "Cold and warm", "as the caller waits: boto3 included, and no network between")
+    _announce(console, "Cold and warm", "the caller's time: with boto3, and without a network")
     console.print(tables.comparison(cold, warm))
 
 
-def _act(console: Console, title: str, what: str) -> None:
+def _announce(console: Console, title: str, what: str) -> None:
     console.print()
     console.rule(Text(title, style="bold"), align="left", style="dim")
     console.print(f"  {what}", style="dim")

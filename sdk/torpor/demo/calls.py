@@ -1,4 +1,4 @@
-"""Calls to the demo's endpoint, each with its time and its steps, and what they amount to."""
+"""Calls to the demo's endpoint, each with its time and its steps, and their quantiles."""
 
 import json
 import time
@@ -14,7 +14,7 @@ from torpor.hosting.serving import Local
 
 @dataclass(frozen=True)
 class DemoCall:
-    """One answered call. `steps_ms` is what its Server-Timing says."""
+    """One answered call. `steps_ms` is from its Server-Timing header."""
 
     target: str
     price: float
@@ -33,7 +33,7 @@ def call(endpoint: Local, target: str) -> DemoCall:
 
 
 def quantile(calls: Sequence[DemoCall], hundredths: int) -> float:
-    """Seconds within which this many of a hundred calls were answered."""
+    """The seconds within which this many of a hundred calls were answered."""
     return quantiles([call.took_s for call in calls], n=100, method="inclusive")[hundredths - 1]
 
 

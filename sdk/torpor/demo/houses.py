@@ -1,4 +1,4 @@
-"""House prices that never were: generated houses, a price for each by its city, and models trained on them."""
+"""Generates houses with prices by city, and trains models on them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,7 +33,7 @@ A_HOUSE: Sequence[float] = (1995, 2100, 3, 2, 0.3, 2)
 
 
 def generate(city: str, count: int = 3000) -> tuple[Table, Table]:
-    """Houses and their prices; the same ones every time."""
+    """Houses and their prices, the same in each run."""
     seed = CITIES.index(city)
     draw = np.random.default_rng(seed)
     square_feet = draw.normal(2200, 500, count).clip(500)

@@ -1,4 +1,4 @@
-"""Writes a linear model as ONNX with nothing but the standard library: a handful of protobuf fields.
+"""Writes a linear model as ONNX, as a few protobuf fields, with the standard library only.
 
 Field numbers are those of `onnx.proto3`. The graph is `rows · coefficients + intercept`.
 """
@@ -12,7 +12,7 @@ _VARINT, _BYTES = 0, 2
 
 
 def linear_onnx(coefficients: Sequence[float], intercept: float) -> bytes:
-    """The bytes of a model that takes float32 rows `rows[n, columns]` and answers `prediction[n, 1]`."""
+    """The bytes of a model with the input `rows[n, columns]`, in float32, and the output `prediction[n, 1]`."""
     columns = len(coefficients)
     graph = (
         _node("MatMul", ("rows", "coefficients"), "product")

@@ -1,4 +1,4 @@
-"""The demo's tables. They show values; they measure nothing."""
+"""The demo's tables."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,7 +40,7 @@ def artifacts(folder: Path) -> Table:
 
 
 def calls(cold: Sequence[DemoCall], warm: Sequence[DemoCall]) -> Table:
-    """The first and the second call of each model, in milliseconds: eighty columns have no room for the unit."""
+    """The first and the second call of each model. Eighty columns have no room for units, so the title has them."""
     shown = _table("model", numbers=("price", "first\ncall", *STEPS, "second\ncall"))
     shown.title, shown.title_justify, shown.title_style = "milliseconds", "right", "dim"
     shown.padding = (0, 0, 0, 1)
@@ -62,13 +62,13 @@ def residents(instances: Sequence[InstanceState]) -> Table:
 
 
 def waking(first: DemoCall) -> Table:
-    """What the call waited for that found nothing running."""
+    """The steps of a call that found no instance."""
     shown = _table("", numbers=("took",))
     for step in WAKING_STEPS:
         if step in first.steps_ms:
             shown.add_row(step, milliseconds(first.steps_ms[step] / 1000))
     shown.add_section()
-    shown.add_row("in all, as the caller waits", milliseconds(first.took_s))
+    shown.add_row("in all, for the caller", milliseconds(first.took_s))
     return shown
 
 

@@ -1,1 +1,1 @@
-"""Hit rates by memory size: from reuse distances, without a simulation of each size."""
+"""Computes hit rates by memory size from reuse distances, without a simulation of each size."""

@@ -1,8 +1,8 @@
-"""Hit rates of LRU for every size of memory, from one pass over a trace: exact, or from a sample of the models.
+"""Computes LRU's hit rate for every memory size in one pass over a trace: exactly, or from a sample of the models.
 
-LRU holds the models used last, as many as fit: a request is a hit exactly where its model and the distinct others used
-since its last use fit into memory together (Mattson's stack distance, by bytes). That is the residency's own answer to
-requests that come one after another; loads that take time and models that are in use are the engine's affair.
+LRU keeps the models used last, as many as fit. So a request is a hit exactly if its model and the distinct others used
+since its last use fit into memory together (Mattson's stack distance, by bytes). The residency gives the same answer if
+requests come one after another; the simulator also considers the time of loads, and models in use.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """By size of memory, ascending. `error` is the standard error of the hit ratios: zero where they are exact."""
+    """Hits by ascending memory size. `error` is the standard error of the hit ratios: 0 if they are exact."""
 
     capacities_bytes: Sizes
     hits: Floats
@@ -35,20 +35,20 @@ class Curve:
 
     @property
     def cold_starts(self) -> Floats:
-        """Requests whose model was not there: each is a load, if no two ask for it at once."""
+        """Requests whose model was not in memory. Each is a load, unless several come at the same time."""
         return self.requests - self.hits
 
     def capacity_bytes(self, hit_ratio: float) -> int | None:
-        """The least of the capacities with this share of hits; None if none has it."""
+        """The smallest capacity with at least this hit ratio; None if none has it."""
         enough = np.flatnonzero(self.hit_ratio >= hit_ratio)
         return int(self.capacities_bytes[enough[0]]) if len(enough) else None
 
 
 def lru_curve(trace: Trace, memory_bytes: Mapping[str, int], capacities_bytes: Sequence[int] | None = None) -> Curve:
-    """Exact to the last hit. `memory_bytes` has the size of every model.
+    """The exact curve. `memory_bytes` has the size of every model.
 
-    The capacities go from the largest model to all models if none are given. One that is smaller than a model costs
-    more time: such a model never comes in, so what follows on it is another order for that capacity.
+    By default the capacities go from the largest model to all models. One that is smaller than a model takes more time:
+    that model is never loaded, so the order of use is another one for this capacity.
     """
     capacities = _capacities(memory_bytes, capacities_bytes)
     sample = _Sample(_bands(memory_bytes, capacities, rate=1.0))
@@ -63,11 +63,11 @@ def sampled_lru_curve(
     capacities_bytes: Sequence[int] | None = None,
     seed: int = 0,
 ) -> Curve:
-    """From eight independent samples of the models, each with this share of them, all requests for those, and distances
-    scaled up (SHARDS, FAST'15, with its adjustment for a sample that has more or fewer requests than its share).
+    """An estimate from eight independent samples. Each has the share `rate` of the models, all requests for those, and
+    distances scaled up (SHARDS, FAST'15, with its adjustment for a sample with more or fewer requests than its share).
 
-    The error is the samples' own spread: it does not tell of what all eight have in common, as with too few models.
-    Each costs about its share of the exact curve's time: eight save some at a rate of a hundredth, not of a tenth.
+    The error is the spread between the samples: it does not contain what all eight have in common, as with too few
+    models. A sample takes about its share of the exact curve's time, so eight save time at a rate of 0.01, not of 0.1.
     """
     if not 0 < rate <= 1:
         raise ValueError(f"a sampling rate is above 0 and at most 1, not {rate}")
@@ -83,7 +83,7 @@ def sampled_lru_curve(
 # -- inside ------------------------------------------------------------------------------------------------------------
 @dataclass(eq=False)
 class _Band:
-    """Capacities in which the same models fit: one order of use holds for all of them."""
+    """Capacities in which the same models fit, and which so share one order of use."""
 
     largest_bytes: int
     capacities_bytes: Sizes
@@ -107,13 +107,13 @@ class _Band:
 
     def _measure(self, models: Ids, size_bytes: Sizes) -> None:
         others_bytes, own_bytes = self._distances.of(models, size_bytes)
-        needed_bytes = np.sort(others_bytes / self.rate + own_bytes)  # whole to 2^53 bytes
+        needed_bytes = np.sort(others_bytes / self.rate + own_bytes)  # exact up to 2^53 bytes
         self.hits += np.searchsorted(needed_bytes, self.capacities_bytes, side="right")
 
 
 @dataclass(eq=False)
 class _Sample:
-    """The requests for some of the models: for those whose number has a small hash."""
+    """The requests for a sample of the models: those whose number has a small hash."""
 
     bands: Sequence[_Band]
     rate: float = 1.0
@@ -140,7 +140,7 @@ class _Sample:
 
 
 def _count(trace: Trace, memory_bytes: Mapping[str, int], samples: Sequence[_Sample]) -> int:
-    """Give the samples every request. How many there were."""
+    """Pass all requests to the samples. Returns their number."""
     requests = 0
     sizes_bytes = np.empty(0, np.int64)
     for chunk in trace.chunks():
@@ -172,7 +172,7 @@ def _bands(memory_bytes: Mapping[str, int], capacities_bytes: Sizes, rate: float
 
 
 def _hash(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """splitmix64's: every bit of the number stirs every bit of the answer."""
+    """The hash of splitmix64: each bit of the number changes all bits of the result."""
     mixed = numbers * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -189,5 +189,5 @@ def _capacities(memory_bytes: Mapping[str, int], asked_bytes: Sequence[int] | No
         ends = max(memory_bytes.values()), sum(memory_bytes.values())
         return np.unique(np.ceil(np.geomspace(*ends, CAPACITIES)).astype(np.int64))
     if not len(asked_bytes) or min(asked_bytes) <= 0:
-        raise ValueError("a curve needs capacities, of more than no bytes")
+        raise ValueError("a curve needs capacities of more than 0 bytes")
     return np.unique(np.array(asked_bytes, dtype=np.int64))

@@ -1,11 +1,11 @@
-"""LRU stack distances by bytes, for a block of requests at once: numpy does what a tree does one request at a time.
+"""Computes LRU stack distances by bytes, with numpy, for a block of requests at once.
 
 For a request at place t for a model that was last used at place p, with prev(s) the place of the use before place s,
 
     bytes of the other models used since  =  Σ size(s) over s < t with prev(s) < p, or none  -  Σ size(s) over s ≤ p
 
-since of the uses after p those count that are the first after p (Bennett and Kruskal's count, with sizes). Between
-blocks only the models in the order of their last use are kept, so memory grows with the models, not with the trace.
+since of the uses after p only each model's first one counts (Bennett and Kruskal's count, with sizes). Between blocks
+only the models in order of their last use are kept, so memory grows with the models, not with the trace.
 """
 
 import numpy as np
@@ -15,26 +15,26 @@ from torpor.workloads.trace import Ids, Sizes
 
 Places = NDArray[np.intp]
 BLOCK_REQUESTS = 8_192
-"""The work for a request grows with the logarithm of its block, that for a block with the number of models."""
+"""The least size of a block. Work per request grows with the logarithm of the block, work per block with the models."""
 
 LAST = 8
-"""Spans of so many are not halved any more, but compared one by one: a power of two."""
+"""Spans of this size are not halved, but compared one by one. A power of two."""
 
 
 class Distances:
-    """Of one trace, block by block."""
+    """The distances of one trace, block by block."""
 
     def __init__(self) -> None:
-        self._recent: Places = np.empty(0, np.intp)  # each model that was met, the one used longest ago first
+        self._recent: Places = np.empty(0, np.intp)  # the models so far, the one used longest ago first
 
     @property
     def block_requests(self) -> int:
-        """How many requests at once take the least time each: a power of two."""
+        """The size of a block that takes the least time per request: a power of two."""
         return max(BLOCK_REQUESTS, 1 << (4 * len(self._recent)).bit_length())
 
     def of(self, models: Ids, size_bytes: Sizes) -> tuple[Sizes, Sizes]:
-        """For each request whose model was met before, in no order: the bytes of the other models that were used since
-        its last use, and its own. `size_bytes` has the size of each model at its number."""
+        """For each request whose model was used before, unsorted: the bytes of the other models used since then, and
+        the bytes of its own. `size_bytes` has the sizes by the models' numbers."""
         met = len(self._recent)
         used = np.concatenate((self._recent, models.astype(np.intp)))
         before, later, last = _links(used)
@@ -50,7 +50,8 @@ class Distances:
 
 
 def _links(used: Places) -> tuple[Places, Places, Places]:
-    """Each use that another of its model follows, in order of place; those that follow; and all last uses."""
+    """The places of uses that have a next use, in order; the places of those next uses; and the places of all last
+    uses."""
     bits = len(used).bit_length()
     ordered: Places = np.sort((used << bits) | np.arange(len(used)))
     places, models = ordered & ((1 << bits) - 1), ordered >> bits
@@ -65,7 +66,7 @@ def _links(used: Places) -> tuple[Places, Places, Places]:
 def _preceding(times: Places, weights: Sizes) -> Sizes:
     """`times` is some order of 0 to n-1. By time: the weight of what is earlier, both in time and in this order.
 
-    Halves by time, as a radix sort: in each span of time, whoever is of the later half gets the weight of those of the
+    Halves by time, as a radix sort: in each span of time, each of the later half gets the weight of those of the
     earlier half that stand before it. Then all earlier halves are put before all later ones (a wavelet matrix); they
     keep their order, and are spans themselves. In the last ones each is compared with all that stand before it.
     """

@@ -1,8 +1,8 @@
-"""An endpoint that lives no longer than the process that started it: `python -m torpor.hosting.attached '{"port": …}'`.
+"""Runs an endpoint that ends with the process that started it: `python -m torpor.hosting.attached '{"port": …}'`.
 
-Its standard input is the lifeline: a pipe of which only its owner has the other end. The owner may be killed in any
-way; the kernel then closes the pipe, and sends SIGTERM here. No thread watches and nothing is polled, and, unlike
-PR_SET_PDEATHSIG, it does not matter which of the owner's threads began it.
+Its standard input is the lifeline: a pipe whose other end only the owner has. However the owner ends, the kernel closes
+the pipe, and sends SIGTERM to this process. No thread has to watch the pipe. Unlike with PR_SET_PDEATHSIG, any thread
+of the owner may start this process.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ LIFELINE = 0
 PATHS = ("data_dir", "images")
 """The options that are paths."""
 TEMPORARY = "--temporary"
-"""The data folder is nobody's once the owner is gone."""
+"""The data folder is removed once the owner is gone."""
 
 
 def main() -> None:
@@ -36,13 +36,13 @@ def main() -> None:
         run(options)
     except BadOption as error:
         sys.exit(str(error))
-    finally:  # gunicorn's worker, a fork, passes here too
+    finally:  # gunicorn's worker, a fork of this process, runs this too
         if os.getpid() == pid and temporary and closed(LIFELINE):
             shutil.rmtree(options.data_dir, ignore_errors=True)
 
 
 def end_with(lifeline: int) -> None:
-    """Get SIGTERM when the other end of this pipe closes (Linux)."""
+    """Ask the kernel for SIGTERM when the other end of this pipe closes. Linux only."""
     if not sys.platform.startswith("linux"):
         return
     fcntl.fcntl(lifeline, fcntl.F_SETOWN, os.getpid())
@@ -53,13 +53,13 @@ def end_with(lifeline: int) -> None:
 
 
 def closed(lifeline: int) -> bool:
-    """Nothing is ever written to it, so it can be read from only at its end."""
+    """Whether the other end is closed. Nobody writes to the pipe, so it is readable only then."""
     readable, _, _ = select.select([lifeline], [], [], 0)
     return bool(readable)
 
 
 def read_options(text: str) -> Options:
-    """Options as JSON; paths as text."""
+    """Read the options from JSON, in which paths are text."""
     values: dict[str, Any] = json.loads(text)
     paths = {name: Path(values[name]) for name in PATHS if values.get(name) is not None}
     return Options(**{**values, **paths})

@@ -1,4 +1,4 @@
-"""An endpoint process on a free port: started, awaited, stopped, and never left behind. It knows no SageMaker."""
+"""Starts an endpoint process on a free port, waits until it answers, and stops it. It never leaves one behind."""
 
 import json
 import os
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 
 READY_WITHIN_S = 60.0
 STOPPED_WITHIN_S = 4.8
-"""The endpoint itself gives its stop four seconds; see `torpor_endpoint.up`."""
-TOLD_LINES = 15
-"""How much of its output an endpoint that failed is quoted with."""
+"""The endpoint takes at most four seconds to stop; see `torpor_endpoint.up`."""
+QUOTED_LINES = 15
+"""How many lines of its output the error quotes if the endpoint fails."""
 
 
 @dataclass(frozen=True)
 class Start:
-    """What an endpoint process is started with, under the names of `Options`. `data_dir` None is a temporary folder,
+    """The options of an endpoint process, under the names of `Options`. `data_dir` None is a temporary folder, which is
     removed at the end."""
 
     data_dir: Path | None = None
@@ -48,7 +48,7 @@ class Start:
 
 
 class ChildEndpoint:
-    """An endpoint in a process of its own. It ends with `close`, with the with-block, or with this process.
+    """An endpoint in a process of its own. It ends with `close`, with the with-statement, or with this process.
 
     Raises EndpointFailed for a data folder that another one uses, or that cannot be written.
     """
@@ -60,7 +60,7 @@ class ChildEndpoint:
         ensure_writable(self.data_dir)
         ensure_free(self.data_dir)
         self._log = self.data_dir / "endpoint.log"
-        # The socket listens before the process runs, so the port cannot be lost, and the first request simply waits.
+        # The socket listens before the process runs: nobody else can take the port, and early requests wait.
         with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
             self.connection = EndpointConnection(f"http://127.0.0.1:{listener.getsockname()[1]}", start.region)
             self._process = _spawn(listener, _arguments(start, self.data_dir, listener), self._log)
@@ -80,7 +80,7 @@ class ChildEndpoint:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that wire boto3, the AWS CLI and the SageMaker SDK of another process to it."""
+        """The variables that connect boto3, the AWS CLI and the SageMaker SDK of another process to the endpoint."""
         return self.connection.environment
 
     @property
@@ -88,51 +88,51 @@ class ChildEndpoint:
         return self._process.pid
 
     def client(self, service: str, **options: Any) -> Any:
-        """A boto3 client of this service, wired to it, and closed with it."""
+        """A boto3 client of this service, connected to the endpoint, and closed with it."""
         made = self.connection.client(service, **options)
         self._clients.append(made)
         return made
 
     def caller(self, **options: Any) -> "Caller":
-        """A `torpor.Caller` of it, closed with it."""
+        """A `torpor.Caller` of the endpoint, closed with it."""
         made = self.connection.caller(**options)
         self._clients.append(made)
         return made
 
     def release(self, client: Any) -> None:
-        """Close one of its clients, or callers, before it ends itself."""
+        """Close one of the clients or callers before the endpoint ends."""
         self._clients.remove(client)
         client.close()
 
     def bucket_folder(self, name: str) -> Path:
-        """The folder that is this bucket, made if need be: a file put into it is an object."""
+        """The folder of this bucket, which is created if it does not exist. A file in it is an object."""
         folder = self.data_dir / "s3" / name
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
     def until_ready(self) -> Self:
-        """Wait for its first good answer. Raises EndpointFailed with what it printed last."""
+        """Wait until the endpoint answers. Raises EndpointFailed with what it printed last."""
         try:
             self.connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
         except TorporError as error:
             ended, output = self._process.poll() is not None, self.output()
             self.close()
-            said = output if ended and output else f"{error}\n{output}"
-            raise EndpointFailed(f"the endpoint did not start: {said}") from error
+            reason = output if ended and output else f"{error}\n{output}"
+            raise EndpointFailed(f"the endpoint did not start: {reason}") from error
         return self
 
     def output(self) -> str:
-        """The last lines that it printed."""
+        """The last lines that the endpoint printed."""
         lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
-        return "\n".join(lines[-TOLD_LINES:])
+        return "\n".join(lines[-QUOTED_LINES:])
 
     def close(self) -> None:
-        """Ask it to stop, wait, force it at last; then remove its folder if it was a temporary one."""
+        """Ask the process to stop, wait, and kill it if it does not; then remove its folder if that is temporary."""
         self._end()
 
 
 def _arguments(start: Start, data_dir: Path, listener: socket.socket) -> list[str]:
-    """What `torpor.hosting.attached` is called with: `Options` as JSON takes them, and whose the folder is."""
+    """The arguments of `torpor.hosting.attached`: `Options` as JSON, and whether the data folder is temporary."""
     options = {
         **vars(start),
         "data_dir": str(data_dir),
@@ -151,17 +151,17 @@ def _spawn(listener: socket.socket, arguments: Sequence[str], log: Path) -> "sub
             stdout=output,
             stderr=output,
             pass_fds=[listener.fileno()],
-            start_new_session=True,  # Ctrl-C is for us
+            start_new_session=True,  # so that Ctrl-C reaches only this process
         )
 
 
 def _end(process: "subprocess.Popen[bytes]", clients: list[Any], temporary: Path | None) -> None:
-    """Called once only, as finalizers are: when it is interrupted, it ends the process the hard way."""
+    """Stop the process. A finalizer runs only once, so if it is interrupted, it kills the process."""
     try:
         for client in clients:
-            client.close()  # a server that drains would wait for the connections that a client keeps
+            client.close()  # a draining server waits for open connections
         process.terminate()
-        process.send_signal(signal.SIGCONT)  # one that was stopped would not hear it
+        process.send_signal(signal.SIGCONT)  # a stopped process does not handle SIGTERM
         with suppress(subprocess.TimeoutExpired):
             process.wait(STOPPED_WITHIN_S)
     finally:

@@ -1,12 +1,12 @@
-"""Pictures of what serving costs and how well it serves, from values. They decide and simulate nothing.
+"""Plots of costs, latencies, cold starts and hit rates, from values. They simulate nothing.
 
-Each function returns a matplotlib figure that is its caller's own. matplotlib is imported when one is drawn.
+Each function returns a new matplotlib figure. matplotlib is imported when a function is called.
 """
 
 from torpor.plots.breakeven import break_even_map
-from torpor.plots.keeping import TTL, KeepAlivePoint, PolicyRow, keep_alive_frontier, policies
+from torpor.plots.comparison import live_against_simulated
+from torpor.plots.keep_alive import TTL, KeepAlivePoint, PolicyRow, keep_alive_frontier, policies
 from torpor.plots.latency import latency_cdf
-from torpor.plots.likeness import live_against_simulated
 from torpor.plots.memory import hit_rate_against_memory
 from torpor.plots.money import CostPoint, dollars_against_p99, pareto, waterfall
 from torpor.plots.timeline import over_time

@@ -1,5 +1,5 @@
-"""Where labels go so that they hide neither each other nor what they name. `place` and `spread` are pure; `beside` and
-`at_ends` measure the texts and write them, after which the limits of the axes must stay as they are."""
+"""Places labels so that they hide neither each other nor the points. `place` and `spread` are pure; `beside` and
+`at_ends` measure the texts and write them. After that, the limits of the axes must not change."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
-from torpor.plots.look import FAINT, INK, SMALL_PT
+from torpor.plots.theme import FAINT, INK, SMALL_PT
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -16,21 +16,21 @@ if TYPE_CHECKING:
     from matplotlib.text import Annotation
 
 Line = Sequence[tuple[float, float]]
-"""Its corners."""
+"""The corners of a line."""
 
 FAR_PT = (6.0, 14.0, 24.0, 38.0, 55.0, 75.0)
 RIGHT = ((1, 1), (1, 0), (1, -1), (0, 1), (0, -1), (-1, 1), (-1, 0), (-1, -1))
 BELOW_LEFT = ((-1, -1), (-1, 0), (0, -1), (1, -1), (1, 1), (-1, 1), (0, 1), (1, 0))
-"""The sides of a point, in the order in which they are looked at."""
+"""The sides of a point, in the order of trial."""
 LEADER_FROM_PT = 14.0
 POINT_PT, LINE_PT, ROW_PT = 4.0, 2.0, 12.0
 HIDDEN, CROSSED, OUTSIDE, AWAY = 10.0, 2.0, 40.0, 4.0
-"""What it costs to hide a square point of area, to cover as much of a line, to leave the plot with it, and to go away
-by a point."""
+"""Costs of a label's position: for a square point of hidden area, of covered line, and outside the plot; and for each
+point of distance."""
 
 
 class Spot(NamedTuple):
-    """In points of the page, as all that follows."""
+    """A position on the page, in points, as are all sizes here."""
 
     x: float
     y: float
@@ -50,7 +50,7 @@ class Box(NamedTuple):
         return (self.right - self.left) * (self.high - self.low)
 
     def common(self, other: "Box") -> float:
-        """The area that both have."""
+        """The area of the intersection."""
         wide = min(self.right, other.right) - max(self.left, other.left)
         tall = min(self.high, other.high) - max(self.low, other.low)
         return wide * tall if wide > 0 and tall > 0 else 0.0
@@ -63,7 +63,7 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelArea:
-    """Where labels have room: within the bounds, not over what is `taken`, and off the `lines` if that is cheap."""
+    """The area for labels: within the bounds, not over the `taken` boxes, and off the `lines` if that is cheap."""
 
     bounds: Box
     taken: Sequence[Box] = ()
@@ -78,7 +78,7 @@ class LabelArea:
 
 @dataclass(frozen=True)
 class Label:
-    """A text for a place in the units of the axes."""
+    """A text for a position in the units of the axes."""
 
     text: str
     x: float
@@ -89,7 +89,7 @@ class Label:
 def place(
     spots: Sequence[Spot], sizes: Sequence[Spot], ground: LabelArea, sides: Sequence[tuple[int, int]] = RIGHT
 ) -> list[Box]:
-    """A box of each size beside each spot, one after another, where it costs least. What was placed before is taken."""
+    """A box for each size beside its spot, at the least cost, one after another. Earlier boxes count as taken."""
     placed: list[Box] = []
     for spot, size in zip(spots, sizes, strict=True):
         now = replace(ground, taken=[*ground.taken, *placed])
@@ -99,8 +99,8 @@ def place(
 
 
 def spread(wanted: Sequence[float], gap: float) -> list[float]:
-    """Places in the order of the wanted ones, each a gap from the next at least: runs that are too close are centred on
-    the mean of what they wanted."""
+    """Positions in the order of the wanted ones, at least a gap apart. Runs that are too close are centred on the mean
+    of their wanted positions."""
     runs: list[list[int]] = []
     for index in sorted(range(len(wanted)), key=wanted.__getitem__):
         runs.append([index])
@@ -117,8 +117,8 @@ def beside(
     lines: Iterable[Line] = (),
     sides: Sequence[tuple[int, int]] = RIGHT,
 ) -> None:
-    """Write the labels beside their places, with a thin line to those that had to go far. They hide no text of the
-    axes, none of the `points`, and little of the `lines`; both are in the units of the axes."""
+    """Write the labels beside their positions, with a thin line to distant ones. They hide no text of the axes, none of
+    the `points`, and little of the `lines`; both are in the units of the axes."""
     pixels = settle(axes)
     spots = [spot_pt(axes, label.x, label.y) for label in labels]
     taken = [spot.around(POINT_PT) for spot in (*spots, *(spot_pt(axes, x, y) for x, y in points))]
@@ -131,7 +131,7 @@ def beside(
 
 
 def at_ends(axes: "Axes", labels: Sequence[Label]) -> None:
-    """Write the labels of curves right of the axes, one above the other, each with a thin line to its curve's end."""
+    """Write the labels of curves to the right of the axes, each with a thin line to its curve's end."""
     pixels = settle(axes)
     frame = _box(axes, pixels)
     rows = spread([spot_pt(axes, label.x, label.y).y for label in labels], ROW_PT)
@@ -145,14 +145,14 @@ def at_ends(axes: "Axes", labels: Sequence[Label]) -> None:
 
 
 def settle(axes: "Axes") -> float:
-    """Lay the figure out, so that it can be measured. How many pixels a point has."""
+    """Lay the figure out, so that it can be measured. Returns the pixels per point."""
     figure = _figure(axes)
     figure.draw_without_rendering()
     return figure.dpi / 72
 
 
 def spot_pt(axes: "Axes", x: float, y: float) -> Spot:
-    """Where that place of the axes is on the page, as it is laid out now."""
+    """The position on the page of a point of the axes, in the present layout."""
     across, up = axes.transData.transform((x, y)) / (_figure(axes).dpi / 72)
     return Spot(float(across), float(up))
 
@@ -185,7 +185,7 @@ def _end(run: Sequence[int], wanted: Sequence[float], gap: float) -> float:
 
 
 def _along(corners: Sequence[Spot]) -> list[Spot]:
-    """Spots on the way from corner to corner, as far from each other as their boxes are wide."""
+    """Spots along the lines between the corners, one box width apart."""
     found: list[Spot] = []
     for start, end in pairwise(corners):
         wide, tall = end.x - start.x, end.y - start.y

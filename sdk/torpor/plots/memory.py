@@ -1,10 +1,10 @@
-"""How much memory is enough: the share of requests that find their model there, by size, against the instances sold."""
+"""Plots the hit rate by memory size, with the memory of instance types."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from torpor.plots import amounts, given, labels, look
+from torpor.plots import checks, formatting, labels, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,36 +14,37 @@ if TYPE_CHECKING:
 
 NO_MARKS: Mapping[str, float] = MappingProxyType({})
 ERRORS = 2.0
-"""The band is so many standard errors to each side."""
+"""The half width of the band, in standard errors."""
 MARK_PT = 12.0
 
 
 def hit_rate_against_memory(
     curves: "Mapping[str, Curve]", marks: Mapping[str, float] = NO_MARKS, note: str = ""
 ) -> "Figure":
-    """A curve for each name, with a band where it is an estimate; `marks` has the bytes of memory of what is sold, by
-    name: where a curve has that size there is a dot, and with one curve the hit rate too."""
-    given.some("curves", curves)
+    """A curve for each name, with a band if it is an estimate. `marks` has memory sizes in bytes by name, such as
+    instance types: each gets a dot on each curve, and with a single curve the hit rate too. Raises ValueError,
+    MissingExtra."""
+    checks.some("curves", curves)
     for name, curve in curves.items():
-        given.ascending(f"curves[{name!r}].capacities_bytes", curve.capacities_bytes)
-        given.column(f"curves[{name!r}].hit_ratio", curve.hit_ratio)
-        given.positive(f"curves[{name!r}]: its first capacity", curve.capacities_bytes[0])
+        checks.ascending(f"curves[{name!r}].capacities_bytes", curve.capacities_bytes)
+        checks.column(f"curves[{name!r}].hit_ratio", curve.hit_ratio)
+        checks.positive(f"curves[{name!r}]: its first capacity", curve.capacities_bytes[0])
     for name, size_bytes in marks.items():
-        given.positive(f"marks: the bytes of {name!r}", size_bytes)
+        checks.positive(f"marks: the bytes of {name!r}", size_bytes)
     banded = any((curve.error > 0).any() for curve in curves.values())
-    figure = look.sheet(
-        "Requests that find their model in memory, by the size of the memory",
-        look.strip(note, f"Band: {ERRORS:g} standard errors of the sample to each side." if banded else ""),
+    figure = theme.sheet(
+        "Requests that find their model in memory, by memory size",
+        theme.strip(note, f"Band: {ERRORS:g} standard errors of the sample to each side." if banded else ""),
     )
     axes = figure.add_subplot()
     axes.set_xscale("log", base=2)
-    axes.set_xlim(look.span(_ends(curves, marks), pad=1.1))
+    axes.set_xlim(theme.span(_ends(curves, marks), pad=1.1))
     axes.set_ylim(0, 1.02)
     axes.set(xlabel="Memory for models", ylabel="Share of requests that are hits")
-    axes.yaxis.set_major_formatter(lambda share, _: amounts.percent(share))
-    look.mark(axes.xaxis, amounts.doublings, amounts.memory)
-    look.dress(axes)
-    styles, ends = look.styles(curves), []
+    axes.yaxis.set_major_formatter(lambda share, _: formatting.percent(share))
+    theme.mark(axes.xaxis, formatting.doublings, formatting.memory)
+    theme.dress(axes)
+    styles, ends = theme.styles(curves), []
     for name, curve in curves.items():
         _curve(axes, curve, styles[name])
         ends.append(labels.Label(name, curve.capacities_bytes[-1], curve.hit_ratio[-1], styles[name].colour))
@@ -58,7 +59,7 @@ def _ends(curves: "Mapping[str, Curve]", marks: Mapping[str, float]) -> list[flo
     return [*ends, *marks.values()]
 
 
-def _curve(axes: "Axes", curve: "Curve", style: look.Style) -> None:
+def _curve(axes: "Axes", curve: "Curve", style: theme.Style) -> None:
     hits = curve.hit_ratio
     axes.plot(curve.capacities_bytes, hits, color=style.colour, linestyle=style.dashes, linewidth=2, zorder=3)
     if (curve.error > 0).any():
@@ -67,11 +68,11 @@ def _curve(axes: "Axes", curve: "Curve", style: look.Style) -> None:
 
 
 def _marks(
-    axes: "Axes", curves: "Mapping[str, Curve]", marks: Mapping[str, float], styles: Mapping[str, look.Style]
+    axes: "Axes", curves: "Mapping[str, Curve]", marks: Mapping[str, float], styles: Mapping[str, theme.Style]
 ) -> None:
-    """Vertical lines with their names at the foot, and a dot on each curve."""
+    """Draw vertical lines with their names at the bottom, and a dot on each curve."""
     for size_bytes in marks.values():
-        axes.axvline(size_bytes, color=look.FAINT, linewidth=1, zorder=1)
+        axes.axvline(size_bytes, color=theme.FAINT, linewidth=1, zorder=1)
         reached = {each: hits for each, curve in curves.items() if (hits := _at(curve, size_bytes)) is not None}
         for each, hits in reached.items():
             axes.plot(size_bytes, hits, marker="o", markersize=6, color=styles[each].colour, zorder=4)
@@ -79,27 +80,27 @@ def _marks(
 
 
 def _mark_names(axes: "Axes", curves: "Mapping[str, Curve]", marks: Mapping[str, float]) -> None:
-    """Upright, on their lines or, where lines are close, as near as they can be read."""
+    """Write the names vertically on their lines; if lines are close, as near as is legible."""
     labels.settle(axes)
     lines_pt = [labels.spot_pt(axes, size_bytes, 0).x for size_bytes in marks.values()]
     places_pt = labels.spread(lines_pt, MARK_PT)
     for (name, size_bytes), line_pt, place_pt in zip(marks.items(), lines_pt, places_pt, strict=True):
         axes.annotate(
-            _told(name, curves, size_bytes), (size_bytes, 0), xytext=(place_pt - line_pt, 5),
-            textcoords="offset points", rotation=90, ha="center", va="bottom", fontsize=look.SMALL_PT,
-            color=look.INK, zorder=5,
+            _label(name, curves, size_bytes), (size_bytes, 0), xytext=(place_pt - line_pt, 5),
+            textcoords="offset points", rotation=90, ha="center", va="bottom", fontsize=theme.SMALL_PT,
+            color=theme.INK, zorder=5,
             bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 0.5},
         )  # fmt: skip
 
 
-def _told(name: str, curves: "Mapping[str, Curve]", size_bytes: float) -> str:
-    """With the hit rate, if there is one curve to read it from."""
+def _label(name: str, curves: "Mapping[str, Curve]", size_bytes: float) -> str:
+    """The name, with the hit rate if there is a single curve."""
     hits = _at(next(iter(curves.values())), size_bytes) if len(curves) == 1 else None
-    return name if hits is None else f"{name}: {amounts.percent(hits)}"
+    return name if hits is None else f"{name}: {formatting.percent(hits)}"
 
 
 def _at(curve: "Curve", size_bytes: float) -> float | None:
-    """The hit ratio of the largest capacity that is no larger. None below the curve, and beyond it."""
+    """The hit ratio at this size: of the largest capacity up to it. None outside the curve."""
     sizes = curve.capacities_bytes
     if not sizes[0] <= size_bytes <= sizes[-1]:
         return None

@@ -1,4 +1,4 @@
-"""What serving costs against what it is worth: dollars against the slow requests, and a saving step by step."""
+"""Plots of costs: dollars against p99 latency, and a saving step by step."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,22 +7,22 @@ from textwrap import wrap
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from torpor.plots import amounts, given, labels, look
+from torpor.plots import checks, formatting, labels, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 ROOM = 0.3
-"""What a label beside a bar needs, against the length of all bars."""
+"""The room for labels beside the bars, as a share of the length of all bars."""
 NAME_LETTERS, TENFOLDS = 30, 6
 NO_COLD: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
 class CostPoint:
-    """One way to serve the same requests: dollars a month, and the seconds within which 99 of 100 were answered. None
-    where it is not known. `kind` is what it has in common with others, which gives the colour."""
+    """One way to serve the same requests: its dollars a month, and its p99 in seconds; None if not known. Points of one
+    `kind` have one colour."""
 
     label: str
     usd: float | None
@@ -32,8 +32,8 @@ class CostPoint:
 
 
 def pareto(points: Sequence[CostPoint]) -> list[CostPoint]:
-    """Those than which no other is both cheaper and faster, or as good in one and better in the other; the fastest
-    first. A point of which something is not known is none of them."""
+    """The Pareto-optimal points, the fastest first: no other point is better in one of price and p99, and as good in
+    the other. Points with an unknown value are left out."""
     found: list[CostPoint] = []
     least_usd, at_s = inf, inf
     for usd, p99_s, point in sorted(_known(points), key=lambda known: (known[1], known[0])):
@@ -44,48 +44,48 @@ def pareto(points: Sequence[CostPoint]) -> list[CostPoint]:
 
 
 def dollars_against_p99(points: Sequence[CostPoint], slo_s: float | None = None, note: str = "") -> "Figure":
-    """Every way as a point, and the line of those worth choosing from. Points of which something is not known are left
-    out, and named in the strip. Raises ValueError if none is left, or a p99 is not above 0."""
-    given.some("points", points)
+    """All ways as points, and the line of the Pareto-optimal ones. The footer names the points that are left out, since
+    a value is not known. Raises ValueError if none is left, or a p99 is not above 0; MissingExtra."""
+    checks.some("points", points)
     known = _known(points)
     if not known:
-        raise ValueError("points has none of which both usd and p99_s are known")
+        raise ValueError("points has no point whose usd and p99_s are both known")
     for usd, p99_s, point in known:
-        given.amount(f"usd of {point.label!r}", usd)
-        given.positive(f"p99_s of {point.label!r}", p99_s)
-    limits = [] if slo_s is None else [given.positive("slo_s", slo_s)]
-    unknown = [point.label for point in points if not given.known(point.usd, point.p99_s)]
-    left_out = given.told("Not drawn, as not known", unknown)
-    figure = look.sheet("Dollars a month against the slowest 1% of requests", look.strip(note, left_out))
+        checks.amount(f"usd of {point.label!r}", usd)
+        checks.positive(f"p99_s of {point.label!r}", p99_s)
+    limits = [] if slo_s is None else [checks.positive("slo_s", slo_s)]
+    unknown = [point.label for point in points if not checks.known(point.usd, point.p99_s)]
+    left_out = checks.listing("Not drawn, as not known", unknown)
+    figure = theme.sheet("Dollars a month against p99 latency", theme.strip(note, left_out))
     axes = figure.add_subplot()
     axes.set_ylabel("Dollars a month")
-    look.from_zero_or_by_factors(axes, "y", [usd for usd, _, _ in known], amounts.decades, amounts.dollars)
+    theme.from_zero_or_by_factors(axes, "y", [usd for usd, _, _ in known], formatting.decades, formatting.dollars)
     if axes.get_yscale() == "log":
         axes.set_ylim(bottom=axes.get_ylim()[0] / 2)  # the labels are below their points
     axes.set_xscale("log")
-    axes.set_xlim(look.span([*(p99_s for _, p99_s, _ in known), *limits], pad=2))
-    axes.set_xlabel("p99 latency: 99 of 100 requests are answered within")
-    look.mark(axes.xaxis, amounts.times, amounts.seconds)
-    look.dress(axes)
+    axes.set_xlim(theme.span([*(p99_s for _, p99_s, _ in known), *limits], pad=2))
+    axes.set_xlabel("p99 latency")
+    theme.mark(axes.xaxis, formatting.times, formatting.seconds)
+    theme.dress(axes)
     for limit_s in limits:
-        look.limit(axes, limit_s, f"SLO {amounts.seconds(limit_s)}")
+        theme.limit(axes, limit_s, f"SLO {formatting.seconds(limit_s)}")
     _points(axes, known, pareto(points))
     return figure
 
 
 def waterfall(steps: Sequence[tuple[str, float]], note: str = "", cold: Mapping[str, float] = NO_COLD) -> "Figure":
-    """Dollars a month, from one step to the next, on a scale of factors: a bar is as long as the factor that its step
-    saves. `cold` has the share of cold requests of some steps. Raises ValueError for what is not above $0: it has no
-    place on such a scale."""
-    given.some("steps", steps)
-    usd = [given.positive(f"steps: the amount of {label!r}", amount) for label, amount in steps]
+    """Dollars a month, from one step to the next, on a logarithmic scale: the length of a bar is the factor that its
+    step saves. `cold` has the share of cold requests of some steps. Raises ValueError, also for amounts that are not
+    above $0; MissingExtra."""
+    checks.some("steps", steps)
+    usd = [checks.positive(f"steps: the amount of {label!r}", amount) for label, amount in steps]
     names = [label for label, _ in steps]
     if unknown := [label for label in cold if label not in names]:
-        raise ValueError(f"cold has a share of {unknown[0]!r}, which is none of the steps")
+        raise ValueError(f"cold has a share of {unknown[0]!r}, which is not one of the steps")
     for label, share in cold.items():
-        given.share(f"cold of {label!r}", share)
-    title = "Dollars a month, step by step: a bar is as long as the factor it saves"
-    figure = look.sheet(title, note, height_in=1.7 + 0.62 * len(steps))
+        checks.share(f"cold of {label!r}", share)
+    title = "Dollars a month, step by step: the length of a bar is the factor it saves"
+    figure = theme.sheet(title, note, height_in=1.7 + 0.62 * len(steps))
     axes = figure.add_subplot()
     axes.set_xscale("log")
     room = max(max(usd) / min(usd), 4.0) ** ROOM
@@ -97,10 +97,10 @@ def waterfall(steps: Sequence[tuple[str, float]], note: str = "", cold: Mapping[
         _cold_column(axes, [cold.get(label) for label in names])
     wrapped = ["\n".join(wrap(name, NAME_LETTERS, break_on_hyphens=False)) for name in names]
     axes.set_yticks(range(len(steps)), labels=wrapped)
-    axes.set_xlabel("Dollars a month, on a scale of factors")
-    look.mark(axes.xaxis, _tenfold, amounts.dollars)
-    look.dress(axes, grid="x")
-    axes.tick_params(axis="y", length=0, labelsize=look.TEXT_PT)
+    axes.set_xlabel("Dollars a month, logarithmic scale")
+    theme.mark(axes.xaxis, _tenfold, formatting.dollars)
+    theme.dress(axes, grid="x")
+    axes.tick_params(axis="y", length=0, labelsize=theme.TEXT_PT)
     axes.spines["left"].set_visible(False)
     return figure
 
@@ -110,29 +110,29 @@ def _known(points: Sequence[CostPoint]) -> list[tuple[float, float, CostPoint]]:
     return [
         (point.usd, point.p99_s, point)
         for point in points
-        if point.usd is not None and point.p99_s is not None and given.known(point.usd, point.p99_s)
+        if point.usd is not None and point.p99_s is not None and checks.known(point.usd, point.p99_s)
     ]
 
 
 def _named(best: Sequence[CostPoint]) -> list[tuple[str, float, float]]:
-    """A label for each place, with its dollars and seconds: those that lie on one another share one, with the name that
-    is the shortest, and the number of the others."""
+    """A label for each position, with its dollars and seconds. Points at the same position share one label: the
+    shortest name, and the number of the others."""
     places: dict[tuple[str, str], list[tuple[float, float, CostPoint]]] = {}
     for usd, p99_s, point in _known(best):
-        places.setdefault((amounts.dollars(usd), amounts.seconds(p99_s)), []).append((usd, p99_s, point))
+        places.setdefault((formatting.dollars(usd), formatting.seconds(p99_s)), []).append((usd, p99_s, point))
     found = []
     for same in places.values():
         usd, p99_s, first = min(same, key=lambda one: (not one[2].sold_by_aws, len(one[2].label)))
-        others = f"\nand {len(same) - 1} more that do the same" if len(same) > 1 else ""
+        others = f"\nand {len(same) - 1} more alike" if len(same) > 1 else ""
         found.append((f"{first.label}{others}", usd, p99_s))
     return found
 
 
 def _points(axes: "Axes", known: Sequence[tuple[float, float, CostPoint]], best: Sequence[CostPoint]) -> None:
-    kinds = look.styles(point.kind for _, _, point in known)
+    kinds = theme.styles(point.kind for _, _, point in known)
     chosen = {id(point) for point in best}
     line = _staircase([(p99_s, usd) for usd, p99_s, _ in _known(best)], axes.get_xlim()[1], axes.get_ylim()[1])
-    axes.plot(*zip(*line, strict=True), color=look.FAINT, linewidth=1.4, zorder=2)
+    axes.plot(*zip(*line, strict=True), color=theme.FAINT, linewidth=1.4, zorder=2)
     for usd, p99_s, point in known:
         colour, best_one = kinds[point.kind].colour, id(point) in chosen
         axes.plot(
@@ -141,63 +141,71 @@ def _points(axes: "Axes", known: Sequence[tuple[float, float, CostPoint]], best:
             alpha=1 if best_one else 0.4, zorder=3, clip_on=False,
         )  # fmt: skip
     _legend(axes, known, kinds)
-    named = [labels.Label(f"{told}\n{amounts.dollars(usd)}", p99_s, usd) for told, usd, p99_s in _named(best)]
+    named = [labels.Label(f"{text}\n{formatting.dollars(usd)}", p99_s, usd) for text, usd, p99_s in _named(best)]
     everybody = [(p99_s, usd) for usd, p99_s, _ in known]
     labels.beside(axes, named, everybody, [line], labels.BELOW_LEFT)
 
 
 def _staircase(corners: labels.Line, most_x: float, most_y: float) -> labels.Line:
-    """From the top down to the first corner, from corner to corner, across before down, and on to the right."""
+    """The corners of the Pareto line: from the top, right and then down at each point, and on to the right."""
     found = [(corners[0][0], most_y)]
     for x, y in corners:
         found += [(x, found[-1][1]), (x, y)]
     return [*found, (most_x, corners[-1][1])]
 
 
-def _legend(axes: "Axes", known: Sequence[tuple[float, float, CostPoint]], kinds: Mapping[str, look.Style]) -> None:
-    """Of the kinds, where there are several; and of what the shape and the line mean."""
+def _legend(axes: "Axes", known: Sequence[tuple[float, float, CostPoint]], kinds: Mapping[str, theme.Style]) -> None:
+    """The legend: the kinds, if there are several, the shape, and the line."""
     for kind, style in kinds.items() if len(kinds) > 1 else ():
         axes.plot([], [], linestyle="", marker="o", color=style.colour, label=kind or "other")
     if not all(point.sold_by_aws for _, _, point in known):
         axes.plot(
-            [], [], linestyle="", marker="D", markeredgecolor=look.INK, markerfacecolor="white", label="not sold by AWS"
+            [],
+            [],
+            linestyle="",
+            marker="D",
+            markeredgecolor=theme.INK,
+            markerfacecolor="white",
+            label="not sold by AWS",
         )
-    axes.plot([], [], color=look.FAINT, linewidth=1.4, label="nothing is cheaper and faster")
-    look.legend(axes, columns=3)
+    axes.plot([], [], color=theme.FAINT, linewidth=1.4, label="nothing is cheaper and faster")
+    theme.legend(axes, columns=3)
 
 
 def _step(axes: "Axes", row: int, before: float, after: float) -> None:
-    """A bar from the amount before to the one after; the first row has only its amount. The dollars are beyond the
-    bar's end, the factor is behind its beginning."""
+    """A bar from the amount before to the amount after; the first row has only its amount. The dollars are at the bar's
+    end, and the factor is at its beginning."""
     saved = after <= before
-    colour = look.BLUE if saved else look.VERMILLION
+    colour = theme.BLUE if saved else theme.VERMILLION
     if row:
-        axes.plot([before, before], [row - 0.7, row + 0.3], color=look.FAINT, linewidth=0.8, zorder=1)
+        axes.plot([before, before], [row - 0.7, row + 0.3], color=theme.FAINT, linewidth=0.8, zorder=1)
         axes.barh(row, abs(before - after), left=min(before, after), height=0.6, color=colour, alpha=0.3, zorder=2)
     axes.plot([after, after], [row - 0.3, row + 0.3], color=colour, linewidth=3, solid_capstyle="butt", zorder=3)
-    _aside(axes, row, after, amounts.dollars(after), left=saved and row > 0, fontsize=look.TEXT_PT, fontweight="bold")
+    _aside(
+        axes, row, after, formatting.dollars(after), left=saved and row > 0, fontsize=theme.TEXT_PT, fontweight="bold"
+    )
     if row and after < before:
-        _aside(axes, row, before, f"÷ {amounts.plain(before / after)}", left=False, color=look.QUIET)
+        _aside(axes, row, before, f"÷ {formatting.plain(before / after)}", left=False, color=theme.QUIET)
     elif row and after > before:
-        _aside(axes, row, before, f"x {amounts.plain(after / before)}", left=True, color=look.QUIET)
+        _aside(axes, row, before, f"x {formatting.plain(after / before)}", left=True, color=theme.QUIET)
 
 
 def _aside(axes: "Axes", row: int, usd: float, text: str, left: bool, **more: Any) -> None:
-    style = {"fontsize": look.SMALL_PT, "color": look.INK, "va": "center", "ha": "right" if left else "left", **more}
+    style = {"fontsize": theme.SMALL_PT, "color": theme.INK, "va": "center", "ha": "right" if left else "left", **more}
     axes.annotate(text, (usd, row), xytext=(-6 if left else 6, 0), textcoords="offset points", **style)
 
 
 def _cold_column(axes: "Axes", shares: Sequence[float | None]) -> None:
     across = axes.get_yaxis_transform()
-    said = ["not known" if share is None else amounts.percent(share) for share in shares]
-    for row, text in enumerate(["cold requests", *said], start=-1):
+    texts = ["not known" if share is None else formatting.percent(share) for share in shares]
+    for row, text in enumerate(["cold requests", *texts], start=-1):
         axes.text(
-            1.02, max(row, -0.75), text, transform=across, ha="left", va="center", fontsize=look.SMALL_PT,
-            color=look.QUIET if row < 0 else look.INK,
+            1.02, max(row, -0.75), text, transform=across, ha="left", va="center", fontsize=theme.SMALL_PT,
+            color=theme.QUIET if row < 0 else theme.INK,
         )  # fmt: skip
 
 
 def _tenfold(least: float, most: float) -> Sequence[float]:
-    """Powers of ten, or finer where there is not more than one."""
+    """Powers of ten, or finer steps if there is at most one."""
     powers = [power for power in (10.0**exponent for exponent in range(-6, 13)) if least <= power <= most]
-    return powers[:: ceil(len(powers) / TENFOLDS)] if len(powers) > 1 else amounts.decades(least, most)
+    return powers[:: ceil(len(powers) / TENFOLDS)] if len(powers) > 1 else formatting.decades(least, most)

@@ -1,4 +1,4 @@
-"""Prices: the list that ships, those of another region or day out of AWS's own files, and the source of each figure.
+"""Prices: the list that comes with Torpor, lists read from AWS's own files, and the source of each figure.
 
 from torpor import prices
 

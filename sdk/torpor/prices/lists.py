@@ -1,4 +1,4 @@
-"""Price lists, figure by figure: what each is, since when, and who says so. They read no file and add nothing up."""
+"""Price lists: for each figure the item, the unit, the date and the source. They read no file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -20,14 +20,14 @@ class Quote:
 
     item: str  # an ml.* type, SERVERLESS or DATA_MOVED
     usd: float
-    unit: str  # what this much is paid for
-    dated: str  # since when it holds, or when it was read
+    unit: str  # the price is for one of these
+    dated: str  # since when it is valid, or when it was read
     source: str
 
 
 @dataclass(frozen=True)
 class PriceList:
-    """What it has no quote for has no price. `types` gives the sizes that go with the names."""
+    """The prices of one region. An item without a quote has no price. `types` has the sizes of instance types."""
 
     region: str
     dated: str
@@ -37,7 +37,7 @@ class PriceList:
 
     @property
     def prices(self) -> Prices:
-        """The list as costs are reckoned from it, here and in the live endpoint's ledger."""
+        """The prices as the costs of the simulator and of the live endpoint's ledger use them."""
         usd = {quote.item: quote.usd for quote in self.quotes}
         types = {name: replace(one, usd_per_hour=usd.get(name)) for name, one in self.types.items()}
         return Prices(MappingProxyType(types), usd.get(SERVERLESS), usd.get(DATA_MOVED), self.dated, self.source)

@@ -1,10 +1,10 @@
-"""US dollars for a person to read."""
+"""US dollars as text."""
 
 SMALLEST_USD = 0.000001
 
 
 def dollars(usd: float | None) -> str:
-    """Cents where there are dollars; the more figures behind the point, the less it is."""
+    """An amount as text: with cents from a dollar on, and with more decimals the smaller it is; `unknown` for None."""
     if usd is None:
         return "unknown"
     if 0 < usd < SMALLEST_USD:

@@ -1,4 +1,4 @@
-"""The two formats of AWS's price list files, JSON and CSV, as one kind of line; what a line is about is not asked here.
+"""Reads AWS's price list files, in JSON or CSV, into one kind of line. It does not interpret the lines.
 
 AWS, on its service price list files: "The first five rows of the CSV file contain the metadata for the price list file.
 The sixth row has the column names"; in the JSON, "the product details and pricing details are in separate sections".
@@ -20,7 +20,7 @@ USD = "USD"
 
 
 class PriceFileRefused(TorporError, ValueError):
-    """The file is no AWS price list of SageMaker, or its prices cannot be told from it."""
+    """The file is not an AWS price list of SageMaker, or its prices cannot be used."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -31,7 +31,7 @@ class PriceLine:
     """One on-demand price of one product."""
 
     sku: str
-    usd: str  # "" where it is in another currency
+    usd: str  # empty if the price is in another currency
     unit: str
     starting_range: str
     effective: str
@@ -43,13 +43,13 @@ class PriceLine:
 
     @property
     def region(self) -> str:
-        """Its code; in files from before there were codes, the name of the place."""
+        """The region's code; in files from before there were codes, its name."""
         return self.attributes.get("regioncode") or self.attributes.get("location", "")
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A price list file: of which service, of which day, and its lines."""
+    """A price list file: its service, its date, and its lines."""
 
     code: str
     published: str
@@ -57,23 +57,23 @@ class Offer:
 
 
 def read_offer(path: Path) -> Offer:
-    """Raises OSError, or PriceFileRefused for what is in neither format."""
+    """Read a file. Raises OSError, or PriceFileRefused for a file in neither format."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         return _from_json(json.loads(text)) if text.lstrip().startswith("{") else _from_csv(text)
     except UnicodeDecodeError as exc:
-        raise PriceFileRefused(path, "is not text; a file that came compressed is to be unpacked first") from exc
+        raise PriceFileRefused(path, "is not text; unpack a compressed file first") from exc
     except json.JSONDecodeError as exc:
-        raise PriceFileRefused(path, f"is cut off, or no JSON: {exc}") from exc
+        raise PriceFileRefused(path, f"is incomplete, or not JSON: {exc}") from exc
     except KeyError as exc:
-        raise PriceFileRefused(path, f"is no AWS price list: it has no {exc}") from exc
+        raise PriceFileRefused(path, f"is not an AWS price list: it has no {exc}") from exc
     except (AttributeError, TypeError, csv.Error) as exc:
-        raise PriceFileRefused(path, f"is no AWS price list: {exc}") from exc
+        raise PriceFileRefused(path, f"is not an AWS price list: {exc}") from exc
 
 
 # -- inside --------------------------------------------------------------------------------------------------------
 def _plain(name: str) -> str:
-    """AWS writes one name in many ways: `usagetype`, `usageType`, `Usage Type`."""
+    """A name in lower case without spaces: AWS writes `usagetype`, `usageType` and `Usage Type`."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
 
 

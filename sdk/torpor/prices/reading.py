@@ -1,7 +1,7 @@
-"""A price list out of an AWS price list file of SageMaker: hosting by the hour, serverless inference by the call.
+"""Reads a price list from an AWS price list file of SageMaker: hosting by the hour, serverless inference by the call.
 
 The files are those of the AWS Price List bulk API, offer AmazonSageMaker, as JSON or CSV, of one region or of all.
-Taken are on-demand prices in US dollars; of what is sold in tiers, the first that is not free.
+It takes on-demand prices in US dollars, and of tiered prices the first one that is not free.
 """
 
 import re
@@ -19,15 +19,15 @@ from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 
 OFFER = "AmazonSageMaker"
 AGREE = 0.05
-"""Serverless prices are rounded, each by itself. The memory sizes agree on the price of a GB-second up to this part."""
+"""The tolerance between memory sizes for the price of a GB-second, as a share: AWS rounds each size's price."""
 
 
 @dataclass(frozen=True)
 class Taken:
-    """Which lines are taken, by their usage type, and what they must be priced by."""
+    """A rule for lines to take: the pattern of their usage type, and the units that their price must have."""
 
-    usage: re.Pattern[str]  # its group is the instance type, the GB of memory, or the direction
-    item: str  # "" where it is the group
+    usage: re.Pattern[str]  # the group is the instance type, the GB of memory, or the direction
+    item: str  # empty: the group is the item
     units: frozenset[str]
     unit: str
 
@@ -39,10 +39,10 @@ TAKEN = (
 )
 
 
-class _Wanted(NamedTuple):
+class _MatchedLine(NamedTuple):
     line: PriceLine
     taken: Taken
-    named: str  # the group
+    group: str  # of the pattern
 
     def __str__(self) -> str:
         return f"SKU {self.line.sku}, {self.line.usage_type},"
@@ -50,7 +50,7 @@ class _Wanted(NamedTuple):
 
 @dataclass(frozen=True)
 class _Price:
-    """A line that is taken. `per` is what its price is divided by: GB of memory, or one."""
+    """The price of a line. It is divided by `per`: the GB of memory, or 1."""
 
     line: PriceLine
     item: str
@@ -60,7 +60,8 @@ class _Price:
 
     @property
     def rank(self) -> tuple[str, float, float]:
-        """The newest, of that the first tier, of that the dearest: no bill is told too low."""
+        """The sort key: the newest is the highest, then the first tier, then the dearest, so that no cost is too
+        low."""
         return self.line.effective, -float(self.line.starting_range), self.usd
 
     def quote(self, name: str) -> Quote:
@@ -69,7 +70,7 @@ class _Price:
 
 
 def read(path: str | Path, region: str | None = None) -> PriceList:
-    """The list of one region; a file with one region need not be told which.
+    """Read the price list of one region; a file with a single region needs no `region`.
 
     Raises OSError, or PriceFileRefused, which says what is wrong with the file.
     """
@@ -77,10 +78,10 @@ def read(path: str | Path, region: str | None = None) -> PriceList:
     offer = read_offer(path)
     if offer.code != OFFER:
         raise PriceFileRefused(path, f"is the price list of {offer.code}, not of {OFFER}")
-    wanted = [one for line in offer.lines for one in _wanted(line)]
-    place = _region(path, {one.line.region for one in wanted}, region)
-    prices = [_price(path, one) for one in wanted if one.line.region == place]
-    charged = [price for price in prices if price.usd > 0]  # what is free is another offer: a trial, a reservation
+    matched = [one for line in offer.lines for one in _matched(line)]
+    place = _region(path, {one.line.region for one in matched}, region)
+    prices = [_price(path, one) for one in matched if one.line.region == place]
+    charged = [price for price in prices if price.usd > 0]  # free lines are other offers: a trial, a reservation
     return PriceList(
         place,
         offer.published[:10],
@@ -91,24 +92,24 @@ def read(path: str | Path, region: str | None = None) -> PriceList:
 
 
 # -- inside --------------------------------------------------------------------------------------------------------
-def _wanted(line: PriceLine) -> Iterator[_Wanted]:
+def _matched(line: PriceLine) -> Iterator[_MatchedLine]:
     for taken in TAKEN:
         if found := taken.usage.search(line.usage_type):
-            yield _Wanted(line, taken, found[1])
+            yield _MatchedLine(line, taken, found[1])
 
 
-def _region(path: Path, found: set[str], asked: str | None) -> str:
+def _region(path: Path, found: set[str], requested: str | None) -> str:
     if not found:
         raise PriceFileRefused(path, "has no prices for hosting or serverless inference")
-    if asked is None and len(found) > 1:
+    if requested is None and len(found) > 1:
         raise PriceFileRefused(path, f"has prices of {', '.join(sorted(found))}: name one of them (region=, --region)")
-    place = next(iter(found)) if asked is None else asked
+    place = next(iter(found)) if requested is None else requested
     if place not in found:
-        raise PriceFileRefused(path, f"has no prices of {place}, but of {', '.join(sorted(found))}")
+        raise PriceFileRefused(path, f"has no prices of {place}, only of {', '.join(sorted(found))}")
     return place
 
 
-def _price(path: Path, one: _Wanted) -> _Price:
+def _price(path: Path, one: _MatchedLine) -> _Price:
     line, taken = one.line, one.taken
     if line.unit.lower() not in taken.units:
         raise PriceFileRefused(path, f"{one} is priced by {line.unit!r}, not by the {taken.unit}")
@@ -116,14 +117,14 @@ def _price(path: Path, one: _Wanted) -> _Price:
         usd, tier = float(line.usd), float(line.starting_range)
     except ValueError:
         raise PriceFileRefused(path, f"{one} has no price in US dollars") from None
-    per = int(one.named) if taken.item == SERVERLESS else 1
+    per = int(one.group) if taken.item == SERVERLESS else 1
     if not (isfinite(usd) and isfinite(tier) and usd >= 0 and per):
-        raise PriceFileRefused(path, f"{one} has the price {line.usd}, which cannot be")
-    return _Price(line, taken.item or one.named, taken.unit, per, usd)
+        raise PriceFileRefused(path, f"{one} has the price {line.usd}, which is not possible")
+    return _Price(line, taken.item or one.group, taken.unit, per, usd)
 
 
 def _current(path: Path, prices: Iterable[_Price]) -> list[_Price]:
-    """One price of each item."""
+    """One current price for each item."""
     by_item: dict[tuple[str, int], list[_Price]] = defaultdict(list)
     for price in prices:
         by_item[price.item, price.per].append(price)
@@ -131,13 +132,13 @@ def _current(path: Path, prices: Iterable[_Price]) -> list[_Price]:
     memory = sorted((price for price in newest if price.item == SERVERLESS), key=lambda price: price.per)
     rates = [price.usd / price.per for price in memory]
     if rates and max(rates) > min(rates) * (1 + AGREE):
-        raise PriceFileRefused(path, "its serverless prices do not grow with the memory, as Torpor reckons them")
+        raise PriceFileRefused(path, "its serverless prices do not grow with the memory, as Torpor assumes")
     others = sorted((price for price in newest if price.item != SERVERLESS), key=lambda price: price.item)
-    return [*others, *memory[-1:]]  # of the most memory: it lost the least in rounding
+    return [*others, *memory[-1:]]  # the most memory, whose price lost the least in rounding
 
 
 def _sizes(prices: Iterable[_Price]) -> Mapping[str, InstanceType]:
-    """Of the types that the file describes. One that it does not is not in the list unless the catalogue has it."""
+    """The sizes of the instance types that the file describes."""
     hosted = (price for price in prices if price.unit == HOUR)
     found = ((price.item, _size(price.item, price.line.attributes)) for price in hosted)
     return {name: size for name, size in found if size is not None}

@@ -1,4 +1,4 @@
-"""What one chooses before one deploys, in SageMaker's words, and what it is in the simulator's and in dollars."""
+"""A scenario: what is chosen for a variant before it is deployed, in SageMaker's terms, and its cost."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -33,16 +33,16 @@ from torpor_endpoint.core.scaling import InstanceRange
 
 MIB = 1024 * 1024
 OWN_BYTES = 20 * MIB
-"""What an instance takes beside its models where nobody has measured it: 9 MiB when it starts, and 16 to 21 MiB once
-some hundred models have come and gone, in 40, 64 and 512 MiB (`python -m benchmarks.room`). It is a process that shares
-the frameworks with its zygote. Live instances count it as used, so it is not there for models."""
+"""What an instance takes beside its models, unless it was measured: 9 MiB when it starts, and 16 to 21 MiB after some
+hundred models were loaded and evicted, in 40, 64 and 512 MiB (`python -m benchmarks.room`). An instance is a process
+that shares the frameworks with its zygote. Live instances count this as used, so models cannot use it."""
 
 
 IMPLIED = (("instance_type", "memory_mib"), ("memory_bytes", "memory_mib"), ("memory_mib", "memory_bytes"))
-"""A change of the first changes the second too, unless the second is given as well."""
+"""Pairs of fields: a change of the first clears the second, unless that is given too."""
 
 SETTINGS = ("policy", "keep_alive", "idle_s", "model_idle_s", "model_keep_alive", "loads_max", "concurrency")
-"""The fields of a scenario that SageMaker has no word for: each is a setting of the same name, with its default."""
+"""The fields that SageMaker has no setting for: each is a setting of the same name, with its default."""
 
 ENVIRONMENT = {field: BY_FIELD[field].variable for field in SETTINGS}
 """The variable that sets each of them."""
@@ -71,17 +71,17 @@ KINDS: Mapping[str, Kind] = {
     "overhead_s": AMOUNT,
     "beside_load_s": AMOUNT,
 }
-"""Of every field of a scenario."""
+"""The rules for every field of a scenario."""
 
 
 class BadScenario(TorporError, ValueError):
-    """Nobody could deploy that. The message names the field."""
+    """A scenario that cannot be deployed or simulated. The message names the field."""
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A multi-model variant. With `instances_min` it is scaled between that and `instances_max`, to zero too, and
-    begins with the least; without, it has `instances` always. Times in seconds."""
+    """A multi-model variant. With `instances_min` it scales between that and `instances_max`, also to zero, and begins
+    with the least; otherwise it always has `instances`. Times are in seconds. Raises BadScenario."""
 
     instance_type: str = "ml.m5.large"
     instances: int = 1
@@ -120,7 +120,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """Short, for tables and pictures."""
+        """A short name, for tables and plots."""
         parts = [f"{self._count()} x {self.instance_type}", self.policy.upper()]
         if self.instances_min == 0:
             parts.append(f"sleeps after {_span(self.idle_s)}{_learned(self.keep_alive)}")
@@ -138,14 +138,14 @@ class Scenario:
 
     @property
     def models_bytes(self) -> int:
-        """Room for models in the memory of one instance: whole bytes, of 1e9 too."""
+        """The bytes for models in the memory of one instance."""
         if self.memory_bytes is not None:
             return int(self.memory_bytes)
         return int(self.instance_mib * MIB - self.own_bytes)
 
     @property
     def instance_mib(self) -> float:
-        """An instance's memory."""
+        """The memory of one instance, in MiB."""
         return CATALOGUE[self.instance_type].memory_mib if self.memory_mib is None else self.memory_mib
 
     @property
@@ -166,14 +166,14 @@ class Scenario:
         return VariantPlan(machine, begins, self.scaled, self.keep_alive, self.idle_s, begun=True)
 
     def cost(self, instance_s: float, terms: CostTerms = TERMS) -> Cost:
-        """What so many seconds of its instances cost. `terms.hours` are the time that they lie in."""
+        """The cost of this many seconds of its instances, within the time of `terms.hours` hours."""
         if self.instances_min is None:
             return multi_model(HeldInstances(self.instance_type, self.instances), terms)
-        way = asleep if self.instances_min == 0 else autoscaled
-        return way(self.instance_type, instance_s, terms)
+        cost_of = asleep if self.instances_min == 0 else autoscaled
+        return cost_of(self.instance_type, instance_s, terms)
 
     def variant(self, variant: str = "AllTraffic", model: str = "MODEL") -> dict[str, Any]:
-        """The member of `ProductionVariants` that deploys it, for `create_endpoint_config`: boto3 takes no numpy."""
+        """The member of `ProductionVariants` that deploys the scenario, for `create_endpoint_config`."""
         made: dict[str, Any] = {
             "VariantName": variant,
             "ModelName": model,
@@ -189,7 +189,7 @@ class Scenario:
         return made
 
     def environment(self) -> Mapping[str, str]:
-        """The rest of it, for the model's `Environment`: Torpor acts on it, AWS's endpoints know none of it."""
+        """The other settings, for the model's `Environment`. Torpor uses them; AWS's endpoints ignore them."""
         plain = Scenario()
         chosen = {field: getattr(self, field) for field in ENVIRONMENT if getattr(self, field) != getattr(plain, field)}
         return {
@@ -198,8 +198,8 @@ class Scenario:
         }
 
     def altered(self, **changes: Any) -> "Scenario":
-        """The same with other values in some fields. A type that is named has its own memory, unless it is said, and
-        an instance's memory takes the place of a room for models. Raises BadScenario, for an unknown field too."""
+        """The same with other values in some fields. A new instance type comes with its own memory, unless memory_mib
+        is given; memory_mib and memory_bytes replace each other. Raises BadScenario, also for an unknown field."""
         if unknown := [name for name in changes if name not in self.__dataclass_fields__]:
             raise BadScenario(f"a scenario has no {unknown[0]}: it has {', '.join(self.__dataclass_fields__)}")
         implied = {name: None for given, name in IMPLIED if changes.get(given) is not None}
@@ -216,7 +216,7 @@ def _learned(keep_alive: str) -> str:
 
 
 def _span(seconds: float) -> str:
-    """`90 s`, `20 min`, `2 h`: in the largest unit that is whole."""
+    """`90 s`, `20 min`, `2 h`: in the largest unit that gives a whole number."""
     for unit, size_s in (("h", HOUR_S), ("min", MINUTE_S)):
         if seconds >= size_s and seconds % size_s == 0:
             return f"{seconds / size_s:.0f} {unit}"

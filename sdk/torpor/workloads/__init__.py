@@ -1,15 +1,15 @@
-"""Workloads for the simulator and for replay: made ones, recorded ones, and files to keep them in."""
+"""Traces for the simulator and for replay: synthetic ones, recorded ones, and their file formats."""
 
 from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gamma, Gaps, Sessions
-from torpor.workloads.naming import made, named
-from torpor.workloads.profiles import DEEP, TABULAR, ProfileLaws, drawn
+from torpor.workloads.drawn_profiles import DEEP, TABULAR, ProfileLaws, drawn
+from torpor.workloads.peaks import Peak, awake_s, busiest
 from torpor.workloads.reading.azure import Azure2019, Azure2021
 from torpor.workloads.reading.delimited import Delimited
 from torpor.workloads.reading.files import read, write
 from torpor.workloads.reading.ledger import LedgerFile
 from torpor.workloads.reading.parquet import Parquet
 from torpor.workloads.rhythm import DAILY, EVEN, Rhythm
-from torpor.workloads.stretch import Peak, awake_s, busiest
+from torpor.workloads.specification import made, named
 from torpor.workloads.synthetic import Synthetic, calibrated, zipf
 from torpor.workloads.trace import (
     BadTrace,

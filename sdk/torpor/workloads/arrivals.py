@@ -1,4 +1,4 @@
-"""How the requests for one model follow each other: laws of the gaps between them. They know no clock and no rhythm."""
+"""Distributions of the gaps between the requests for one model."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -9,19 +9,20 @@ from torpor.workloads.trace import Times
 
 
 class Gaps(Protocol):
-    """A renewal process. `mean_s` has a mean for each gap that is wanted, in any shape; the answer has its shape."""
+    """A renewal process. `mean_s` has the mean of each gap to draw, in any shape; the result has the same shape."""
 
     def draw(self, rng: np.random.Generator, mean_s: Times) -> Times:
-        """From one request to the next."""
+        """Gaps from one request to the next, in seconds."""
 
     def first(self, rng: np.random.Generator, mean_s: Times) -> Times:
-        """From any moment to the next request: a long gap is the likelier one to be in. Without it, models that are
-        called once a year would all be called in the first hour."""
+        """Gaps from a random moment to the next request, in seconds: a random moment is more likely to be in a long
+        gap. Without this, models that are called once a year would all be called in the first hour."""
 
 
 @dataclass(frozen=True)
 class Gamma:
-    """Gaps of this coefficient of variation: 0.2 is a timer, 1 Poisson, 4 bursty (AlpaServe's)."""
+    """Gamma-distributed gaps with this coefficient of variation: 0.2 is a timer, 1 is Poisson, 4 is bursty, as
+    AlpaServe's."""
 
     cv: float = 1.0
 
@@ -43,13 +44,13 @@ class Gamma:
 
 @dataclass(frozen=True)
 class Sessions:
-    """Sessions that start at random, each of some calls with short gaps between them: people, rather than machines.
+    """Sessions that start at random, each with some calls and short gaps between them, as of people.
 
-    The number of calls is geometric. A model so busy that its sessions would touch gets shorter gaps.
+    The number of calls is geometric. A model that is so busy that its sessions would overlap gets shorter gaps.
     """
 
-    calls: float = 6.0  # a session's, in the mean
-    gap_s: float = 30.0  # between them, in the mean
+    calls: float = 6.0  # the mean number in a session
+    gap_s: float = 30.0  # the mean gap between them
 
     def __post_init__(self) -> None:
         if not (self.calls > 1 and self.gap_s > 0):
@@ -66,7 +67,7 @@ class Sessions:
         return rng.standard_exponential(mean_s.shape) * np.where(between, long_s, short_s)
 
     def _means(self, mean_s: Times) -> tuple[Times, Times]:
-        """Of the gaps within a session and between two, so that all gaps together have the mean."""
+        """The means of the gaps within a session and between sessions, for which all gaps together have `mean_s`."""
         short_s = np.minimum(self.gap_s, mean_s / 2)
         return short_s, self.calls * mean_s - (self.calls - 1) * short_s
 

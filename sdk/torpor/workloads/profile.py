@@ -1,4 +1,4 @@
-"""What one model takes: bytes and seconds, as measured, fitted or given; and how far a single time strays from them."""
+"""The profile of a model, its sizes and times; and the spread of single times around it."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,8 +11,8 @@ import numpy as np
 class ModelProfile:
     """Sizes in bytes, times in seconds. `disk_bytes` is the artifact unpacked, `memory_bytes` the model loaded.
 
-    Unpacking, loading and predicting are work, which takes longer where the processors are busy, and a delay, which
-    does not: waiting for a disk, a network, another server. Downloads and unloads are delays.
+    Unpacking, loading and predicting have two parts: work, which takes longer on busy processors, and a delay, which
+    does not: a wait for a disk, a network, another server. Downloads and unloads are delays.
     """
 
     name: str
@@ -29,24 +29,24 @@ class ModelProfile:
 
     @property
     def pull_s(self) -> float:
-        """From the store onto the disk, with processors to spare."""
+        """The seconds from the store to the disk, on idle processors."""
         return self.download_s + self.unpack_delay_s + self.unpack_s
 
     @property
     def into_memory_s(self) -> float:
-        """From the disk, with processors to spare."""
+        """The seconds from the disk to memory, on idle processors."""
         return self.load_delay_s + self.load_s
 
 
 class Spread:
-    """Factors for single times, one after another, log-normal: of predictions with a mean of 1, of loads and wakes with
-    a median of 1, since that is what profiles have of them (as `fitted` does).
+    """Draws factors for single times, log-normal: for predictions with a mean of 1, for loads and wakes with a median
+    of 1, since profiles have means of predictions and medians of the others, as `fitted` has.
 
     `predict_sigma`, `load_sigma` and `wake_sigma` are the standard deviations of the logarithm; 0 is no spread.
     """
 
     DRAWN = 65_521
-    """So many are drawn, and then come again: a prime, which meets no period of a trace."""
+    """How many factors are drawn before they repeat: a prime, so that the period matches none of a trace's."""
 
     def __init__(
         self, predict_sigma: float = 0.0, load_sigma: float = 0.0, wake_sigma: float = 0.0, seed: int = 0
@@ -63,4 +63,4 @@ class Spread:
 
 
 EXACT = Spread()
-"""Every time is its profile's."""
+"""No spread: every time is the profile's."""

@@ -1,7 +1,7 @@
-"""The rhythm of days and weeks: maps time in which load is even to the time of clocks. It draws nothing.
+"""The rhythm of days and weeks: maps a time scale with constant load to clock time. It draws nothing.
 
-Of the load at Azure about half is constant, the rest daily and weekly; FaasCache found the peak of a platform at twice
-its mean. So the part that varies has its peak at three times its own mean.
+At Azure about half of the load is constant, and the rest is daily and weekly; FaasCache found a platform's peak at
+twice its mean. So the varying part has its peak at three times its own mean.
 """
 
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ STEP_S = 300.0
 
 @dataclass(frozen=True)
 class Rhythm:
-    """Time zero is midnight before a Monday. `sharpness` 0 is an even day; 1.76 has a peak of three times the mean."""
+    """Time 0 is midnight before a Monday. `sharpness` 0 is a constant day; 1.76 has a peak of three times the mean."""
 
     peak_hour: float = 14.0
     sharpness: float = 1.76
-    weekend: float = 0.7  # a day of the weekend, to another
+    weekend: float = 0.7  # the load of a weekend's day, as a share of another day's
 
     def even_s(self, time_s: float, constant: float) -> float:
-        """How much even time has passed at this moment, for a load of which `constant` (0 to 1) does not vary."""
+        """The even time at a clock time, for a load whose share `constant` (0 to 1) does not vary."""
         weeks, rest_s = divmod(time_s, WEEK_S)
         return weeks * WEEK_S + float(np.interp(rest_s, self._moments_s, self._passed_s(constant)))
 
     def clock_s(self, even_s: Times, constant: float) -> Times:
-        """The moments at which so much even time has passed."""
+        """The clock times at even times."""
         weeks, rest_s = np.divmod(even_s, WEEK_S)
         moments_s: Times = weeks * WEEK_S + np.interp(rest_s, self._passed_s(constant), self._moments_s)
         return moments_s
@@ -45,7 +45,7 @@ class Rhythm:
 
     @cached_property
     def _varying_s(self) -> Times:
-        """Even time passed at each moment of a week, for the part of the load that varies."""
+        """The even time at each step of a week, for the varying part of the load."""
         middle_s = self._moments_s[:-1] + STEP_S / 2
         angle = 2 * np.pi * (middle_s / DAY_S - self.peak_hour / 24)
         load = np.exp(self.sharpness * np.cos(angle)) * np.where(middle_s < 5 * DAY_S, 1.0, self.weekend)

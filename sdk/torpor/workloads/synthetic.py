@@ -1,4 +1,5 @@
-"""Made traffic: groups of models with one habit each, streamed in order of time. One seed gives one trace."""
+"""Synthetic traces: groups of models with one pattern of calls each, streamed in order of time. One seed gives one
+trace."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +14,15 @@ from torpor.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Ids, Times
 
 HABITS: Sequence[tuple[Gaps, float]] = ((TIMER, 0.2), (POISSON, 0.4), (BURSTY, 0.2), (SESSIONS, 0.2))
-"""The shares of the models with each law of gaps: 40 % of Azure's applications have gaps that vary by more than 1."""
+"""Distributions of gaps, each with its share of the models: 40 % of Azure's applications have a CV of gaps above 1."""
 CONSTANT = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""How much of a model's load does not follow the day, an equal share of the models each: half of all, as at Azure."""
+"""Constant shares of a model's load, each for an equal part of the models: half of all load is constant, as at
+Azure."""
 CALLS_PER_DAY_MU, CALLS_PER_DAY_SIGMA, CALLS_PER_DAY_MAX = 3.69, 4.08, 1e7
-"""Log-normal: 45 % of Azure's applications are called at most once an hour, 81 % at most once a minute."""
+"""A log-normal distribution: 45 % of Azure's applications are called at most once an hour, 81 % at most once a
+minute."""
 
-KNOBS: Mapping[str, Kind] = {
+PARAMETERS: Mapping[str, Kind] = {
     "models": COUNT,
     "s": (NUMBER, ValueRule("is from -20 to 20", lambda power: -20 <= power <= 20)),
     "rate_hz": MORE,
@@ -33,7 +36,7 @@ KNOBS: Mapping[str, Kind] = {
 
 @dataclass(frozen=True, eq=False)
 class ModelGroup:
-    """Models that are called in one way, at rates of their own."""
+    """Models with one pattern of calls, and a rate for each."""
 
     models: Ids
     rates_hz: Times
@@ -43,7 +46,7 @@ class ModelGroup:
 
 @dataclass(frozen=True, eq=False)
 class Synthetic:
-    """A trace that is drawn as it is read, the same one each time: numpy's generator, with the seed."""
+    """A trace that is drawn while it is read, the same each time, by numpy's generator with the seed."""
 
     what: str
     seed: int
@@ -53,11 +56,11 @@ class Synthetic:
     rhythm: Rhythm = EVEN
 
     def __post_init__(self) -> None:
-        check(BadTrace, KNOBS, self.__dict__)
+        check(BadTrace, PARAMETERS, self.__dict__)
 
     @property
     def rate_hz(self) -> float:
-        """Requests a second, expected over whole weeks."""
+        """The expected requests per second, over whole weeks."""
         return float(sum(group.rates_hz.sum() for group in self.groups))
 
     @property
@@ -65,17 +68,17 @@ class Synthetic:
         return self.duration_s
 
     def chunks(self) -> Iterator[Chunk]:
-        """Raises BadTrace if nobody called in all that time."""
+        """All requests. Raises BadTrace if there is none."""
         streams = [_Stream(group, self.rhythm, [self.seed, place]) for place, group in enumerate(self.groups)]
-        nobody = True
+        empty = True
         for end_s in _ends(self.duration_s, CHUNK_REQUESTS / self.rate_hz):
             drawn = [stream.until(end_s) for stream in streams]
             times_s = np.concatenate([times_s for times_s, _ in drawn])
             order = np.argsort(times_s, kind="stable")
             if len(order):
-                nobody = False
+                empty = False
                 yield Chunk(times_s[order], np.concatenate([models for _, models in drawn])[order])
-        if nobody:
+        if empty:
             raise BadTrace(f"{self!r} has no requests: it is too short for its rate")
 
 
@@ -90,10 +93,10 @@ def zipf(
     rhythm: Rhythm = EVEN,
     constant: float = 0.5,
 ) -> Synthetic:
-    """The simple knobs: the model of rank k is called 1/k^s as often as the first one. `constant` of the load does not
-    follow the rhythm."""
+    """A trace by Zipf's law: the model of rank k is called 1/k^s as often as the first one. The share `constant` of the
+    load does not follow the rhythm."""
     given = {"models": models, "s": s, "rate_hz": rate_hz, "gaps": gaps, "constant": constant}
-    check(BadTrace, KNOBS, {**given, "duration_s": duration_s, "seed": seed, "rhythm": rhythm})
+    check(BadTrace, PARAMETERS, {**given, "duration_s": duration_s, "seed": seed, "rhythm": rhythm})
     shares = np.arange(1, models + 1, dtype=np.float64) ** -s
     rates_hz = shares * (rate_hz / shares.sum())
     group = ModelGroup(np.arange(models, dtype=np.int32), rates_hz, gaps, constant)
@@ -110,10 +113,10 @@ def calibrated(
     rate_hz: float | None = None,
     rhythm: Rhythm = DAILY,
 ) -> Synthetic:
-    """Rates, burstiness, sessions and rhythm as they were found in production: eight orders of magnitude of rates, of
-    which a fifth of the models has nearly all calls. `rate_hz` scales them all to this sum."""
+    """A trace with rates, bursts, sessions and rhythm as observed in production: rates differ by eight orders of
+    magnitude, and a fifth of the models has nearly all requests. `rate_hz` is the sum to which all rates are scaled."""
     given = {"models": models, "duration_s": duration_s, "seed": seed, "rhythm": rhythm}
-    check(BadTrace, {**KNOBS, "rate_hz": optional(MORE)}, {**given, "rate_hz": rate_hz})
+    check(BadTrace, {**PARAMETERS, "rate_hz": optional(MORE)}, {**given, "rate_hz": rate_hz})
     rng = np.random.default_rng([seed, models])
     calls = np.exp(rng.normal(CALLS_PER_DAY_MU, CALLS_PER_DAY_SIGMA, models))
     rates_hz = np.minimum(calls, CALLS_PER_DAY_MAX) / DAY_S
@@ -130,7 +133,7 @@ def calibrated(
 
 
 class _Stream:
-    """One group's requests. Each model's next one is known; what was drawn past the end of a window is kept."""
+    """One group's requests. It knows the next request of each model, and keeps those drawn past the end of a window."""
 
     def __init__(self, group: ModelGroup, rhythm: Rhythm, seed: Sequence[int]) -> None:
         self._group, self._rhythm = group, rhythm
@@ -141,16 +144,17 @@ class _Stream:
         self._places: NDArray[np.intp] = np.empty(0, np.intp)
 
     def until(self, end_s: float) -> tuple[Times, Ids]:
-        """The requests before this moment that were not told yet, by the clock, in no order."""
+        """The requests before this clock time that were not returned yet, unsorted."""
         even_s = self._rhythm.even_s(end_s, self._group.constant)
         self._draw(even_s)
-        told = self._times_s < even_s
-        times_s, places = self._times_s[told], self._places[told]
-        self._times_s, self._places = self._times_s[~told], self._places[~told]
+        due = self._times_s < even_s
+        times_s, places = self._times_s[due], self._places[due]
+        self._times_s, self._places = self._times_s[~due], self._places[~due]
         return self._rhythm.clock_s(times_s, self._group.constant), self._group.models[places]
 
     def _draw(self, end_s: float) -> None:
-        """Until every model's next request is past the end. Those that need about as many are drawn together."""
+        """Draw until every model's next request is past the end. Models that need similar numbers are drawn
+        together."""
         parts = [(self._times_s, self._places)]
         while len(behind := np.flatnonzero(self._next_s < end_s)):
             expected = (end_s - self._next_s[behind]) / self._mean_s[behind]
@@ -161,7 +165,7 @@ class _Stream:
         self._places = np.concatenate([places for _, places in parts])
 
     def _drawn(self, places: NDArray[np.intp], count: int) -> tuple[Times, NDArray[np.intp]]:
-        """So many more requests of each of these models, from the one that was next; the one after is next then."""
+        """Draw `count` more requests of each of these models, beginning with its next one."""
         gaps_s = self._group.gaps.draw(self._rng, np.repeat(self._mean_s[places, None], count, axis=1))
         times_s = np.cumsum(np.column_stack((self._next_s[places], gaps_s)), axis=1)
         self._next_s[places] = times_s[:, -1]

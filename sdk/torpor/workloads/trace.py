@@ -1,4 +1,4 @@
-"""What a trace is: requests in order of time, streamed in chunks; the check that they are; the small ones in memory."""
+"""Traces: requests in order of time, streamed in chunks; their check; and traces in memory."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,10 +14,10 @@ from torpor.errors import TorporError
 from torpor.validation import MORE, check
 
 CHUNK_REQUESTS = 65_536
-"""What readers hand out at once: enough for numpy to pay, and a megabyte of memory."""
+"""The usual size of a chunk: large enough for numpy to be worth its cost, and a megabyte of memory."""
 
 PIECE_REQUESTS = 4_096
-"""Of the first part of a trace, so that whoever reads it may stop soon."""
+"""The size of a chunk of `First`: small, so that its reader can stop soon."""
 
 Times = NDArray[np.float64]
 Ids = NDArray[np.int32]
@@ -25,8 +25,8 @@ Sizes = NDArray[np.int64]
 
 
 class BadTrace(TorporError, ValueError):
-    """A trace that cannot be replayed. The message names the file, and the row (the first one after a header is 1) or
-    the column."""
+    """A trace that cannot be used. The message names the file, and the row or the column. The first row after a header
+    is row 1."""
 
 
 class TraceRequest(NamedTuple):
@@ -36,11 +36,11 @@ class TraceRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Requests one after another, as columns of one length. Times ascend, from chunk to chunk too; and all chunks of a
+    """Successive requests, as columns of one length. Times ascend, also from chunk to chunk. Either all chunks of a
     trace have bytes, or none has."""
 
     times_s: Times
-    models: Ids  # places in the trace's names
+    models: Ids  # indexes into the trace's names
     request_bytes: Sizes | None = None
 
     def __len__(self) -> int:
@@ -52,19 +52,19 @@ class Trace(Protocol):
 
     @property
     def names(self) -> Sequence[str]:
-        """The models. A reader adds to them as it meets them: those of a chunk are there when the chunk is."""
+        """The models. A reader adds them as it meets them, before it yields the chunk."""
 
     @property
     def lasts_s(self) -> float | None:
-        """For how long it was recorded, with the quiet before its first request and after its last one; None if nobody
-        knows. To be asked once the trace was read."""
+        """How many seconds it was recorded, with the quiet before its first request and after its last; None if not
+        known. Read the trace first."""
 
     def chunks(self) -> Iterator[Chunk]:
-        """All requests, from the first. Raises BadTrace where the trace turns bad."""
+        """All requests, from the first. Raises BadTrace at the first bad one."""
 
 
 class ModelNumbers(dict[str, int]):
-    """Numbers for models in the order in which they are first met: `names[name]`."""
+    """Numbers of models in order of their first appearance: `names[name]`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -79,8 +79,8 @@ class ModelNumbers(dict[str, int]):
 
 
 @dataclass(frozen=True, eq=False)
-class Filed(ABC):
-    """A trace in a file. What a reader makes of it is checked, and models are numbered as they are met."""
+class TraceFile(ABC):
+    """A trace in a file. It checks what its reader yields, and numbers the models."""
 
     path: Path
     _names: ModelNumbers = field(default_factory=ModelNumbers, init=False, repr=False)
@@ -91,7 +91,7 @@ class Filed(ABC):
 
     @property
     def lasts_s(self) -> float | None:
-        """A file of requests does not tell."""
+        """Not known from a file of requests."""
         return None
 
     def chunks(self) -> Iterator[Chunk]:
@@ -99,7 +99,7 @@ class Filed(ABC):
 
     @abstractmethod
     def _chunks(self) -> Iterator[Chunk]:
-        """All requests, as the file has them."""
+        """All requests, as they are in the file."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +115,7 @@ class Recorded:
 
 
 def recorded(requests: Iterable[TraceRequest | tuple[float, str]]) -> Recorded:
-    """A small trace from its requests. Raises BadTrace, naming the row."""
+    """A small trace, from its requests. Raises BadTrace, which names the row."""
     names = ModelNumbers()
     rows = [_row(number, row, names) for number, row in enumerate(requests, 1)]
     times_s = np.array([time_s for time_s, _ in rows], dtype=np.float64)
@@ -123,7 +123,7 @@ def recorded(requests: Iterable[TraceRequest | tuple[float, str]]) -> Recorded:
 
 
 def requests(trace: Trace) -> Iterator[TraceRequest]:
-    """One after another, for traces that are small enough for it."""
+    """The requests of a small trace, one by one."""
     for chunk in trace.chunks():
         for time_s, model in zip(chunk.times_s.tolist(), chunk.models.tolist(), strict=True):
             yield TraceRequest(time_s, trace.names[model])
@@ -131,7 +131,7 @@ def requests(trace: Trace) -> Iterator[TraceRequest]:
 
 @dataclass(frozen=True)
 class Paced:
-    """The same trace from time zero, this many times as fast."""
+    """The same trace with its first request at time 0, and this many times as fast."""
 
     trace: Trace
     speed: float = 1.0
@@ -156,11 +156,11 @@ class Paced:
 
 @dataclass(frozen=True)
 class TimedTrace:
-    """The same trace, of which somebody knows for how long it was recorded. Raises BadTrace where it is longer."""
+    """The same trace, with the time that it was recorded. Raises BadTrace if its requests take longer."""
 
     trace: Trace
     lasts_s: float
-    source: str = "the trace"  # its name, where something is wrong
+    source: str = "the trace"  # its name, for error messages
 
     def __post_init__(self) -> None:
         check(BadTrace, {"lasts_s": MORE}, self.__dict__)
@@ -175,19 +175,19 @@ class TimedTrace:
             began_s = float(chunk.times_s[0]) if began_s is None else began_s
             if (since_s := float(chunk.times_s[-1]) - began_s) > self.lasts_s:
                 raise BadTrace(
-                    f"{self.source} has a request {since_s:g} s after its first, and is said to last {self.lasts_s:g}"
-                    " s: say a longer time (lasts_s=, --lasts), or none"
+                    f"{self.source} has a request {since_s:g} s after its first one, but lasts_s is {self.lasts_s:g}"
+                    " s: give a longer time (lasts_s=, --lasts), or none"
                 )
             yield chunk
 
 
 @dataclass(eq=False)
 class First:
-    """The first so many requests of a trace, in small pieces."""
+    """The first `requests_max` requests of a trace, in small chunks."""
 
     trace: Trace
     requests_max: int
-    cut: bool = field(default=False, init=False)  # there were more, as the last reading showed
+    cut: bool = field(default=False, init=False)  # whether the trace had more, at the last reading
 
     @property
     def names(self) -> Sequence[str]:
@@ -195,7 +195,7 @@ class First:
 
     @property
     def lasts_s(self) -> float | None:
-        """The quiet at the end is that of the whole."""
+        """Not known of a part: the quiet at the end belongs to the whole trace."""
         return None if self.cut else self.trace.lasts_s
 
     def chunks(self) -> Iterator[Chunk]:
@@ -213,14 +213,14 @@ class First:
 
 @dataclass(frozen=True)
 class Extent:
-    """How much a trace is: how many requests, and the models that they name."""
+    """The size of a trace: the number of its requests, and their models."""
 
     requests: int
     names: Sequence[str]
 
     @classmethod
     def of(cls, trace: Trace) -> "Extent":
-        """Reads it all. Raises BadTrace where it is bad."""
+        """Read the whole trace. Raises BadTrace."""
         requests, named = 0, set[int]()
         for chunk in trace.chunks():
             requests += len(chunk)
@@ -229,7 +229,7 @@ class Extent:
 
 
 def checked(source: str, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """The same chunks, less the empty ones. Raises BadTrace, naming the source and the row."""
+    """The chunks after a check, without empty ones. Raises BadTrace, which names the source and the row."""
     rows, last_s = 0, -inf
     for chunk in chunks:
         if len(chunk):
@@ -244,7 +244,7 @@ def _check(source: str, chunk: Chunk, rows: int, last_s: float) -> None:
     times_s, sizes = chunk.times_s, chunk.request_bytes
     before_s = np.concatenate(([last_s], times_s[:-1]))
     rules: list[tuple[NDArray[np.bool_], NDArray[np.float64 | np.int64], str]] = [
-        (~np.isfinite(times_s), times_s, "time {} is no moment"),
+        (~np.isfinite(times_s), times_s, "time {} is not a finite number"),
         (times_s < 0, times_s, "time {} is negative"),
         (times_s < before_s, times_s, "time {} is earlier than the row before it: sort the trace by time"),
     ]
@@ -261,7 +261,7 @@ def _row(number: int, row: TraceRequest | tuple[float, str], names: ModelNumbers
         time_s, model = row
         return float(time_s), names[model]
     except (TypeError, ValueError) as error:
-        raise BadTrace(f"the trace: row {number} is no (time_s, model): {error}") from error
+        raise BadTrace(f"the trace: row {number} is not (time_s, model): {error}") from error
 
 
 def _piece(chunk: Chunk, since: int, count: int) -> Chunk:

@@ -229,5 +229,5 @@ def test_the_proxy_of_the_environment_is_taken_for_https_alone(
 
 def test_a_proxy_that_cannot_be_used_is_told(nothing: pytest.MonkeyPatch) -> None:
     nothing.setenv("HTTPS_PROXY", "https://127.0.0.1:1")
-    with pytest.raises(TorporError, match="let HTTPS_PROXY begin with http://"):
+    with pytest.raises(TorporError, match="HTTPS_PROXY must begin with http://"):
         Caller(region="eu-central-1", session=session_of())

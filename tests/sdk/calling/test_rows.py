@@ -47,7 +47,7 @@ def test_an_object_goes_as_json() -> None:
 
 @pytest.mark.parametrize("kind", [CSV, JSON, JSONLINES, NPY])
 def test_an_answer_that_is_not_what_its_type_says_names_type_and_bytes(kind: str) -> None:
-    with pytest.raises(ValueError, match=rf"^the answer is called {kind} .*: b'\\xff0\.1,0\.2'; `invoke_raw` has"):
+    with pytest.raises(ValueError, match=rf"^the answer's type is {kind},.*: b'\\xff0\.1,0\.2'; `invoke_raw` returns"):
         decode(b"\xff0.1,0.2", kind)
 
 
@@ -119,7 +119,7 @@ def test_a_frame_within_an_object_keeps_its_names_too() -> None:
 @pytest.mark.parametrize("payload", [FRAME.to_numpy(), FRAME["sqft"], pd.DataFrame(FRAME.to_numpy())])
 def test_what_has_no_names_goes_without(payload: Any) -> None:
     assert encode(payload)[1] == CSV
-    with pytest.raises(TypeError, match="has no names for its columns, which a header tells"):
+    with pytest.raises(TypeError, match="has no names for its columns, which a header needs"):
         encode(payload, HEADED)
 
 
@@ -133,7 +133,7 @@ def test_names_are_not_dropped_for_a_type_that_has_none() -> None:
 
 
 def test_records_of_other_names_are_refused_and_instances_go_as_they_are() -> None:
-    with pytest.raises(ValueError, match="records 1 and 2 have not the same names"):
+    with pytest.raises(ValueError, match="records 1 and 2 do not have the same names"):
         encode([{"a": 1}, {"b": 1}])
     assert encode([{"features": [1, 2]}]) == (b'[{"features": [1, 2]}]', JSON)
 

@@ -24,7 +24,7 @@ from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.calling.connection import without_proxy
 from torpor.calling.defaults import URL
 from torpor.cli import app
-from torpor.cli.commands.logs import NOTHING, told
+from torpor.cli.commands.logs import NOTHING, with_silence
 from torpor.cli.commands.ls import table
 from torpor.cli.commands.up import next_step
 from torpor.hosting.deploying import EndpointPlan, deploy, withdraw
@@ -36,7 +36,7 @@ from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))
 Run = Callable[..., Result]
-NOBODY = "there is no endpoint 'nobody': known are shared"
+NOBODY = "there is no endpoint 'nobody', only shared"
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_env_warns_of_an_endpoint_that_is_not_there(run: Run) -> None:
 def test_env_warns_of_what_is_no_endpoint_of_torpor(run: Run, status: int, body: bytes) -> None:
     with something_else(status, body) as url:
         env, ls = run("env", "--url", url), run("ls", "--url", url)
-    assert env.stderr == ls.stderr == f"torpor: what answers at {url} is no endpoint of Torpor: name another URL\n"
+    assert env.stderr == ls.stderr == f"torpor: what answers at {url} is not an endpoint of Torpor: name another URL\n"
     assert (env.exit_code, ls.exit_code) == (0, 1)
 
 
@@ -243,9 +243,9 @@ def test_a_models_own_failure_names_the_logs(run: Run, endpoint: torpor.Local, t
 
 
 def test_silence_is_said() -> None:
-    assert told("") == NOTHING
-    assert told("==> A/0 <==\n\n==> A/1 <==\nhello\n") == f"==> A/0 <==\n{NOTHING}\n\n==> A/1 <==\nhello\n"
-    assert told("==> A/0 <==\n") == f"==> A/0 <==\n{NOTHING}\n"
+    assert with_silence("") == NOTHING
+    assert with_silence("==> A/0 <==\n\n==> A/1 <==\nhello\n") == f"==> A/0 <==\n{NOTHING}\n\n==> A/1 <==\nhello\n"
+    assert with_silence("==> A/0 <==\n") == f"==> A/0 <==\n{NOTHING}\n"
 
 
 def test_up_offers_every_option_of_the_endpoint() -> None:
@@ -257,7 +257,7 @@ def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
     done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(endpoint.data_dir)])
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.startswith("torpor: another endpoint uses")
-    assert done.stderr.endswith("choose another folder by --data-dir\n")
+    assert done.stderr.endswith("choose another folder with --data-dir\n")
 
 
 @pytest.mark.parametrize(
@@ -290,21 +290,21 @@ def test_up_names_a_data_folder_that_can_not_be_made(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(tmp_path / "file" / "below")])
     assert (done.exit_code, done.stderr.count("\n")) == (1, 1)
     assert done.stderr.endswith(
-        f"the data folder {tmp_path}/file/below cannot be made: Not a directory: choose another by --data-dir\n"
+        f"the data folder {tmp_path}/file/below cannot be created: Not a directory: choose another with --data-dir\n"
     )
 
 
 def test_up_names_a_data_folder_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(tmp_path / "file")])
-    assert done.stderr.endswith("/file is a file, not a folder: choose another by --data-dir\n")
+    assert done.stderr.endswith("/file is a file, not a folder: choose a folder with --data-dir\n")
 
 
 @pytest.mark.parametrize("command", ["costs", "cold-starts"])
 def test_a_span_that_is_none_names_its_option(run: Run, command: str) -> None:
     done = run(command, "--since", "5")
     assert done.exit_code == 2
-    assert "Invalid value for --since: '5' is no span of time" in done.stderr
+    assert "Invalid value for --since: '5' is not a span of time" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -317,7 +317,7 @@ def test_a_span_that_is_none_names_its_option(run: Run, command: str) -> None:
         (("cold-starts", "nobody"), NOBODY),
         (("invoke", "shared", "--target-model", "nope.tar.gz", "--body", ROW), "Failed to download model data"),
         (("invoke", "shared", "--body", "@/nowhere"), "--body /nowhere: there is no such file"),
-        (("env", "--url", "foo"), "foo is no URL"),
+        (("env", "--url", "foo"), "foo is not a URL"),
         (("ls", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
 )

@@ -76,7 +76,7 @@ def test_standard_output_is_for_the_shell_alone(run: Run, endpoint: torpor.Local
     assert f"export SAGEMAKER_USER_CONFIG_OVERRIDE={config}" in done.stdout
     assert done.stderr.count(" is written") == 2
     assert json.loads((tmp_path / "ml" / "metadata.json").read_text())["ExecutionRoleArn"] == ROLE
-    assert run().stderr.count(" is as it should be already") == 2
+    assert run().stderr.count(" is up to date") == 2
 
 
 def test_files_of_somebody_elses_are_left_and_named(run: Run, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_files_of_somebody_elses_are_left_and_named(run: Run, tmp_path: Path) ->
     theirs.write_text('{"ExecutionRoleArn": "arn:aws:iam::1:role/Studio"}')
     done = run()
     assert done.exit_code == 0
-    assert f"torpor: {theirs} is somebody else's, and left as it is" in done.stderr
+    assert f"torpor: {theirs} is not Torpor's, and stays as it is" in done.stderr
     assert "Studio" in theirs.read_text()
 
 

@@ -15,7 +15,7 @@ from matplotlib.text import Text
 
 from torpor import plots
 from torpor.hit_rates.curves import Curve
-from torpor.plots import CostPoint, KeepAlivePoint, PolicyRow, amounts
+from torpor.plots import CostPoint, KeepAlivePoint, PolicyRow, formatting
 from torpor.plots.labels import Box, LabelArea, Spot, place, spread
 from torpor_container.extras import how_to_install
 
@@ -196,7 +196,7 @@ def test_the_border_of_a_map_is_where_two_ways_cost_the_same() -> None:
 def test_a_map_names_who_is_nowhere_the_cheapest_and_where_nobody_can_serve() -> None:
     part = np.where(RISING < 10, RISING + 1, np.nan)
     read = texts(plots.break_even_map(RATES, SERVICES, {"cheap": part, "dear": part * 2, "unknown": FLAT * NAN}))
-    assert "Nowhere the cheapest: dear, unknown. Blank where no way is known to serve." in read
+    assert "Nowhere the cheapest: dear, unknown. Blank: no way to serve is known." in read
 
 
 def test_a_region_too_small_for_its_name_is_in_the_legend() -> None:
@@ -242,7 +242,7 @@ def test_rows_too_many_to_be_seen_are_drawn_together_and_none_is_lost() -> None:
     values, edges, _ = figure.axes[0].patches[0].get_data()  # type: ignore[attr-defined]
     assert len(values) <= 800
     assert (values * np.diff(edges) / 60).sum() == pytest.approx(rows)
-    assert "13 rows are drawn as one: the mean rate, and the most of the others." in texts(figure)
+    assert "13 rows are drawn as one: the mean of rates, and the maximum of the others." in texts(figure)
 
 
 def test_latencies_are_told_at_p50_and_p99() -> None:
@@ -269,7 +269,7 @@ def test_a_simulation_is_held_to_the_band_also_where_nothing_can_be_drawn() -> N
 
 REFUSED: dict[str, tuple[Callable[[], Figure], str]] = {
     "no points": (lambda: plots.dollars_against_p99([]), "points is empty"),
-    "none known": (lambda: plots.dollars_against_p99([CostPoint("a", None, 1.0)]), "points has none of which both"),
+    "none known": (lambda: plots.dollars_against_p99([CostPoint("a", None, 1.0)]), "points has no point whose usd"),
     "no time": (lambda: plots.dollars_against_p99([CostPoint("a", 1.0, 0.0)]), "p99_s of 'a' is a number above 0"),
     "less than free": (
         lambda: plots.dollars_against_p99([CostPoint("a", -1.0, 1.0)]),
@@ -282,34 +282,43 @@ REFUSED: dict[str, tuple[Callable[[], Figure], str]] = {
     "cold over all": (lambda: plots.waterfall(STEPS, cold={"MME": 1.1}), "cold of 'MME' is a share from 0 to 1"),
     "no ways": (lambda: plots.break_even_map(RATES, SERVICES, {}), "usd is empty"),
     "one rate": (lambda: plots.break_even_map([1.0], SERVICES, {"a": FLAT}), "rates_per_s has 1 values"),
-    "rates down": (lambda: plots.break_even_map(RATES[::-1], SERVICES, {"a": FLAT}), "rates_per_s goes down"),
+    "rates down": (
+        lambda: plots.break_even_map(RATES[::-1], SERVICES, {"a": FLAT}),
+        "rates_per_s must be in ascending order",
+    ),
     "turned": (lambda: plots.break_even_map(RATES, SERVICES, {"a": FLAT.T}), r"usd\['a'\] has the shape \(20, 15\)"),
-    "below free": (lambda: plots.break_even_map(RATES, SERVICES, {"a": -FLAT}), r"usd\['a'\] has a cost below 0"),
+    "below free": (lambda: plots.break_even_map(RATES, SERVICES, {"a": -FLAT}), r"usd\['a'\] contains a cost below 0"),
     "no curves": (lambda: plots.hit_rate_against_memory({}), "curves is empty"),
     "no memory": (lambda: plots.hit_rate_against_memory({"a": EXACT}, {"b": 0}), "marks: the bytes of 'b'"),
     "no kept": (lambda: plots.keep_alive_frontier([]), "points is empty"),
     "cold NaN": (lambda: plots.keep_alive_frontier([KeepAlivePoint("a", "ttl", NAN, 1)]), "cold_share of 'a'"),
     "no column": (lambda: plots.over_time({"at_s": [0, 1]}), "timeline has no column 'requests'"),
-    "short column": (lambda: plots.over_time({**TIMELINE, "cold": [1]}), r"timeline\['cold'\] has 1 values where 120"),
+    "short column": (
+        lambda: plots.over_time({**TIMELINE, "cold": [1]}),
+        r"timeline\['cold'\] has 1 values, but needs 120",
+    ),
     "NaN over time": (
         lambda: plots.over_time({**TIMELINE, "models": np.full(120, NAN)}),
-        r"timeline\['models'\] has nan",
+        r"timeline\['models'\] contains nan",
     ),
     "time stands": (
         lambda: plots.over_time({**TIMELINE, "at_s": np.zeros(120)}),
-        r"timeline\['at_s'\] needs times that are",
+        r"timeline\['at_s'\] needs strictly ascending times",
     ),
     "too cold": (lambda: plots.over_time({**TIMELINE, "cold": np.full(120, 31)}), "more cold requests than"),
     "no latencies": (lambda: plots.latency_cdf({}), "latencies is empty"),
     "unsorted": (
         lambda: plots.latency_cdf({"a": ([2.0, 1.0], [0.1, 1.0])}),
-        r"latencies\['a'\]: the seconds goes down",
+        r"latencies\['a'\]: the seconds must be in ascending order",
     ),
     "over all": (lambda: plots.latency_cdf({"a": ([1.0, 2.0], [0.1, 1.5])}), r"latencies\['a'\]: a share is a share"),
     "no policies": (lambda: plots.policies([]), "rows is empty"),
     "hit by more": (lambda: plots.policies([PolicyRow("a", 1.1, 1)]), "hit_ratio of 'a' is a share"),
     "no rows": (lambda: plots.live_against_simulated([]), "rows is empty"),
-    "nothing known": (lambda: plots.live_against_simulated([("a", None, 1.0)]), "rows has none with two figures"),
+    "nothing known": (
+        lambda: plots.live_against_simulated([("a", None, 1.0)]),
+        "rows has no row with two known figures",
+    ),
     "no band": (lambda: plots.live_against_simulated(COMPARED, band=0), "band is a number above 0"),
 }
 
@@ -348,31 +357,35 @@ def test_labels_with_room_hide_neither_each_other_nor_a_point_nor_leave(places: 
 @pytest.mark.parametrize(
     ("told", "text"),
     [
-        (amounts.dollars(171_360), "$171,360"),
-        (amounts.dollars(12.5), "$12.50"),
-        (amounts.dollars(0.00123), "$0.0012"),
-        (amounts.dollars(0), "$0"),
-        (amounts.seconds(0.0123), "12.3 ms"),
-        (amounts.seconds(600), "10 min"),
-        (amounts.seconds(90_000), "1.04 days"),
-        (amounts.percent(0.044), "4.4%"),
-        (amounts.percent(0.9999), "99.99%"),
-        (amounts.percent(0.00003), "0.003%"),
-        (amounts.percent(1), "100%"),
-        (amounts.memory(64 * GIB), "64 GiB"),
-        (amounts.memory(1.5 * MIB), "1.5 MiB"),
-        (amounts.plain(86_400), "86,400"),
+        (formatting.dollars(171_360), "$171,360"),
+        (formatting.dollars(12.5), "$12.50"),
+        (formatting.dollars(0.00123), "$0.0012"),
+        (formatting.dollars(0), "$0"),
+        (formatting.seconds(0.0123), "12.3 ms"),
+        (formatting.seconds(600), "10 min"),
+        (formatting.seconds(90_000), "1.04 days"),
+        (formatting.percent(0.044), "4.4%"),
+        (formatting.percent(0.9999), "99.99%"),
+        (formatting.percent(0.00003), "0.003%"),
+        (formatting.percent(1), "100%"),
+        (formatting.memory(64 * GIB), "64 GiB"),
+        (formatting.memory(1.5 * MIB), "1.5 MiB"),
+        (formatting.plain(86_400), "86,400"),
     ],
 )
 def test_amounts_are_written_as_a_person_reads_them(told: str, text: str) -> None:
     assert told == text
 
 
-@given(st.sampled_from([amounts.decades, amounts.doublings, amounts.times]), st.floats(1e-3, 1e6), st.floats(10, 1e8))
+@given(
+    st.sampled_from([formatting.decades, formatting.doublings, formatting.times]),
+    st.floats(1e-3, 1e6),
+    st.floats(10, 1e8),
+)
 def test_an_axis_has_some_marks_and_few_and_none_beyond_its_ends(
-    marks: amounts.Marks, least: float, factor: float
+    marks: formatting.Marks, least: float, factor: float
 ) -> None:
     found = marks(least, least * factor)
-    assert len(found) <= amounts.MARKS_MAX
+    assert len(found) <= formatting.MARKS_MAX
     assert all(least * 0.999 <= mark <= least * factor * 1.001 for mark in found)
     assert sorted(set(found)) == list(found)

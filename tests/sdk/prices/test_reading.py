@@ -68,7 +68,7 @@ def test_of_a_file_of_all_regions_one_is_to_be_named(write: Writer, tmp_path: Pa
     assert read(path, "us-east-1").prices.usd_per_hour("ml.r5.2xlarge") == 0.605
     with pytest.raises(PriceFileRefused, match="has prices of eu-west-1, us-east-1: name one of them"):
         read(path)
-    with pytest.raises(PriceFileRefused, match="has no prices of mars-1, but of eu-west-1, us-east-1"):
+    with pytest.raises(PriceFileRefused, match="has no prices of mars-1, only of eu-west-1, us-east-1"):
         read(path, "mars-1")
 
 
@@ -89,8 +89,8 @@ def test_the_command_names_the_region_too(write: Writer, tmp_path: Path) -> None
         (replace(HOST, unit="Quantity"), "SKU S0, EU-Host:ml.r5.2xlarge, is priced by 'Quantity', not by the hour"),
         (replace(HOST, usd="cheap"), "has no price in US dollars"),
         (replace(HOST, currency="CNY"), "has no price in US dollars"),
-        (replace(HOST, usd="-0.5"), "has the price -0.5, which cannot be"),
-        (replace(HOST, usd="nan"), "has the price nan, which cannot be"),
+        (replace(HOST, usd="-0.5"), "has the price -0.5, which is not possible"),
+        (replace(HOST, usd="nan"), "has the price nan, which is not possible"),
         (Product("EU-Train:ml.m5.large", "0.1"), "has no prices for hosting or serverless inference"),
     ],
 )
@@ -115,13 +115,13 @@ def test_another_services_list_is_refused(write: Writer, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", "is no AWS price list: it has no 'SKU'"),
+        (b"", "is not an AWS price list: it has no 'SKU'"),
         (b"instance,price\nml.m5.large,0.115\n", "it has no 'SKU'"),
         (b"SKU,Unit\nS1,Hrs\n", "it has no 'termtype'"),
-        (b'{"products": {', "is cut off"),
+        (b'{"products": {', "is incomplete"),
         (b'{"prices": 1}', "it has no 'products'"),
-        (b'{"products": [], "terms": []}', "is no AWS price list: 'list' object"),
-        (gzip.compress(b"{}", mtime=0), "is to be unpacked first"),
+        (b'{"products": [], "terms": []}', "is not an AWS price list: 'list' object"),
+        (gzip.compress(b"{}", mtime=0), "unpack a compressed file first"),
     ],
 )
 def test_what_is_no_price_list_is_said_to_be_none(tmp_path: Path, content: bytes, said: str) -> None:

@@ -17,8 +17,9 @@ from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointUnreachable, TorporError
-from torpor.replay.outcome import NOT_TOLD, Replayed
-from torpor.replay.sending import ReplayPace, ReplayTally, Target, replay
+from torpor.replay.outcome import UNKNOWN, Replayed
+from torpor.replay.sending import ReplayPace, ReplayTally, replay
+from torpor.replay.target import Target
 from torpor.workloads import BadTrace, Chunk, Extent, First, LedgerFile, Recorded, recorded
 
 Reply = tuple[int, Mapping[str, str]]
@@ -201,9 +202,9 @@ def test_who_was_cold_is_told_by_the_answers() -> None:
     foreign = (200, {"Server-Timing": "cdn-cache;desc=HIT, edge;dur=1.2.3"})
     replies = {"fine": FINE, "cold": COLD, "held": waiting, "foreign": foreign, "silent": (200, {})}
     done = replayed(lambda model: replies[model], *replies)
-    assert done.hits.tolist() == [1, 0, 1, NOT_TOLD, NOT_TOLD]
+    assert done.hits.tolist() == [1, 0, 1, UNKNOWN, UNKNOWN]
     assert done.cold.tolist() == [False, True, True, False, False]
-    assert done.told.tolist() == [True, True, True, False, False]
+    assert done.timed.tolist() == [True, True, True, False, False]
     assert done.cold_share() == done.cold_share("200") == pytest.approx(2 / 3)
     assert done.steps_s[1].tolist() == pytest.approx([0, 0, 0, 0.003, 0, 0.02, 0.001, 0])
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.sdk.helpers.live_on_virtual_time import Answered, Span, lived
-from torpor.simulator.engine.instance import SimulatedCall
+from torpor.simulator.engine.calls import SimulatedCall
 from torpor.simulator.engine.variant import Machine, Rests, Simulation, VariantPlan
 from torpor.workloads import Trace, TraceRequest, recorded
 from torpor.workloads.profile import ModelProfile
@@ -43,7 +43,7 @@ class Story:
 
 
 @dataclass(frozen=True)
-class Given:
+class SimulationInputs:
     seed: int
     plan: VariantPlan
     profiles: Mapping[str, ModelProfile]
@@ -87,7 +87,7 @@ def difference(simulated: Story, live: Story) -> str:
     return "" if simulated.downloads == live.downloads else f"{simulated.downloads} and {live.downloads} downloads"
 
 
-def the_same(given: Given) -> Story:
+def the_same(given: SimulationInputs) -> Story:
     simulated, live = given.simulated(), given.live()
     assert difference(simulated, live) == "", f"seed {given.seed}"
     return live
@@ -152,7 +152,7 @@ def loads_at_once(story: Story) -> int:
 def test_one_instance_loads_evicts_and_waits_alike(policy: str, share: int, seed: int) -> None:
     taken = profiles(seed)
     plan = VariantPlan(machine(taken, share, policy=policy))
-    story = the_same(Given(seed, plan, taken, traffic(seed, 700, rate_hz=25.0)))
+    story = the_same(SimulationInputs(seed, plan, taken, traffic(seed, 700, rate_hz=25.0)))
     assert counted(story)["evict"] > 200
     assert loads_at_once(story) >= 3
     assert story.downloads > 2 * len(NAMES)  # the disk is too small as well
@@ -162,7 +162,7 @@ def test_a_model_that_can_never_fit_is_refused_alike() -> None:
     taken = profiles(5)
     taken[NAMES[1]] = replace(taken[NAMES[1]], memory_bytes=9000 * MIB)
     taken[NAMES[2]] = replace(taken[NAMES[2]], disk_bytes=300_000)
-    story = the_same(Given(5, VariantPlan(machine(taken, share=20)), taken, traffic(5, 300, rate_hz=25.0)))
+    story = the_same(SimulationInputs(5, VariantPlan(machine(taken, share=20)), taken, traffic(5, 300, rate_hz=25.0)))
     assert counted(story)["refuse"] > 5
     assert {answer.model for answer in story.answers if answer.failed} == {NAMES[1], NAMES[2]}
 
@@ -172,7 +172,7 @@ def test_models_that_nobody_keeps_leave_alike(rests: Rests | None) -> None:
     """For lack of callers, or at once: `ModelCacheSetting` is Disabled then."""
     taken = profiles(6)
     plan = VariantPlan(machine(taken, share=2, cache=rests is not None, models_rest=rests))
-    story = the_same(Given(6, plan, taken, traffic(6, 300, rate_hz=2.0)))
+    story = the_same(SimulationInputs(6, plan, taken, traffic(6, 300, rate_hz=2.0)))
     reasons = Counter(decision.reason.partition(";")[0] for _, decision in story.decisions)
     assert reasons["ModelCacheSetting is Disabled" if rests is None else "nobody calls"] > 20
 
@@ -188,7 +188,7 @@ def test_models_with_habits_come_before_their_calls_alike_where_there_is_no_room
         for round_ in range(15)
     )
     plan = VariantPlan(machine(taken, share=14, models_rest=Rests("histogram", 600.0)))
-    story = the_same(Given(13, plan, taken, recorded(calls)))
+    story = the_same(SimulationInputs(13, plan, taken, recorded(calls)))
     reasons = Counter(decision.reason.partition(";")[0] for _, decision in story.decisions)
     assert reasons["nobody calls"] > 50
     assert len(calls) < counted(story)["loaded"] < 2 * len(calls)
@@ -208,7 +208,7 @@ def test_models_that_are_all_expected_at_once_come_alike_where_callers_wait_for_
         for _ in range(rng.choice([1, 1, 3]))
     )
     plan = VariantPlan(machine(taken, share=25, loads_max=1, models_rest=Rests("histogram", 600.0)))
-    story = the_same(Given(24, plan, taken, recorded(calls)))
+    story = the_same(SimulationInputs(24, plan, taken, recorded(calls)))
     assert counted(story)["refuse"] > 20  # who is expected, and has no room but that of others who are
 
 
@@ -217,7 +217,7 @@ def test_models_that_are_all_expected_at_once_come_alike_where_callers_wait_for_
 def test_several_instances_share_the_models_alike(instances: int, seed: int) -> None:
     taken = profiles(seed)
     plan = VariantPlan(machine(taken, share=10), instances)
-    story = the_same(Given(seed, plan, taken, traffic(seed, 700, rate_hz=60.0)))
+    story = the_same(SimulationInputs(seed, plan, taken, traffic(seed, 700, rate_hz=60.0)))
     decided = Counter(slot for slot, _ in story.decisions)
     assert len(decided) == instances
     assert min(decided.values()) > 100
@@ -228,7 +228,7 @@ def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
     """A slot's disk outlives its instance: what it had is not downloaded anew."""
     taken = profiles(9)
     plan = VariantPlan(machine(taken), 0, InstanceRange(0, 1, 8), keep_alive, idle_s=40.0)
-    story = the_same(Given(9, plan, taken, traffic(9, 600, rate_hz=20.0, pause_s=300.0, burst=40)))
+    story = the_same(SimulationInputs(9, plan, taken, traffic(9, 600, rate_hz=20.0, pause_s=300.0, burst=40)))
     assert len(story.spans) >= 10
     assert all(span.ended_s is not None for span in story.spans)
     assert story.downloads < counted(story)["load"]
@@ -238,7 +238,7 @@ def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
 def test_it_scales_out_and_in_alike(seed: int) -> None:
     taken = {name: replace(profile, predict_s=10 * profile.predict_s) for name, profile in profiles(seed).items()}
     plan = VariantPlan(machine(taken), 0, InstanceRange(0, 4, concurrency=2), idle_s=90.0)
-    story = the_same(Given(seed, plan, taken, traffic(seed, 800, rate_hz=10.0, pause_s=150.0, burst=270)))
+    story = the_same(SimulationInputs(seed, plan, taken, traffic(seed, 800, rate_hz=10.0, pause_s=150.0, burst=270)))
     assert len({span.slot for span in story.spans}) == 4
     assert len({span.ended_s for span in story.spans}) > 4  # they go one after another
 
@@ -247,7 +247,7 @@ def test_it_scales_out_and_in_alike(seed: int) -> None:
 @pytest.mark.parametrize("otherwise", ["policy", "profile", "placement"])
 def test_another_plan_is_told_apart(otherwise: str) -> None:
     taken = profiles(12)
-    given = Given(12, VariantPlan(machine(taken)), taken, traffic(12, 200, rate_hz=25.0))
+    given = SimulationInputs(12, VariantPlan(machine(taken)), taken, traffic(12, 200, rate_hz=25.0))
     slower = replace(taken[NAMES[0]], load_s=taken[NAMES[0]].load_s + TICK_S)
     others = {
         "policy": replace(given, plan=replace(given.plan, machine=replace(given.plan.machine, policy="GDSF"))),

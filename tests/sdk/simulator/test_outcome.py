@@ -9,11 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.engine.instance import FAILED, FOUND, LOADED, SimulatedCall
+from torpor.simulator.engine.calls import FAILED, FOUND, LOADED, SimulatedCall
 from torpor.simulator.engine.variant import VariantReading
-from torpor.simulator.outcome import PERIOD_S, ROWS_MAX, OutcomeTally, Result, Timeline
+from torpor.simulator.outcome import Result
 from torpor.simulator.running import simulate
 from torpor.simulator.scenario import BadScenario, Scenario
+from torpor.simulator.tally import OutcomeTally
+from torpor.simulator.timeline import PERIOD_S, ROWS_MAX, Timeline
 from torpor.workloads import Recorded, recorded, zipf
 from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE
@@ -29,8 +31,8 @@ def call(
 ) -> SimulatedCall:
     """Predicted in 10 ms, if it was."""
     one = SimulatedCall(model, arrived_s)
-    one.asked_s = arrived_s + held_s
-    one.ready_s = one.asked_s + load_s
+    one.routed_s = arrived_s + held_s
+    one.ready_s = one.routed_s + load_s
     one.done_s = one.ready_s + (0.0 if failed else 0.01)
     one.outcome = FAILED if failed else LOADED if load_s else FOUND
     return one
@@ -63,19 +65,19 @@ def test_a_step_tells_what_there_was_at_its_end() -> None:
     timeline = Timeline()
     timeline.calls(np.array([1.0, 130.0]), np.array([True, False]))
     for at_s, instances in ((60.0, 1), (120.0, 2), (180.0, 3)):
-        timeline.seen(VariantReading(at_s, instances, 0, 0, 0))
+        timeline.add(VariantReading(at_s, instances, 0, 0, 0))
     assert timeline.columns()["instances"].tolist() == [1, 2, 3]
 
 
 def test_a_story_of_years_has_no_more_rows_than_fit_and_each_its_last_look() -> None:
     timeline = Timeline()
     for minute in range(1, 20_001):
-        timeline.seen(VariantReading(minute * PERIOD_S, minute, 0, 0, 0))
+        timeline.add(VariantReading(minute * PERIOD_S, minute, 0, 0, 0))
     columns = timeline.columns()
     step = round(timeline.period_s / PERIOD_S)
     assert ROWS_MAX / 2 <= len(columns["at_s"]) <= ROWS_MAX
     assert columns["instances"].tolist() == [min((row + 1) * step, 20_000) for row in range(len(columns["at_s"]))]
-    assert len(timeline._looks) <= ROWS_MAX
+    assert len(timeline._readings) <= ROWS_MAX
 
 
 # -- the count ---------------------------------------------------------------------------------------------------------

@@ -16,8 +16,9 @@ import pytest
 import torpor
 from tests.helpers.ledger_with_pages import LedgerWithPages, invocation
 from torpor.simulator.fitting import write as write_profiles
+from torpor.simulator.inputs import SimulationInputs, Spreads, drawn_anew, load
 from torpor.simulator.outcome import Result
-from torpor.simulator.running import DecisionDigest, Given, Spreads, drawn_anew, load, recounted, run, simulate
+from torpor.simulator.running import DecisionDigest, recounted, run, simulate
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.workloads import (
     Azure2019,
@@ -41,7 +42,8 @@ SINCE_S = 1_700_000_040.0
 TIGHT = Scenario(memory_bytes=500 * 1000**2, policy="GDSF", instances_min=0, instances_max=2, idle_s=30.0)
 TEXT = "zipf:models=40,rate_hz=4,duration_s=200,gaps=bursty"
 STORY = f"""
-from torpor.simulator.running import DecisionDigest, load, run, Spreads
+from torpor.simulator.inputs import load, Spreads
+from torpor.simulator.running import DecisionDigest, run
 from torpor.simulator.scenario import Scenario
 digest = DecisionDigest()
 run(load({TEXT!r}, seed=3, spreads=Spreads(0.3, 0.3, 0.3)), {TIGHT!r}, digest)
@@ -134,7 +136,7 @@ def test_profiles_are_the_same_as_object_and_as_file(tmp_path: Path) -> None:
     results = [simulate(TEXT, profiles, TIGHT) for profiles in (given.profiles, tmp_path / "models.csv")]
     assert figures(results[0]) == figures(results[1]) == figures(run(given, TIGHT))
     assert [one.assumed for one in results] == [(), ()]
-    assert "drawn by the laws" in run(given, TIGHT).assumed[0]
+    assert "drawn from the distributions" in run(given, TIGHT).assumed[0]
 
 
 def test_fields_of_the_scenario_may_be_given_by_name() -> None:
@@ -158,7 +160,7 @@ def test_a_trace_lasts_as_long_as_one_says_or_as_it_was_made() -> None:
     assert simulate(made).duration_s == 1000.0
     assert torpor.plan(made, unit(made.names), slo_s=5.0, requests_max=10, seeds=1).candidates[0].result is not None
     for lasts_s, told in (
-        (5.0, "has a request 9 s after its first, .* say a longer time"),
+        (5.0, "has a request 9 s after its first one, .* give a longer time"),
         (0.0, "lasts_s is more than 0, not 0.0"),
     ):
         with pytest.raises(BadTrace, match=told):
@@ -177,7 +179,7 @@ def test_a_load_slows_the_predictions_beside_it_where_they_share_a_processor() -
 
     def took_s(processors: int) -> list[float]:
         calls: list[float] = []
-        given = Given(trace, profiles, Spreads(), 0, "a trace")
+        given = SimulationInputs(trace, profiles, Spreads(), 0, "a trace")
         scenario = Scenario(threads=2, processors=processors)
         run(given, scenario, listener=lambda ended: calls.extend(call.done_s - call.arrived_s for call in ended))
         return calls
@@ -224,7 +226,7 @@ def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Pa
     for number in range(4):
         wrong = {"download": 0.003, "overhead": 0.001}
         written.ledger.invoked(invocation(SINCE_S + 80 + number, wrong, model=f"typo-{number % 2}", status=400))
-    told = "4 requests for 2 names that only ever got errors: no models, and left out"
+    told = "4 requests for 2 names that only ever got errors: left out, since these names are no models"
     path = ledger(tmp_path, "houses")
     written.ledger.close()
     for profiles in (None, unit("abc")):
@@ -235,9 +237,9 @@ def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Pa
 def test_one_of_a_ledgers_variants_is_named_behind_its_file(tmp_path: Path) -> None:
     path = ledger(tmp_path, "houses", "flats")
     assert simulate(f"{path}#flats/v").requests == simulate(f"{path}#houses").requests == 33
-    with pytest.raises(BadTrace, match="several variants: say which of flats/v, houses/v, as in"):
+    with pytest.raises(BadTrace, match="several variants: name one of flats/v, houses/v, as in"):
         simulate(path)
-    with pytest.raises(BadTrace, match="tells of no requests to boats"):
+    with pytest.raises(BadTrace, match="has no requests to boats"):
         simulate(f"{path}#boats")
 
 
@@ -248,7 +250,7 @@ def test_one_of_a_ledgers_variants_is_named_behind_its_file(tmp_path: Path) -> N
         ("time_s,model\n0,a\n5,b\n2,a\n", r"trace\.csv: row 3: time 2\.0 is earlier than the row before it: sort"),
         ("time_s,model,bytes\n0,a,5\n1,a,-3\n", r"trace\.csv: row 2: a size of -3 bytes is negative"),
         ("time_s,model,colour\n0,a,red\n", r"trace\.csv: column 'colour' is unknown"),
-        ("time_s,model\nnoon,a\n", r"trace\.csv: row 1: time 'noon' is no number of seconds"),
+        ("time_s,model\nnoon,a\n", r"trace\.csv: row 1: time 'noon' is neither a number of seconds"),
         ("time_s,model\n", r"trace\.csv has no requests"),
         ("", r"trace\.csv is empty"),
     ],
@@ -270,8 +272,8 @@ def test_a_trace_that_is_not_there_is_named(trace: str | Path) -> None:
     [
         ("model,memory_bytes\na,100\n", "model 'b' is called, and has no profile"),
         ("model,memory_bytes\na,-1\n", r"models\.csv: row 1: memory_bytes is 0 or more, and less than 2\^63, not -1"),
-        ("model,memory_bytes\na,1\na,1\n", r"models\.csv: row 2: model 'a' is there twice"),
-        ("model,memory_bytes,load_s\na,1,soon\n", r"models\.csv: row 1: load_s 'soon' is no number"),
+        ("model,memory_bytes\na,1\na,1\n", r"models\.csv: row 2: model 'a' has two rows"),
+        ("model,memory_bytes,load_s\na,1,soon\n", r"models\.csv: row 1: load_s 'soon' is not a number"),
         ("model\na\n", r"models\.csv has no column memory_bytes"),
     ],
 )
@@ -356,7 +358,7 @@ def test_a_seed_below_zero_and_an_unknown_field_are_named() -> None:
         ("zipf:constant=7", "constant is a number, not '7': one from 0 to 1"),
         (
             "calibrated:models=9,s=1",
-            "calibrated has no such knob as s: it has models, duration_s, seed, rate_hz, rhythm",
+            "calibrated has no parameter s: it has models, duration_s, seed, rate_hz, rhythm",
         ),
     ],
 )
@@ -399,7 +401,7 @@ class Rounds:
 
 def peak_bytes(rounds: int) -> int:
     names = [f"model-{number}" for number in range(40)]
-    given = Given(Rounds(rounds, names), unit(names), Spreads(), 0, "rounds")
+    given = SimulationInputs(Rounds(rounds, names), unit(names), Spreads(), 0, "rounds")
     run(given, TIGHT)
     tracemalloc.start()
     result = run(given, TIGHT.altered(memory_bytes=30 * MIB))

@@ -11,7 +11,7 @@ from torpor.workloads import BadTrace, Chunk, Paced, Recorded, TraceRequest, rec
 
 @pytest.mark.parametrize("row", [(0.0,), ("noon", "a"), (0.0, ""), (0.0, ["a"]), 7, (None, "a")])
 def test_a_row_that_is_no_request_is_named(row: Any) -> None:
-    with pytest.raises(BadTrace, match=r"the trace: row 2 is no \(time_s, model\): "):
+    with pytest.raises(BadTrace, match=r"the trace: row 2 is not \(time_s, model\): "):
         recorded([(0.0, "a"), row])
 
 
@@ -27,8 +27,8 @@ def test_a_small_trace_comes_back_request_by_request() -> None:
     [
         ([1.0, 0.5], "row 2: time 0.5 is earlier than the row before it"),
         ([0.0, 1.0, -1.0], "row 3: time -1.0 is negative"),
-        ([0.0, nan], "row 2: time nan is no moment"),
-        ([inf], "row 1: time inf is no moment"),
+        ([0.0, nan], "row 2: time nan is not a finite number"),
+        ([inf], "row 1: time inf is not a finite number"),
         ([], "has no requests"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`torpor cold-starts`: the requests that had to wait, and what each of them waited for."""
+"""`torpor cold-starts`: the requests that waited for an instance or a model, and what each of them waited for."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -8,15 +8,16 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from torpor.cli.edge import Url, connected, console, known, plain_table
-from torpor.cli.since import ago_s
+from torpor.cli.arguments import ago_s
+from torpor.cli.endpoints import Url, connected, known
+from torpor.cli.output import console, plain_table
 from torpor.pages.accounts import Which
 from torpor.pages.accounts import cold_starts as read
 from torpor.pages.frames import STEPS
 from torpor.pages.story import NOTICED_S, counted, moment, size, why_cold
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 
-Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", metavar="ENDPOINT")]
+Endpoint = Annotated[str | None, typer.Argument(help="Only this endpoint.", metavar="ENDPOINT")]
 
 WIDEST = 1000
 PERCENTS = (50, 99)
@@ -24,9 +25,9 @@ PERCENTS = (50, 99)
 
 def cold_starts(
     endpoint: Endpoint = None,
-    model: Annotated[str | None, typer.Option(help="Of this model only.")] = None,
+    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
     since: Annotated[str, typer.Option(help="How far to look back, such as 90s, 30m, 1h or 7d.")] = "1h",
-    limit: Annotated[int, typer.Option(help="The latest so many.", min=1)] = 100,
+    limit: Annotated[int, typer.Option(help="How many to show, the latest ones.", min=1)] = 100,
     url: Url = None,
 ) -> None:
     """Show what each cold request waited for, step by step."""
@@ -44,14 +45,14 @@ def cold_starts(
 
 
 def table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
-    """A line per cold start, a column per step, and the percentiles of these."""
+    """A row for each cold start, a column for each step, and their percentiles."""
     steps = [step for step in STEPS if any(_noticed(one.steps, step) for one in cold)]
     shown = _titled(endpoint, cold)
     shown.add_column("time", no_wrap=True)
     shown.add_column("model", overflow="fold")
     for name in ("total", *steps, "memory"):
         shown.add_column(name, justify="right", no_wrap=True)
-    shown.add_column("why, and who left", no_wrap=True)
+    shown.add_column("why, and which models left", no_wrap=True)
     for one in cold:
         times = (one.total_s, *(one.steps.get(step, 0.0) for step in steps))
         shown.add_row(_at(one), one.model or "-", *map(_milliseconds, times), _memory(one), why_cold(one))
@@ -64,15 +65,15 @@ def table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
 
 
 def narrow_table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
-    """The same for a narrow terminal: model, reason and steps below each other."""
+    """The table for a narrow terminal: model, reason and steps below each other."""
     shown = _titled(endpoint, cold)
     shown.add_column("time", no_wrap=True)
     shown.add_column("total", justify="right", no_wrap=True)
-    shown.add_column("model, why, who left, and what was waited for", overflow="fold")
+    shown.add_column("model, why, which models left, and what the request waited for", overflow="fold")
     for one in cold:
         named = ", ".join(part for part in (one.model or "-", _memory(one)) if part)
-        told = "\n".join(line for line in (named, why_cold(one), _steps(one.steps)) if line)
-        shown.add_row(_at(one), _milliseconds(one.total_s), told)
+        lines = "\n".join(line for line in (named, why_cold(one), _steps(one.steps)) if line)
+        shown.add_row(_at(one), _milliseconds(one.total_s), lines)
     shown.add_section()
     for percent in PERCENTS:
         total_s, parts_s = _percentiles(cold, percent)
@@ -81,12 +82,12 @@ def narrow_table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
 
 
 def percentile(values_s: Sequence[float], percent: int) -> float:
-    """Between the two nearest, as numpy has it."""
+    """A percentile, interpolated between the two nearest values as numpy does."""
     return quantiles(values_s, n=100, method="inclusive")[percent - 1] if len(values_s) > 1 else values_s[0]
 
 
 def _percentiles(cold: Sequence[ColdStart], percent: int) -> tuple[float, dict[str, float]]:
-    """Of the totals, and of each step."""
+    """A percentile of the totals, and of each step."""
     parts_s = {step: percentile([one.steps.get(step, 0.0) for one in cold], percent) for step in STEPS}
     return percentile([one.total_s for one in cold], percent), parts_s
 

@@ -1,4 +1,4 @@
-"""`torpor costs`: what it would have cost at AWS's prices, for which models, and what other ways would have cost."""
+"""`torpor costs`: the cost of the past traffic at AWS's prices, by model, and the cost of other ways to serve it."""
 
 from datetime import datetime
 from typing import Annotated
@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from torpor.cli.edge import Url, connected, console, known, plain_table
-from torpor.cli.since import ago_s
+from torpor.cli.arguments import ago_s
+from torpor.cli.endpoints import Url, connected, known
+from torpor.cli.output import console, plain_table
 from torpor.pages.accounts import Which
 from torpor.pages.accounts import costs as read
 from torpor.pages.story import counted
@@ -16,7 +17,7 @@ from torpor.spans import HOUR_S
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.costs import ModelCosts
 
-Endpoint = Annotated[str | None, typer.Argument(help="Of this endpoint only.", metavar="ENDPOINT")]
+Endpoint = Annotated[str | None, typer.Argument(help="Only this endpoint.", metavar="ENDPOINT")]
 
 MODELS = 20
 
@@ -26,7 +27,7 @@ def costs(
     since: Annotated[str, typer.Option(help="How far to look back, such as 90s, 30m, 1h or 7d.")] = "24h",
     url: Url = None,
 ) -> None:
-    """Show what it would have cost at AWS's prices, by model, and the same traffic served otherwise."""
+    """Show the cost at AWS's prices, by model, and what other ways to serve the same traffic would have cost."""
     connection = connected(url)
     with known(connection, endpoint):
         found = read(connection, Which(endpoint, ago_s(since)), MODELS)
@@ -40,11 +41,11 @@ def costs(
             printer.print(models(variant))
             printer.print(on_aws(variant))
     printer.print(f"\nUS dollars at the prices of {found.priced_on}: {found.price_source}.", style="dim")
-    printer.print(f"Not in any figure: {found.left_out}.", style="dim")
+    printer.print(f"Not included in any figure: {found.left_out}.", style="dim")
 
 
 def variants(found: Costs) -> Table:
-    """A line per variant and size of instance."""
+    """A row for each variant and type of instance."""
     since, until = (datetime.fromtimestamp(at_s).strftime("%Y-%m-%d %H:%M") for at_s in (found.since_s, found.until_s))
     shown = plain_table(f"from {since} to {until}", "endpoint", "variant", "instances")
     for name in ("hours", "GB-s", "requests", "cold", "cost"):
@@ -59,7 +60,7 @@ def variants(found: Costs) -> Table:
 
 
 def models(variant: VariantCostsRow) -> Table:
-    """A line per model, the dearest first, and what was nobody's: together they are the variant's cost."""
+    """A row for each model, the dearest first, and one for idle time: together they are the variant's cost."""
     shown = plain_table(f"{variant.endpoint} · {variant.variant} · by model", "model")
     for name in ("requests", "cold", "errors", "busy s", "cost"):
         shown.add_column(name, justify="right")
@@ -74,7 +75,7 @@ def models(variant: VariantCostsRow) -> Table:
 
 
 def on_aws(variant: VariantCostsRow) -> Table:
-    """A line per way, dear or cheap, with what its figure assumes."""
+    """A row for each other way to serve the traffic, with what its figure assumes."""
     shown = plain_table(f"{variant.endpoint} · {variant.variant} · the same traffic on AWS", "served as")
     shown.add_column("cost", justify="right", no_wrap=True)
     shown.add_column("assuming", overflow="fold")
@@ -90,10 +91,10 @@ def _counts(one: ModelCosts | OtherModels | VariantCostsRow) -> list[str]:
 
 def _ran(size: SizeCostsRow) -> tuple[str, str, str]:
     hours = f"{size.instance_s / HOUR_S:,.3f}"
-    return size.size or "none was reached", hours, f"{size.gb_s:,.3f}" if size.gb_s else ""
+    return size.size or "no instance", hours, f"{size.gb_s:,.3f}" if size.gb_s else ""
 
 
 def _basis(variant: VariantCostsRow) -> str:
     if any(size.size.startswith("serverless-") for size in variant.sizes):
-        return "loading and predicting by the millisecond, and the data moved; nothing while idle"
-    return "the seconds that instances lived, by the price of an hour"
+        return "each millisecond of loading and predicting, and the data moved; nothing while idle"
+    return "each second that an instance runs, at the price of an hour"

@@ -1,4 +1,4 @@
-"""`torpor env`: the variables that wire boto3, the AWS CLI and the SageMaker SDK to an endpoint."""
+"""`torpor env`: the environment variables that point boto3, the AWS CLI and the SageMaker SDK to an endpoint."""
 
 import shlex
 from collections.abc import Mapping
@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from torpor.calling.connection import EndpointConnection
-from torpor.cli.edge import Url, connected
+from torpor.cli.endpoints import Url, connected
 from torpor.cli.sagemaker_files import CONFIG_VARIABLE, METADATA, Identity, Outcome, config_path, put
 from torpor.errors import EndpointUnreachable, NotTorpor, TorporError
 
 NO_ROLE = """\
-torpor: {path} cannot be written ({reason}): get_execution_role() will not answer. Any of these will do:
+torpor: {path} cannot be written ({reason}): get_execution_role() will fail. Any of these helps:
   - as root, once:  mkdir -p {folder} && echo {text} > {path}
   - where the SDK asks for a role:  role = "{role}"
-  - no role at all: a Model or an Estimator takes the one in {config}"""
+  - without a role: a Model or an Estimator uses the one in {config}"""
 
 
 def env(
@@ -45,7 +45,8 @@ def lines(variables: Mapping[str, str]) -> str:
 
 
 def _identified(connection: EndpointConnection) -> EndpointConnection:
-    """With the endpoint's own region. One that is not there, or not there yet, is a warning: the exports hold still."""
+    """The connection with the endpoint's own region. If nothing answers, it prints a warning: the exports are still
+    right."""
     try:
         return connection.identified()
     except (EndpointUnreachable, NotTorpor) as error:
@@ -54,7 +55,7 @@ def _identified(connection: EndpointConnection) -> EndpointConnection:
 
 
 def _write_files(connection: EndpointConnection, metadata: Path) -> dict[str, str]:
-    """Write both files; say on standard error what became of them, since standard output is for the shell."""
+    """Write both files, and report them on standard error, since standard output is for the shell."""
     identity = Identity.of(connection.client("sts").get_caller_identity(), connection.region)
     config = config_path()
     _tell(config, _put_config(config, identity))

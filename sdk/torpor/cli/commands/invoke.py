@@ -1,4 +1,4 @@
-"""`torpor invoke`: one call from the shell, with the answer's bytes on standard output."""
+"""`torpor invoke`: calls an endpoint once, and writes the answer's bytes to standard output."""
 
 import sys
 from pathlib import Path
@@ -6,16 +6,17 @@ from typing import Annotated
 
 import typer
 
-from torpor.cli.edge import EndpointName, Url, connected, only, present
+from torpor.cli.arguments import existing_file
+from torpor.cli.endpoints import EndpointName, Url, connected, only
 
 
 def invoke(
     endpoint: EndpointName = None,
     target_model: Annotated[str | None, typer.Option(help="The model's key below the endpoint's prefix.")] = None,
     body: Annotated[str, typer.Option(help="Text, @file, or @- for standard input.")] = "@-",
-    content_type: Annotated[str, typer.Option(help="What the body is.")] = "text/csv",
-    accept: Annotated[str | None, typer.Option(help="What the answer should be.")] = None,
-    timing: Annotated[bool, typer.Option("--timing", help="Say on standard error what the call waited for.")] = False,
+    content_type: Annotated[str, typer.Option(help="The body's media type.")] = "text/csv",
+    accept: Annotated[str | None, typer.Option(help="The media type to ask for.")] = None,
+    timing: Annotated[bool, typer.Option("--timing", help="Print on standard error what the call waited for.")] = False,
     url: Url = None,
 ) -> None:
     """Call an endpoint, or one model of it, and print the answer."""
@@ -27,20 +28,20 @@ def invoke(
         "ContentType": content_type,
         "Accept": accept,
     }
-    given = {name: value for name, value in members.items() if value is not None}
-    answer = connection.client("sagemaker-runtime").invoke_endpoint(**given)
+    arguments = {name: value for name, value in members.items() if value is not None}
+    answer = connection.client("sagemaker-runtime").invoke_endpoint(**arguments)
     typer.echo(answer["Body"].read(), nl=sys.stdout.isatty())
     if timing:
         typer.echo(answer["ResponseMetadata"]["HTTPHeaders"].get("server-timing", ""), err=True)
 
 
 def read_body(text: str) -> bytes:
-    """Raises TorporError for a file that is not there, OSError for one that cannot be read."""
+    """The bytes of `--body`. Raises TorporError for a file that does not exist, OSError for one that cannot be read."""
     if text == "@-":
         if sys.stdin.isatty():
             typer.echo("reading the body from the terminal: Ctrl-D ends it", err=True)
         return sys.stdin.buffer.read()
     if not text.startswith("@"):
         return text.encode()
-    present("--body", file := Path(text[1:]))
+    existing_file("--body", file := Path(text[1:]))
     return file.read_bytes()

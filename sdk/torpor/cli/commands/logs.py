@@ -1,10 +1,10 @@
-"""`torpor logs`: what the instances of an endpoint printed."""
+"""`torpor logs`: shows what the instances of an endpoint printed."""
 
 import re
 
 import typer
 
-from torpor.cli.edge import EndpointName, Url, connected, known, only
+from torpor.cli.endpoints import EndpointName, Url, connected, known, only
 from torpor_endpoint.core.pages import PageName
 
 SILENT = re.compile(r"^(==> .+ <==)\n(?=\n==> |\s*\Z)", re.MULTILINE)
@@ -18,9 +18,9 @@ def logs(endpoint: EndpointName = None, url: Url = None) -> None:
     name = only(connection, endpoint)
     with known(connection, name):
         printed = connection.page(PageName.LOGS, {"endpoint": name}).decode()
-    typer.echo(told(printed))
+    typer.echo(with_silence(printed))
 
 
-def told(printed: str) -> str:
-    """The same, where silence is said."""
+def with_silence(printed: str) -> str:
+    """The logs, with a note below the heading of each instance that printed nothing."""
     return SILENT.sub(rf"\1\n{NOTHING}\n", printed) or NOTHING

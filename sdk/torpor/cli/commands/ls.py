@@ -1,9 +1,10 @@
-"""`torpor ls`: what runs: endpoints, their instances, and the models in each one's memory."""
+"""`torpor ls`: lists the endpoints, their instances, and the models in the memory of each instance."""
 
 from rich.padding import Padding
 from rich.table import Table
 
-from torpor.cli.edge import NO_ENDPOINT, Url, connected, console, plain_table
+from torpor.cli.endpoints import NO_ENDPOINT, Url, connected
+from torpor.cli.output import console, plain_table
 from torpor.pages import state
 from torpor.pages.story import size, standing
 from torpor_endpoint.core.pages.state import EndpointState, InstanceState, VariantState
@@ -25,14 +26,14 @@ def ls(url: Url = None) -> None:
 
 
 def headline(status: state.Status, trouble: str = "") -> str:
-    """One in trouble is in service as SageMaker's API has it, and serves nobody."""
+    """The endpoint's line. One in trouble is InService for SageMaker's API, but serves no request."""
     standing = f"{status.status}, but not served" if trouble else status.status
     reason = trouble or status.failure_reason
     return f"{status.name}  {standing}{f': {reason}' if reason else ''}"
 
 
 def table(endpoint: EndpointState) -> Table:
-    """An instance, as `torpor logs` names it, and below it the models in its memory, the latest called first."""
+    """The instances, as `torpor logs` names them, and below each one its models, the latest called first."""
     shown = plain_table("", "variant/instance, models", "format")
     for column in ("memory", "hits", "idle"):
         shown.add_column(column, justify="right", no_wrap=True)

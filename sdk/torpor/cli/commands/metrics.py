@@ -1,4 +1,4 @@
-"""`torpor metrics`: an endpoint's numbers, asked of CloudWatch's API as one would ask AWS."""
+"""`torpor metrics`: an endpoint's metrics, read through CloudWatch's API as from AWS."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Annotated
@@ -6,13 +6,14 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from torpor.cli.edge import EndpointName, Url, connected, console, known, only
+from torpor.cli.endpoints import EndpointName, Url, connected, known, only
+from torpor.cli.output import console
 from torpor.pages.numbers import ROWS, MetricNumbers, VariantWindow
 
 
 def metrics(
     endpoint: EndpointName = None,
-    minutes: Annotated[int, typer.Option(help="How far to look back.", min=1)] = 60,
+    minutes: Annotated[int, typer.Option(help="How many minutes to look back.", min=1)] = 60,
     url: Url = None,
 ) -> None:
     """Show invocations, hit rate, loaded models and latencies."""

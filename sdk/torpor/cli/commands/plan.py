@@ -1,4 +1,4 @@
-"""`torpor plan`: the cheapest way to serve a trace within an SLO, and the call that makes it."""
+"""`torpor plan`: finds the cheapest scenario that serves a trace within an SLO, and prints the call that deploys it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -9,7 +9,7 @@ from rich.table import Table
 
 from torpor.cli import choices
 from torpor.cli.commands.simulate import fitted, span
-from torpor.cli.edge import console
+from torpor.cli.output import console
 from torpor.cli.progress import bar
 from torpor.errors import TorporError
 from torpor.extras import require
@@ -18,32 +18,32 @@ from torpor.prices.money import dollars
 
 if TYPE_CHECKING:
     from torpor.simulator.outcome import Result
-    from torpor.simulator.planning.answering import Priced
-    from torpor.simulator.planning.planning import Planned
-    from torpor.simulator.planning.searching import PlanCandidate
+    from torpor.simulator.planning.options import Priced
+    from torpor.simulator.planning.planned import Planned
+    from torpor.simulator.planning.search import PlanCandidate
 
 SHOWN = 8
 NOTHING = 3
-"""The exit code where nothing meets the SLO."""
-NOTES = dict.fromkeys(("BELADY", "BELADY-SIZE"), "offline reference: it knows the trace")
-REQUESTS = "Of a longer trace, simulate the busiest so many first."
-PLAYED_MAX = "Of a trace that is longer still, play the first so many, and not all."
+"""The exit code if nothing meets the SLO."""
+NOTES = dict.fromkeys(("BELADY", "BELADY-SIZE"), "offline reference: it knows the trace in advance")
+REQUESTS = "Of a longer trace, simulate the busiest stretch of this many requests first."
+PLAYED_MAX = "Simulate at most this many requests, from the beginning of the trace."
 SPARE = ("hits",)
-"""What a narrow terminal has no room for."""
+"""Columns that a narrow terminal omits."""
 
 
 def plan(
     trace: choices.Trace,
-    slo_ms: Annotated[float, typer.Option(help="Requests are to be answered within so long.")],
-    quantile: Annotated[float, typer.Option(help="Such a share of them.")] = 0.99,
+    slo_ms: Annotated[float, typer.Option(help="The time within which requests must be answered.")],
+    quantile: Annotated[float, typer.Option(help="The share of the requests that must be.")] = 0.99,
     profiles: choices.Profiles = None,
     instance_type: choices.InstanceTypes = None,
-    instances_max: Annotated[int, typer.Option(help="At most so many.", min=1)] = 8,
+    instances_max: Annotated[int, typer.Option(help="The most instances.", min=1)] = 8,
     policy: choices.Policies = None,
     sleep_after: choices.SleepAfter = "5m,20m,1h",
     keep_alive: choices.KeepAlives = None,
     wake: choices.Wake = None,
-    seeds: Annotated[int, typer.Option(help="So many draws have to agree.", min=1)] = 3,
+    seeds: Annotated[int, typer.Option(help="How many seeds must confirm the plan.", min=1)] = 3,
     lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
     requests: Annotated[int, typer.Option(help=REQUESTS, min=1)] = 200_000,
@@ -51,59 +51,59 @@ def plan(
     prices: choices.PricesFile = None,
     region: choices.Region = None,
 ) -> None:
-    """Search instance type and number, keep-alive and policy by simulation: the cheapest that meets the SLO."""
+    """Find the cheapest instance type and number, keep-alive and policy that meet the SLO, by simulation."""
     require("torpor plan", "simulator")
+    from torpor.simulator.inputs import load, requests_of
     from torpor.simulator.planning.planning import plan as search
     from torpor.simulator.planning.space import KEEP_ALIVES, SEARCHED, Space
-    from torpor.simulator.running import load, requests_of
 
     slo_s, quantile = choices.slo_s(slo_ms), choices.share("--quantile", quantile)
-    given = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    given = replace(given, scenario=given.scenario.altered(**choices.woken(wake)))
+    inputs = load(trace, choices.profiles_file(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
+    inputs = replace(inputs, scenario=inputs.scenario.altered(**choices.wake_change(wake)))
     space = Space(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,
         SEARCHED if policy is None else deployable(policy),
-        choices.naps_s(sleep_after),
-        given.scenario,
-        KEEP_ALIVES if keep_alive is None else choices.chosen("--keep-alive", keep_alive, KEEP_ALIVES),
+        choices.keep_alives_s(sleep_after),
+        inputs.scenario,
+        KEEP_ALIVES if keep_alive is None else choices.known_names("--keep-alive", keep_alive, KEEP_ALIVES),
     )
     with bar("reading the trace") as shown:
-        of = min(requests_of(given.trace), max(requests, played_max))
+        of = min(requests_of(inputs.trace), max(requests, played_max))
 
         def says(what: str) -> None:
             shown.begins(what)
             shown.of(of)
 
         found = search(
-            replace(given, watched=shown.done),
+            replace(inputs, on_progress=shown.done),
             slo_s=slo_s,
             quantile=quantile,
             space=space,
             seeds=seeds,
             requests_max=requests,
             played_max=played_max,
-            prices=choices.priced_by(prices, region),
+            prices=choices.prices_from(prices, region),
             says=says,
         )
     show(found)
-    for kind, told in (("assumed", (*found.assumed, *found.at_full_speed)), ("left out", found.left_out)):
-        for one in told:
+    for kind, notes in (("assumed", (*found.assumed, *found.at_full_speed)), ("left out", found.left_out)):
+        for one in notes:
             console().print(f"{kind}: {one}", style="dim")
     if found.best is None:
         raise typer.Exit(NOTHING)
 
 
 def deployable(policy: str) -> list[str]:
-    """Raises TorporError for one that is unknown, or knows the trace."""
+    """The policies of `--policy`. Raises TorporError for one that is unknown, or knows the trace in advance."""
     from torpor_container.core.policies import OFFLINE, POLICIES
 
     for one in choices.several("--policy", policy):
         if one.upper() in OFFLINE:
             raise TorporError(
-                f"--policy {one} knows the trace, and cannot be deployed: choose of {', '.join(POLICIES)}"
+                f"--policy {one} knows the trace in advance, and cannot be deployed: choose from {', '.join(POLICIES)}"
             )
-    return choices.chosen("--policy", policy, POLICIES)
+    return choices.known_names("--policy", policy, POLICIES)
 
 
 def show(found: "Planned") -> None:
@@ -117,25 +117,26 @@ def show(found: "Planned") -> None:
     if found.best is not None:
         printer.print(f"{found.call()}\n", soft_wrap=True)
     if found.best is not None and found.best.result is not None and not found.best.result.evictions:
-        printer.print("Nothing has to leave memory in the plan: every policy does the same there.\n", style="dim")
+        printer.print("The plan evicts no model: every policy does the same there.\n", style="dim")
     if found.policies:
         size = found.policies[0].scenario.altered(policy="LRU").name.replace(", LRU", "")
         part = "" if found.peak.whole else f", around {busiest(found)}"
-        printer.print(f"who leaves first · {size}{part}", style="bold")
+        printer.print(f"eviction policies · {size}{part}", style="bold")
         printer.print(policies(found, printer.width))
         printer.print()
-    printer.print("the same traffic otherwise", style="bold")
+    printer.print("the same traffic without a multi-model endpoint", style="bold")
     printer.print(others(found, printer.width))
-    seeds = f"seed {found.given.seed}" + (f" to {found.seeds[-1].seed}" if len(found.seeds) > 1 else "")
+    seeds = f"seed {found.inputs.seed}" + (f" to {found.seeds[-1].seed}" if len(found.seeds) > 1 else "")
     prices = f"US dollars at the prices of {found.prices.priced_on}: {found.prices.source}."
     printer.print(f"\n{seeds} · {prices}", style="dim")
 
 
 def candidates(found: "Planned", width: int) -> Table | str:
-    """What was simulated to its end: first what meets the goal, each by price, and the plan before its equals."""
+    """The candidates that were simulated to their end: first those that meet the goal, each by price, the plan
+    first."""
     ended = [(one, one.result) for one in found.candidates if one.result is not None]
     if not ended:
-        return f"{counted(len(found.candidates), 'way')} tried, and none came near."
+        return f"{counted(len(found.candidates), 'scenario')} tried, and none came near."
 
     def place(pair: "tuple[PlanCandidate, Result]") -> tuple[bool, float, bool]:
         one, result = pair
@@ -150,7 +151,7 @@ def candidates(found: "Planned", width: int) -> Table | str:
     best = next((number for number, (one, _) in enumerate(ended[:SHOWN]) if one is found.best), None)
     shown = fitted(rows, SPARE, width, best)
     if rest := len(found.candidates) - len(rows):
-        shown.add_row(f"and {rest:,} more, dearer or broken off", style="dim")
+        shown.add_row(f"and {rest:,} more, dearer or stopped early", style="dim")
     return shown
 
 
@@ -168,25 +169,25 @@ def answer(found: "Planned") -> str:
 
 
 def elsewhere(found: "Planned", one: "Priced") -> str:
-    """Where no multi-model endpoint is the answer."""
+    """The cheapest option, if that is no multi-model endpoint."""
     late, goal = f"{one.late:.2%} of the requests are late", f"{found.goal}"
-    told = f"{one.name}: {dollars(one.usd)} a month is the cheapest of all ways that meet the goal, {goal}; {late}."
-    return told if found.best is None else f"{told} The cheapest multi-model endpoint that meets it:"
+    text = f"{one.name}: {dollars(one.usd)} a month is the cheapest option that meets the goal, {goal}; {late}."
+    return text if found.best is None else f"{text} The cheapest multi-model endpoint that meets it:"
 
 
 def peaking(found: "Planned") -> Iterator[str]:
-    """Of a long trace: what was seen of all of it, and where it is busiest."""
+    """The late requests of a long trace: of all that were simulated, and of its busiest stretch."""
     if found.best is None or found.best.result is None or found.best.peak_late is None:
         return
     late, peak = found.best.result.slo_misses(found.goal.slo_s), found.best.peak_late / found.peak.requests
-    yield f"Of {found.requests:,} requests that were played {late:.2%} are late, in {busiest(found)} {peak:.2%}."
+    yield f"Of {found.requests:,} simulated requests {late:.2%} are late, in {busiest(found)} {peak:.2%}."
     if not found.whole:
-        yield "The dollars are as if the others were more of the same."
+        yield "The price assumes that the other requests are alike."
 
 
 def played(found: "Planned") -> str:
     first = "" if found.peak.whole else f", the busiest {found.peak.requests:,} first"
-    part = "" if found.whole else f", and then the first {found.requests:,}: the others were not played"
+    part = "" if found.whole else f", and then the first {found.requests:,}: the others were not simulated"
     return f"{counted(found.peak.of, 'request')}{first}{part}"
 
 
@@ -196,56 +197,57 @@ def busiest(found: "Planned") -> str:
 
 
 def confirmed(found: "Planned") -> Iterator[str]:
-    """How sure it is."""
-    if found.given.drawn:
+    """How sure the plan is."""
+    if found.inputs.drawn:
         agree = sum(map(found.goal.met, found.seeds))
         p99s = sorted(result.p99_s for result in found.seeds)
         spread = f"p99 {milliseconds(p99s[0])} to {milliseconds(p99s[-1])}"
-        none = "" if agree == len(found.seeds) else " Nothing in this space meets it with all of them."
+        none = "" if agree == len(found.seeds) else " Nothing in this space meets the SLO with all of them."
         yield f"{agree} of {counted(len(found.seeds), 'seed')} meet the SLO, {spread}.{none}"
     else:
         late = " to ".join(f"{share * 100:.2g}" for share in found.late)
         perhaps = ", which may be too many" if found.late[1] > 1 - found.goal.quantile else ""
-        yield f"Nothing in it is drawn: one run tells all of this trace. Of more like it {late} % are late{perhaps}."
-    if not found.told:
+        yield f"Nothing is drawn, so one run is enough for this trace. Of more such traffic {late} % are late{perhaps}."
+    if not found.conclusive:
         of = sum(one.requests for one in found.seeds)
-        again = f", played with {counted(len(found.seeds), 'seed')}" if len(found.seeds) > 1 else ""
+        again = f", simulated with {counted(len(found.seeds), 'seed')}" if len(found.seeds) > 1 else ""
         few = f"{counted(found.requests, 'request')}{again}, of which {found.goal.late_max(of):,} may be late"
-        yield f"Whether {found.goal.quantile * 100:.6g} % are in time cannot be told from {few}: give {found.enough:,}."
+        share = f"{found.goal.quantile * 100:.6g} %"
+        yield f"These are too few to know whether {share} are in time: {few}. Give at least {found.enough:,} requests."
 
 
 def nothing(found: "Planned") -> str:
-    """Why, as far as it can be told."""
+    """Why nothing meets the goal, as far as that is known."""
     late, p99 = 1 - found.floor.share_within(found.goal.slo_s), milliseconds(found.floor.quantile(0.99))
     if late > 1 - found.goal.quantile:
         return (
-            f"Nothing meets that: with every model in memory and nobody waiting, {late:.2%} of the requests still take"
-            f" longer. Predicting itself is too slow; p99 is {p99}.{measured_by(found)}"
+            f"Nothing meets that: with every model in memory and no queue, {late:.2%} of the requests still take"
+            f" longer. The predictions themselves are too slow; p99 is {p99}.{measured_by(found)}"
         )
     if found.too_large:
         return f"Nothing meets that: {found.too_large}. Allow larger types (--instance-type), or leave the model out."
     if found.first > found.goal.late_max(found.requests):
         return (
-            f"Nothing meets that: the first call of a model waits for its load, which makes {found.first:,} of"
+            f"Nothing meets that: the first request for a model waits for its load, which makes {found.first:,} of"
             f" {counted(found.requests, 'request')} late. Allow more time (--slo-ms), or give a longer trace."
         )
     return (
-        f"Nothing in this space meets that. With every model in memory and nobody waiting it would be met, with a p99"
+        f"Nothing in this space meets that. With every model in memory and no queue it would be met, with a p99"
         f" of {p99}: allow more instances (--instances-max) or larger types (--instance-type)."
     )
 
 
 def measured_by(found: "Planned") -> str:
-    """What to do where the times are nobody's."""
-    if not found.given.redrawn:
+    """Advice if the times are drawn, and not the user's own."""
+    if not found.inputs.redrawn:
         return ""
     return (
-        " These times are assumed: give your models' own by --profiles FILE, or an endpoint's ledger.sqlite as trace."
+        " These times are assumed: give your models' own with --profiles FILE, or an endpoint's ledger.sqlite as trace."
     )
 
 
 def policies(found: "Planned", width: int) -> Table:
-    """For this trace, on the cheapest instances that were simulated and had to evict."""
+    """The eviction policies for this trace, on the scenario that was simulated with all of them."""
     notes = NOTES | ({found.best_policy: "the best for this trace"} if found.best_policy else {})
     ranked = sorted(found.policies, key=lambda result: (result.slo_misses(found.goal.slo_s), result.cold))
     rows = [
@@ -256,7 +258,7 @@ def policies(found: "Planned", width: int) -> Table:
 
 
 def others(found: "Planned", width: int) -> Table:
-    """The same traffic as AWS sells it without a multi-model endpoint."""
+    """The same traffic as AWS serves it without a multi-model endpoint."""
     priced = {one.name: one for one in found.ways if not one.multi_model}
     rows = [
         {

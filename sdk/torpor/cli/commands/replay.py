@@ -1,4 +1,4 @@
-"""`torpor replay`: a trace sent to a live endpoint at its own moments, and how the endpoint did."""
+"""`torpor replay`: sends a trace to a live endpoint at the trace's own times, and shows the latencies."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,7 +12,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from torpor.cli import choices
-from torpor.cli.edge import Url, connected, console, only, plain_table, present
+from torpor.cli.arguments import existing_file
+from torpor.cli.endpoints import Url, connected, only
+from torpor.cli.output import console, plain_table
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.pages.story import counted, milliseconds
@@ -28,43 +30,48 @@ CONTENT_TYPES: Mapping[str, str] = {
     ".libsvm": "text/libsvm",
     ".npy": "application/x-npy",
 }
-"""By the suffix of the file with the body."""
+"""The media type by the suffix of the body's file."""
 ARTIFACT = ".tar.gz"
 SHOWN_MODELS = 5
 LATE_S = 0.05
-"""Who is later than this at p99 did not have the trace's own traffic."""
+"""If requests are sent later than this at p99, the traffic was not the trace's own."""
 INTERRUPTED = 130
 ALL_FAILED = 1
-"""The exit code where no request succeeded."""
+"""The exit code if no request succeeded."""
 
 
 def replay(
     trace: choices.Trace,
-    endpoint: Annotated[str | None, typer.Option(help="The endpoint's name; not needed for the only one.")] = None,
-    speed: Annotated[float, typer.Option(help="How many times as fast as it was.")] = 1.0,
-    limit: Annotated[int | None, typer.Option(help="Only the first so many requests.", min=1)] = None,
+    endpoint: Annotated[str | None, typer.Option(help="The endpoint's name; not needed if there is only one.")] = None,
+    speed: Annotated[float, typer.Option(help="How many times as fast as the trace.")] = 1.0,
+    limit: Annotated[int | None, typer.Option(help="Send only this many requests, the first ones.", min=1)] = None,
     body: Annotated[Path | None, typer.Option(help="The body of every request.", metavar="FILE")] = None,
-    bodies: Annotated[Path | None, typer.Option(help="A file for each model, as City.csv.", metavar="DIR")] = None,
-    content_type: Annotated[str | None, typer.Option(help="What the bodies are; else their suffix says it.")] = None,
-    in_flight: Annotated[int, typer.Option(help="At most so many requests at once.", min=1)] = 64,
-    out: Annotated[Path | None, typer.Option(help="Keep a row for each request, as CSV.", metavar="FILE")] = None,
+    bodies: Annotated[
+        Path | None, typer.Option(help="A folder with a body for each model, as City.csv.", metavar="DIR")
+    ] = None,
+    content_type: Annotated[str | None, typer.Option(help="The bodies' media type; else by their suffix.")] = None,
+    in_flight: Annotated[int, typer.Option(help="At most this many requests at once.", min=1)] = 64,
+    out: Annotated[
+        Path | None, typer.Option(help="Write a row for each request to this CSV file.", metavar="FILE")
+    ] = None,
     url: Url = None,
 ) -> None:
-    """Send a trace to an endpoint at its own moments, and show how long the requests took."""
+    """Send a trace to an endpoint at the trace's own times, and show how long the requests took."""
     require("torpor replay", "simulator")
-    from torpor.replay.sending import ReplayPace, Target
+    from torpor.replay.sending import ReplayPace
     from torpor.replay.sending import replay as send
+    from torpor.replay.target import Target
     from torpor.workloads import Extent, First, named
 
-    choices.kept("--out", out)
-    choices.more_than_0("--speed", speed)
+    choices.writable_file("--out", out)
+    choices.positive("--speed", speed)
     connection = connected(url)
     target = Target.found(connection, only(connection, endpoint))
-    wanted = named(trace) if limit is None else First(named(trace), limit)
-    extent, pace = Extent.of(wanted), ReplayPace(speed, in_flight)
-    what = read_body(body, bodies, content_type, extent.names)
+    sent = named(trace) if limit is None else First(named(trace), limit)
+    extent, pace = Extent.of(sent), ReplayPace(speed, in_flight)
+    bodies_of = read_body(body, bodies, content_type, extent.names)
     with watching(extent.requests) as watch:
-        replayed = send(wanted, target, what, pace, watch)
+        replayed = send(sent, target, bodies_of, pace, watch)
     show(replayed, target.endpoint, pace)
     if out is not None:
         replayed.write(out)
@@ -76,15 +83,15 @@ def replay(
 
 # -- what is sent --------------------------------------------------------------------------------------------------
 def read_body(body: Path | None, bodies: Path | None, content_type: str | None, models: Sequence[str]) -> "Body":
-    """From `--body` or `--bodies`. Raises TorporError, which says what is missing; OSError."""
+    """The bodies of `--body` or `--bodies`. Raises TorporError, which says what is missing; OSError."""
     if body is not None and bodies is None:
-        present("--body", body)
+        existing_file("--body", body)
         one = (typed(body, content_type), body.read_bytes())
         return lambda model, request_bytes: one
     if bodies is None or body is not None:
         raise TorporError("say what to send: --body FILE for all models, or --bodies DIR with a file for each")
     if not bodies.is_dir():
-        raise TorporError(f"{bodies} is no folder: --bodies is one with a file for each model")
+        raise TorporError(f"{bodies} is not a folder: --bodies is a folder with a file for each model")
     found = sorted(path for path in bodies.rglob("*.*") if path.is_file())
     files = {path.relative_to(bodies).with_suffix("").as_posix(): path for path in found}
     own = {model: path for model in models if (path := files.get(model) or files.get(model.removesuffix(ARTIFACT)))}
@@ -96,10 +103,10 @@ def read_body(body: Path | None, bodies: Path | None, content_type: str | None, 
 
 
 def typed(path: Path, content_type: str | None) -> str:
-    """Raises TorporError where neither says it."""
+    """The body's media type. Raises TorporError if neither the option nor the suffix says it."""
     found = content_type or CONTENT_TYPES.get(path.suffix)
     if found is None:
-        raise TorporError(f"{path}: say what it is by --content-type, or by its suffix: {', '.join(CONTENT_TYPES)}")
+        raise TorporError(f"{path}: give its type with --content-type, or by its suffix: {', '.join(CONTENT_TYPES)}")
     return found
 
 
@@ -109,10 +116,10 @@ def missing(bodies: Path, models: Sequence[str]) -> str:
     return f"{bodies} has no {names}{more} (other suffixes: {', '.join(CONTENT_TYPES)})"
 
 
-# -- what is seen --------------------------------------------------------------------------------------------------
+# -- what is shown -------------------------------------------------------------------------------------------------
 @contextmanager
 def watching(requests: int) -> Iterator[Callable[["ReplayTally"], None]]:
-    """A progress bar on standard error, where that is a terminal."""
+    """A progress bar on standard error, if that is a terminal."""
     printer = Console(stderr=True, highlight=False)
     columns = (BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[doing]}"), TimeElapsedColumn())
     with Progress(*columns, TimeRemainingColumn(), console=printer, disable=not printer.is_terminal) as progress:
@@ -140,7 +147,7 @@ def show(replayed: "Replayed", endpoint: str, pace: "ReplayPace") -> None:
 
 
 def outcomes(replayed: "Replayed", endpoint: str) -> Table:
-    """A line for each way in which requests ended, the most frequent first, and one for all."""
+    """A row for each outcome of requests, the most frequent first."""
     shown = plain_table(f"{endpoint} · {counted(len(replayed), 'request')} in {replayed.wall_s:,.1f} s")
     shown.add_column("answer")
     for name in ("requests", "share", "cold", "p50", "p95", "p99"):
@@ -153,7 +160,7 @@ def outcomes(replayed: "Replayed", endpoint: str) -> Table:
 
 
 def lateness(replayed: "Replayed") -> str:
-    """Failures and cold starts of all, and how far it was the trace's own traffic."""
+    """One line: failures, cold starts, and how late requests were sent."""
     if not len(replayed):
         return "nothing was answered"
     late = f"{milliseconds(replayed.late_s(0.5))} at p50, {milliseconds(replayed.late_s(0.99))} at p99"
@@ -163,9 +170,9 @@ def lateness(replayed: "Replayed") -> str:
 
 def advice(replayed: "Replayed", pace: "ReplayPace") -> str:
     bound = replayed.in_flight_most >= pace.in_flight_max
-    why = "all that --in-flight allows were waiting for answers" if bound else "this machine could not send faster"
+    why = "all requests of --in-flight were waiting for answers" if bound else "this machine could not send faster"
     do = "raise --in-flight or lower --speed" if bound else "lower --speed, or send from an idle machine"
-    return f"The pace was not kept, since {why}: these are not the times of the trace's traffic. To keep it, {do}."
+    return f"Requests were sent late, since {why}: these are not the times of the trace's traffic. To avoid it, {do}."
 
 
 def percent(share: float) -> str:

@@ -1,4 +1,4 @@
-"""`torpor simulate`: what some ways to serve a trace would do, side by side. It asks no endpoint."""
+"""`torpor simulate`: simulates scenarios over a trace, and shows them side by side. It needs no endpoint."""
 
 import csv
 from collections.abc import Callable, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 
 from torpor.cli import choices
-from torpor.cli.edge import console, plain_table
+from torpor.cli.output import console, plain_table
 from torpor.cli.progress import bar
 from torpor.errors import TorporError
 from torpor.extras import require
@@ -19,19 +19,19 @@ from torpor.prices.money import dollars
 from torpor.spans import DAY_S, HOUR_S, MINUTE_S
 
 if TYPE_CHECKING:
+    from torpor.simulator.inputs import SimulationInputs
     from torpor.simulator.outcome import Result
-    from torpor.simulator.running import Given
     from torpor.simulator.scenario import Scenario
     from torpor_container.core.residency import Decision
     from torpor_endpoint.core.pricing.prices import Prices
 
 LOGGED = ("scenario", "slot", "at_s", "model", "action", "reason", "size_bytes", "took_s", "for_model")
-MANY = ("--instance-type", "--instances", "--policy", "--sleep-after")
+LISTS = ("--instance-type", "--instances", "--policy", "--sleep-after")
 SPARE = ("loads", "p50", "wakes", "cold", "instance-h")
-"""Columns that a narrow terminal has no room for, the first to go first. `--out` has them all."""
+"""Columns that a narrow terminal omits, in this order. `--out` has them all."""
 GAP = 2
-"""Letters between columns; after the last one there is one less."""
-RECOUNTED = "recounted: bytes, pins, loads and instances are as the decisions and calls have them"
+"""Spaces between columns; there is one less after the last column."""
+CHECKED = "checked: bytes, pins, loads and instances agree with the log of decisions and requests"
 
 
 def simulate(
@@ -54,38 +54,38 @@ def simulate(
     out: choices.Out = None,
     plot: choices.Plot = None,
 ) -> None:
-    """Play a trace through one or more ways to serve it, and show hit rate, p99 and bill of each."""
+    """Simulate one or more scenarios over a trace, and show hit rate, p99 and cost of each."""
     require("torpor simulate", "simulator")
-    from torpor.simulator.running import load, requests_of
+    from torpor.simulator.inputs import load, requests_of
     from torpor_container.core.policies import OFFLINE, POLICIES
 
-    choices.drawn(plot)
-    choices.kept("--out", out)
-    choices.kept("--decisions", decisions)
+    choices.plot_file(plot)
+    choices.writable_file("--out", out)
+    choices.writable_file("--decisions", decisions)
     slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
-    types = [None] if instance_type is None else choices.several(MANY[0], instance_type)
-    ways = list(product(*map(choices.several, MANY[1:], (instances, policy, sleep_after))))
-    choices.chosen("--policy", policy, {**POLICIES, **OFFLINE})
-    priced = choices.priced_by(prices, region)
-    given = load(trace, choices.profiled(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    like = given.scenario.altered(**choices.woken(wake), **choices.owned(own_mib))
+    types = [None] if instance_type is None else choices.several(LISTS[0], instance_type)
+    combinations = list(product(*map(choices.several, LISTS[1:], (instances, policy, sleep_after))))
+    choices.known_names("--policy", policy, {**POLICIES, **OFFLINE})
+    priced = choices.prices_from(prices, region)
+    inputs = load(trace, choices.profiles_file(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
+    like = inputs.scenario.altered(**choices.wake_change(wake), **choices.own_memory_change(own_mib))
     scenarios = [
-        like.altered(**choices.sized(size, memory_mib), policy=rule, **counted(count, nap))
+        like.altered(**choices.size_changes(size, memory_mib), policy=rule, **counted(count, nap))
         for size in types
-        for count, rule, nap in ways
+        for count, rule, nap in combinations
     ]
     if plot is not None:
         drawable(scenarios, priced)
     with Log(decisions) as log, bar("reading the trace") as shown:
         results = []
-        shown.of(len(scenarios) * requests_of(given.trace))
-        watched = replace(given, watched=shown.done)
+        shown.of(len(scenarios) * requests_of(inputs.trace))
+        watched = replace(inputs, on_progress=shown.done)
         for number, scenario in enumerate(scenarios, 1):
-            shown.says(f"playing {number} of {len(scenarios)}: {scenario.name}")
-            results.append(played(watched, scenario, log, check))
-    show(given, results, priced, slo_s)
+            shown.says(f"simulating {number} of {len(scenarios)}: {scenario.name}")
+            results.append(simulated(watched, scenario, log, check))
+    show(inputs, results, priced, slo_s)
     if check:
-        console().print(RECOUNTED, style="dim")
+        console().print(CHECKED, style="dim")
     if out is not None:
         write(results, priced, out)
     if plot is not None:
@@ -93,34 +93,34 @@ def simulate(
 
 
 def counted(count: str, nap: str) -> dict[str, float | int | None]:
-    """How many instances, and whether they sleep. Raises TorporError."""
+    """The scenario fields for the number of instances and their sleep. Raises TorporError."""
     if not count.isdecimal() or int(count) < 1:
-        raise TorporError(f"--instances has numbers of 1 or more, as 1,2,4, not {count!r}")
+        raise TorporError(f"--instances takes numbers of 1 or more, as 1,2,4, not {count!r}")
     if nap == choices.NEVER:
         return {"instances": int(count)}
-    return {"instances_min": 0, "instances_max": int(count), "idle_s": choices.nap_s(nap)}
+    return {"instances_min": 0, "instances_max": int(count), "idle_s": choices.keep_alive_s(nap)}
 
 
 def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
-    """Raises TorporError where none of these would be in the picture, before anything is simulated for it."""
+    """Check before a long simulation that the plot will have a point. Raises TorporError."""
     from torpor_container.core.policies import OFFLINE
 
     deployable = [one for one in scenarios if one.policy.upper() not in OFFLINE]
     if not deployable:
-        raise TorporError("--plot draws what can be deployed: add a --policy that does not know the trace")
+        raise TorporError("--plot shows scenarios that can be deployed: add a --policy that does not know the trace")
     if not any(prices.usd_per_hour(one.instance_type) for one in deployable):
         types = ",".join(dict.fromkeys(one.instance_type for one in deployable))
-        raise TorporError(f"--plot: no price is known for {types}: give a list that has it, by --prices")
+        raise TorporError(f"--plot: no price is known for {types}: give a price list that has it with --prices")
 
 
-def played(given: "Given", scenario: "Scenario", log: "Log", check: bool) -> "Result":
+def simulated(inputs: "SimulationInputs", scenario: "Scenario", log: "Log", check: bool) -> "Result":
     from torpor.simulator.running import recounted, run
 
-    return (recounted if check else run)(given, scenario, log.recorded(scenario))
+    return (recounted if check else run)(inputs, scenario, log.recorded(scenario))
 
 
-def show(given: "Given", results: list["Result"], prices: "Prices", slo_s: float | None) -> None:
-    """A line per scenario, in the order that was asked for, and what the figures rest on."""
+def show(inputs: "SimulationInputs", results: list["Result"], prices: "Prices", slo_s: float | None) -> None:
+    """Print a row for each scenario, in the order of the options, and the assumptions."""
     printer, first = console(), results[0]
     lasted = span(min(one.duration_s for one in results))
     printer.print(f"{first.trace} · {story.counted(first.requests, 'request')} in {lasted}", style="bold")
@@ -128,12 +128,12 @@ def show(given: "Given", results: list["Result"], prices: "Prices", slo_s: float
     rows = [{name: cell for name, cell in cells(one, prices, slo_s).items() if rare.get(name, True)} for one in results]
     printer.print(fitted(rows, SPARE, printer.width))
     printer.print()
-    for line in notes(given, results, prices):
+    for line in notes(inputs, results, prices):
         printer.print(line, style="dim")
 
 
 def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str]:
-    """By column. Nobody has no latency."""
+    """The cells of a row, by column. Without an answered request there is no latency."""
     answered = one.requests > one.failed
     late = {} if slo_s is None else {f"> {slo_s * 1000:g} ms": f"{one.slo_misses(slo_s):.2%}"}
     return {
@@ -152,8 +152,8 @@ def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str
 
 
 def fitted(rows: Sequence[Mapping[str, str]], spare: Sequence[str], width: int, bold: int | None = None) -> Table:
-    """A table of rows that have the same columns, the first of them names. Where the terminal is narrower, `spare` ones
-    are left out one after another. A column without a name has words, and may wrap."""
+    """A table of rows with the same columns; the first column has the rows' names. If the terminal is too narrow, the
+    columns of `spare` are left out one after another. A column without a name has words, and may wrap."""
     names = list(rows[0])
     for name in spare:
         if sum(GAP + max(map(len, (one, *(row[one] for row in rows)))) for one in names) <= width + 1:
@@ -179,44 +179,44 @@ def asleep(results: list["Result"]) -> bool:
     return any(one.scenario.instances_min == 0 for one in results)
 
 
-def notes(given: "Given", results: list["Result"], prices: "Prices") -> list[str]:
-    """What the figures rest on."""
+def notes(inputs: "SimulationInputs", results: list["Result"], prices: "Prices") -> list[str]:
+    """The assumptions behind the figures, a line for each."""
     from torpor.simulator.costs.alternatives import MONTH_H
-    from torpor.simulator.planning.answering import at_full_speed
+    from torpor.simulator.planning.options import at_full_speed
 
-    told = [
-        f"seed {given.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
-        *(f"assumed: {one}" for one in given.assumed),
-        room(given, results),
+    lines = [
+        f"seed {inputs.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
+        *(f"assumed: {one}" for one in inputs.assumed),
+        room(inputs, results),
     ]
-    told += [f"assumed: {one}" for one in at_full_speed(one.scenario.instance_type for one in results)]
+    lines += [f"assumed: {one}" for one in at_full_speed(one.scenario.instance_type for one in results)]
     if asleep(results):
-        told.append(
-            "AWS sells no multi-model endpoint that scales to zero: that is Torpor's, at AWS's price for the hour,"
+        lines.append(
+            "AWS has no multi-model endpoint that scales to zero: this is Torpor's, at AWS's price per hour,"
             f" and wakes in {results[0].scenario.wake_s:g} s (--wake)"
         )
     if failed := max(one.failed for one in results):
-        told.append(
+        lines.append(
             f"failed: up to {story.counted(failed, 'request')}, for a model that is larger than an instance's memory or"
             " disk"
         )
-    return told
+    return lines
 
 
-def room(given: "Given", results: list["Result"]) -> str:
-    """What is left of an instance's memory for models, and by whose figures."""
+def room(inputs: "SimulationInputs", results: list["Result"]) -> str:
+    """A note on the memory that an instance takes beside its models, and where that figure is from."""
     from torpor.simulator.scenario import MIB, OWN_BYTES
 
     own_bytes, had = results[0].scenario.own_bytes, {one.scenario.instance_mib for one in results}
-    whose = "as said (--own-mib)"
-    if own_bytes == given.scenario.own_bytes:
-        whose = "unless said otherwise (--own-mib)" if own_bytes == OWN_BYTES else "as the ledger has it"
+    source = "as given (--own-mib)"
+    if own_bytes == inputs.scenario.own_bytes:
+        source = "the default (--own-mib)" if own_bytes == OWN_BYTES else "from the ledger"
     own_mib, memory = own_bytes / MIB, f"{min(had):,.6g} MiB" if len(had) == 1 else "memory"
-    return f"of its {memory} an instance takes {own_mib:,.3g} MiB by itself, {whose}: that is not there for models"
+    return f"of its {memory}, an instance takes {own_mib:,.3g} MiB for itself, {source}: models cannot use it"
 
 
 class Log:
-    """The decisions of all scenarios in one CSV file, if it is wanted."""
+    """The decisions of all scenarios in one CSV file, if there is to be one."""
 
     def __init__(self, path: Path | None) -> None:
         self._file = None if path is None else path.open("w", encoding="utf-8", newline="")
@@ -246,7 +246,7 @@ def write(results: list["Result"], prices: "Prices", path: Path) -> None:
 
 
 def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: Path) -> None:
-    """Raises MissingExtra; TorporError where there is nothing to draw."""
+    """Write the plot. Raises MissingExtra; TorporError if there is no point to plot."""
     from torpor.plots import CostPoint, dollars_against_p99
     from torpor.simulator.costs.alternatives import MONTH_H
     from torpor_container.core.policies import OFFLINE
@@ -259,7 +259,7 @@ def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: P
         for name, one in ((one.scenario.name, one) for one in deployable)
     ]
     if all(point.usd is None or point.p99_s is None for point in points):
-        raise TorporError("--plot: no request was answered by what has a price, so there is no p99 to draw")
+        raise TorporError("--plot: no scenario with a price answered a request, so there is no p99 to plot")
     terms = f"prices of {prices.priced_on}; a month of {MONTH_H:.0f} h"
     note = f"{terms}; seed {results[0].seed}; {results[0].requests:,} requests"
     dollars_against_p99(points, slo_s, note).savefig(path, dpi=150)

@@ -1,4 +1,4 @@
-"""`torpor up`: an endpoint in the foreground, which says how to reach it once it can be reached."""
+"""`torpor up`: runs an endpoint in the foreground, and prints how to reach it once it answers."""
 
 import os
 import shlex
@@ -81,20 +81,20 @@ def up(
 
 
 def _become(options: Options, listener: socket.socket) -> NoReturn:
-    """Go on as the endpoint alone, in this same process: what made the command line would stay in memory for good."""
+    """Replace this process by the endpoint's: the modules of the command line would stay in memory for good."""
     listener.set_inheritable(True)
     os.execv(sys.executable, [sys.executable, "-m", "torpor_endpoint", *command_line(options)])
 
 
 def next_step(url: str, program: str) -> str:
-    """What a person at a terminal does now. `program` is how this command was called."""
+    """What a person at a terminal can do next. `program` is how this command was called."""
     torpor = shlex.quote(program) if Path(program).name == "torpor" else f"{shlex.quote(sys.executable)} -m torpor"
     where = "" if url == URL else f" --url {url}"
     return f'Serving at {url} until Ctrl-C. In another terminal: eval "$({torpor} env{where})"'
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """Bound here, so that a port in use is one clear line. Raises EndpointFailed."""
+    """The listening socket, made here so that a port in use gives one clear line. Raises EndpointFailed."""
     try:
         return socket.create_server((host, port), backlog=2048)
     except OSError as error:
@@ -106,7 +106,8 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def _announce(connection: EndpointConnection, listener: socket.socket) -> None:
-    """Print the exports once the endpoint answers: a forked process waits for that, since this one becomes it."""
+    """Print the exports once the endpoint answers. A forked process waits for that, since this one becomes the
+    endpoint."""
     if os.fork():
         return
     try:
@@ -117,6 +118,6 @@ def _announce(connection: EndpointConnection, listener: socket.socket) -> None:
         if sys.stderr.isatty():
             print(next_step(connection.url, sys.argv[0]), file=sys.stderr, flush=True)
     except TorporError:
-        pass  # it did not start, and says so itself
+        pass  # the endpoint did not start, and reports that itself
     finally:
         os._exit(0)

@@ -1,11 +1,11 @@
-"""`torpor why`: the decisions about one model, told in order."""
+"""`torpor why`: the decisions about one model, in order of time."""
 
 from typing import Annotated
 
 import typer
 
 from torpor.calling.connection import EndpointConnection
-from torpor.cli.edge import Url, connected, unknown
+from torpor.cli.endpoints import Url, connected, unknown
 from torpor.errors import TorporError
 from torpor.pages import state
 from torpor.pages.inquiry import story
@@ -13,10 +13,10 @@ from torpor.pages.inquiry import story
 
 def why(
     model: Annotated[str, typer.Argument(help="The model's key below the endpoint's prefix.")],
-    endpoint: Annotated[str | None, typer.Option(help="Of this endpoint only.")] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Only this endpoint.")] = None,
     url: Url = None,
 ) -> None:
-    """Tell why a model was loaded, evicted or refused, and what it cost."""
+    """Explain why a model was loaded, evicted or refused, and what it cost."""
     connection = connected(url)
     present = [found for found in state.endpoints(connection) if endpoint in (None, found.name)]
     if not present:
@@ -26,7 +26,7 @@ def why(
 
 
 def _none(connection: EndpointConnection, endpoint: str | None) -> TorporError:
-    """Why there is nothing to tell."""
+    """The error that says why there is nothing to show."""
     standing = {found.name: found for found in state.statuses(connection)}
     if endpoint is None or endpoint not in standing:
         return TorporError("no endpoint is in service") if endpoint is None else unknown(connection, endpoint)

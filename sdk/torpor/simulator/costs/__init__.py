@@ -1,1 +1,1 @@
-"""What simulated ways to serve cost, side by side."""
+"""Computes what different ways to serve a trace cost, side by side."""

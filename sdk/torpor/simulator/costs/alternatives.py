@@ -1,4 +1,4 @@
-"""What the costs of serving are told in: the ways, the terms they share, and what each of them holds or bills."""
+"""The values that costs are computed from: the ways to serve, their common terms, and what each of them bills."""
 
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -9,7 +9,7 @@ from torpor_endpoint.core.ledger import milliseconds
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 MONTH_H = 730.0
-"""A month as AWS's calculators count it. AWS's blogs count 30 days, 720 hours."""
+"""The hours of a month in AWS's calculators. AWS's blogs count 30 days, 720 hours."""
 
 
 class Way(StrEnum):
@@ -27,7 +27,7 @@ NOT_SOLD = frozenset({Way.ASLEEP})
 
 
 def check(**amounts: float) -> None:
-    """Raises ValueError for what is no amount: negative, infinite or not a number."""
+    """Raises ValueError for an amount that is negative, infinite or not a number."""
     for name, amount in amounts.items():
         if not (isfinite(amount) and amount >= 0):
             raise ValueError(f"{name} is a number of 0 or more, not {amount}")
@@ -46,7 +46,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class CostTerms:
-    """What every way is reckoned under."""
+    """The prices and the time that all ways are computed with."""
 
     prices: Prices = PRICES
     hours: float = MONTH_H
@@ -59,8 +59,8 @@ TERMS = CostTerms()
 
 
 def per_month(usd: float | None, duration_s: float, hours: float = MONTH_H) -> float | None:
-    """Of what so much time cost, as if the month were more of the same. None where the price is not known, or no time
-    went by."""
+    """The cost of a month of `hours` hours, if `duration_s` seconds cost `usd`. None if the price is not known, or the
+    duration is 0."""
     return None if usd is None or not duration_s else usd * hours * HOUR_S / duration_s
 
 
@@ -80,11 +80,11 @@ class HeldInstances:
 
 @dataclass(frozen=True)
 class Calls:
-    """Requests added up. The milliseconds are each request's own, rounded up, as serverless inference is billed."""
+    """Sums of requests. The milliseconds of each request are rounded up, as serverless inference is billed."""
 
     requests: int = 0
     predict_ms: int = 0
-    start_ms: int = 0  # what they waited for an instance and their model
+    start_ms: int = 0  # the wait for an instance and a model
     moved_bytes: int = 0
 
     def __post_init__(self) -> None:
@@ -95,13 +95,13 @@ class Calls:
 
     @classmethod
     def alike(cls, requests: int, predict_s: float, moved_bytes: int = 0) -> "Calls":
-        """So many requests of these seconds and bytes each."""
+        """This many requests, each with these seconds and bytes."""
         return cls(requests, requests * milliseconds(predict_s), 0, requests * moved_bytes)
 
 
 @dataclass(frozen=True)
 class Component:
-    """What an inference component reserves for a model, whether it is called or not."""
+    """The resources that an inference component reserves for a model, whether it is called or not."""
 
     memory_mib: int
     cpus: float = 0.0

@@ -1,4 +1,4 @@
-"""AWS's published savings of multi-model endpoints, to the dollar, and what they leave unsaid. Figures, no pictures.
+"""AWS's published savings of multi-model endpoints, to the dollar, and the assumptions that the blog does not mention.
 
 "Save on inference costs by using Amazon SageMaker multi-model endpoints", 2019-11-26, and its twin for GPUs of 2023.
 """
@@ -71,7 +71,7 @@ HIDDEN = (
     ),
     THOUSAND_MODELS_TODAY,
 )
-"""The published comparison with one thing changed that it does not say. None counts loads, storage or latency."""
+"""The published comparison with one unstated assumption changed each. None counts loads, storage or latency."""
 
 
 def _ten(size: str, instances: int) -> Comparison:
@@ -86,10 +86,10 @@ def _ten(size: str, instances: int) -> Comparison:
 
 
 TEN_MODELS = tuple(_ten(size, count) for size in ("ml.c5.large", "ml.c5.xlarge", "ml.m4.xlarge") for count in (1, 2))
-"""The headline, $3,000 a month and 90 % saved by 10 models on one endpoint, on what it may have been reckoned with.
+"""The headline, $3,000 a month and 90 % saved by 10 models on one endpoint, with instances that it may be based on.
 
-90 % is 9 of 10, whatever the instance. Which instance gave the dollars is not to be told any more: the blog's sample
-notebook deploys one ml.m4.xlarge; two ml.c5.xlarge come nearest.
+90 % is 9 of 10, with any instance. Which instance gave the dollars is not known: the blog's sample notebook deploys one
+ml.m4.xlarge; two ml.c5.xlarge come nearest.
 """
 
 GPU_TWIN = Comparison(

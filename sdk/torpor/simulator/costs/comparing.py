@@ -1,4 +1,4 @@
-"""The same models on endpoints of their own and together, side by side for a month, with what somebody published."""
+"""Compares the same models on endpoints of their own and together, for a month, with published figures."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from torpor.simulator.costs.costing import endpoint_per_model
 
 @dataclass(frozen=True)
 class Side:
-    """Endpoints that are alike, each with its own instances."""
+    """A number of equal endpoints, each with its own instances."""
 
     endpoints: int
     each: HeldInstances
@@ -17,7 +17,7 @@ class Side:
 
 @dataclass(frozen=True)
 class Published:
-    """What AWS printed. None where it printed nothing."""
+    """The figures that AWS published. None if it published none."""
 
     apart_usd: float | None
     together_usd: float | None
@@ -27,7 +27,7 @@ class Published:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The same models apart and together, for a month."""
+    """The cost of the same models on endpoints of their own and on shared endpoints, for a month."""
 
     what: str
     models: int
@@ -54,7 +54,7 @@ class Comparison:
         return self.saved_usd / self.apart_usd if self.saved_usd is not None and self.apart_usd else None
 
     def vcpus(self, side: Side) -> int:
-        """How many processors there are for the models, which no price tells."""
+        """The number of processors for the models."""
         return side.endpoints * side.each.instances * self.terms.prices.types[side.each.size].vcpus
 
     def _usd(self, side: Side) -> float | None:
@@ -62,13 +62,13 @@ class Comparison:
 
 
 def rows(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
-    """A row for each, flat, as a data frame takes them."""
+    """A row for each comparison, for a data frame."""
     return [
         {
             "what": one.what,
             "models": one.models,
-            "apart": _told(one.apart),
-            "together": _told(one.together),
+            "apart": _side_text(one.apart),
+            "together": _side_text(one.together),
             "hours": one.terms.hours,
             "priced_on": one.terms.prices.priced_on,
             "apart_vcpus": one.vcpus(one.apart),
@@ -82,5 +82,5 @@ def rows(comparisons: Iterable[Comparison]) -> list[dict[str, object]]:
     ]
 
 
-def _told(side: Side) -> str:
+def _side_text(side: Side) -> str:
     return f"{side.endpoints:,} x {side.each.instances} x {side.each.size}"

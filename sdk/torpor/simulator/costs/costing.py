@@ -1,7 +1,7 @@
-"""What each way of serving costs: what was held, for how long, in; dollars out. It simulates nothing.
+"""Computes what each way to serve costs, from what is held and for how long.
 
-In none of the figures: free tiers, storage, data in and out of instances that are billed by the hour, and what each way
-does to latency. A price that is not known makes the cost None, never 0.
+No figure includes free tiers, storage, or data in and out of instances that are billed by the hour. If a price is not
+known, the cost is None, never 0.
 """
 
 from collections.abc import Iterable
@@ -13,50 +13,52 @@ from torpor_endpoint.core.pricing.accounts import MIB_PER_GB
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 SERVERLESS_MIB = (1024, 2048, 3072, 4096, 5120, 6144)
-"""The sizes that serverless inference is sold in."""
+"""The memory sizes of serverless inference."""
 
 
 def endpoint_per_model(models: int, each: HeldInstances, terms: CostTerms = TERMS) -> Cost:
-    """Every model has instances of its own."""
+    """The cost if every model has instances of its own."""
     check(models=models)
     usd = terms.prices.usd_by_the_hour(each.size, models * each.instances * terms.hours)
     return Cost(Way.ENDPOINT_PER_MODEL, usd, f"{models:,} endpoints of {each}, for {terms.hours:,.2f} h")
 
 
 def multi_model(held: HeldInstances, terms: CostTerms = TERMS) -> Cost:
-    """The models are free; the instances are not, called or idle."""
+    """The cost of a multi-model endpoint: its instances cost the same whether they are called or idle."""
     usd = terms.prices.usd_by_the_hour(held.size, held.instances * terms.hours)
     return Cost(Way.MULTI_MODEL, usd, f"{held}, for {terms.hours:,.2f} h")
 
 
 def autoscaled(size: str, instance_s: float, terms: CostTerms = TERMS) -> Cost:
-    """Of a multi-model endpoint that never goes below one instance. `instance_s` is of all of them together."""
+    """The cost of a multi-model endpoint with at least one instance. `instance_s` is the sum over all instances."""
     return _by_the_second(Way.AUTOSCALED, size, instance_s, terms)
 
 
 def asleep(size: str, instance_s: float, terms: CostTerms = TERMS) -> Cost:
-    """Of a multi-model endpoint that holds nothing while nobody calls. `instance_s` is of all of them together."""
+    """The cost of a multi-model endpoint that scales to zero. `instance_s` is the sum over all instances."""
     return _by_the_second(Way.ASLEEP, size, instance_s, terms)
 
 
 def components(models: int, each: Component, size: str, terms: CostTerms = TERMS) -> Cost:
-    """As many instances as the reserves of all models fill, always on: a component is never evicted for another."""
+    """The cost of as many always-on instances as all models' components fill: a component is never evicted."""
     needed = instances_for(models, each, size, terms.prices)
     if needed is None:
-        return Cost(Way.COMPONENTS, None, f"an instance of {size} has no room for one, or its size is not known")
+        return Cost(
+            Way.COMPONENTS, None, f"an instance of {size} has no room for a component, or its size is not known"
+        )
     usd = terms.prices.usd_by_the_hour(size, needed * terms.hours)
     held = f"{HeldInstances(size, needed)}, for {terms.hours:,.2f} h"
     return Cost(Way.COMPONENTS, usd, f"{models:,} models of {each.memory_mib:,} MiB, {each.copies} of each: {held}")
 
 
 def components_scaled(size: str, instance_s: float, terms: CostTerms = TERMS) -> Cost:
-    """Of inference components whose copies and instances are scaled, to zero too: AWS's own way of sleeping, in which
-    requests fail until an instance is there. `instance_s` is of all of them together."""
+    """The cost of inference components whose copies and instances scale, also to zero: AWS's own scale to zero, in
+    which requests fail until an instance is ready. `instance_s` is the sum over all instances."""
     return _by_the_second(Way.COMPONENTS_SCALED, size, instance_s, terms)
 
 
 def instances_for(models: int, each: Component, size: str, prices: Prices = PRICES) -> int | None:
-    """How many hold all the copies, if nothing of an instance is kept back. None where not even one fits."""
+    """How many instances hold all copies, if models can use a whole instance. None if not even one copy fits."""
     check(models=models)
     found = prices.types.get(size)
     if found is None:
@@ -67,8 +69,8 @@ def instances_for(models: int, each: Component, size: str, prices: Prices = PRIC
 
 
 def serverless(memory_mib: int, calls: Calls, terms: CostTerms = TERMS, starts_billed: bool = False) -> Cost:
-    """Of the smallest size sold that has this memory. AWS does not say whether starting is billed; here it is not,
-    unless told."""
+    """The cost of serverless inference with the smallest sufficient memory size. AWS does not say whether starting is
+    billed; here it is only with `starts_billed`."""
     size_mib = next((size for size in SERVERLESS_MIB if size >= memory_mib), None)
     if size_mib is None:
         return Cost(Way.SERVERLESS, None, f"serverless inference has at most {SERVERLESS_MIB[-1]:,} MB")
@@ -83,7 +85,7 @@ def serverless(memory_mib: int, calls: Calls, terms: CostTerms = TERMS, starts_b
 
 
 def ranked(costs: Iterable[Cost]) -> list[Cost]:
-    """The cheapest first; those that are not known at the end."""
+    """The costs, the cheapest first, and unknown ones at the end."""
     return sorted(costs, key=lambda cost: (cost.usd is None, cost.usd or 0.0))
 
 

@@ -1,7 +1,8 @@
-"""The same traffic without a multi-model endpoint, as AWS sells it: each model on instances or a function of its own.
+"""Simulates the same traffic without a multi-model endpoint: each model on its own endpoint, or on serverless
+inference.
 
-These are AWS's controllers, not Torpor's: an endpoint that is always on, and one that starts an instance for each
-request that finds none idle.
+It simulates AWS's services, not Torpor: an endpoint that is always on, and one that starts an instance for each request
+that finds none idle.
 """
 
 from collections import deque
@@ -11,12 +12,13 @@ from math import ceil
 
 from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, CostTerms, HeldInstances, per_month
 from torpor.simulator.costs.costing import endpoint_per_model, serverless
-from torpor.simulator.engine.instance import FOUND, SimulatedCall, called
+from torpor.simulator.engine.calls import FOUND, SimulatedCall, call_batches
 from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.latency import Latencies
-from torpor.simulator.outcome import OutcomeTally
-from torpor.simulator.running import CountedTrace, Given
+from torpor.simulator.inputs import SimulationInputs
+from torpor.simulator.running import CountedTrace
 from torpor.simulator.scenario import MIB, Scenario
+from torpor.simulator.tally import OutcomeTally
 from torpor.spans import HOUR_S
 from torpor.workloads import Paced
 from torpor.workloads.profile import ModelProfile, Spread
@@ -24,19 +26,19 @@ from torpor_endpoint.core.emulation import AWS
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 EXPIRES_S = 600.0
-"""How long an idle serverless instance stays. AWS does not say; ten minutes is what SimFaaS found on AWS Lambda."""
+"""The seconds that an idle serverless instance stays. AWS does not say; SimFaaS found ten minutes on AWS Lambda."""
 WAKE_S = AWS["serverless"].at(0.0)
-"""What AWS takes to start one: the middle of what is seen."""
+"""The seconds that AWS takes to start one: the middle of the observed range."""
 
 OWN_MIB = 190
-"""What a container takes beside its model: a process that has imported the frameworks for itself alone, measured."""
+"""The MiB that a container takes beside its model, as measured: its process has imported the frameworks for itself."""
 
 UNBOUNDED = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """One way, over all models together."""
+    """The result of one way to serve, over all models."""
 
     cost: Cost
     duration_s: float
@@ -49,27 +51,28 @@ class Apart:
         return self.latencies.quantile(0.99)
 
     def usd_per_month(self, hours: float = MONTH_H) -> float | None:
-        """As if the month were more of the same. None where the price is not known, or no time went by."""
+        """The cost of a month of `hours` hours of the same traffic. None if the price is not known, or the duration is
+        0."""
         return per_month(self.cost.usd, self.duration_s, hours)
 
 
-def on_endpoints(given: Given, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
-    """Every model has an instance of this type to itself, always on. Its vCPUs predict. Raises BadScenario."""
+def on_endpoints(inputs: SimulationInputs, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
+    """Simulate an always-on instance of this type for each model, whose vCPUs predict. Raises BadScenario."""
     tally = OutcomeTally(overhead_s)
-    models, duration_s = _at_desks(given, Scenario(size).plan.machine.threads, tally)
+    models, duration_s = _on_own_servers(inputs, Scenario(size).plan.machine.threads, tally)
     cost = endpoint_per_model(models, HeldInstances(size), CostTerms(prices, duration_s / HOUR_S))
     return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
 
 
-def alone(given: Given, overhead_s: float = 0.0) -> Latencies:
-    """With every model in memory and nobody waiting for anybody: predicting by itself. Nothing is faster."""
+def alone(inputs: SimulationInputs, overhead_s: float = 0.0) -> Latencies:
+    """The latencies of predictions alone, with every model in memory and without a queue. Nothing is faster."""
     tally = OutcomeTally(overhead_s)
-    _at_desks(given, UNBOUNDED, tally)
+    _on_own_servers(inputs, UNBOUNDED, tally)
     return tally.warm
 
 
 def on_serverless(
-    given: Given,
+    inputs: SimulationInputs,
     prices: Prices = PRICES,
     *,
     wake_s: float = WAKE_S,
@@ -78,15 +81,16 @@ def on_serverless(
     overhead_s: float = 0.0,
     beside_load_s: float = 0.0,
 ) -> Apart:
-    """Every model is a serverless endpoint of the smallest size sold that has the memory for the largest model.
+    """Simulate a serverless endpoint for each model, with the smallest memory size that is enough for the largest
+    model.
 
-    A request takes the newest idle instance of its model, or waits for a new one: `wake_s`, then download and load,
+    A request uses the newest idle instance of its model, or waits for a new one: `wake_s`, then download and load,
     and `beside_load_s` on top of that.
     """
     tally, kernel = OutcomeTally(overhead_s, beside_load_s), Kernel()
-    pools = _Pools(kernel, given, given.spread(), wake_s, expires_s)
-    duration_s, moved_bytes = _play(given, kernel, pools.arrive, pools.done, tally)
-    largest_bytes = max(profile.memory_bytes for profile in map(given.profiles.__getitem__, pools.idle))
+    pools = _Pools(kernel, inputs, inputs.spread(), wake_s, expires_s)
+    duration_s, moved_bytes = _play(inputs, kernel, pools.arrive, pools.done, tally)
+    largest_bytes = max(profile.memory_bytes for profile in map(inputs.profiles.__getitem__, pools.idle))
     memory_mib = ceil(largest_bytes / MIB) + OWN_MIB
     requests = tally.warm.count + tally.cold.count
     calls = Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes)
@@ -95,24 +99,24 @@ def on_serverless(
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _at_desks(given: Given, servers: int, tally: OutcomeTally) -> tuple[int, float]:
-    """How many models were called, and how long it took by its own clock."""
+def _on_own_servers(inputs: SimulationInputs, servers: int, tally: OutcomeTally) -> tuple[int, float]:
+    """Simulate one server for each model. Returns the number of called models, and the duration in virtual seconds."""
     kernel, done = Kernel(), list[SimulatedCall]()
-    spread, desks = given.spread(), dict[str, _ModelServer]()
+    spread, servers_of = inputs.spread(), dict[str, _ModelServer]()
 
     def arrive(model: str) -> None:
-        if model not in desks:
-            profile = given.profile(model)
-            desks[model] = _ModelServer(kernel, servers, profile, spread.predict, done.append)
-        desks[model].ask(SimulatedCall(model, kernel.now_s))
+        if model not in servers_of:
+            profile = inputs.profile(model)
+            servers_of[model] = _ModelServer(kernel, servers, profile, spread.predict, done.append)
+        servers_of[model].ask(SimulatedCall(model, kernel.now_s))
 
-    duration_s, _ = _play(given, kernel, arrive, done, tally)
-    return len(desks), duration_s
+    duration_s, _ = _play(inputs, kernel, arrive, done, tally)
+    return len(servers_of), duration_s
 
 
 @dataclass(slots=True, eq=False)
 class _ModelServer:
-    """One model's instance: so many requests at once, and a queue."""
+    """One model's instance, with a number of servers and a queue."""
 
     kernel: Kernel
     servers: int
@@ -123,7 +127,7 @@ class _ModelServer:
     queue: deque[SimulatedCall] = field(default_factory=deque)
 
     def ask(self, call: SimulatedCall) -> None:
-        call.asked_s = call.ready_s = call.arrived_s
+        call.routed_s = call.ready_s = call.arrived_s
         call.outcome = FOUND
         if self.busy < self.servers:
             self.busy += 1
@@ -145,10 +149,10 @@ class _ModelServer:
 
 @dataclass(eq=False)
 class _Pools:
-    """Each model's idle instances: since when they are, the newest last."""
+    """The idle instances of each model: the time since when each is idle, the newest last."""
 
     kernel: Kernel
-    given: Given
+    inputs: SimulationInputs
     spread: Spread
     wake_s: float
     expires_s: float
@@ -156,10 +160,10 @@ class _Pools:
     done: list[SimulatedCall] = field(default_factory=list)
 
     def arrive(self, model: str) -> None:
-        now_s, profile = self.kernel.now_s, self.given.profile(model)
+        now_s, profile = self.kernel.now_s, self.inputs.profile(model)
         since_s = self.idle.setdefault(model, [])
         call = SimulatedCall(model, now_s)
-        call.asked_s = now_s
+        call.routed_s = now_s
         if since_s and now_s - since_s[-1] < self.expires_s:
             since_s.pop()
             call.outcome = FOUND
@@ -178,19 +182,24 @@ class _Pools:
 
 
 def _play(
-    given: Given, kernel: Kernel, arrive: Callable[[str], None], done: list[SimulatedCall], tally: OutcomeTally
+    inputs: SimulationInputs,
+    kernel: Kernel,
+    arrive: Callable[[str], None],
+    done: list[SimulatedCall],
+    tally: OutcomeTally,
 ) -> tuple[float, int]:
-    """How long it took by its own clock, quiet included, and the bytes that came with the requests."""
-    trace = CountedTrace(Paced(given.trace))
+    """Play the trace. Returns the duration in virtual seconds, with the quiet at its end, and the bytes of the
+    requests."""
+    trace = CountedTrace(Paced(inputs.trace))
 
-    def told() -> None:
+    def count_ended() -> None:
         if done:
             tally.add(done)
             done.clear()
 
-    for requests in called(trace):
+    for requests in call_batches(trace):
         kernel.play(requests, arrive)
-        told()
+        count_ended()
     kernel.run()
-    told()
+    count_ended()
     return max(trace.lasts_s or 0.0, kernel.now_s), trace.moved_bytes

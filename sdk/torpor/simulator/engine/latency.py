@@ -1,4 +1,4 @@
-"""How long requests took, kept in bins: quantiles to one part in two hundred, in memory that does not grow."""
+"""A histogram of latencies: quantiles are exact to half a percent, and memory does not grow with the requests."""
 
 from math import inf
 
@@ -13,10 +13,10 @@ Counts = NDArray[np.int64]
 BINS_PER_E = 200
 """A bin is half a percent wide."""
 LEAST_S, MOST_S = 1e-6, 1e6
-"""Whoever is faster or slower than these counts as the end that he is beyond; the extremes are kept as they were."""
+"""The range of the bins. A latency outside it counts in the first or last bin; the least and the most are exact."""
 
 EXACT = 1e-12
-"""What binary fractions are off by: 7 % of 100 requests are 7, and not a trifle more."""
+"""The tolerance for binary fractions: 7 % of 100 requests are 7, and not a little more."""
 QUANTILE = (NUMBER, ValueRule("is from 0 to 1", lambda share: 0 <= share <= 1))
 
 _FIRST = float(np.log(LEAST_S))
@@ -24,7 +24,7 @@ _BINS = int(np.ceil((np.log(MOST_S) - _FIRST) * BINS_PER_E)) + 1
 
 
 class Latencies:
-    """Of some requests, in seconds. They add up."""
+    """The latencies of some requests, in seconds. Two of them can be added."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -36,7 +36,7 @@ class Latencies:
         return f"Latencies(count={self.count}, p50={self.quantile(0.5):.4g} s, p99={self.quantile(0.99):.4g} s)"
 
     def add(self, seconds: Floats) -> None:
-        """More of them, in no order."""
+        """Count more latencies, in any order."""
         if not len(seconds):
             return
         places = (np.log(np.clip(seconds, LEAST_S, MOST_S)) - _FIRST) * BINS_PER_E
@@ -55,11 +55,11 @@ class Latencies:
 
     @property
     def mean_s(self) -> float:
-        """0 of nobody."""
+        """The mean; 0 without requests."""
         return self.total_s / self.count if self.count else 0.0
 
     def quantile(self, share: float) -> float:
-        """The time within which this share of the requests was served: 0.99 for the p99. 0 of nobody."""
+        """The time within which this share of the requests was served: 0.99 for the p99. 0 without requests."""
         check(ValueError, {"a quantile": QUANTILE}, {"a quantile": share})
         if not self.count:
             return 0.0
@@ -69,10 +69,11 @@ class Latencies:
         if rank <= 1:
             return self.least_s
         place = int(np.searchsorted(np.cumsum(self._bins), rank))
-        return float(np.clip(_middle_s(np.array([place]))[0], self.least_s, self.most_s))
+        return float(np.clip(_bin_middle_s(np.array([place]))[0], self.least_s, self.most_s))
 
     def within(self, seconds: float) -> int:
-        """How many were served within this time. Those in its own bin count as served: half a percent is forgiven."""
+        """The number of requests that took at most this time. The whole bin of this time counts: up to half a percent
+        more."""
         if seconds >= self.most_s:
             return self.count
         if seconds < self.least_s:
@@ -81,16 +82,17 @@ class Latencies:
         return int(self._bins[: place + 1].sum())
 
     def share_within(self, seconds: float) -> float:
-        """The part of the requests that were served within this time. 1 of nobody."""
+        """The share of the requests that took at most this time. 1 without requests."""
         return self.within(seconds) / self.count if self.count else 1.0
 
     def cdf(self) -> tuple[Floats, Floats]:
-        """Seconds, ascending and above 0, and the share of the requests that took at most so long."""
+        """The distribution: ascending seconds above 0, and for each the share of the requests that took at most so
+        long."""
         used = np.flatnonzero(self._bins)
-        seconds = np.maximum(np.clip(_middle_s(used), self.least_s, self.most_s), LEAST_S)
+        seconds = np.maximum(np.clip(_bin_middle_s(used), self.least_s, self.most_s), LEAST_S)
         return seconds, np.cumsum(self._bins[used]) / max(1, self.count)
 
 
-def _middle_s(places: NDArray[np.intp]) -> Floats:
+def _bin_middle_s(places: NDArray[np.intp]) -> Floats:
     middle: Floats = np.exp(_FIRST + (places + 0.5) / BINS_PER_E)
     return middle

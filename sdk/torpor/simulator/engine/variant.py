@@ -1,8 +1,8 @@
-"""One variant in virtual time: the live placement, residency, sizing and keep-alive over a trace. It decides nothing.
+"""One variant in virtual time: the endpoint's own placement, residency, sizing and keep-alive, played over a trace.
 
-The loop is the endpoint's: a request is held while nothing is ready, one wake however many wait; placement picks the
-instance; the instance makes the model resident and predicts; once a second the sizing rule is asked how many there
-should be.
+This module decides nothing. It repeats the endpoint's loop: a request is held while no instance is ready, and one wake
+serves all held requests; placement picks the instance; the instance loads the model and predicts; once a second the
+sizing rule says how many instances there should be.
 """
 
 from collections import deque
@@ -12,7 +12,9 @@ from functools import partial
 from math import floor, inf
 from sys import intern
 
-from torpor.simulator.engine.instance import Callers, SimulatedCall, SimulatedInstance, VariantCounts, called
+from torpor.simulator.engine.calls import SimulatedCall, VariantCalls, VariantCounts, call_batches
+from torpor.simulator.engine.disk import SimulatedDisk
+from torpor.simulator.engine.instance import SimulatedInstance
 from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.processors import Processors
 from torpor.workloads import Trace
@@ -27,15 +29,15 @@ from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.scaling import SHRINK_S, Habits, InstanceRange
 
 PERIOD_S = 1.0
-"""How often the sizing rule is asked, and each instance looks for models that rest: as the endpoint's own."""
+"""Seconds between two evaluations of the sizing rule, and between two searches for idle models: as in the endpoint."""
 
 CLOSE_S = 5.0
-"""How long an instance that ends waits for models on their way out, at most: as the keeper."""
+"""The longest time that a stopping instance waits for models that are being unloaded: as in the keeper."""
 
 
 @dataclass(frozen=True)
 class Rests:
-    """A keep-alive by name, with its fixed time in seconds."""
+    """When idle models are unloaded: a keep-alive by name, with its fixed time in seconds."""
 
     policy: str = DEFAULTS.model_keep_alive
     idle_s: float = DEFAULTS.idle_s
@@ -44,7 +46,7 @@ class Rests:
 @dataclass(frozen=True)
 class Machine:
     """One instance: its memory and disk for models in bytes, its threads, and how long it takes to wake. Loads and
-    predictions share `processors`; None: nothing is slower for what else goes on."""
+    predictions share `processors`; with None, concurrent work never slows down."""
 
     memory_bytes: int
     disk_bytes: int
@@ -53,84 +55,85 @@ class Machine:
     loads_max: int = DEFAULTS.loads_max
     policy: str = DEFAULTS.policy
     cache: bool = DEFAULTS.model_cache  # ModelCacheSetting
-    models_rest: Rests | None = None  # None: a model leaves for another one only
+    models_rest: Rests | None = None  # None: a model is unloaded only to make room for another
     processors: int | None = None
 
 
 @dataclass(frozen=True)
 class VariantPlan:
-    """How a variant is run: so many instances always, or a range of them with a keep-alive."""
+    """How a variant runs: with a fixed number of instances, or with a range of them and a keep-alive."""
 
     machine: Machine
     instances: int = 1
     sizes: InstanceRange | None = None
     keep_alive: str = DEFAULTS.keep_alive
     idle_s: float = DEFAULTS.idle_s
-    begun: bool = False  # the first instances are ready when the trace begins; else they are on their way
+    begun: bool = False  # True: the first instances are ready when the trace begins; False: they still start
 
 
 @dataclass
 class SimulatedLife:
-    """One instance's time: what is paid for."""
+    """The lifetime of one instance, which is what the user pays for."""
 
     slot: str
     began_s: float
     ready_s: float | None = None
-    retired_s: float | None = None  # it got no more requests
-    ended_s: float | None = None  # the last of those that it had was answered
+    retired_s: float | None = None  # from then on it got no requests
+    ended_s: float | None = None  # its last request was answered
 
 
 @dataclass(frozen=True)
 class VariantReading:
-    """What there is at one moment."""
+    """The state of a variant at one moment."""
 
     at_s: float
-    instances: int  # ready or on their way
+    instances: int  # ready or starting
     in_flight: int
-    models: int  # in memory, of all instances
-    memory_bytes: int  # theirs, and of those that are being loaded
+    models: int  # in memory, over all instances
+    memory_bytes: int  # of those models, and of the models that are being loaded
 
 
-Told = Callable[[list[SimulatedCall]], None]
+OnCalls = Callable[[list[SimulatedCall]], None]
 Recorded = Callable[[str, Decision], None]
 
 
 @dataclass(eq=False)
 class Simulation:
-    """`told` gets the calls that have ended, some at a time, in the order in which they ended; `recorded` every
-    decision with the slot that made it. `make_policy` stands in for the machine's, for those that know the trace."""
+    """`on_calls` gets the requests that have ended, in batches, in the order in which they ended; `recorded` gets each
+    decision about memory, with the slot that made it. `make_policy` replaces the machine's policy: offline policies
+    need the trace."""
 
     plan: VariantPlan
     profiles: Mapping[str, ModelProfile]
-    told: Told
+    on_calls: OnCalls
     recorded: Recorded | None = None
     spread: Spread = EXACT
     make_policy: Callable[[], Policy] | None = None
     kernel: Kernel = field(default_factory=Kernel)
     lives: list[SimulatedLife] = field(default_factory=list)
-    lasts_s: float = 0.0  # the trace, with the quiet at its end; known once it was read
+    lasts_s: float = 0.0  # the trace, with the quiet at its end; set once the trace is read
     counts: VariantCounts = field(default_factory=VariantCounts)
 
     def __post_init__(self) -> None:
         self._ready: Placement[SimulatedInstance] = Placement()
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
-        self._disks: dict[str, dict[str, None]] = {}  # what each slot's disk holds, whether an instance is there or not
+        self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
         self._held: deque[SimulatedCall] = deque()
-        self._callers = Callers()
+        self._calls = VariantCalls()
         self._keep_alive = keep_alive(self.plan.keep_alive, self.plan.idle_s)
         self._habits = Habits(self._keep_alive)
-        self._left_out_s = inf  # since when looks are left out
+        self._skipped_since_s = inf  # the first evaluation of the sizing rule that was skipped; inf: none
         self.over = False
         self._beginning = self.plan.begun
         self._scale(self.plan.instances)
         self._beginning = False
 
     def run(self, trace: Trace) -> None:
-        """The whole trace, and then what is still on its way. Flat in the length of the trace."""
+        """Play the whole trace, and then what is still in flight. Memory does not grow with the length of the trace."""
         if self.plan.sizes is not None:
-            self.kernel.at(0.0, self._look, self.plan.sizes)
-        for requests in called(trace):
+            self.kernel.at(0.0, self._size, self.plan.sizes)
+        for requests in call_batches(trace):
             self.kernel.play(requests, self._arrive)
             self._tell()
         self.lasts_s = trace.lasts_s or 0.0
@@ -142,37 +145,36 @@ class Simulation:
 
     @property
     def in_flight(self) -> int:
-        return self._callers.traffic.in_flight
+        return self._calls.traffic.in_flight
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is to come any more: the trace is over, all is answered, nobody is awake who may sleep."""
+        """Whether nothing more will happen: the trace is over, all requests have ended, and no instance may stop."""
         least = len(self._wanted) if self.plan.sizes is None else self.plan.sizes.floor
         over = self.over and self.kernel.now_s >= self.lasts_s
         return over and not self.in_flight and len(self._wanted) <= least
 
-    def look(self) -> VariantReading:
-        books = [site.memory for site in self._ready]
-        models = sum(1 for book in books for _ in book)
-        return VariantReading(
-            self.kernel.now_s, len(self._wanted), self.in_flight, models, sum(b.planned_bytes for b in books)
-        )
+    def reading(self) -> VariantReading:
+        tiers = [instance.memory for instance in self._ready]
+        models = sum(1 for tier in tiers for _ in tier)
+        planned_bytes = sum(tier.planned_bytes for tier in tiers)
+        return VariantReading(self.kernel.now_s, len(self._wanted), self.in_flight, models, planned_bytes)
 
     def planned_bytes(self) -> dict[str, int]:
-        """What each ready instance's memory holds and is about to hold."""
-        return {site.slot: site.memory.planned_bytes for site in self._ready}
+        """By slot, the bytes of the models in the memory of each ready instance, and of those being loaded."""
+        return {instance.slot: instance.memory.planned_bytes for instance in self._ready}
 
     # -- requests --------------------------------------------------------------------------------------------------
     def _tell(self) -> None:
-        if done := self._callers.done:
-            self._callers.done = []
-            self.told(done)
+        if done := self._calls.done:
+            self._calls.done = []
+            self.on_calls(done)
 
     def _arrive(self, model: str) -> None:
         call = SimulatedCall(model, self.kernel.now_s)
-        if self._left_out_s < inf:
-            self._look_again(floor(call.arrived_s) + PERIOD_S)
-        self._callers.traffic.came(call.arrived_s)
+        if self._skipped_since_s < inf:
+            self._resume_sizing(floor(call.arrived_s) + PERIOD_S)
+        self._calls.traffic.came(call.arrived_s)
         if len(self._ready):
             self._ready.pick(model).ask(call)
             return
@@ -185,7 +187,7 @@ class Simulation:
     def _scale(self, size: int) -> None:
         number = 0
         while len(self._wanted) < size:
-            slot = intern(f"endpoint/variant/{number}")  # as the endpoint writes it: placement hashes it
+            slot = intern(f"endpoint/variant/{number}")  # the endpoint's own form, since placement hashes it
             if slot not in self._wanted and slot not in self._draining:
                 self._start(SimulatedLife(slot, self.kernel.now_s))
             number += 1
@@ -193,7 +195,7 @@ class Simulation:
             self._retire(slot)
 
     def _stays(self, slot: str) -> tuple[bool, int]:
-        """The lower, the longer: as in the endpoint, those that are not ready go first."""
+        """The sort key of slots: the lowest stay the longest. As in the endpoint, starting instances go first."""
         return self._ready.get(slot) is None, _number(slot)
 
     def _start(self, life: SimulatedLife) -> None:
@@ -207,16 +209,16 @@ class Simulation:
     def _become_ready(self, life: SimulatedLife) -> None:
         slot = life.slot
         if self._wanted.get(slot) is not life:
-            return  # it was retired meanwhile
+            return  # the instance was retired meanwhile
         life.ready_s = self.kernel.now_s
-        site = self._site(slot)
-        self._ready.offer(slot, site)
-        self.kernel.soon(self._let_go, self._held)
+        instance = self._make_instance(slot)
+        self._ready.offer(slot, instance)
+        self.kernel.soon(self._route_held, self._held)
         if self.plan.machine.models_rest is not None:
-            self.kernel.after(PERIOD_S, self._rest, (site, life))
+            self.kernel.after(PERIOD_S, self._rest, (instance, life))
 
-    def _let_go(self, held: deque[SimulatedCall]) -> None:
-        """Those who were held go, once all that become ready at this moment are."""
+    def _route_held(self, held: deque[SimulatedCall]) -> None:
+        """Route the held requests, after all instances that become ready at this moment are ready."""
         while held and len(self._ready):
             call = held.popleft()
             self._ready.pick(call.model).ask(call)
@@ -224,91 +226,102 @@ class Simulation:
     def _retire(self, slot: str) -> None:
         life = self._wanted.pop(slot)
         life.retired_s = self.kernel.now_s
-        site = self._ready.withdraw(slot)
-        if site is None:
+        instance = self._ready.withdraw(slot)
+        if instance is None:
             life.ended_s = self.kernel.now_s
             return
-        self._draining[slot] = life, site
-        site.retired = True
-        if not site.in_flight:
+        self._draining[slot] = life, instance
+        instance.retired = True
+        if not instance.in_flight:
             self._close(slot)
 
     def _close(self, slot: str) -> None:
-        """Its callers have their answers. Models on their way out are waited for."""
-        site, now_s = self._draining[slot][1], self.kernel.now_s
-        site.resting = None
-        if site.leaving_until_s > now_s:
-            self.kernel.at(min(site.leaving_until_s, now_s + CLOSE_S), self._gone, slot)
+        """Stop an instance whose requests have all ended, once its models are unloaded."""
+        instance, now_s = self._draining[slot][1], self.kernel.now_s
+        instance.resting = None
+        if instance.leaving_until_s > now_s:
+            self.kernel.at(min(instance.leaving_until_s, now_s + CLOSE_S), self._gone, slot)
         else:
             self._gone(slot)
 
     def _gone(self, slot: str) -> None:
-        life, site = self._draining.pop(slot)
+        life, instance = self._draining.pop(slot)
         life.ended_s = self.kernel.now_s
-        self._disks[slot] = dict(site.stored)  # what still ends in this instance touches the next one's disk no more
+        # A copy, since what still ends in this instance must not change the next one's disk.
+        self._disks[slot] = dict(instance.disk.stored)
 
-    def _site(self, slot: str) -> SimulatedInstance:
+    def _make_instance(self, slot: str) -> SimulatedInstance:
         machine, rests = self.plan.machine, self.plan.machine.models_rest
         record = None if self.recorded is None else partial(self.recorded, slot)
         chosen = policy(machine.policy) if self.make_policy is None else self.make_policy()
+        processors = Processors(self.kernel, machine.processors)
+        disk = SimulatedDisk(
+            self.kernel,
+            Residency(machine.disk_bytes, LRU(), machine.loads_max),
+            self.profiles,
+            self.counts,
+            processors,
+            self.spread,
+            self._disks.setdefault(slot, {}),
+        )
         return SimulatedInstance(
             slot,
             self.kernel,
             Residency(machine.memory_bytes, chosen, machine.loads_max, record),
-            Residency(machine.disk_bytes, LRU(), machine.loads_max),
+            disk,
             self.profiles,
             Turns(Sharing(machine.threads, machine.threads)),
-            self._callers,
+            self._calls,
             self._close,
             self.counts,
-            Processors(self.kernel, machine.processors),
+            processors,
             self.spread,
             machine.cache,
             None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
-            self._disks.setdefault(slot, {}),
         )
 
     # -- how many --------------------------------------------------------------------------------------------------
-    def _look(self, allowed: InstanceRange) -> None:
+    def _size(self, allowed: InstanceRange) -> None:
         now_s = self.kernel.now_s
-        if wanted := self._habits.wanted(allowed, len(self._wanted), self._callers.traffic, now_s):
+        if wanted := self._habits.wanted(allowed, len(self._wanted), self._calls.traffic, now_s):
             self._scale(wanted.size)
         if self.quiet:
             return
         if self.in_flight or self._draining or len(self._wanted) > allowed.floor:
-            self.kernel.at(now_s + PERIOD_S, self._look, allowed)
+            self.kernel.at(now_s + PERIOD_S, self._size, allowed)
         else:
-            self._leave_looks_out(now_s + PERIOD_S)
+            self._skip_sizing(now_s + PERIOD_S)
 
-    def _leave_looks_out(self, next_s: float) -> None:
-        """Nobody calls, and nobody is there who might go: nothing changes before somebody calls, or is expected."""
-        self._left_out_s = next_s
-        nap, idle_s = self._keep_alive.nap(), self._callers.traffic.idle_s(self.kernel.now_s)
+    def _skip_sizing(self, next_s: float) -> None:
+        """Skip evaluations of the sizing rule: without requests, and without an instance that may stop, nothing changes
+        until a request comes or is expected."""
+        self._skipped_since_s = next_s
+        nap, idle_s = self._keep_alive.nap(), self._calls.traffic.idle_s(self.kernel.now_s)
         if idle_s < nap.wake_s < nap.until_s:
             expected_s = self.kernel.now_s + nap.wake_s - idle_s
             self.kernel.at(max(next_s, floor(expected_s) - PERIOD_S), self._expect, next_s)
 
-    def _expect(self, left_out_s: float) -> None:
-        """Just before somebody is expected. Somebody else may have called meanwhile."""
-        if self._left_out_s == left_out_s and not self.quiet:
-            self._look_again(self.kernel.now_s)
+    def _expect(self, skipped_since_s: float) -> None:
+        """Resume just before the expected request, unless another request came first."""
+        if self._skipped_since_s == skipped_since_s and not self.quiet:
+            self._resume_sizing(self.kernel.now_s)
 
-    def _look_again(self, next_s: float) -> None:
-        """The rule goes by what it saw lately: it is shown what it would have seen, had it looked."""
-        allowed, looks_s = self.plan.sizes, max(self._left_out_s, next_s - SHRINK_S)
+    def _resume_sizing(self, next_s: float) -> None:
+        """The rule remembers its latest evaluations: make up for the skipped ones that it would still remember."""
+        allowed, at_s = self.plan.sizes, max(self._skipped_since_s, next_s - SHRINK_S)
         assert allowed is not None
-        while looks_s < next_s:
-            self._habits.wanted(allowed, 0, self._callers.traffic, looks_s)
-            looks_s += PERIOD_S
-        self._left_out_s = inf
-        self.kernel.at(next_s, self._look, allowed)
+        while at_s < next_s:
+            self._habits.wanted(allowed, 0, self._calls.traffic, at_s)
+            at_s += PERIOD_S
+        self._skipped_since_s = inf
+        self.kernel.at(next_s, self._size, allowed)
 
-    def _rest(self, instance: tuple[SimulatedInstance, SimulatedLife]) -> None:
-        """Once a second since it became ready, as the instance itself does."""
-        site, life = instance
+    def _rest(self, running: tuple[SimulatedInstance, SimulatedLife]) -> None:
+        """Unload idle models, once a second since the instance became ready, as the container does."""
+        instance, life = running
         if life.ended_s is None and not self.quiet:
-            site.rest()
-            self.kernel.after(PERIOD_S, self._rest, instance)
+            instance.rest()
+            self.kernel.after(PERIOD_S, self._rest, running)
 
 
 def _number(slot: str) -> int:

@@ -1,4 +1,5 @@
-"""Those who wait until the books of a tier have changed, in virtual time. It asks again; it decides nothing."""
+"""A queue of actions that wait until a residency has changed, in virtual time. The residency decides; the queue
+retries."""
 
 from collections import deque
 from collections.abc import Callable
@@ -7,57 +8,58 @@ from typing import Any, Final
 from torpor.simulator.engine.kernel import Kernel
 from torpor_container.core.residency import Residency
 
-Asking = tuple[Callable[[Any], None], Any, int]
-"""What to do again, with whom, and how many bytes are to be admitted: OTHER if it waits for something else."""
+Waiter = tuple[Callable[[Any], None], Any, int]
+"""What to call again, its argument, and the bytes that wait for admission; OTHER if it waits for something else."""
 OTHER: Final = -1
 MOST: Final = 2**63 - 1
 
 
 class WaitingRoom:
-    """Rung after a change: everybody asks again, in order. Whoever cannot be served yet waits anew.
+    """After each change of the residency, `notify` lets all waiters try again, in order. A waiter that still cannot go
+    on waits anew.
 
-    While the books have no room for so many bytes, or so many loads are in flight that none is admitted, whoever waits
-    to be admitted waits on without being asked: they may be thousands, and what is rung for is each answer. Where there
-    is no room for the smallest and nobody waits for anything else, that takes no time.
+    A waiter for admission is not called while the residency has no room for its bytes, or has as many loads in flight
+    as it allows: thousands may wait, and every answered request notifies them. Where there is no room for the smallest
+    of them, and nothing waits for anything else, a notification costs next to nothing.
     """
 
-    def __init__(self, kernel: Kernel, books: Residency) -> None:
+    def __init__(self, kernel: Kernel, residency: Residency) -> None:
         self._kernel = kernel
-        self._books = books
-        self.waiting: deque[Asking] = deque()
-        self._others = 0  # of them wait for something else than to be admitted
-        self._least_bytes = MOST  # none of the rest is smaller
+        self._residency = residency
+        self.waiting: deque[Waiter] = deque()
+        self._others = 0  # the number of waiters that do not wait for admission
+        self._least_bytes = MOST  # a lower bound of what the waiters for admission need
 
-    def wait(self, ask: Callable[[Any], None], who: Any) -> None:
+    def wait(self, retry: Callable[[Any], None], argument: Any) -> None:
         self._others += 1
-        self.waiting.append((ask, who, OTHER))
+        self.waiting.append((retry, argument, OTHER))
 
-    def wait_for_admission(self, ask: Callable[[Any], None], who: Any, size_bytes: int = 0) -> None:
+    def wait_for_admission(self, retry: Callable[[Any], None], argument: Any, size_bytes: int = 0) -> None:
         if size_bytes < self._least_bytes:
             self._least_bytes = size_bytes
-        self.waiting.append((ask, who, size_bytes))
+        self.waiting.append((retry, argument, size_bytes))
 
-    def ring(self) -> None:
-        """They ask once this moment's other affairs are over."""
+    def notify(self) -> None:
+        """Let the waiters try again, after everything else that is planned for this moment."""
         if self.waiting:
-            asking, others, least_bytes = self.waiting, self._others, self._least_bytes
+            waiters, others, least_bytes = self.waiting, self._others, self._least_bytes
             self.waiting, self._others, self._least_bytes = deque(), 0, MOST
-            self._kernel.soon(self._answer, (asking, others, least_bytes))
+            self._kernel.soon(self._retry, (waiters, others, least_bytes))
 
-    def _answer(self, rung: tuple[deque[Asking], int, int]) -> None:
-        (asking, others, least_bytes), books = rung, self._books
-        while asking and (others or books.may_admit(least_bytes)):
-            ask, who, size_bytes = asking.popleft()
+    def _retry(self, notified: tuple[deque[Waiter], int, int]) -> None:
+        (waiters, others, least_bytes), residency = notified, self._residency
+        while waiters and (others or residency.may_admit(least_bytes)):
+            retry, argument, size_bytes = waiters.popleft()
             if size_bytes == OTHER:
                 others -= 1
-                ask(who)
-            elif books.may_admit(size_bytes):
-                ask(who)
+                retry(argument)
+            elif residency.may_admit(size_bytes):
+                retry(argument)
             else:
-                self.wait_for_admission(ask, who, size_bytes)
-        if asking and least_bytes < self._least_bytes:
+                self.wait_for_admission(retry, argument, size_bytes)
+        if waiters and least_bytes < self._least_bytes:
             self._least_bytes = least_bytes
         if self.waiting:
-            self.waiting.extend(asking)
+            self.waiting.extend(waiters)
         else:
-            self.waiting = asking
+            self.waiting = waiters

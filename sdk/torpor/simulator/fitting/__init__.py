@@ -1,14 +1,24 @@
-"""What each model takes, as an endpoint's own ledger tells it, or as a CSV file gives it. It simulates nothing.
+"""Profiles of models, the sizes and times of each: fitted to an endpoint's ledger, or read from a CSV file.
 
-The ledger has no sizes on disk: a model's bytes in memory stand for them, here and in the laws.
+The ledger has no sizes on disk, so the bytes in memory are used for them, here and in the laws.
 """
 
-from torpor.simulator.fitting.files import given, write
-from torpor.simulator.fitting.laws import Law
-from torpor.simulator.fitting.lines import FittedLine
+from torpor.simulator.fitting.files import checked, read_profiles, write
 from torpor.simulator.fitting.records import Memory
-from torpor.simulator.fitting.sound import sound
-from torpor.simulator.fitting.sources import divided, source
+from torpor.simulator.fitting.regression import FittedLine
+from torpor.simulator.fitting.sources import read_source, split_name
+from torpor.simulator.fitting.time_laws import Law
 from torpor.simulator.fitting.variant import Fitted, fitted
 
-__all__ = ["Fitted", "FittedLine", "Law", "Memory", "divided", "fitted", "given", "sound", "source", "write"]
+__all__ = [
+    "Fitted",
+    "FittedLine",
+    "Law",
+    "Memory",
+    "checked",
+    "fitted",
+    "read_profiles",
+    "read_source",
+    "split_name",
+    "write",
+]

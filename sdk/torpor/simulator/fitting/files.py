@@ -1,4 +1,4 @@
-"""Profiles in a CSV file: a row per model, sizes in bytes, times in seconds. They fit nothing."""
+"""Reads, writes and checks profiles in a CSV file: a row for each model, sizes in bytes, times in seconds."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -6,8 +6,8 @@ from contextlib import suppress
 from dataclasses import astuple, fields
 from pathlib import Path
 
-from torpor.simulator.fitting.sound import unsound
 from torpor.simulator.fitting.times import TIMES
+from torpor.validation import AMOUNT, BYTES, Kind, a, check, wrong
 from torpor.workloads.profile import ModelProfile
 from torpor.workloads.reading.columns import with_commas
 from torpor.workloads.reading.delimited import opened, same_width
@@ -16,10 +16,15 @@ from torpor.workloads.trace import BadTrace
 COLUMNS = ("model", *(one.name for one in fields(ModelProfile)[1:]))
 NEEDED = ("model", "memory_bytes")
 
+PROFILES = a(Mapping, "is a CSV file's name, or a ModelProfile by the name of each model")
+PROFILE = a(ModelProfile, "is a ModelProfile")
+FIELDS: Mapping[str, Kind] = {"memory_bytes": BYTES, "disk_bytes": BYTES, **dict.fromkeys(TIMES, AMOUNT)}
 
-def given(path: Path | str) -> dict[str, ModelProfile]:
-    """From a CSV file with the columns that `write` writes. Only `model` and `memory_bytes` are needed: on disk a model
-    is then as big as in memory, and the times are ModelProfile's. Raises BadTrace, naming the row and the column."""
+
+def read_profiles(path: Path | str) -> dict[str, ModelProfile]:
+    """Read a CSV file with the columns that `write` writes. Only `model` and `memory_bytes` are needed: the size on
+    disk is then that in memory, and the times are ModelProfile's. Raises BadTrace, which names the row and the
+    column."""
     profiles: dict[str, ModelProfile] = {}
     path = Path(path)
     with opened(path, "rt") as file:
@@ -28,9 +33,9 @@ def given(path: Path | str) -> dict[str, ModelProfile]:
         for number, row in enumerate(rows, 1):
             where = f"{path}: row {number}"
             same_width(path, [row], len(header), number)
-            profile = _given(where, dict(zip(header, row, strict=True)))
+            profile = _read_profile(where, dict(zip(header, row, strict=True)))
             if profile.name in profiles:
-                raise BadTrace(f"{where}: model {profile.name!r} is there twice: keep one of its rows")
+                raise BadTrace(f"{where}: model {profile.name!r} has two rows: keep one of them")
             profiles[profile.name] = profile
     if not profiles:
         raise BadTrace(f"{path} has no models: write a row for each below the header")
@@ -38,7 +43,7 @@ def given(path: Path | str) -> dict[str, ModelProfile]:
 
 
 def write(profiles: Mapping[str, ModelProfile], path: Path | str) -> None:
-    """What `given` reads back is equal. Raises BadTrace."""
+    """Write profiles, which `read_profiles` reads back unchanged. Raises BadTrace."""
     with opened(path, "wt") as file:
         writer = csv.writer(file, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -52,15 +57,15 @@ def _header(path: Path | str, row: Sequence[str]) -> list[str]:
         if name not in COLUMNS:
             raise BadTrace(f"{path}: column {name!r} is unknown: the columns are {', '.join(COLUMNS)}")
         if names.count(name) > 1:
-            raise BadTrace(f"{path}: column {name} is there twice: keep one of them")
+            raise BadTrace(f"{path}: there are two columns {name}: keep one of them")
     for name in NEEDED:
         if name not in names:
             raise BadTrace(f"{path} has no column {name}: the header needs {' and '.join(NEEDED)}")
     return names
 
 
-def _given(where: str, cells: Mapping[str, str]) -> ModelProfile:
-    """An empty cell is one that is not given."""
+def _read_profile(where: str, cells: Mapping[str, str]) -> ModelProfile:
+    """The profile of a row, in which an empty cell counts as missing."""
     there = {column: text for column, text in cells.items() if text.strip()}
     for name in NEEDED:
         if name not in there:
@@ -69,18 +74,18 @@ def _given(where: str, cells: Mapping[str, str]) -> ModelProfile:
     memory_bytes = _bytes(where, "memory_bytes", there["memory_bytes"])
     disk_bytes = _bytes(where, "disk_bytes", there["disk_bytes"]) if "disk_bytes" in there else memory_bytes
     profile = ModelProfile(there["model"], memory_bytes, disk_bytes, **times_s)
-    if told := unsound(profile):
-        raise BadTrace(f"{where}: {told}")
+    if wrong_field := first_wrong_field(profile):
+        raise BadTrace(f"{where}: {wrong_field}")
     return profile
 
 
 def _bytes(where: str, column: str, text: str) -> int:
-    """A whole number, which people also write as 2e9."""
+    """A whole number, which may be written as 2e9."""
     with suppress(ValueError):
         return int(text)
     size_bytes = _number(where, column, text)
     if not size_bytes.is_integer():
-        raise BadTrace(f"{where}: {column} {text!r} is no whole number of bytes")
+        raise BadTrace(f"{where}: {column} {text!r} is not a whole number of bytes")
     return int(size_bytes)
 
 
@@ -88,4 +93,20 @@ def _number(where: str, column: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise BadTrace(f"{where}: {column} {text!r} is no number") from None
+        raise BadTrace(f"{where}: {column} {text!r} is not a number") from None
+
+
+def checked(profiles: Mapping[str, ModelProfile]) -> Mapping[str, ModelProfile]:
+    """The profiles, after a check. Raises BadTrace, which names the model and the field."""
+    check(BadTrace, {"profiles": PROFILES}, {"profiles": profiles})
+    for name, profile in profiles.items():
+        at = f"profiles[{name!r}]"
+        check(BadTrace, {at: PROFILE}, {at: profile})
+        if wrong_field := first_wrong_field(profile):
+            raise BadTrace(f"{at}: {wrong_field}")
+    return profiles
+
+
+def first_wrong_field(profile: ModelProfile) -> str:
+    """The first field with an impossible value, in words; empty if there is none."""
+    return next(filter(None, (wrong(name, getattr(profile, name), kind) for name, kind in FIELDS.items())), "")

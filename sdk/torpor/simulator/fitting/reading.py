@@ -1,4 +1,4 @@
-"""A variant's record out of `ledger.sqlite`. It only reads, and decides which minutes can be trusted."""
+"""Reads a variant's record from `ledger.sqlite`, and decides which of its minutes can be trusted."""
 
 import json
 import sqlite3
@@ -6,18 +6,18 @@ from contextlib import closing
 from pathlib import Path
 
 from torpor.simulator.fitting.records import Memory, RecordedLoad, RecordedWarm, VariantRecord, Whole
-from torpor.workloads.reading.ledger import ONE, be_ledger, one_variant
+from torpor.workloads.reading.ledger import ONE, check_tables, one_variant
 from torpor.workloads.trace import BadTrace
 from torpor_container import wire
 from torpor_endpoint.core.ledger import ERROR_FROM, MINUTE_S
 
 SINGLES_MAX = 100_000
-"""No more predictions that are known one by one are read."""
+"""The most single predictions that are read."""
 
 
 CALLED = f"""SELECT model FROM minutes WHERE {ONE} GROUP BY model HAVING sum(errors) < sum(requests)
     UNION SELECT model FROM cold_starts WHERE {ONE} AND status < {ERROR_FROM}"""
-"""A name that was only ever an error is no model."""
+"""The models: a name that only ever got errors is none."""
 WHOLE = f"SELECT model, instance, status, steps, cold, effort FROM cold_starts WHERE {ONE} ORDER BY number"
 STARTS = f"""SELECT ready_s - started_s FROM lives
     WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the zygote too
@@ -25,11 +25,10 @@ NEWEST = f"""SELECT size, budget_bytes FROM memory WHERE {ONE} ORDER BY minute_s
 MEMORY = f"""SELECT size, budget_bytes,
         CASE WHEN sum(short) THEN sum(short_own_bytes) / sum(short) ELSE sum(own_bytes) / sum(looks) END
     FROM memory WHERE {ONE} AND (size, budget_bytes) = ({NEWEST}) GROUP BY 1, 2"""
-"""What counts is what an instance took when there was no room: it is more than at other times, and models leave by it.
-"""
-KEPT = "SELECT 1 FROM sqlite_master WHERE name = 'memory'"
+"""What an instance took when its memory was full counts: it takes more then, and that is what evicts models."""
+HAS_MEMORY = "SELECT 1 FROM sqlite_master WHERE name = 'memory'"
 MINUTES = f"""CREATE TEMP TABLE warm AS
-    WITH told AS (
+    WITH sums AS (
         SELECT minute_s, model, sum(requests) AS requests, sum(cold) AS cold, sum(errors) AS errors,
             sum(total_s - load_s) AS spent_s, sum(predict_s) AS predict_s,
             sum(measured) AS measured, sum(work_s) AS work_s, sum(delay_s) AS delay_s
@@ -42,15 +41,15 @@ MINUTES = f"""CREATE TEMP TABLE warm AS
             total(json_extract(effort, '$.work_s')) AS work_s, total(json_extract(effort, '$.delay_s')) AS delay_s
         FROM cold_starts WHERE {ONE} GROUP BY 1, 2
     )
-    SELECT told.model, told.requests - told.cold AS requests, told.spent_s - coalesce(whole.spent_s, 0) AS spent_s,
-        told.predict_s - coalesce(whole.predict_s, 0) AS predict_s,
-        told.measured - coalesce(whole.measured, 0) AS measured,
-        told.work_s - coalesce(whole.work_s, 0) AS work_s, told.delay_s - coalesce(whole.delay_s, 0) AS delay_s
-    FROM told LEFT JOIN whole USING (minute_s, model)
-    WHERE told.requests > told.cold AND told.cold = coalesce(whole.cold, 0)
-        AND told.errors = coalesce(whole.errors, 0)"""
-"""Of the minutes whose cold starts and errors are all known one by one: without them, what is left was warm and went
-well."""
+    SELECT sums.model, sums.requests - sums.cold AS requests, sums.spent_s - coalesce(whole.spent_s, 0) AS spent_s,
+        sums.predict_s - coalesce(whole.predict_s, 0) AS predict_s,
+        sums.measured - coalesce(whole.measured, 0) AS measured,
+        sums.work_s - coalesce(whole.work_s, 0) AS work_s, sums.delay_s - coalesce(whole.delay_s, 0) AS delay_s
+    FROM sums LEFT JOIN whole USING (minute_s, model)
+    WHERE sums.requests > sums.cold AND sums.cold = coalesce(whole.cold, 0)
+        AND sums.errors = coalesce(whole.errors, 0)"""
+"""The sums of warm, successful requests, for minutes whose cold starts and errors are all known one by one: these are
+subtracted."""
 DELAYS = f"SELECT model, delay_s / measured FROM warm WHERE measured LIMIT {SINGLES_MAX}"
 WARM = """SELECT model, sum(requests), sum(spent_s), sum(predict_s), sum(measured), sum(work_s), sum(delay_s)
     FROM warm GROUP BY model"""
@@ -59,15 +58,15 @@ ALONE = f"""SELECT model, CASE WHEN measured THEN work_s ELSE predict_s END FROM
 
 
 def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord:
-    """As of one moment, also where the endpoint runs. Raises BadTrace."""
+    """Read the record as of one moment, also while the endpoint runs. Raises BadTrace."""
     if not path.is_file():
         what = "a folder" if path.is_dir() else "not there"
         raise BadTrace(f"{path} is {what}: name the ledger.sqlite in an endpoint's data folder")
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as ledger:
             ledger.execute("PRAGMA temp_store = MEMORY")
-            ledger.execute("BEGIN")  # it may be written meanwhile: everything is read as of one moment
-            be_ledger(ledger, path)
+            ledger.execute("BEGIN")  # a snapshot: the endpoint may write meanwhile
+            check_tables(ledger, path)
             one = one_variant(ledger, path, endpoint, variant)
             called = {model for (model,) in ledger.execute(CALLED, one * 2)}
             whole = [
@@ -78,7 +77,7 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
             warm = {model or one[1]: RecordedWarm(*sums) for model, *sums in ledger.execute(WARM)}
             delays_s = [(model or one[1], delay_s) for model, delay_s in ledger.execute(DELAYS)]
             alone = [(model or one[1], predict_s) for model, predict_s in ledger.execute(ALONE)]
-            memory = ledger.execute(MEMORY, one * 2).fetchone() if ledger.execute(KEPT).fetchone() else None
+            memory = ledger.execute(MEMORY, one * 2).fetchone() if ledger.execute(HAS_MEMORY).fetchone() else None
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
@@ -88,13 +87,13 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
     )
 
 
-def _cold(told: str | None) -> RecordedLoad | None:
-    if told is None:
+def _cold(text: str | None) -> RecordedLoad | None:
+    if text is None:
         return None
-    cold: wire.ColdLoad = json.loads(told)
+    cold: wire.ColdLoad = json.loads(text)
     return RecordedLoad(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold.get("efforts", {}))
 
 
-def _effort(told: str | None) -> wire.EffortFields | None:
-    effort: wire.EffortFields | None = None if told is None else json.loads(told)
+def _effort(text: str | None) -> wire.EffortFields | None:
+    effort: wire.EffortFields | None = None if text is None else json.loads(text)
     return effort

@@ -1,4 +1,4 @@
-"""What a ledger has of one variant, as far as its service times show in it. They read nothing and fit nothing."""
+"""The records of one variant in a ledger from which its service times are fitted. They neither read nor fit."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,20 +15,20 @@ from torpor_container.wire import UNLOAD, WaitStep
 from torpor_endpoint.core.ledger import ERROR_FROM, TOLERANCE_S
 
 STORE, DISK, MEMORY = "store", "disk", "memory"
-"""The tiers that models come from, and the one that they leave."""
+"""The tiers from which models are loaded, and the tier from which they are unloaded."""
 
 
 class RecordedLoad(NamedTuple):
-    """How a model came in, as its instance told it."""
+    """A load of a model, as its instance reported it."""
 
     memory_bytes: int
     took_s: float
-    evicted: bool  # whether others had to leave first
+    evicted: bool  # whether it evicted other models first
     efforts: Mapping[str, wire.EffortFields]  # of the steps that were measured
 
 
 class RecordedEffort(NamedTuple):
-    """Seconds of work, and of the delay beside it. What was not measured is taken for work."""
+    """Seconds of work, and of delay beside it. A time that was not measured counts as work."""
 
     work_s: float
     delay_s: float = 0.0
@@ -39,7 +39,7 @@ class RecordedEffort(NamedTuple):
 
 
 class Whole(NamedTuple):
-    """A request that the ledger keeps whole: it waited for something."""
+    """A cold request, which the ledger keeps as a row of its own."""
 
     model: str
     instance: str
@@ -54,7 +54,7 @@ class Whole(NamedTuple):
 
     @property
     def prediction(self) -> RecordedEffort | None:
-        """None where there was none, or it went wrong."""
+        """The prediction; None if there was none, or it failed."""
         if self.status >= ERROR_FROM or WaitStep.PREDICT not in self.steps:
             return None
         if self.effort is None:
@@ -62,12 +62,12 @@ class Whole(NamedTuple):
         return RecordedEffort(**self.effort)
 
     def saw_all_of(self, cold: RecordedLoad) -> bool:
-        """Whether it waited from the load's beginning: one that came later has only a part of the steps."""
+        """Whether it waited from the load's beginning: a request that came later has only a part of the steps."""
         return self.brought_s + self.steps.get(WaitStep.QUEUE, 0.0) >= cold.took_s - TOLERANCE_S
 
 
 class RecordedWarm(NamedTuple):
-    """One model's warm requests, added up, and the efforts of those that were measured."""
+    """The sums of one model's warm requests, and of the measured efforts among them."""
 
     requests: int
     spent_s: float
@@ -78,7 +78,7 @@ class RecordedWarm(NamedTuple):
 
     @property
     def prediction(self) -> RecordedEffort:
-        """The mean."""
+        """The mean prediction."""
         if self.measured:
             return RecordedEffort(max(0.0, self.work_s) / self.measured, max(0.0, self.delay_s) / self.measured)
         return RecordedEffort(max(0.0, self.predict_s) / self.requests)
@@ -86,7 +86,7 @@ class RecordedWarm(NamedTuple):
 
 @dataclass(frozen=True)
 class RecordedWait:
-    """A model that was brought into memory, as a request that waited for all of it saw it."""
+    """A load of a model, as seen by a request that waited for all of it."""
 
     model: str
     memory_bytes: int
@@ -94,13 +94,13 @@ class RecordedWait:
     times_s: Mapping[str, float]  # of ModelProfile's
     queue_s: float
     first: RecordedEffort | None
-    evicted: bool  # whether others had to leave first
-    unload: RecordedEffort | None  # what letting go of one of them took, if it was measured
-    in_line: float | None  # the part of its steps that it stood in line for a processor, as far as they were measured
+    evicted: bool  # whether it evicted other models first
+    unload: RecordedEffort | None  # of one of the evicted models, if it was measured
+    in_line: float | None  # the share of its measured steps that it waited for a processor
 
 
 class Memory(NamedTuple):
-    """What an instance has of memory, and what it takes of it beside its models: the mean of what was seen."""
+    """The memory of an instance, and what it takes of it beside its models, on average."""
 
     size: str  # its ml.* type, or a serverless one
     budget_bytes: int
@@ -109,17 +109,17 @@ class Memory(NamedTuple):
 
 @dataclass(frozen=True)
 class VariantRecord:
-    """What the ledger has of one variant."""
+    """The records of one variant in the ledger."""
 
     path: Path
     endpoint: str
     variant: str
     models: frozenset[str]
-    single_model: str | None  # named after its variant
+    single_model: str | None  # of a single-model variant, named after the variant
     whole: Sequence[Whole]
     warm: Mapping[str, RecordedWarm]
-    delays_s: Sequence[tuple[str, float]]  # of predictions, a minute's mean each
-    alone: Sequence[tuple[str, float]]  # predictions that were the only one of their minute, warm and, if any, measured
+    delays_s: Sequence[tuple[str, float]]  # of predictions: a model and the mean of a minute
+    alone: Sequence[tuple[str, float]]  # warm predictions that were the only one in their minute
     starts_s: Sequence[float]
     memory: Memory | None = None  # of the newest instances; None in a ledger of an earlier version
 
@@ -128,14 +128,14 @@ class VariantRecord:
 
     @cached_property
     def busy(self) -> float:
-        """How busy the machine was, 0 to 1: the part of a load that went into waiting for a processor, by the middle
-        one of them. 0 where nobody knows."""
+        """How busy the machine was, from 0 to 1: the median share of a load that waited for a processor. 0 if not
+        known."""
         known = [load.in_line for load in self.loads if load.in_line is not None]
         return median(known) if known else 0.0
 
     @cached_property
     def loads(self) -> list[RecordedWait]:
-        """Each as the first who asked for it saw it: whoever came while it went on was told the same of it."""
+        """Each load once, as its first request saw it: requests that came during a load have the same record of it."""
         seen: dict[tuple[str, str, float], tuple[Whole, RecordedLoad]] = {}
         for row in self.whole:
             if row.cold is not None and row.saw_all_of(row.cold):
@@ -146,8 +146,8 @@ class VariantRecord:
 
 
 def quiet_s(seconds: Sequence[float], busy: float) -> float:
-    """Of waits for anything but a processor, what they would be at rest. The busier the machine was, the further below
-    their median that lies: who stands in line for a processor keeps others waiting for their turn, or for an answer."""
+    """The usual wait, for anything but a processor, on a machine at rest. The busier the machine was, the lower the
+    quantile: whatever waits for a processor also makes others wait, for their turn or for an answer."""
     return float(np.quantile(seconds, (1 - busy) / 2))
 
 

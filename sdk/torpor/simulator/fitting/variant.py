@@ -1,14 +1,14 @@
-"""One variant's service times together, fitted to its ledger."""
+"""Fits all service times of one variant to its ledger."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from torpor.simulator.fitting import figures
-from torpor.simulator.fitting.laws import Law, Laws, grouped
+from torpor.simulator.fitting import estimates
 from torpor.simulator.fitting.reading import read
 from torpor.simulator.fitting.records import Memory, RecordedEffort
+from torpor.simulator.fitting.time_laws import Law, Laws, grouped
 from torpor.workloads.profile import ModelProfile
 from torpor.workloads.trace import BadTrace
 
@@ -17,62 +17,62 @@ Explained = dict[str, str | float | None]
 
 @dataclass(frozen=True)
 class Fitted:
-    """One variant's service times, in seconds. A model of a single-model variant takes no room: its wake loads it.
+    """One variant's service times, in seconds. A single-model variant's model has size 0: waking the instance loads it.
 
     `predict_s` of a profile is the mean of warm requests, so a draw is `predict_s * exp(N(-sigma**2 / 2, sigma))`; the
-    other times are medians, so a draw is `load_s * exp(N(0, sigma))`. A sigma is 0 where nothing tells it.
+    other times are medians, so a draw is `load_s * exp(N(0, sigma))`. A sigma is 0 if it is not known.
     """
 
     profiles: Mapping[str, ModelProfile] = field(repr=False)
-    wake_s: float | None  # a request that finds no instance, until one is ready; None if none was seen to start
+    wake_s: float | None  # from a request that finds no instance until one is ready; None if none started
     overhead_s: float  # a warm request beyond its prediction
-    beside_load_s: float  # a request that loads its model, beyond the steps, those who leave, and a warm prediction
+    beside_load_s: float  # a request that loads its model, beyond the steps, evictions, and a warm prediction
     predict_sigma: float
     load_sigma: float
     laws: Sequence[Law] = field(repr=False)
-    assumed: Sequence[str]  # models with no load, or no prediction, on record
-    memory: Memory | None = None  # of its instances, and what they take of it beside their models; None: nobody told
+    assumed: Sequence[str]  # models without a recorded load, or without a recorded prediction
+    memory: Memory | None = None  # of its instances; None if it was not recorded
 
     def explain(self) -> list[Explained]:
-        """A row for each figure and law, as for a table: `pandas.DataFrame(fitted.explain())`."""
+        """A row for each figure and law, for `pandas.DataFrame(fitted.explain())`."""
         single = ("wake_s", "overhead_s", "beside_load_s", "predict_sigma", "load_sigma")
         return [*({"figure": name, "value": getattr(self, name)} for name in single), *map(_explained, self.laws)]
 
 
 def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = None) -> Fitted:
-    """From `ledger.sqlite`, also of an endpoint that runs.
+    """Fit a variant to `ledger.sqlite`, also while the endpoint runs.
 
-    A model has the medians of its own loads where it has three on record, otherwise its format's law at its own size;
-    one that answered and has no load on record gets the law at the usual size. A name that was only ever an error is no
-    model. Raises BadTrace.
+    A model with at least three recorded loads has their medians, otherwise the times of its format's law at its own
+    size; without any recorded load, at the usual size. A name that only ever got errors is not a model. Raises
+    BadTrace.
     """
     record = read(Path(path), endpoint, variant)
-    predictions = figures.predictions(record)
+    predictions = estimates.predictions(record)
     if record.models and not record.loads:
-        raise BadTrace(f"{record} has no load on record: call models that are not in memory, or give profiles in a CSV")
+        raise BadTrace(f"{record} has no recorded load: call models that are not in memory, or give profiles in a CSV")
     if not predictions:
-        raise BadTrace(f"{record} has no request on record that went well: call it, or give profiles in a CSV")
+        raise BadTrace(f"{record} has no recorded request that succeeded: call it, or give profiles in a CSV")
 
     laws, usual = Laws(record.loads, record.busy), RecordedEffort(*map(median, zip(*predictions.values(), strict=True)))
     own = grouped((load.model, load) for load in record.loads)
     profiles = {
-        name: figures.profile(name, own.get(name, ()), laws, predictions.get(name, usual), record.busy)
+        name: estimates.profile(name, own.get(name, ()), laws, predictions.get(name, usual), record.busy)
         for name in sorted(record.models)
     }
     if (single := record.single_model) is not None:
         predicts = predictions.get(single, usual)
         profiles[single] = ModelProfile(
-            single, 0, 0, 0.0, 0.0, 0.0, 0.0, predicts.work_s, predict_delay_s=figures.noticed_s(predicts.delay_s)
+            single, 0, 0, 0.0, 0.0, 0.0, 0.0, predicts.work_s, predict_delay_s=estimates.noticed_s(predicts.delay_s)
         )
     assumed = (record.models - own.keys()) | (record.models - predictions.keys())
     return Fitted(
         profiles,
-        figures.wake_s(record),
-        figures.overhead_s(record),
-        figures.beside_load_s(record, profiles),
-        figures.predict_sigma(record),
-        figures.load_sigma(record.loads, laws),
-        tuple(laws.told),
+        estimates.wake_s(record),
+        estimates.overhead_s(record),
+        estimates.beside_load_s(record, profiles),
+        estimates.predict_sigma(record),
+        estimates.load_sigma(record.loads, laws),
+        tuple(laws.fitted),
         tuple(sorted(assumed)),
         record.memory,
     )

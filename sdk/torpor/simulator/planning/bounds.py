@@ -1,4 +1,4 @@
-"""What a trace asks for, whoever serves it: a bound on how many are late, which needs no simulation."""
+"""A lower bound on the late requests of a trace, which holds for any policy and needs no simulation."""
 
 from dataclasses import dataclass
 from math import ceil, exp
@@ -6,34 +6,35 @@ from math import ceil, exp
 import numpy as np
 
 from torpor.simulator.engine.latency import Floats
-from torpor.simulator.running import Given
+from torpor.simulator.inputs import SimulationInputs
 
 SPREAD_MAX = 6.0
-"""No load is quicker than by so many standard deviations: one in a thousand million would be."""
+"""Loads are assumed to be at most this many standard deviations faster: one in 1e9 would be faster still."""
 
 
 @dataclass(frozen=True, eq=False)
 class TraceBounds:
-    """What the trace asks for, whoever serves it. A slow model is one that is late whenever it has to be loaded."""
+    """What bounds the late requests of a trace. A slow model is one whose requests are late whenever it must be
+    loaded."""
 
     requests: int
-    span_s: float  # from the first to the last
-    first: int  # calls that are the first of a model which is then late
-    largest: str  # the model that was called and takes most memory
-    slow: int  # calls of slow models
+    span_s: float  # from the first request to the last
+    first: int  # models whose first request is late
+    largest: str  # the called model that takes the most memory
+    slow: int  # requests for slow models
     slow_models: int
-    kept: Floats  # the byte-seconds that it takes to keep slow models for so many of their next calls, at the least
+    kept: Floats  # at n: the least byte-seconds that keep slow models in memory for n + 1 of their next requests
 
     @classmethod
-    def of(cls, given: Given, late_s: float) -> "TraceBounds":
-        """One reading of the trace. Where two calls of a model are both in time, it was kept from when the first one
-        had it, which is no later than `late_s` after it came."""
-        chunks, names = list(given.trace.chunks()), given.trace.names
+    def of(cls, inputs: SimulationInputs, late_s: float) -> "TraceBounds":
+        """Read the trace once. If two successive requests for a model are both in time, the model stayed in memory from
+        at most `late_s` after the first one arrived."""
+        chunks, names = list(inputs.trace.chunks()), inputs.trace.names
         times_s = np.concatenate([chunk.times_s for chunk in chunks])
         models = np.concatenate([chunk.models for chunk in chunks])
         called, place = np.unique(models, return_inverse=True)
-        profiles = [given.profile(names[number]) for number in called.tolist()]
-        quickest = exp(-SPREAD_MAX * given.spreads.load_sigma)
+        profiles = [inputs.profile(names[number]) for number in called.tolist()]
+        quickest = exp(-SPREAD_MAX * inputs.spreads.load_sigma)
         bytes_ = np.array([one.memory_bytes for one in profiles], np.float64)
         predict_s = np.array([one.predict_delay_s + one.predict_s for one in profiles])
         load_s = np.array([one.into_memory_s for one in profiles])
@@ -54,10 +55,12 @@ class TraceBounds:
         )
 
     def late_min(self, room_bytes: int) -> int:
-        """So many are late in this much memory, whatever the policy: it holds no more than its bytes times the span.
+        """The least number of late requests with this much memory, whatever the policy: memory offers no more
+        byte-seconds than its bytes times the span.
 
-        Who is in time without a model that was kept has come near the end of a load, however long that was queued. The
-        call before it at the same instance waited for the same load and is late: at least each second one is.
+        A request can be in time although its model was not kept: it arrives near the end of a load. But then the
+        request before it, at the same instance, waited for the same load and is late. So at least half of these are
+        late.
         """
         kept = int(np.searchsorted(self.kept, room_bytes * self.span_s, side="right"))
         return max(self.slow_models, ceil((self.slow - kept) / 2))

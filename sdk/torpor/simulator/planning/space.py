@@ -1,4 +1,4 @@
-"""What a plan is to reach, and what may be chosen for it."""
+"""The goal of a plan, and the space of scenarios that it may choose from."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,13 +13,13 @@ from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.pricing.prices import Prices
 
 IDLE_S = (300.0, 1200.0, 3600.0)
-"""The times to stay awake that are tried, the cheapest first."""
+"""The keep-alive times that are tried, in seconds, the cheapest first."""
 KEEP_ALIVES = ("fixed", "histogram")
-"""How long to stay awake: for a fixed time, or as the callers' habits teach, and then awake before they call."""
+"""The keep-alives that are tried: a fixed time, or one that learns when requests come, and wakes before them."""
 SEARCHED = ("LRU", "SIEVE", "LFUDA", "GDSF")
-"""The policies that are tried: each is the best one on some traffic."""
+"""The eviction policies that are tried: each is the best one on some traffic."""
 EXACT = 1e-6
-"""What binary fractions are off by: 10 % of 10 requests are 1, and not a trifle less."""
+"""The tolerance for binary fractions: 10 % of 10 requests are 1, and not a little less."""
 
 SPACE: Mapping[str, Kind] = {
     "instance_types": optional(several("['ml.m5.large']")),
@@ -33,7 +33,7 @@ SPACE: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Goal:
-    """This share of the requests is to be answered within this time."""
+    """The share `quantile` of the requests is answered within `slo_s` seconds. Raises BadScenario."""
 
     slo_s: float
     quantile: float = 0.99
@@ -49,11 +49,12 @@ class Goal:
 
     @property
     def late_s(self) -> float:
-        """Who took longer is late by any account: what is counted in bins is forgiven up to the end of the SLO's."""
+        """A request that takes longer is late for certain: latencies are counted in bins, and the SLO's bin counts as
+        in time."""
         return self.slo_s * exp(1 / BINS_PER_E)
 
     def late_max(self, requests: int) -> int:
-        """So many of them may be late."""
+        """How many of this number of requests may be late."""
         return floor((1 - self.quantile) * requests + EXACT)
 
     def __str__(self) -> str:
@@ -62,13 +63,13 @@ class Goal:
 
 @dataclass(frozen=True)
 class Space:
-    """What may be chosen. Raises BadScenario for what cannot be, or cannot be deployed."""
+    """What a plan may choose from. Raises BadScenario for values that are not possible, or cannot be deployed."""
 
-    instance_types: Sequence[str] | None = None  # None: the catalogue's that have a price, and no GPU
+    instance_types: Sequence[str] | None = None  # None: all of the catalogue that have a price and no GPU
     instances_max: int = 8
     policies: Sequence[str] = SEARCHED
-    idle_s: Sequence[float] = IDLE_S  # none: it may not sleep
-    like: Scenario = field(default_factory=Scenario)  # all that is not searched
+    idle_s: Sequence[float] = IDLE_S  # empty: the variant never sleeps
+    like: Scenario = field(default_factory=Scenario)  # the fields that are not searched
     keep_alives: Sequence[str] = KEEP_ALIVES
 
     def __post_init__(self) -> None:
@@ -77,7 +78,7 @@ class Space:
             raise BadScenario("policies: there is none to try")
         for policy in self.policies:
             if isinstance(policy, str) and policy.upper() in OFFLINE:
-                raise BadScenario(f"policies: {policy} knows the trace, and cannot be deployed")
+                raise BadScenario(f"policies: {policy} knows the trace in advance, and cannot be deployed")
             check(BadScenario, {"policy": one_of_in_any_case(POLICIES)}, {"policy": policy})
         for idle_s in self.idle_s:
             self.like.altered(idle_s=idle_s)
@@ -87,7 +88,7 @@ class Space:
             self.like.altered(instance_type=name)
 
     def always_on(self, prices: Prices) -> list[Scenario]:
-        """By price. Raises BadScenario where one has no price: nobody could say what it costs."""
+        """The always-on scenarios, the cheapest first. Raises BadScenario if one has no price."""
         types = list(() if self.instance_types is None else self.instance_types) or [
             name for name, one in prices.types.items() if _is_tried(name, one)
         ]
@@ -104,7 +105,8 @@ class Space:
         ]
 
     def scaled(self, served: Scenario) -> Iterator[list[Scenario]]:
-        """What does not run all the time, of what serves when it does: ways of doing so, each from the cheapest up."""
+        """Scenarios that sleep or scale, for one that meets the goal when always on: a list for each way to do so, the
+        cheapest first."""
         scaled = served.altered(instances_min=0, instances_max=served.instances, instances=1)
         for keep_alive in self.keep_alives:
             yield [scaled.altered(keep_alive=keep_alive, idle_s=idle_s) for idle_s in sorted(self.idle_s)]
@@ -113,5 +115,5 @@ class Space:
 
 
 def _is_tried(name: str, one: InstanceType) -> bool:
-    """Without being named. A price list also has types that nobody can deploy here."""
+    """Whether a type is tried without being named. A price list also has types that cannot be deployed here."""
     return name in CATALOGUE and not one.gpus and bool(one.usd_per_hour)

@@ -1,6 +1,6 @@
-"""The two traces of Azure Functions that are public: counts by the minute (2019), and single invocations (2021).
+"""Reads the two public traces of Azure Functions: counts by the minute (2019), and single invocations (2021).
 
-https://github.com/Azure/AzurePublicDataset has them; a user brings the files.
+They are at https://github.com/Azure/AzurePublicDataset; the user downloads the files.
 """
 
 import csv
@@ -14,8 +14,8 @@ import numpy as np
 from torpor.spans import DAY_S, MINUTE_S
 from torpor.validation import ValueRule, check, several
 from torpor.workloads.reading.delimited import opened
-from torpor.workloads.spread import MinuteCounts, spread, together
-from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, ModelNumbers, Sizes, checked
+from torpor.workloads.reading.minute_counts import MinuteCounts, merge, to_chunks
+from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, ModelNumbers, Sizes, TraceFile, checked
 
 MINUTES = [str(minute) for minute in range(1, 1441)]
 FUNCTION = ["HashOwner", "HashApp", "HashFunction", "Trigger"]
@@ -54,7 +54,7 @@ class Azure2019:
     def _chunks(self) -> Iterator[Chunk]:
         rng = np.random.default_rng(self.seed)
         for number, day in enumerate(self.days):
-            yield from spread(self._counts(day, number * DAY_S), rng)
+            yield from to_chunks(self._counts(day, number * DAY_S), rng)
 
     def _counts(self, day: Path, midnight_s: float) -> MinuteCounts:
         parts = []
@@ -66,15 +66,15 @@ class Azure2019:
                 minutes = np.flatnonzero(counts)
                 model = np.full(len(minutes), self._names["/".join(row[:3])], np.int32)
                 parts.append(MinuteCounts((midnight_s + MINUTE_S * minutes).astype(np.float64), model, counts[minutes]))
-        return together(parts)
+        return merge(parts)
 
 
 @dataclass(frozen=True, eq=False)
-class Azure2021(Filed):
+class Azure2021(TraceFile):
     """`AzureFunctionsInvocationTraceForTwoWeeksJan2021.txt`, a row for each invocation. A model is a function.
 
-    The rows are in the order of their ends and an arrival is `end_timestamp` less `duration`, so all are held to be
-    sorted: 12 bytes for each of two million.
+    The rows are in order of their ends, and an arrival is `end_timestamp` less `duration`. So all rows are kept in
+    memory to be sorted: 12 bytes for each of two million.
     """
 
     def _chunks(self) -> Iterator[Chunk]:
@@ -93,7 +93,7 @@ class Azure2021(Filed):
                     raise BadTrace(f"{self.path}: row {number} has {len(row)} columns, not {len(SINGLE)}")
                 app, function, end_s, took_s = row
                 try:
-                    # A call in progress when the recording began arrived before it: it counts as its first.
+                    # A call in progress when the recording began gets time 0.
                     arrived_s = _seconds(SINGLE[2], end_s) - _seconds(SINGLE[3], took_s)
                     yield max(0.0, arrived_s), self._names[f"{app}/{function}"]
                 except ValueError as error:
@@ -101,7 +101,8 @@ class Azure2021(Filed):
 
 
 def recognised(path: Path, header: Sequence[str]) -> Azure2019 | Azure2021 | None:
-    """The reader of a file that begins so, or of another file of the same set, which it then refuses by its column."""
+    """The reader for a file with this header. It also takes other files of the same data set, and then refuses their
+    columns."""
     match [name.strip() for name in header[:2]]:
         case ["HashOwner", "HashApp"]:
             return Azure2019([path])
@@ -110,11 +111,11 @@ def recognised(path: Path, header: Sequence[str]) -> Azure2019 | Azure2021 | Non
     return None
 
 
-def _check_header(path: Path, header: Sequence[str], wanted: Sequence[str]) -> None:
-    for place, name in enumerate(wanted):
+def _check_header(path: Path, header: Sequence[str], expected: Sequence[str]) -> None:
+    for place, name in enumerate(expected):
         if place >= len(header) or header[place].strip() != name:
             there = repr(header[place]) if place < len(header) else "nothing"
-            raise BadTrace(f"{path}: column {place + 1} is {there}, and should be {name!r}")
+            raise BadTrace(f"{path}: column {place + 1} is {there}, but should be {name!r}")
 
 
 def _seconds(column: str, text: str) -> float:
@@ -123,7 +124,7 @@ def _seconds(column: str, text: str) -> float:
     except ValueError:
         seconds = np.nan
     if not 0 <= seconds < np.inf:
-        raise ValueError(f"{column} {text!r} is no number of seconds, of 0 or more")
+        raise ValueError(f"{column} {text!r} is not a number of seconds of 0 or more")
     return seconds
 
 
@@ -135,7 +136,7 @@ def _integers(day: Path, number: int, row: Sequence[str]) -> Sizes:
         counts = np.array(texts, dtype=np.int64)
     except (ValueError, OverflowError):
         minute, text = next((name, one) for name, one in zip(MINUTES, texts, strict=True) if not _is_count(one))
-        raise BadTrace(f"{day}: row {number}: minute {minute} is {text!r}, no count") from None
+        raise BadTrace(f"{day}: row {number}: minute {minute} is {text!r}, which is not a count") from None
     if (counts < 0).any():
         raise BadTrace(f"{day}: row {number}: minute {int((counts < 0).argmax()) + 1} has a negative count")
     return counts

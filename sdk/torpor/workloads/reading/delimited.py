@@ -1,4 +1,4 @@
-"""Traces in CSV, plain or gzipped: a header, then a row per request. Times are seconds, or moments of ISO 8601."""
+"""Traces in CSV, plain or gzipped: a header, then a row for each request. Times are seconds, or in ISO 8601."""
 
 import csv
 import gzip
@@ -15,14 +15,14 @@ from typing import Any, Literal, TextIO
 import numpy as np
 
 from torpor.workloads.reading.columns import BYTES, MODEL, NAMES, TIME, TraceColumns, found, no_size
-from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Trace
+from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Trace, TraceFile
 
 Row = list[str]
 
 
 @dataclass(frozen=True, eq=False)
-class Delimited(Filed):
-    """A CSV file. `columns` says which columns to read where their names do not tell."""
+class Delimited(TraceFile):
+    """A CSV file. `columns` names the columns to read, if their own names are unknown."""
 
     columns: Mapping[str, str] | None = None
 
@@ -57,7 +57,8 @@ class Delimited(Filed):
         read: int,
         quick: Callable[[str], Any] | None = None,
     ) -> list[Any]:
-        """Everything at once; only when that fails is it looked for where, or parsed where `quick` cannot."""
+        """The values of a column, all parsed at once by `quick`. If that fails, each is parsed alone, to find the bad
+        row."""
         with suppress(ValueError):
             return list(map(quick or parse, map(itemgetter(place), rows)))
         values = []
@@ -70,7 +71,8 @@ class Delimited(Filed):
 
 
 def same_width(path: Path | str, rows: Sequence[Row], width: int, first: int) -> None:
-    """Raises BadTrace for a row that has other columns than the header. The first of these has that number."""
+    """Raises BadTrace for a row with another number of columns than the header. `first` is the number of the first
+    row."""
     if {width}.issuperset(map(len, rows)):
         return
     number, row = next(one for one in enumerate(rows, first) if len(one[1]) != width)
@@ -79,7 +81,7 @@ def same_width(path: Path | str, rows: Sequence[Row], width: int, first: int) ->
 
 
 def write(trace: Trace, path: Path) -> None:
-    """What is read back is the same to the last bit."""
+    """Write a trace. Reading it back gives the same to the last bit."""
     with opened(path, "wt") as file:
         writer = csv.writer(file, lineterminator="\n")
         for number, chunk in enumerate(trace.chunks()):
@@ -92,9 +94,9 @@ def write(trace: Trace, path: Path) -> None:
 
 @contextmanager
 def opened(path: Path | str, mode: Literal["rt", "wt"]) -> Iterator[TextIO]:
-    """As text, unpacked if its name ends in `.gz`. What fails while it is open is a BadTrace."""
+    """An open file as text, unpacked if its name ends in `.gz`. Errors while it is open become BadTrace."""
     path = Path(path)
-    encoding = "utf-8-sig" if mode == "rt" else "utf-8"  # spreadsheets write a mark at the beginning
+    encoding = "utf-8-sig" if mode == "rt" else "utf-8"  # spreadsheets write a byte order mark
     try:
         if path.suffix == ".gz":
             with gzip.open(path, mode, encoding=encoding, newline="") as unpacked:
@@ -117,17 +119,18 @@ def _bytes(text: str) -> int:
 
 
 def _time(unit: str) -> Callable[[str], float]:
-    """Reads such times; seconds may be moments too, which without a zone are in UTC. It raises ValueError."""
+    """A parser of times in this unit, which raises ValueError. It also accepts ISO 8601 for seconds; UTC is the
+    default."""
 
     def parsed(text: str) -> float:
         with suppress(ValueError):
             return float(text)
         if unit != "seconds":
-            raise ValueError(f"time {text!r} is no number of {unit}")
+            raise ValueError(f"time {text!r} is not a number of {unit}")
         try:
             moment = datetime.fromisoformat(text.strip())
         except ValueError:
-            raise ValueError(f"time {text!r} is no number of seconds and no moment of ISO 8601") from None
+            raise ValueError(f"time {text!r} is neither a number of seconds nor a time in ISO 8601") from None
         return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
     return parsed

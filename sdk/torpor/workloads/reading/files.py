@@ -1,4 +1,4 @@
-"""Traces in files by what their names end in, and Azure's by their header: which reader and which writer."""
+"""Chooses the reader and the writer of a trace file by the end of its name; Azure's files by their header."""
 
 import csv
 from collections.abc import Callable, Mapping
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from torpor.workloads.reading import delimited, parquet
 from torpor.workloads.reading.azure import recognised
-from torpor.workloads.reading.contents import csv_or_refused
 from torpor.workloads.reading.delimited import Delimited
+from torpor.workloads.reading.file_kinds import csv_or_refused
 from torpor.workloads.reading.ledger import LedgerFile
 from torpor.workloads.reading.parquet import Parquet
 from torpor.workloads.trace import BadTrace, Trace
@@ -17,7 +17,7 @@ Write = Callable[[Trace, Path], None]
 
 
 def _text(path: Path, columns: Mapping[str, str] | None) -> Trace:
-    """Azure's are recognised where no columns are chosen."""
+    """A CSV file, or Azure's, which is recognised if no columns are given."""
     csv_or_refused(path, ACCEPTED)
     if columns is None:
         with delimited.opened(path, "rt") as file:
@@ -34,19 +34,19 @@ READERS: Mapping[str, Read] = {
     ".parquet": Parquet,
     ".sqlite": lambda path, columns: LedgerFile.so_far(path),
 }
-ACCEPTED = f"A trace with such a name is CSV; other traces end in {', '.join(end for end in READERS if end[1] in 'ps')}"
+ACCEPTED = f"A trace with this suffix is CSV; other traces end in {', '.join(end for end in READERS if end[1] in 'ps')}"
 WRITERS: Mapping[str, Write] = {".csv": delimited.write, ".csv.gz": delimited.write, ".parquet": parquet.write}
 
 
 def read(path: Path | str, columns: Mapping[str, str] | None = None) -> Trace:
-    """`columns` says which columns to read where their names do not tell. One file of Azure's is a trace too; several
-    days of 2019 are one by `Azure2019`. A ledger is read up to now: to the last
-    minute that is over. Raises BadTrace, here or while it is read."""
+    """The trace in a file. `columns` names the columns to read, if their own names are unknown: {"time": "t0"}. A file
+    of Azure's is a trace too; `Azure2019` joins several days of 2019. A ledger is read up to the last minute that is
+    over. Raises BadTrace, here or while the trace is read."""
     return READERS[_kind(Path(path), READERS)](Path(path), columns)
 
 
 def write(trace: Trace, path: Path | str) -> None:
-    """Keep a workload. A file that is there is replaced; one that could not be written whole is not."""
+    """Write a trace. It replaces an existing file, and leaves it unchanged if it fails. Raises BadTrace."""
     write_whole = WRITERS[_kind(Path(path), WRITERS)]
     part = Path(path).with_name(f".part-{Path(path).name}")
     try:

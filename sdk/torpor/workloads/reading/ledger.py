@@ -1,4 +1,5 @@
-"""Traffic as an endpoint's own ledger has it: cold starts to the moment, warm requests by the minute. It only reads."""
+"""Reads a trace from an endpoint's ledger, which has the exact times of cold starts, and warm requests by the
+minute."""
 
 import json
 import sqlite3
@@ -17,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 
 from torpor.spans import MINUTE_S
-from torpor.workloads.reading.stays import SEEN_WITHIN_S, Stays, Told, WarmStretch
-from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Sizes, Times
+from torpor.workloads.reading.stays import KNOWN_WITHIN_S, ReportedLoad, Stays, WarmStretch
+from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Sizes, Times, TraceFile
 from torpor_endpoint.core.ledger import Span
 
 ONE = "endpoint = ? AND variant = ?"
@@ -27,11 +28,11 @@ VARIANTS = """SELECT DISTINCT endpoint, variant FROM minutes
     WHERE coalesce(?1, endpoint) = endpoint AND coalesce(?2, variant) = variant AND minute_s < ?3 ORDER BY 1, 2"""
 MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes) FROM minutes
     WHERE +endpoint = ? AND +variant = ? AND minute_s > ? AND minute_s < ? GROUP BY {KEY} ORDER BY {KEY}"""
-"""By the table's own key, so that nothing is sorted before the first row. Without the `+`, SQLite leaves out of the key
-what is known of it, and then sorts."""
+"""In the order of the table's key, so that SQLite need not sort before the first row. Without the `+`, it would use
+only a part of the key, and sort."""
 SPANS = f"SELECT minute_s, model, first_s, last_s FROM spans WHERE {ONE} AND minute_s >= ? AND minute_s <= ?"
 HAS_SPANS = "SELECT 1 FROM sqlite_master WHERE name = 'spans'"
-"""That of an earlier version has none."""
+"""A ledger of an earlier version has no spans."""
 COLD = f"SELECT at_s, model, request_bytes FROM cold_starts WHERE {ONE} AND at_s >= ? AND at_s < ? ORDER BY at_s"
 ALL = f"""SELECT model, sum(requests), sum(requests) - sum(errors) FROM minutes
     WHERE {ONE} AND minute_s < ? GROUP BY model"""
@@ -41,10 +42,10 @@ TOLD = f"""SELECT instance, model, at_s + total_s
     FROM cold_starts WHERE {ONE} AND json_extract(cold, '$.left') IS NOT NULL"""
 SERVED = f"SELECT since_s, until_s FROM served WHERE {ONE}"
 TABLES = ("minutes", "cold_starts", "lives")
-"""Of every ledger since the first version."""
+"""The tables of every ledger since the first version."""
 SHOWN = 8
 WRITTEN_WITHIN_S = 5.0
-"""After a minute is over: the endpoint writes each second what was answered. Who waits for longer is counted later."""
+"""How long after a minute its requests are complete: the endpoint writes answered requests each second."""
 
 
 class Minute(NamedTuple):
@@ -52,20 +53,20 @@ class Minute(NamedTuple):
     model: str
     requests: int
     request_bytes: int
-    span: Span | None = None  # of the warm ones
+    span: Span | None = None  # of the warm requests
 
     @property
     def called(self) -> WarmStretch:
         if self.span is None:
             return WarmStretch(self.requests, self.begins_s, self.begins_s + MINUTE_S, seen=False)
-        return WarmStretch(self.requests, self.span.first_s, self.span.last_s + SEEN_WITHIN_S, seen=True)
+        return WarmStretch(self.requests, self.span.first_s, self.span.last_s + KNOWN_WITHIN_S, seen=True)
 
 
 Cold = tuple[float, str, int]  # when, model, bytes
 
 
 class LedgerPart(NamedTuple):
-    """Some minutes one after another, and the cold starts in them that are kept whole."""
+    """Some successive minutes, and the cold starts in them that have rows of their own."""
 
     minutes: list[Minute]
     cold: list[Cold]
@@ -77,14 +78,14 @@ class LedgerPart(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class LedgerFile(Filed):
-    """`ledger.sqlite` of an endpoint, also of one that runs. Times are epoch seconds.
+class LedgerFile(TraceFile):
+    """The `ledger.sqlite` of an endpoint, which may run meanwhile. Times are epoch seconds.
 
-    A warm request is set at a random moment of its minute, with the seed, at which its model was in memory, as far as
-    the loads tell it; it has the mean size of those. So is a cold start that the ledger no longer keeps whole. The
-    first and the last of a model's in a minute are known. A variant with one model has its own name for the model's. A
-    name that was only ever an error is no model: its requests are left out. Only minutes that began before `until_s`
-    are read: where it is past, what comes later changes nothing.
+    A warm request gets a random time in its minute, drawn with the seed, at which its model was in memory, as far as
+    the recorded loads show; its size is the mean of its minute. The same holds for a cold start that has no row of its
+    own any more. The first and the last time of a model in a minute are known. In a single-model variant, the model has
+    the variant's name. A name that only ever got errors is no model, and its requests are left out. Only minutes that
+    began before `until_s` are read, so that later requests do not change the trace.
     """
 
     endpoint: str | None = None
@@ -94,13 +95,13 @@ class LedgerFile(Filed):
 
     @classmethod
     def so_far(cls, path: Path, endpoint: str | None = None, variant: str | None = None) -> "LedgerFile":
-        """Up to the last minute that is over, so that each reading is the same trace while the endpoint runs."""
+        """The trace up to the last minute that is over, so that it stays the same while the endpoint runs."""
         return cls(path, endpoint, variant, until_s=(time.time() - WRITTEN_WITHIN_S) // MINUTE_S * MINUTE_S)
 
     @cached_property
     def refused(self) -> Mapping[str, int]:
-        """The names that were only ever an error, and how many requests each had. Raises BadTrace, also where there is
-        no other name."""
+        """The names that only ever got errors, with the number of their requests. Raises BadTrace, also if there is no
+        other name."""
         with _opened(self.path) as ledger:
             one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
             called = ledger.execute(ALL, (*one, self.until_s)).fetchall()
@@ -110,16 +111,15 @@ class LedgerFile(Filed):
 
     @cached_property
     def _stays(self) -> Stays:
-        """As far as instances reported which models left, which those of an earlier version did not."""
+        """When models were in memory, as far as instances reported evictions. Earlier versions did not report them."""
         with _opened(self.path) as ledger:
             one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
             rows = ledger.execute(TOLD, one)
-            return Stays.of(Told._make((*row[:-1], json.loads(row[-1]))) for row in rows)
+            return Stays.of(ReportedLoad._make((*row[:-1], json.loads(row[-1]))) for row in rows)
 
     @cached_property
     def lasts_s(self) -> float | None:
-        """Since its variant is served, or since the ledger keeps its minutes, and as long as it is or was. Raises
-        BadTrace."""
+        """How many seconds the variant was served, or as long as the ledger has its minutes. Raises BadTrace."""
         with _opened(self.path) as ledger:
             one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
             served = ledger.execute(SERVED, one).fetchall()
@@ -150,7 +150,7 @@ class LedgerFile(Filed):
         )
 
     def _moments_s(self, rng: np.random.Generator, warm: list[Minute], counts: Sizes) -> Times:
-        """Of warm requests, in the order of the rows."""
+        """The times of warm requests, in the order of the rows."""
         called = [row.called for row in warm]
         first_s, last_s = np.array([(one.first_s, one.last_s) for one in called]).reshape(-1, 2).T
         moments_s: Times = np.repeat(first_s, counts) + np.repeat(last_s - first_s, counts) * rng.random(counts.sum())
@@ -164,45 +164,45 @@ class LedgerFile(Filed):
 def one_variant(
     ledger: sqlite3.Connection, path: Path, endpoint: str | None, variant: str | None, until_s: float = inf
 ) -> tuple[str, str]:
-    """The endpoint and the variant that are meant, of those that `path` tells of. Raises BadTrace."""
+    """The endpoint and the variant to read, of those in the ledger. Raises BadTrace if there is none, or several."""
     found: list[tuple[str, str]] = ledger.execute(VARIANTS, (endpoint, variant, until_s)).fetchall()
     if not found:
-        asked = "/".join(filter(None, (endpoint, variant))) or "any endpoint"
-        over = "" if until_s == inf else " in a minute that is over: call it, and wait for the minute's end"
-        raise BadTrace(f"{path} tells of no requests to {asked}{over}")
+        name = "/".join(filter(None, (endpoint, variant))) or "any endpoint"
+        over = "" if until_s == inf else " in a minute that is over: call it, and wait until the minute is over"
+        raise BadTrace(f"{path} has no requests to {name}{over}")
     if len(found) > 1:
         there = ", ".join(map("/".join, found))
-        raise BadTrace(f"{path} tells of several variants: say which of {there}, as in {path.name}#endpoint/variant")
+        raise BadTrace(f"{path} has several variants: name one of {there}, as in {path.name}#endpoint/variant")
     return found[0]
 
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """To be read; what fails is a BadTrace. A replay reads in whichever thread has the turn, one at a time."""
+    """The ledger, open for reading; errors become BadTrace. Several threads of a replay read it, one at a time."""
     try:
         with closing(
             sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
         ) as ledger:
-            be_ledger(ledger, path)
+            check_tables(ledger, path)
             yield ledger
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
 
 
-def be_ledger(ledger: sqlite3.Connection, path: Path) -> None:
-    """Raises BadTrace for another database, with its tables."""
+def check_tables(ledger: sqlite3.Connection, path: Path) -> None:
+    """Raises BadTrace, with the names of the tables, if the database is not a ledger."""
     tables = [name for (name,) in ledger.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     if missing := [name for name in TABLES if name not in tables]:
         has = f"it has {', '.join(tables[:SHOWN])}" if tables else "it is empty"
         raise BadTrace(
-            f"{path} is a SQLite database, and no ledger: it has no table {missing[0]} ({has}). Name the ledger.sqlite"
+            f"{path} is a SQLite database, but no ledger: it has no table {missing[0]} ({has}). Name the ledger.sqlite"
             " in an endpoint's data folder"
         )
 
 
 def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, until_s: float) -> LedgerPart:
-    """What follows the minute that began at `since_s`, as of one moment. Each part is asked for anew: a statement that
-    stayed open for as long as a replay lasts would keep the endpoint's log of writes growing."""
+    """The minutes after the one that began at `since_s`, as of one moment. Each part is a new query: a statement that
+    stays open during a whole replay would make the endpoint's write-ahead log grow."""
     with ledger:
         ledger.execute("BEGIN")
         with closing(ledger.execute(MINUTES, (*one, since_s, until_s))) as rows:
@@ -217,7 +217,7 @@ def _part(ledger: sqlite3.Connection, one: tuple[str, str], since_s: float, unti
 
 
 def _enough(rows: Iterator[Minute]) -> list[Minute]:
-    """Whole minutes, until they are enough requests for a chunk."""
+    """Whole minutes, until they have enough requests for a chunk."""
     minutes, requests = list[Minute](), 0
     for _, minute in groupby(rows, itemgetter(0)):
         if requests >= CHUNK_REQUESTS:
@@ -229,7 +229,7 @@ def _enough(rows: Iterator[Minute]) -> list[Minute]:
 
 
 def _less(minutes: list[Minute], cold: list[Cold]) -> list[Minute]:
-    """What is left of each minute's sums without the cold starts that are known one by one, and their mean size."""
+    """Each minute's requests without the cold starts that have rows of their own, with their mean size."""
     requests, sizes = Counter[tuple[float, str]](), Counter[tuple[float, str]]()
     for at_s, model, request_bytes in cold:
         minute = (at_s // MINUTE_S * MINUTE_S, model)

@@ -11,15 +11,15 @@ import numpy as np
 
 from torpor.extras import require
 from torpor.workloads.reading.columns import BYTES, MODEL, NAMES, TIME, TraceColumns, found, no_size
-from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Filed, Trace
+from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Trace, TraceFile
 
 PER_S = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-"""Of Arrow's units of time."""
+"""How many of Arrow's units of time a second has."""
 
 
 @dataclass(frozen=True, eq=False)
-class Parquet(Filed):
-    """A Parquet file. `columns` says which columns to read where their names do not tell."""
+class Parquet(TraceFile):
+    """A Parquet file. `columns` names the columns to read, if their own names are unknown."""
 
     columns: Mapping[str, str] | None = None
 
@@ -27,10 +27,10 @@ class Parquet(Filed):
         with _file(self.path) as file:
             header: list[str] = file.schema_arrow.names
             columns = found(str(self.path), header, self.columns)
-            wanted = [header[place] for place in (columns.time, columns.model, columns.bytes) if place is not None]
+            names = [header[place] for place in (columns.time, columns.model, columns.bytes) if place is not None]
             read = 0
-            for batch in file.iter_batches(CHUNK_REQUESTS, columns=wanted):
-                yield self._chunk({name: batch.column(name) for name in wanted}, header, columns, read)
+            for batch in file.iter_batches(CHUNK_REQUESTS, columns=names):
+                yield self._chunk({name: batch.column(name) for name in names}, header, columns, read)
                 read += batch.num_rows
 
     def _chunk(self, arrays: Mapping[str, Any], header: Sequence[str], columns: TraceColumns, read: int) -> Chunk:
@@ -52,7 +52,7 @@ class Parquet(Filed):
         return columns.seconds(str(self.path), self._numbers(arrays, name).astype(np.float64), read)
 
     def _sizes(self, arrays: Mapping[str, Any], name: str, read: int) -> Any:
-        """Some writers make a column of whole numbers one of fractions, once a value of it was missing."""
+        """The sizes in bytes. Some writers store whole numbers as floats if a value was missing."""
         values = self._numbers(arrays, name)
         wrong = ~((values >= -(2**63)) & (values < 2**63) & (values == np.floor(values)))
         if wrong.any():
@@ -63,11 +63,11 @@ class Parquet(Filed):
     def _numbers(self, arrays: Mapping[str, Any], name: str) -> Any:
         values = arrays[name].to_numpy(zero_copy_only=False)
         if values.dtype.kind not in "iuf":
-            raise BadTrace(f"{self.path}: column {name!r} holds {arrays[name].type}, no numbers")
+            raise BadTrace(f"{self.path}: column {name!r} holds {arrays[name].type}, not numbers")
         return values
 
     def _models(self, array: Any, read: int) -> Any:
-        """Each name is looked up once a batch. A dictionary may have more than are used."""
+        """The models' numbers. Each name is looked up once in a batch; a dictionary may have unused names."""
         coded = array if hasattr(array, "dictionary") else array.dictionary_encode()
         texts = coded.dictionary.to_pylist()
         places = coded.indices.to_numpy(zero_copy_only=False)
@@ -82,7 +82,7 @@ class Parquet(Filed):
 
 
 def write(trace: Trace, path: Path) -> None:
-    """What is read back is the same to the last bit."""
+    """Write a trace. Reading it back gives the same to the last bit."""
     arrow, parquet = _pyarrow()
     writer = None
     with ExitStack() as files:
@@ -97,20 +97,20 @@ def write(trace: Trace, path: Path) -> None:
 
 
 def _text(value: Any) -> str:
-    """Some writers store text as bytes, without saying that it is text. Raises ValueError."""
+    """A model's name as text. Some writers store text as untyped bytes. Raises ValueError."""
     if isinstance(value, str | int) and not isinstance(value, bool):
         return str(value)
     if not isinstance(value, bytes):
-        raise ValueError(f"{value!r} is no model's name: that is text, or a whole number")
+        raise ValueError(f"{value!r} is not a model's name: that is text, or a whole number")
     try:
         return value.decode()
     except UnicodeDecodeError as error:
-        raise ValueError(f"{value!r} is no model's name: that is text in UTF-8") from error
+        raise ValueError(f"{value!r} is not a model's name: that is text in UTF-8") from error
 
 
 @contextmanager
 def _file(path: Path) -> Iterator[Any]:
-    """What fails while it is open is a BadTrace."""
+    """The open file. Errors while it is open become BadTrace."""
     arrow, parquet = _pyarrow()
     try:
         with parquet.ParquetFile(path) as file:
@@ -120,6 +120,6 @@ def _file(path: Path) -> Iterator[Any]:
 
 
 def _pyarrow() -> tuple[Any, Any]:
-    """An extra of its own. Raises MissingExtra."""
+    """The modules pyarrow and pyarrow.parquet. Raises MissingExtra."""
     require("a Parquet file", "parquet")
     return import_module("pyarrow"), import_module("pyarrow.parquet")

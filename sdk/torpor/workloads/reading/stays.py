@@ -1,8 +1,8 @@
-"""When models were in memory, as a ledger's loads tell it, and where in its minute a warm request then came.
+"""Reconstructs from a ledger's loads when models were in memory, and places warm requests in those times.
 
-A warm request found its model there. So it came after the model's load, and no later than the model's last use, which
-the instance tells when the model has left. Set at any moment of its minute, it would find the model gone, or not there
-yet, and the same traffic would load more.
+A warm request found its model in memory. So it came after the model's load, and no later than the model's last use,
+which the instance reports when the model has left. At a random moment of its minute, it might find the model evicted,
+or not loaded yet, and the simulation of the same traffic would load more.
 """
 
 from collections import defaultdict
@@ -16,29 +16,29 @@ import numpy as np
 
 from torpor.workloads.trace import Times
 
-SEEN_WITHIN_S = 0.001
-"""When the first and the last came is known so well."""
+KNOWN_WITHIN_S = 0.001
+"""The precision of the times of the first and the last request, in seconds."""
 
 
 SURELY_KEPT = 0.6
-"""Between two uses no more than this part of the time goes by after which the model left. Others left earlier than it,
-where room for a large model was needed; and each of these requests did find its model, however long the gap was. Of
-0.6, 0.7 and 0.8 it is the one with which six ledgers of `python -m benchmarks.room` had the loads that were lived."""
+"""The longest gap between two uses of a stay, as a share of the idle time after which the model left. Other models left
+earlier, to make room for a large one; but each request of a stay did find its model. Of 0.6, 0.7 and 0.8, this value
+reproduced the loads of six ledgers of `python -m benchmarks.room`."""
 
 
-class Told(NamedTuple):
-    """A load, as its instance reported it: its model, when it ended, and which models had left since the last one."""
+class ReportedLoad(NamedTuple):
+    """A load, as its instance reported it: its model, its end, and the models that had left since the previous one."""
 
     instance: str
     model: str
     loaded_s: float
     took_s: float
-    left: Mapping[str, tuple[float, int]]  # seconds since the last use, and requests that had found it
+    left: Mapping[str, tuple[float, int]]  # seconds since the last use, and the number of hits
 
 
 class WarmStretch(NamedTuple):
-    """So many warm requests for one model between two moments: when the first and the last came, if that was `seen`, or
-    the minute's beginning and end."""
+    """Warm requests for one model between two moments: the times of the first and the last, if these were `seen`,
+    otherwise the minute's beginning and end."""
 
     requests: int
     first_s: float
@@ -48,25 +48,27 @@ class WarmStretch(NamedTuple):
 
 @dataclass(frozen=True)
 class Stay:
-    """A model in an instance's memory, from its load to its last use; what is None is not known yet."""
+    """A model in an instance's memory, from its load to its last use. None is not known yet."""
 
     since_s: float
     until_s: float = inf
     hits: int | None = None
-    idle_s: float | None = None  # unused, when it left
+    idle_s: float | None = None  # from its last use until it left
 
 
 @dataclass(frozen=True)
 class Stays:
-    """Those of one variant, by model and in order of time. A model that was not used for `idle_s` has left, mostly."""
+    """The stays of one variant, by model and in order of time. `idle_s` is the median idle time after which models
+    left."""
 
     by_model: Mapping[str, Sequence[Stay]]
     idle_s: float
 
     @classmethod
-    def of(cls, told: Iterable[Told]) -> "Stays":
-        """Each request that waited for a load reports it, so that a load may be there several times."""
-        loads = {(one.instance, one.model, one.took_s): one for one in told}
+    def of(cls, reported: Iterable[ReportedLoad]) -> "Stays":
+        """The stays by the reported loads. Each request that waited for a load has a report of it, so loads may
+        repeat."""
+        loads = {(one.instance, one.model, one.took_s): one for one in reported}
         found = defaultdict[tuple[str, str], list[Stay]](list)
         for one in sorted(loads.values(), key=lambda load: load.loaded_s):
             for name, (ago_s, hits) in one.left.items():
@@ -83,8 +85,8 @@ class Stays:
         return cls(ordered, median(idle_s) if idle_s else inf)
 
     def placed(self, rng: np.random.Generator, called: WarmStretch, model: str) -> Times | None:
-        """Moments of so many warm requests for this model: the last use of each stay, its other hits before that, and
-        what is left in the stays that go on. None where no stay is known."""
+        """Times for these warm requests: the last use of each stay, its other hits before that, and the remaining
+        requests in the stays that continue. None if no stay is known."""
         known, begins_s, ends_s = self.by_model.get(model, ()), called.first_s, called.last_s
         here = [stay for stay in known if stay.hits != 0 and stay.since_s < ends_s and stay.until_s >= begins_s]
         if not here or not called.requests:
@@ -96,7 +98,7 @@ class Stays:
         on = [stay for stay in here if stay not in whole] or here
         moments_s = np.sort(np.concatenate([sure, _drawn(rng, on, called.requests - len(sure), called)]))
         if called.seen:
-            moments_s[[-1, 0]] = (ends_s - SEEN_WITHIN_S, begins_s) + SEEN_WITHIN_S * rng.random(2)
+            moments_s[[-1, 0]] = (ends_s - KNOWN_WITHIN_S, begins_s) + KNOWN_WITHIN_S * rng.random(2)
         for stay in here:
             inside = slice(*np.searchsorted(moments_s, (stay.since_s, stay.until_s), side="left").tolist())
             before = [stay.since_s] if begins_s <= stay.since_s else []
@@ -106,8 +108,8 @@ class Stays:
 
 
 def _closer(moments_s: Times, before: Sequence[float], after: Sequence[float], idle_s: float) -> Times:
-    """Between two uses no more time than that goes by: what is more is given to the shorter gaps. Those before and
-    after stay where they are."""
+    """The times with no gap longer than `idle_s`: the excess is given to the shorter gaps. The uses before and after
+    stay where they are."""
     marks = np.concatenate([np.array(before), moments_s, np.array(after)])
     gaps_s = np.diff(marks)
     slack_s = np.maximum(0.0, idle_s - gaps_s)
@@ -120,7 +122,7 @@ def _closer(moments_s: Times, before: Sequence[float], after: Sequence[float], i
 
 
 def _drawn(rng: np.random.Generator, over: Sequence[Stay], count: int, called: WarmStretch) -> Times:
-    """Each moment of these stays is as likely as the next."""
+    """Random times, uniform over these stays."""
     since_s = np.array([max(stay.since_s, called.first_s) for stay in over])
     spans_s = np.maximum(np.array([min(stay.until_s, called.last_s) for stay in over]) - since_s, 1e-9)
     ends = np.cumsum(spans_s)

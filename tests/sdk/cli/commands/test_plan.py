@@ -50,18 +50,23 @@ def test_the_answer_is_what_it_costs_and_a_call_that_makes_it(run: Run) -> None:
 
 def test_where_nothing_is_drawn_one_run_tells_what_its_requests_can(run: Run) -> None:
     shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never,1m").stdout
-    assert re.search(r"^0-1 x ml\.t2\.medium, LRU, sleeps after 1 min: .* Nothing in it is drawn", shown, re.MULTILINE)
-    said = " ".join(shown.split())
-    assert "one run tells all of this trace. Of more like it 0 to 16 % are late, which may be too many." in said
-    assert "Whether 99 % are in time cannot be told from 20 requests, of which 0 may be late: give 1,000." in said
-    assert (
-        "\n# AWS takes no MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint\nboto3" in shown
+    assert re.search(
+        r"^0-1 x ml\.t2\.medium, LRU, sleeps after 1 min: .* Nothing is drawn, so one run", shown, re.MULTILINE
     )
-    assert "assumed: what sleeps is Torpor's, and wakes in 0.1 s; AWS's instances take 180 to 600 s" in shown
+    said = " ".join(shown.split())
+    assert "one run is enough for this trace. Of more such traffic 0 to 16 % are late, which may be too many." in said
+    assert (
+        "too few to know whether 99 % are in time: 20 requests, of which 0 may be late. Give at least 1,000 requests."
+        in said
+    )
+    assert (
+        "\n# AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint\nboto3" in shown
+    )
+    assert "assumed: a variant that sleeps is Torpor's, and wakes in 0.1 s; AWS's instances take 180 to 600 s" in shown
     assert "\nseed 0 · " in shown
     assert 'Environment={"TORPOR_IDLE_SECONDS": "60"}' in shown
-    assert "assumed: AWS's serverless inference wakes in 2.2 s, of the 1 to 5 s that are seen" in shown
-    assert "drawn by the laws" not in shown
+    assert "assumed: AWS's serverless inference wakes in 2.2 s; 1 to 5 s are observed" in shown
+    assert "drawn from the distributions" not in shown
 
 
 def test_keep_alives_that_learn_are_tried_unless_others_are_named(run: Run) -> None:
@@ -75,7 +80,7 @@ def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
     arguments = ("--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "1m", "--wake", "5m")
     shown = run("calls.csv", *TYPES, *arguments).stdout
     assert re.search(r"^1 x ml\.t2\.medium, LRU .* the plan *$", shown, re.MULTILINE)
-    assert "what sleeps is Torpor's, and wakes in 300 s" in shown
+    assert "a variant that sleeps is Torpor's, and wakes in 300 s" in shown
 
 
 def test_what_may_not_sleep_does_not(run: Run) -> None:
@@ -88,7 +93,7 @@ def test_who_leaves_first_is_told_where_somebody_has_to(run: Run) -> None:
     Path("models.csv").write_text(MODELS.replace("1000000", "3000000000"))
     arguments = ("--slo-ms", "3000", "--quantile", "0.5", "--instance-type", "ml.t2.medium", "--instances-max", "1")
     shown = run("calls.csv", "--profiles", "models.csv", *arguments).stdout
-    assert "\nwho leaves first · 1 x ml.t2.medium\n" in shown
+    assert "\neviction policies · 1 x ml.t2.medium\n" in shown
     assert re.search(r"^BELADY .*offline reference: it knows the trace", shown, re.MULTILINE)
 
 
@@ -102,34 +107,34 @@ def test_where_sizes_differ_the_reference_heeds_them(run: Run) -> None:
 
 def test_too_few_requests_are_counted_once_with_several_seeds(run: Run) -> None:
     said = " ".join(run("calls.csv", *TYPES, "--slo-ms", "9000", "--quantile", "0.9").stdout.split())
-    assert "cannot be told from 20 requests, played with 3 seeds, of which 6 may be late" in said
+    assert "are in time: 20 requests, simulated with 3 seeds, of which 6 may be late" in said
 
 
 def test_times_that_are_assumed_are_not_blamed_on_the_models(run: Run) -> None:
     said = " ".join(run("calls.csv", *TYPES, "--slo-ms", "0.5").stdout.split())
-    assert "These times are assumed: give your models' own by --profiles FILE, or an endpoint's ledger.sqlite" in said
+    assert "These times are assumed: give your models' own with --profiles FILE, or an endpoint's ledger.sqlite" in said
 
 
 def test_of_a_longer_trace_it_says_what_was_played_and_seen(run: Run) -> None:
     arguments = (TRACE, *TYPES, "--slo-ms", "9000", "--quantile", "0.5", "--requests", "50", "--seeds", "1")
     shown = run(*arguments).stdout
     assert shown.startswith("50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first\n")
-    seen = r"Of 219 requests that were played \d\.\d\d% are late, in the busiest 50 \(.* s, .* s after the first\) \d"
+    seen = r"Of 219 simulated requests \d\.\d\d% are late, in the busiest 50 \(.* s, .* s after the first\) \d"
     assert re.search(seen, " ".join(shown.split()))
     part = run(*arguments, "--played-max", "100").stdout
     assert part.startswith(
         "50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first, and then the first 100: the others"
     )
-    assert "Of 100 requests that were played" in part
-    assert "The dollars are as if the others were more of the same." in " ".join(part.split())
+    assert "Of 100 simulated requests" in part
+    assert "The price assumes that the other requests are alike." in " ".join(part.split())
 
 
 @pytest.mark.parametrize(
     ("models", "slo_ms", "said"),
     [
-        (MODELS, "5", "with every model in memory and nobody waiting, 100.00% of the requests still take longer"),
+        (MODELS, "5", "with every model in memory and no queue, 100.00% of the requests still take longer"),
         (MODELS.replace("1000000", "999999999999"), "900", "a needs 999,999,999,999 bytes of memory, and an instance"),
-        (MODELS, "100", "the first call of a model waits for its load, which makes 2 of 20 requests late"),
+        (MODELS, "100", "the first request for a model waits for its load, which makes 2 of 20 requests late"),
     ],
 )
 def test_where_nothing_serves_it_says_why(run: Run, models: str, slo_ms: str, said: str) -> None:
@@ -137,7 +142,7 @@ def test_where_nothing_serves_it_says_why(run: Run, models: str, slo_ms: str, sa
     done = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", slo_ms)
     assert done.exit_code == NOTHING
     assert said in done.stdout.replace("\n", " ")
-    assert "ways tried, and none came near." in done.stdout
+    assert "scenarios tried, and none came near." in done.stdout
     assert "create_endpoint_config" not in done.stdout
     assert "serverless, an endpoint per model" in done.stdout
 
@@ -175,12 +180,12 @@ def test_azures_trace_is_planned_for_too(run: Run) -> None:
         ),
         (
             ("calls.csv", "--slo-ms", "9", "--policy", "BELADY"),
-            "--policy BELADY knows the trace, and cannot be deployed",
+            "--policy BELADY knows the trace in advance, and cannot be deployed",
         ),
         (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m5.large,ml.nope"), "instance_type is one of the"),
         (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m6i.large"), "no price is known for ml.m6i.large"),
-        (("calls.csv", "--slo-ms", "9", "--instance-type", ""), "--instance-type has at least one"),
-        (("calls.csv", "--slo-ms", "9", "--sleep-after", "5x"), "--sleep-after: '5x' is no span of time"),
+        (("calls.csv", "--slo-ms", "9", "--instance-type", ""), "--instance-type is empty"),
+        (("calls.csv", "--slo-ms", "9", "--sleep-after", "5x"), "--sleep-after: '5x' is not a span of time"),
         (("calls.csv", "--slo-ms", "9", "--keep-alive", "weekly"), "--keep-alive is one of fixed, histogram, not"),
         (("calls.csv", "--slo-ms", "9", "--seed", "-1"), "seed is 0 or more, not -1"),
         (("calls.csv", "--slo-ms", "9", "--profiles", "nowhere.csv"), "--profiles nowhere.csv: there is no such file"),

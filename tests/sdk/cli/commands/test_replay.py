@@ -68,10 +68,10 @@ def test_azures_trace_is_replayed_too(run: Run, tmp_path: Path) -> None:
     [
         ((), "say what to send: --body FILE for all models, or --bodies DIR"),
         (("--body", "{}/row.csv", "--bodies", "{}"), "say what to send: --body FILE for all models, or --bodies DIR"),
-        (("--bodies", "{}/row.csv"), "row.csv is no folder"),
+        (("--bodies", "{}/row.csv"), "row.csv is not a folder"),
         (("--body", "{}/nowhere.csv"), "--body {}/nowhere.csv: there is no such file"),
         (("--body", "{}/nowhere"), "--body {}/nowhere: there is no such file"),
-        (("--body", "{}/row"), "row: say what it is by --content-type"),
+        (("--body", "{}/row"), "row: give its type with --content-type"),
         (("--body", "{}/row.csv", "--out", "{}/nowhere/out.csv"), "there is no folder"),
         (("--body", "{}/row.csv", "--speed", "0"), "--speed is more than 0, not 0"),
         (("--body", "{}/row.csv", "--endpoint", "other"), "Could not find endpoint"),

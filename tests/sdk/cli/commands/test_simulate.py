@@ -59,7 +59,7 @@ def test_every_way_that_is_asked_for_has_its_line(run: Run) -> None:
         "0-2 x ml.r5.large, LRU, sleeps after 5 min",
     ]
     assert found["2 x ml.r5.large, LRU"][0] == "$220.46"
-    assert "AWS sells no multi-model endpoint that scales to zero" in done.stdout
+    assert "AWS has no multi-model endpoint that scales to zero" in done.stdout
     assert "and wakes in 0.1 s (--wake)" in " ".join(done.stdout.split())
 
 
@@ -69,20 +69,20 @@ def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
     p99 = [rows(shown)["0-1 x ml.m5.large, LRU, sleeps after 1 h"][3] for shown in (quick, slow)]
     assert p99 == ["624 ms", "300,524 ms"]
     assert "and wakes in 300 s (--wake)" in " ".join(slow.split())
-    assert "--wake: '5x' is no span of time" in run(*arguments, "--wake", "5x").stderr
+    assert "--wake: '5x' is not a span of time" in run(*arguments, "--wake", "5x").stderr
 
 
 def test_a_terminal_sees_what_is_being_played(tmp_path: Path) -> None:
     (tmp_path / "calls.csv").write_text(CALLS)
     arguments = ["simulate", str(tmp_path / "calls.csv"), "--instances", "1,2"]
     done = CliRunner().invoke(app, arguments, env={"FORCE_COLOR": "1", "TTY_INTERACTIVE": "1"})
-    assert "playing 2 of 2: 2 x ml.m5.large, LRU" in done.stderr
+    assert "simulating 2 of 2: 2 x ml.m5.large, LRU" in done.stderr
     assert "playing" not in done.stdout
 
 
 def test_what_was_drawn_is_said_and_a_seed_says_it_again(run: Run) -> None:
     shown = [run(TRACE, "--seed", seed).stdout for seed in ("5", "5", "6")]
-    assert "assumed: the sizes and times of all models: drawn by the laws of" in shown[0]
+    assert "assumed: the sizes and times of all models: drawn from the distributions of" in shown[0]
     assert "\nseed 5 · " in shown[0]
     assert shown[0] == shown[1] != shown[2]
 
@@ -135,12 +135,12 @@ def test_no_picture_is_drawn_where_nothing_was_answered(run: Run) -> None:
     Path("models.csv").write_text("model,memory_bytes\na,999999999999\nb,999999999999\n")
     done = run("calls.csv", "--profiles", "models.csv", "--plot", "picture.png")
     assert (done.exit_code, Path("picture.png").exists()) == (1, False)
-    assert "--plot: no request was answered by what has a price, so there is no p99 to draw" in done.stderr
+    assert "--plot: no scenario with a price answered a request, so there is no p99 to plot" in done.stderr
 
 
 def test_a_recount_is_told(run: Run) -> None:
     plain, checked = (run(TRACE, "--sleep-after", "5s", *more).stdout for more in ((), ("--check",)))
-    assert checked == f"{plain}recounted: bytes, pins, loads and instances are as the decisions and calls have them\n"
+    assert checked == f"{plain}checked: bytes, pins, loads and instances agree with the log of decisions and requests\n"
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------
@@ -151,18 +151,18 @@ def test_a_recount_is_told(run: Run) -> None:
         (("calls.json",), "calls.json: a trace is a file that ends in .csv"),
         (("calls.csv", "--profiles", "nowhere.csv"), "--profiles nowhere.csv: there is no such file"),
         (("calls.csv", "--policy", "MRU"), "--policy is one of LRU, "),
-        (("foo:models=5",), "a made trace is one of zipf, calibrated, as zipf:models=500"),
-        (("calls.csv", "--policy", ","), "--policy has at least one"),
+        (("foo:models=5",), "a synthetic trace is one of zipf, calibrated, as zipf:models=500"),
+        (("calls.csv", "--policy", ","), "--policy is empty"),
         (("calls.csv", "--instance-type", "ml.nope"), "instance_type is one of the catalogue's types"),
-        (("calls.csv", "--instances", "0"), "--instances has numbers of 1 or more, as 1,2,4, not '0'"),
-        (("calls.csv", "--instances", "²"), "--instances has numbers of 1 or more, as 1,2,4, not '²'"),
-        (("calls.csv", "--sleep-after", "5x"), "--sleep-after: '5x' is no span of time, such as 90s"),
+        (("calls.csv", "--instances", "0"), "--instances takes numbers of 1 or more, as 1,2,4, not '0'"),
+        (("calls.csv", "--instances", "²"), "--instances takes numbers of 1 or more, as 1,2,4, not '²'"),
+        (("calls.csv", "--sleep-after", "5x"), "--sleep-after: '5x' is not a span of time, such as 90s"),
         (("calls.csv", "--sleep-after", "0s"), "--sleep-after: a span of time is more than 0, not 0s"),
         (("calls.csv", "--slo-ms", "-4"), "--slo-ms is a number of milliseconds, more than 0, not -4"),
         (("calls.csv", "--seed", "-1"), "seed is 0 or more, not -1"),
         (
             ("calls.csv", "--plot", "picture.foo"),
-            "--plot picture.foo: a picture is a file that ends in .png, .svg, .pdf",
+            "--plot picture.foo: the name of a plot ends in .png, .svg, .pdf",
         ),
         (("calls.csv", "--plot", "no/where.png"), "--plot no/where.png: there is no folder no"),
         (("calls.csv", "--out", "no/where.csv"), "--out no/where.csv: there is no folder no"),
@@ -171,10 +171,10 @@ def test_a_recount_is_told(run: Run) -> None:
         (("calls.csv", "--plot", "picture.png", "--policy", "belady"), "add a --policy that does not know the trace"),
         (("calls.csv", "--prices", "nowhere.json"), "--prices nowhere.json: there is no such file"),
         (("calls.csv", "--out", "."), "--out .: that is a folder, name a file in it"),
-        (("calls.csv", "--lasts", "2s"), "calls.csv has a request 2.5 s after its first, and is said to last 2 s: say"),
+        (("calls.csv", "--lasts", "2s"), "calls.csv has a request 2.5 s after its first one, but lasts_s is 2 s: give"),
         (("calls.csv", "--lasts", "0s"), "--lasts: a span of time is more than 0, not 0s"),
-        (("calls.csv", "--region", "eu-west-1"), "--region eu-west-1: its prices are not known without a file of them"),
-        (("zipf:modles=3",), "'modles' is no knob"),
+        (("calls.csv", "--region", "eu-west-1"), "--region eu-west-1: Torpor does not know its prices"),
+        (("zipf:modles=3",), "'modles' is not a parameter"),
     ],
 )
 def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
@@ -191,9 +191,9 @@ def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], sai
         ("time_s,model,bytes\n0,a,5\n1,b,-3\n", "calls.csv: row 2: a size of -3 bytes is negative"),
         ("time_s,model,colour\n0,a,red\n", "calls.csv: column 'colour' is unknown"),
         ("", "calls.csv is empty"),
-        ("time_s;model\n0;a\n", "calls.csv: its columns are parted by semicolons: write it with commas"),
+        ("time_s;model\n0;a\n", "calls.csv: its columns are separated by semicolons: separate them by commas"),
         ("time_s,model\n0,house,2.tar.gz\n", "calls.csv: row 1 has 3 columns, and the header 2: quote a name that has"),
-        ("timestamp,model\n1700000000000,a\n", "calls.csv: row 1: time 1700000000000 in column 'timestamp' is no"),
+        ("timestamp,model\n1700000000000,a\n", "calls.csv: row 1: time 1700000000000 in column 'timestamp' cannot be"),
         (
             "time_s,model\n0,c\n",
             "'c' is called, and has no profile: add a row with its model and memory_bytes to models.csv",

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from torpor.simulator.costs.single_models import EXPIRES_S, alone, on_endpoints, on_serverless
-from torpor.simulator.running import Given, Spreads, load
+from torpor.simulator.inputs import SimulationInputs, Spreads, load
 from torpor.simulator.scenario import BadScenario
 from torpor.workloads import Chunk, Recorded, recorded, zipf
 from torpor.workloads.profile import ModelProfile
@@ -16,7 +16,7 @@ MIB = 1024 * 1024
 STEADY = {name: ModelProfile(name, 500 * MIB, MIB, 0.3, 0.2, 0.5, 0.0, 0.1) for name in "ab"}
 
 
-def given(*calls: tuple[float, str], memory_bytes: int = 500 * MIB) -> Given:
+def given(*calls: tuple[float, str], memory_bytes: int = 500 * MIB) -> SimulationInputs:
     return load(recorded(calls), {name: replace(one, memory_bytes=memory_bytes) for name, one in STEADY.items()})
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor.hit_rates.curves import lru_curve
-from torpor.simulator.engine.instance import SimulatedCall
+from torpor.simulator.engine.calls import SimulatedCall
 from torpor.simulator.engine.variant import Machine, Rests, SimulatedLife, Simulation, VariantPlan
 from torpor.workloads import POISSON, Trace, TraceRequest, recorded, zipf
 from torpor.workloads.profile import ModelProfile
@@ -40,7 +40,7 @@ def test_every_request_ends_once_and_in_order_of_its_steps(policy: str, instance
     simulation, calls = played(VariantPlan(machine, instances), TRAFFIC)
     asked = sum(len(chunk) for chunk in TRAFFIC.chunks())
     assert len(calls) == asked
-    assert all(call.arrived_s <= call.asked_s <= call.ready_s <= call.done_s for call in calls)
+    assert all(call.arrived_s <= call.routed_s <= call.ready_s <= call.done_s for call in calls)
     assert (simulation.in_flight, Counter(call.failed for call in calls)) == (0, {False: asked})
 
 
@@ -67,7 +67,7 @@ def test_work_takes_longer_where_others_work_and_a_delay_does_not() -> None:
         calls: list[SimulatedCall] = []
         plan = VariantPlan(replace(ROOMY, processors=1), begun=True)
         Simulation(plan, {name: replace(one, name=name) for name in trace.names}, calls.extend).run(trace)
-        return [(call.ready_s - call.asked_s, call.done_s - call.ready_s) for call in calls]
+        return [(call.ready_s - call.routed_s, call.done_s - call.ready_s) for call in calls]
 
     assert story(works) == [pytest.approx(one) for one in ((2.0, 0.2), (2.0, 0.2), (1.0, 0.1))]
     assert story(waits) == [pytest.approx((1.0, 0.1))] * 3
@@ -120,9 +120,9 @@ def test_a_year_awake_is_a_few_events_too() -> None:
 class Diligent(Simulation):
     """Looks every second, whether anything can have changed or not."""
 
-    def _leave_looks_out(self, next_s: float) -> None:
+    def _skip_sizing(self, next_s: float) -> None:
         assert self.plan.sizes is not None
-        self.kernel.at(next_s, self._look, self.plan.sizes)
+        self.kernel.at(next_s, self._size, self.plan.sizes)
 
 
 @settings(max_examples=40)
@@ -207,7 +207,7 @@ def test_a_variant_that_is_called_by_a_timer_is_awake_before_its_call() -> None:
     trace = recorded([TraceRequest(3000.0 + 600.0 * number, "timer") for number in range(60)])
     plan = VariantPlan(ROOMY, instances=0, sizes=InstanceRange(0, 1, 8), keep_alive="histogram", idle_s=60.0)
     simulation, calls = played(plan, trace)
-    assert all(call.asked_s == call.arrived_s for call in calls[14:])
+    assert all(call.routed_s == call.arrived_s for call in calls[14:])
     assert sum((life.ended_s or 0.0) - life.began_s for life in simulation.lives) < 0.6 * 60 * 600.0
 
 

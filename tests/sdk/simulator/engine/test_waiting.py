@@ -21,12 +21,12 @@ def test_whoever_waits_to_be_admitted_is_asked_when_a_load_can_begin_and_others_
         waiting_room.wait_for_admission(asked.append, name)
     waiting_room.wait(asked.append, "other")
     loading("a", books)
-    waiting_room.ring()
+    waiting_room.notify()
     kernel.run()
     assert asked == ["other"]
     books.loaded("a", 1, 0.1, 0.0)
     for _ in range(2):
-        waiting_room.ring()
+        waiting_room.notify()
         kernel.run()
     assert asked == ["other", "admit-1", "admit-2"]
 
@@ -52,7 +52,7 @@ def test_nobody_overtakes_his_like(kinds: list[str], full: list[bool]) -> None:
     for round_, no_load_can_begin in enumerate([*full, False, False, False]):
         if no_load_can_begin:
             loading(f"load-{round_}", books)
-        waiting_room.ring()
+        waiting_room.notify()
         kernel.run()
         if no_load_can_begin:
             books.loaded(f"load-{round_}", 1, 0.1, 0.0)
@@ -69,13 +69,13 @@ def test_while_there_is_no_room_for_the_smallest_nobody_is_asked() -> None:
     waiting_room = WaitingRoom(kernel, books)
     for name, size_bytes in (("large", 9), ("middle", 5), ("small", 2)):
         waiting_room.wait_for_admission(asked.append, name, size_bytes)
-    waiting_room.ring()
+    waiting_room.notify()
     kernel.run()
     assert asked == ["small"], "there is room for that one; the others wait until somebody lets go"
-    waiting_room.ring()
+    waiting_room.notify()
     kernel.run()
     assert (asked, len(waiting_room.waiting)) == (["small"], 2)
     books.released("busy")
-    waiting_room.ring()
+    waiting_room.notify()
     kernel.run()
     assert asked == ["small", "large", "middle"]

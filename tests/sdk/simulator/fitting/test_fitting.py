@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import torpor
 from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
 from tests.sdk.helpers.small_models import CITIES, ROWS
-from torpor.simulator.fitting import Fitted, FittedLine, Law, fitted, given, write
-from torpor.simulator.fitting.laws import ANY
+from torpor.simulator.fitting import Fitted, FittedLine, Law, fitted, read_profiles, write
 from torpor.simulator.fitting.records import DISK, STORE
+from torpor.simulator.fitting.time_laws import ANY
 from torpor.workloads import BadTrace
 from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import ColdLoad, EffortFields
@@ -360,16 +360,16 @@ def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
 
 
 def test_a_ledger_that_tells_too_little_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadTrace, match="houses/v has no load on record: call models that are not in memory, or give"):
+    with pytest.raises(BadTrace, match="houses/v has no recorded load: call models that are not in memory, or give"):
         found(tmp_path, [invocation(model="a")])
-    with pytest.raises(BadTrace, match="tells of no requests to nobody/w"):
+    with pytest.raises(BadTrace, match="has no requests to nobody/w"):
         fitted(tmp_path / "ledger.sqlite", "nobody", "w")
-    with pytest.raises(BadTrace, match="tells of several variants: say which of flats/v, houses/"):
+    with pytest.raises(BadTrace, match="has several variants: name one of flats/v, houses/"):
         found(tmp_path, [invocation(model="a", endpoint="flats")])
 
 
 def test_a_ledger_of_errors_alone_is_told(tmp_path: Path) -> None:
-    with pytest.raises(BadTrace, match="houses/v has no request on record that went well"):
+    with pytest.raises(BadTrace, match="houses/v has no recorded request that succeeded"):
         found(tmp_path, [invocation(model="", status=500)])
 
 
@@ -385,12 +385,12 @@ def test_what_is_written_is_given_back_equal(path_rows: list[ModelProfile]) -> N
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "profiles.csv"
         write(profiles, path)
-        assert given(path) == profiles
+        assert read_profiles(path) == profiles
 
 
 def test_what_is_not_given_is_the_profiles_own_default(tmp_path: Path) -> None:
     (tmp_path / "profiles.csv").write_text("memory_bytes,model,load_s,disk_bytes\n10,a,,\n\n20,b,0.5,7\n")
-    assert given(tmp_path / "profiles.csv") == {
+    assert read_profiles(tmp_path / "profiles.csv") == {
         "a": ModelProfile("a", 10, 10),
         "b": ModelProfile("b", 20, 7, load_s=0.5),
     }
@@ -398,27 +398,27 @@ def test_what_is_not_given_is_the_profiles_own_default(tmp_path: Path) -> None:
 
 def test_bytes_may_be_written_as_people_write_many(tmp_path: Path) -> None:
     (tmp_path / "profiles.csv").write_text("model,memory_bytes\na,1e6\n")
-    assert given(tmp_path / "profiles.csv") == {"a": ModelProfile("a", 1_000_000, 1_000_000)}
+    assert read_profiles(tmp_path / "profiles.csv") == {"a": ModelProfile("a", 1_000_000, 1_000_000)}
 
 
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("model;memory_bytes\na;1\n", r"its columns are parted by semicolons: write it with commas"),
-        ("model,memory_bytes\na,nan\n", r"row 1: memory_bytes 'nan' is no whole number of bytes"),
+        ("model;memory_bytes\na;1\n", r"its columns are separated by semicolons: write it with commas"),
+        ("model,memory_bytes\na,nan\n", r"row 1: memory_bytes 'nan' is not a whole number of bytes"),
         ("", r"has no column model: the header needs model and memory_bytes"),
         ("model,memory_bytes\n", r"has no models: write a row for each below the header"),
         ("model,load_s\na,1\n", r"has no column memory_bytes"),
         ("model,memory_bytes,speed\n", r"column 'speed' is unknown: the columns are model, memory_bytes, disk_bytes, "),
-        ("model,model,memory_bytes\n", r"column model is there twice"),
+        ("model,model,memory_bytes\n", r"there are two columns model"),
         ("model,memory_bytes\na,1\nb\n", r"row 2 has 1 columns, and the header 2"),
-        ("model,memory_bytes\na,1\na,2\n", r"row 2: model 'a' is there twice: keep one of its rows"),
+        ("model,memory_bytes\na,1\na,2\n", r"row 2: model 'a' has two rows: keep one of them"),
         ("model,memory_bytes\n ,1\n", r"row 1: model is empty"),
         ("model,memory_bytes\na,\n", r"row 1: memory_bytes is empty"),
         ("model,memory_bytes\na,-1\n", r"row 1: memory_bytes is 0 or more, and less than 2\^63, not -1"),
-        ("model,memory_bytes\na,1.5\n", r"row 1: memory_bytes '1.5' is no whole number of bytes"),
+        ("model,memory_bytes\na,1.5\n", r"row 1: memory_bytes '1.5' is not a whole number of bytes"),
         (f"model,memory_bytes\na,{2**63}\n", r"row 1: memory_bytes is .* less than 2\^63, not 9223372036854775808"),
-        ("model,memory_bytes,load_s\na,1,soon\n", r"row 1: load_s 'soon' is no number"),
+        ("model,memory_bytes,load_s\na,1,soon\n", r"row 1: load_s 'soon' is not a number"),
         ("model,memory_bytes,load_s\na,1,-0.1\n", r"row 1: load_s is 0 or more, not -0.1"),
         ("model,memory_bytes,load_s\na,1,nan\n", r"row 1: load_s is 0 or more, not nan"),
     ],
@@ -426,9 +426,9 @@ def test_bytes_may_be_written_as_people_write_many(tmp_path: Path) -> None:
 def test_a_bad_file_of_profiles_is_told_where(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "profiles.csv").write_text(text)
     with pytest.raises(BadTrace, match=rf"profiles\.csv:? ?{told}"):
-        given(tmp_path / "profiles.csv")
+        read_profiles(tmp_path / "profiles.csv")
 
 
 def test_a_file_of_profiles_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match=r"profiles\.csv: .*No such file"):
-        given(tmp_path / "profiles.csv")
+        read_profiles(tmp_path / "profiles.csv")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
-from torpor.simulator.fitting import source
-from torpor.simulator.running import load, simulate
+from torpor.simulator.fitting import read_source
+from torpor.simulator.inputs import load
+from torpor.simulator.running import simulate
 from torpor.workloads import BadTrace, recorded
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger_records import MemoryReading
@@ -44,7 +45,7 @@ def test_a_ledger_gives_profiles_and_what_was_measured_with_them(tmp_path: Path)
 
 
 def test_a_model_that_the_ledger_does_not_have_is_named(tmp_path: Path) -> None:
-    with pytest.raises(BadTrace, match=r"'x' is called, and has no profile, which .* tells nothing of: call it there"):
+    with pytest.raises(BadTrace, match=r"'x' is called, and has no profile in .*: call it there"):
         simulate(recorded([(0.0, "x")]), ledger(tmp_path))
 
 
@@ -61,13 +62,13 @@ def other_database(path: Path) -> None:
 
 
 NEITHER: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a database that is no ledger": (other_database, "and no ledger: it has no table minutes .it has cats"),
+    "a database that is no ledger": (other_database, "but no ledger: it has no table minutes .it has cats"),
     "Parquet": (lambda path: path.write_bytes(b"PAR1" + bytes(20)), "is a Parquet file. Profiles are a CSV"),
     "gzip by another name": (lambda path: path.write_bytes(gzip.compress(b"model")), "name it .csv.gz"),
     "nothing": (lambda path: path.touch(), "is empty. Profiles are a CSV with model and memory_bytes"),
     "a folder": (lambda path: path.mkdir(), "is a folder. Profiles are"),
-    "bytes": (lambda path: path.write_bytes(b"abc\x00\xff"), "is no text. Profiles are"),
-    "another encoding": (lambda path: path.write_bytes(b"mod\xe8le"), "is no text in UTF-8"),
+    "bytes": (lambda path: path.write_bytes(b"abc\x00\xff"), "is not text. Profiles are"),
+    "another encoding": (lambda path: path.write_bytes(b"mod\xe8le"), "is not text in UTF-8"),
     "numpy": (lambda path: path.write_bytes(b"\x93NUMPY\x01"), "is an array of numpy"),
 }
 
@@ -77,12 +78,12 @@ def test_what_is_neither_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     make, told = NEITHER[kind]
     make(tmp_path / "profiles.csv")
     with pytest.raises(BadTrace, match=told):
-        source(tmp_path / "profiles.csv")
+        read_source(tmp_path / "profiles.csv")
 
 
 def test_a_packed_csv_is_read_and_a_packed_ledger_is_refused(tmp_path: Path) -> None:
     (tmp_path / "models.csv.gz").write_bytes(gzip.compress(b"model,memory_bytes\na,5\n"))
-    assert set(source(tmp_path / "models.csv.gz")[0]) == {"a"}
+    assert set(read_source(tmp_path / "models.csv.gz")[0]) == {"a"}
     (tmp_path / "ledger.sqlite.gz").write_bytes(gzip.compress(ledger(tmp_path).read_bytes()))
     with pytest.raises(BadTrace, match=r"is a SQLite database\. Profiles are"):
-        source(tmp_path / "ledger.sqlite.gz")
+        read_source(tmp_path / "ledger.sqlite.gz")

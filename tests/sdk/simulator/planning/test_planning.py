@@ -15,15 +15,17 @@ from hypothesis import strategies as st
 import torpor
 from torpor.prices import SHIPPED
 from torpor.simulator.costs.single_models import WAKE_S
-from torpor.simulator.engine.instance import SimulatedCall
-from torpor.simulator.planning.planning import Planned, plan
-from torpor.simulator.planning.searching import Search
+from torpor.simulator.engine.calls import SimulatedCall
+from torpor.simulator.inputs import SimulationInputs, Spreads, load
+from torpor.simulator.planning.planned import Planned
+from torpor.simulator.planning.planning import plan
+from torpor.simulator.planning.search import Search
 from torpor.simulator.planning.space import Goal, Space
-from torpor.simulator.running import Given, Spreads, load, run
+from torpor.simulator.running import run
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.workloads import BadTrace, drawn, recorded, zipf
+from torpor.workloads.drawn_profiles import ProfileLaws, Seconds, SizeLaw
 from torpor.workloads.profile import ModelProfile
-from torpor.workloads.profiles import ProfileLaws, Seconds, SizeLaw
 from torpor_container.settings import SETTINGS, Settings
 from torpor_endpoint.core.pricing.prices import PRICES
 
@@ -33,7 +35,7 @@ TINY = Space(("ml.t2.medium", "ml.m5.large"), 2, ("LRU", "GDSF"), (60.0,))
 BIG = ProfileLaws(SizeLaw(700_000_000, 0.8, 3_500_000_000), load=Seconds(0.2, 1_000_000_000))
 
 
-def search(what: Given, goal: Goal, space: Space = TINY) -> Search:
+def search(what: SimulationInputs, goal: Goal, space: Space = TINY) -> Search:
     return Search(what, goal, space, PRICES, lambda line: None)
 
 
@@ -87,7 +89,7 @@ def test_a_policy_is_found_where_lru_loses_every_call() -> None:
     space = Space(("ml.m5.large",), 1, ("LRU", "LFU"), (), Scenario(memory_bytes=7 * MIB))
     looked = search(load(trace, loads_in(0.5, sorted(set(names)))), Goal(0.1, 0.7), space)
     assert [one.scenario.policy for one in looked.found()] == ["LFU"]
-    assert "it was broken off" in looked.tried[0].why_not
+    assert "it was stopped early" in looked.tried[0].why_not
 
 
 def test_what_no_policy_can_keep_is_not_simulated() -> None:
@@ -131,7 +133,7 @@ def test_so_many_as_are_said_to_be_late_with_any_policy_are_late(
     run(load(trace, profiles, spreads=spreads), tight, listener=calls.extend)
     late = [(call.done_s - 0.1, call.model) for call in calls if call.done_s - call.arrived_s > goal.late_s]
     what = load(recorded(sorted([*((call.arrived_s, call.model) for call in calls), *late])), profiles, spreads=spreads)
-    least = search(what, goal).asked.late_min(instances * tight.models_bytes)
+    least = search(what, goal).bounds.late_min(instances * tight.models_bytes)
     for policy in ("LRU", "GDSF", "BELADY"):
         calls.clear()
         run(what, tight.altered(policy=policy), listener=calls.extend)
@@ -189,7 +191,10 @@ def test_other_ways_and_policies_are_told_beside_it() -> None:
 def test_serverless_is_told_with_what_was_measured_beside_the_load_too() -> None:
     calls, taken = recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a")
     like = [Scenario(beside_load_s=seconds) for seconds in (0.0, 4.0)]
-    found = [plan(Given(calls, taken, Spreads(), 0, "", scenario=one), slo_s=1.0, space=TINY).apart for one in like]
+    found = [
+        plan(SimulationInputs(calls, taken, Spreads(), 0, "", scenario=one), slo_s=1.0, space=TINY).apart
+        for one in like
+    ]
     taken_s = [one["serverless, an endpoint per model"].p99_s for one in found]
     assert taken_s[1] - taken_s[0] == pytest.approx(4.0)
 
@@ -232,7 +237,7 @@ def test_a_plan_for_a_long_trace_serves_its_busiest_stretch_and_all_of_it() -> N
     assert [one.why_not for one in found.candidates][:2] == ["over 91 requests of the busiest stretch are late", ""]
     assert found.best is not None
     assert found.best.scenario.instances == 2
-    assert found.goal.met(run(found.given, found.best.scenario))
+    assert found.goal.met(run(found.inputs, found.best.scenario))
     assert found.best.peak_late == 0
 
 
@@ -313,7 +318,7 @@ def test_where_predicting_alone_is_too_slow_a_long_trace_is_not_played() -> None
     found = planned(slo_s=0.001, requests_max=40)
     assert found.best is None
     assert {one.simulated for one in found.candidates} == {False}
-    assert all("late by what predicting alone takes" in one.why_not for one in found.candidates)
+    assert all("late by the time of their prediction alone" in one.why_not for one in found.candidates)
 
 
 # -- how sure it is ----------------------------------------------------------------------------------------------------
@@ -322,7 +327,7 @@ def test_from_a_few_requests_a_quantile_cannot_be_told() -> None:
         trace = recorded((1.0 * number, "a") for number in range(requests))
         return plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY)
 
-    assert [(asked(number).told, asked(number).sure) for number in (2, 999, 1000)] == [
+    assert [(asked(number).conclusive, asked(number).sure) for number in (2, 999, 1000)] == [
         (False, 0.0),
         (False, 0.0),
         (True, 1.0),
@@ -341,7 +346,7 @@ def test_how_many_are_late_is_told_as_far_as_the_requests_tell_it() -> None:
 
 # -- what is assumed ---------------------------------------------------------------------------------------------------
 def test_serverless_wakes_as_awss_does_and_what_sleeps_as_torpors() -> None:
-    what = Given(recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "")
+    what = SimulationInputs(recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "")
     quick, slow = (
         plan(replace(what, scenario=Scenario(wake_s=wake_s)), slo_s=1.0, quantile=0.4, space=TINY)
         for wake_s in (0.1, 0.4)
@@ -349,13 +354,13 @@ def test_serverless_wakes_as_awss_does_and_what_sleeps_as_torpors() -> None:
     serverless_s = [one.apart["serverless, an endpoint per model"].p99_s for one in (quick, slow)]
     assert serverless_s == pytest.approx([WAKE_S + 0.1 + 0.001] * 2)
     assert slow.assumed == (
-        "AWS's serverless inference wakes in 2.2 s, of the 1 to 5 s that are seen",
-        "what sleeps is Torpor's, and wakes in 0.4 s; AWS's instances take 180 to 600 s",
+        "AWS's serverless inference wakes in 2.2 s; 1 to 5 s are observed",
+        "a variant that sleeps is Torpor's, and wakes in 0.4 s; AWS's instances take 180 to 600 s",
     )
 
 
 def test_what_was_measured_with_the_traffic_counts_unless_the_space_has_its_own() -> None:
-    what = Given(
+    what = SimulationInputs(
         recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "", scenario=Scenario(wake_s=7.0)
     )
     measured = plan(what, slo_s=1.0, quantile=0.5, space=TINY).candidates
@@ -416,7 +421,7 @@ def test_a_bad_question_is_named_by_its_field(changes: dict[str, Any], told: str
         ({"instances_max": 0}, "instances_max is 1 or more, not 0"),
         ({"policies": ()}, "policies: there is none to try"),
         ({"policies": ("LRU", "MRU")}, "policy is one of .*FIFO, not 'MRU'"),
-        ({"policies": ("BELADY",)}, "policies: BELADY knows the trace, and cannot be deployed"),
+        ({"policies": ("BELADY",)}, "policies: BELADY knows the trace in advance, and cannot be deployed"),
         (
             {"instance_types": ("ml.m5.large", "ml.nope")},
             "instance_type is one of the catalogue's types.* not 'ml.nope'",
@@ -506,7 +511,7 @@ def test_the_call_is_python_that_botocore_accepts(trace: Any, space: Space) -> N
         settings_read = Settings.read(environment)
         assert (settings_read.policy, settings_read.idle_s) == ("GDSF", 75.5)
         assert made["ProductionVariants"][0]["ManagedInstanceScaling"]["MinInstanceCount"] == 0
-        assert call.startswith("# AWS takes no MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor")
+        assert call.startswith("# AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor")
     else:
         assert "AWS takes" not in call
 
@@ -544,7 +549,7 @@ def test_the_answer_is_the_cheapest_of_all_ways_that_meet_the_goal() -> None:
     assert all(one.meets for one in found.ways[: found.ways.index(found.cheapest) + 1])
     assert any("savings plans" in told for told in found.left_out)
     assert found.at_full_speed == [
-        "ml.t2.medium is burstable, and simulated at full speed: without credits it has 20% of it"
+        "ml.t2.medium is burstable, and simulated at full speed: without credits it has 20% of that"
     ]
 
 

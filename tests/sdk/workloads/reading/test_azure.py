@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torpor.simulator.running import load
+from torpor.simulator.inputs import load
 from torpor.workloads import Azure2019, Azure2021, BadTrace, named, read, requests
 
 HEADER_2019 = ",".join(["HashOwner", "HashApp", "HashFunction", "Trigger", *map(str, range(1, 1441))])
@@ -39,9 +39,9 @@ def test_many_requests_come_in_chunks_of_whole_minutes(tmp_path: Path) -> None:
     ("counts", "complaint"),
     [
         ({5: -1}, "row 1: minute 5 has a negative count"),
-        ({5: "x"}, "row 1: minute 5 is 'x', no count"),
-        ({5: ""}, "row 1: minute 5 is '', no count"),
-        ({5: 10**20}, f"row 1: minute 5 is '{10**20}', no count"),
+        ({5: "x"}, "row 1: minute 5 is 'x', which is not a count"),
+        ({5: ""}, "row 1: minute 5 is '', which is not a count"),
+        ({5: 10**20}, f"row 1: minute 5 is '{10**20}', which is not a count"),
         ({}, "has no requests"),
     ],
 )
@@ -52,7 +52,7 @@ def test_bad_counts_are_told(tmp_path: Path, counts: dict[int, object], complain
 
 def test_another_header_is_told_with_its_column(tmp_path: Path) -> None:
     (tmp_path / "d01.csv").write_text("HashOwner,HashFunction\n")
-    with pytest.raises(BadTrace, match="column 2 is 'HashFunction', and should be 'HashApp'"):
+    with pytest.raises(BadTrace, match="column 2 is 'HashFunction', but should be 'HashApp'"):
         list(Azure2019([tmp_path / "d01.csv"]).chunks())
 
 
@@ -67,10 +67,10 @@ def test_single_invocations_are_put_in_the_order_of_their_arrival(tmp_path: Path
     [
         ("A,f,10", "has 3 columns, not 4"),
         ("A,f,10,1,1", "has 5 columns, not 4"),
-        ("A,f,ten,1", "end_timestamp 'ten' is no number"),
-        ("A,f,10,-1", "duration '-1' is no number of seconds, of 0 or more"),
-        ("A,f,10,nan", "duration 'nan' is no number"),
-        ("A,f,nan,1", "end_timestamp 'nan' is no number"),
+        ("A,f,ten,1", "end_timestamp 'ten' is not a number"),
+        ("A,f,10,-1", "duration '-1' is not a number of seconds of 0 or more"),
+        ("A,f,10,nan", "duration 'nan' is not a number"),
+        ("A,f,nan,1", "end_timestamp 'nan' is not a number"),
     ],
 )
 def test_a_bad_invocation_is_told_with_its_row_and_column(tmp_path: Path, row: str, complaint: str) -> None:
@@ -95,7 +95,7 @@ def test_the_trace_of_2021_is_known_by_its_header(tmp_path: Path, name: str) -> 
 
 def test_another_file_of_the_set_is_told_with_its_column(tmp_path: Path) -> None:
     (tmp_path / "durations.csv").write_text("HashOwner,HashApp,HashFunction,Average,Count\no,a,f,1,2\n")
-    with pytest.raises(BadTrace, match="column 4 is 'Average', and should be 'Trigger'"):
+    with pytest.raises(BadTrace, match="column 4 is 'Average', but should be 'Trigger'"):
         list(read(tmp_path / "durations.csv").chunks())
 
 

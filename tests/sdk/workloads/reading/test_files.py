@@ -93,27 +93,30 @@ def test_a_trace_can_be_read_twice_with_the_same_numbers(tmp_path: Path) -> None
         ("", "is empty"),
         ("time,model\n", "has no requests"),
         ("time,model,user\n0,a,me\n", "column 'user' is unknown: a trace has time_s, model, request_bytes"),
-        ("time\n0\n", "no column for the model: looked for model, model_name.*among time"),
+        ("time\n0\n", "no column for the model: none of model, model_name.*among time"),
         ("time,model,Model\n0,a,a\n", "columns 'model' and 'Model' are both the model"),
         ("time,ts,model\n0,0,a\n", "columns 'time' and 'ts' are both the time"),
-        ("time,model\n0,a\nsoon,b\n", "row 2: time 'soon' is no number of seconds"),
-        ("time_ms,model\n5,a\n1970-01-01T00:01:00Z,a\n", "row 2: time '1970-01-01T00:01:00Z' is no number of millisec"),
+        ("time,model\n0,a\nsoon,b\n", "row 2: time 'soon' is neither a number of seconds"),
+        (
+            "time_ms,model\n5,a\n1970-01-01T00:01:00Z,a\n",
+            "row 2: time '1970-01-01T00:01:00Z' is not a number of millisec",
+        ),
         ("time,model\n0,a\n1\n", "row 2 has 1 columns, and the header 2"),
         (
             "time,model\n1,house,2.tar.gz\n",
             "row 1 has 3 columns, and the header 2: quote a name that has a comma in it",
         ),
-        ("time;model\n0;a\n", "its columns are parted by semicolons: write it with commas between them"),
-        ("time\tmodel\n0\ta\n", "its columns are parted by tabs: write it with commas"),
+        ("time;model\n0;a\n", "its columns are separated by semicolons: separate them by commas"),
+        ("time\tmodel\n0\ta\n", "its columns are separated by tabs: separate them by commas"),
         ("time,model\n0,a\n1,\n", "row 2: the model has no name"),
         ("time,model\n0,a\n5,a\n4,a\n", "row 3: time 4.0 is earlier"),
-        ("time,model\nnan,a\n", "row 1: time nan is no moment"),
+        ("time,model\nnan,a\n", "row 1: time nan is not a finite number"),
         ("time,model\n-2,a\n", "row 1: time -2.0 is negative"),
         ("time,model,bytes\n0,a,-1\n", "row 1: a size of -1 bytes is negative"),
-        ("time,model,bytes\n0,a,many\n", "row 1: 'many' is no size in bytes"),
-        ("time,model,bytes\n0,a,1\n0,a,\n", "row 2: '' is no size in bytes"),
-        ("time,model,bytes\n0,a,9223372036854775808\n", "row 1: '9223372036854775808' is no size in bytes"),
-        ("time,model,bytes\n0,a,-9223372036854775809\n", "row 1: '-9223372036854775809' is no size in bytes"),
+        ("time,model,bytes\n0,a,many\n", "row 1: 'many' is not a size in bytes"),
+        ("time,model,bytes\n0,a,1\n0,a,\n", "row 2: '' is not a size in bytes"),
+        ("time,model,bytes\n0,a,9223372036854775808\n", "row 1: '9223372036854775808' is not a size in bytes"),
+        ("time,model,bytes\n0,a,-9223372036854775809\n", "row 1: '-9223372036854775809' is not a size in bytes"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, complaint: str) -> None:
@@ -127,11 +130,11 @@ def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, complai
 def test_moments_in_smaller_units_need_a_name_that_says_so(tmp_path: Path, name: str, moment: int) -> None:
     path = csv(tmp_path, f"{name},model\n0,a\n{moment},a\n")
     with pytest.raises(
-        BadTrace, match=f"row 2: time {moment} in column '{name}' is no moment in seconds: name the column"
+        BadTrace, match=f"row 2: time {moment} in column '{name}' cannot be in seconds: name the column"
     ):
         read_all(path)
     chosen = csv(tmp_path, f"t0,model\n{moment},a\n")
-    with pytest.raises(BadTrace, match="in column 't0' is no moment in seconds"):
+    with pytest.raises(BadTrace, match="in column 't0' cannot be in seconds"):
         read_all(chosen, {"time": "t0", "model": "model"})
 
 
@@ -160,11 +163,11 @@ def test_a_chosen_columns_unit_is_as_it_is_named(tmp_path: Path) -> None:
 
 def test_chosen_columns_that_are_not_there_are_told(tmp_path: Path) -> None:
     path = csv(tmp_path, "a,b\n0,x\n")
-    with pytest.raises(BadTrace, match="no column for the model: looked for func, among a, b"):
+    with pytest.raises(BadTrace, match="no column for the model: none of func is among a, b"):
         read_all(path, {"time": "a", "model": "func"})
     with pytest.raises(BadTrace, match="name the column of the model too"):
         read_all(path, {"time": "a"})
-    with pytest.raises(BadTrace, match="there is no 'size' to be read from a column: choose of time, model, bytes"):
+    with pytest.raises(BadTrace, match="a trace has no 'size': choose from time, model, bytes"):
         read_all(path, {"time": "a", "model": "b", "size": "b"})
 
 

@@ -85,7 +85,7 @@ def test_a_ledger_of_errors_alone_is_told(tmp_path: Path) -> None:
 
 def test_one_endpoint_is_chosen_and_a_seed_gives_one_trace(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(1, "a"), invocation(2, "", endpoint="single"))
-    with pytest.raises(BadTrace, match="tells of several variants: say which of e/v, single/v, as in"):
+    with pytest.raises(BadTrace, match="has several variants: name one of e/v, single/v, as in"):
         list(LedgerFile(path).chunks())
     assert [request.model for request in requests(LedgerFile(path, "single"))] == ["v"]
     assert list(requests(LedgerFile(path, "e", seed=1))) == list(requests(LedgerFile(path, "e", "v", seed=1)))
@@ -128,7 +128,7 @@ def test_minutes_that_are_over_are_the_same_trace_while_the_endpoint_goes_on(tmp
 
 def test_a_ledger_that_is_opened_by_its_name_ends_with_the_last_minute_that_is_over(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(time.time() - SINCE_S + 60, "a"))  # the endpoint's clock may be ahead
-    with pytest.raises(BadTrace, match="no requests to any endpoint in a minute that is over: call it, and wait for"):
+    with pytest.raises(BadTrace, match="no requests to any endpoint in a minute that is over: call it, and wait until"):
         list(read(path).chunks())
     ledger(tmp_path, invocation(1, "b"))
     for trace in (read(path), named(f"{path}#e/v")):
@@ -157,5 +157,5 @@ def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
         list(read(tmp_path / "other.sqlite").chunks())
     with pytest.raises(BadTrace, match="cannot be read as a ledger"):
         list(read(tmp_path / "none.sqlite").chunks())
-    with pytest.raises(BadTrace, match="tells of no requests to nobody"):
+    with pytest.raises(BadTrace, match="has no requests to nobody"):
         list(LedgerFile(ledger(tmp_path, invocation(1, "a")), "nobody").chunks())

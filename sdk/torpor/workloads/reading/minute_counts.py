@@ -1,4 +1,4 @@
-"""Requests of which only the minute is known, spread over it at random: a minute's counts become single requests."""
+"""Turns counts of requests by the minute into single requests, at random times in their minute."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from torpor.workloads.trace import CHUNK_REQUESTS, Chunk, Ids, Sizes, Times
 
 @dataclass(frozen=True, eq=False)
 class MinuteCounts:
-    """A row for each minute and model: when the minute begins, the model, and how many requests."""
+    """A row for each minute and model: when the minute begins, the model, and the number of requests."""
 
     begins_s: Times
     models: Ids
@@ -22,8 +22,8 @@ class MinuteCounts:
         return MinuteCounts(self.begins_s[rows], self.models[rows], self.counts[rows])
 
 
-def together(parts: Sequence[MinuteCounts]) -> MinuteCounts:
-    """As one, in order of time."""
+def merge(parts: Sequence[MinuteCounts]) -> MinuteCounts:
+    """All rows, in order of time."""
     rows = MinuteCounts(
         np.concatenate([np.empty(0), *(part.begins_s for part in parts)]),
         np.concatenate([np.empty(0, np.int32), *(part.models for part in parts)]),
@@ -32,8 +32,8 @@ def together(parts: Sequence[MinuteCounts]) -> MinuteCounts:
     return rows[np.argsort(rows.begins_s, kind="stable")]
 
 
-def spread(rows: MinuteCounts, rng: np.random.Generator) -> Iterator[Chunk]:
-    """The rows are in order of time. A chunk is whole minutes."""
+def to_chunks(rows: MinuteCounts, rng: np.random.Generator) -> Iterator[Chunk]:
+    """The requests of these rows, which are in order of time. A chunk has whole minutes."""
     if not len(rows.counts):
         return
     starts = np.flatnonzero(np.diff(rows.begins_s, prepend=-np.inf))  # of minutes
@@ -47,6 +47,6 @@ def spread(rows: MinuteCounts, rng: np.random.Generator) -> Iterator[Chunk]:
 
 
 def within(rng: np.random.Generator, begins_s: Times, counts: Sizes) -> Times:
-    """So many moments in each of these minutes, in no order."""
+    """`counts` random times in each of these minutes, unsorted."""
     moments_s: Times = np.repeat(begins_s, counts) + MINUTE_S * rng.random(int(counts.sum()))
     return moments_s

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from torpor.workloads import BURSTY, BadTrace, made
-from torpor.workloads.naming import MADE
+from torpor.workloads.specification import MADE
 
 
 def test_the_knobs_are_those_of_the_functions() -> None:
@@ -24,10 +24,10 @@ def test_without_knobs_it_is_the_functions_own_choice() -> None:
     ("text", "told"),
     [
         ("zapf:models=3", "one of zipf, calibrated"),
-        ("zipf:moodels=3", "'moodels' is no knob"),
+        ("zipf:moodels=3", "'moodels' is not a parameter"),
         ("zipf:models=three", "models is a number, not 'three'"),
         ("zipf:gaps=odd", "gaps is one of poisson, timer, bursty, sessions, not 'odd'"),
-        ("calibrated:s=1", "calibrated has no such knob"),
+        ("calibrated:s=1", "calibrated has no parameter"),
         ("zipf:rate_hz=-1", "rate_hz is more than 0"),
     ],
 )

@@ -1,17 +1,17 @@
-"""What keeps models warm, and what that costs: how long they stay after their last request, and who has to leave."""
+"""Plots of keep-alives and eviction policies: the cold requests they leave, and the hours or loads they cost."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torpor.plots import amounts, given, labels, look
+from torpor.plots import checks, formatting, labels, theme
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 TTL = "ttl"
-"""The kind of those that are one sweep: a fixed time after the last request."""
+"""The kind of keep-alives with a fixed time after the last request, which are drawn as one sweep."""
 OFFLINE = "offline reference"
 APART_PT = 28.0
 
@@ -28,7 +28,7 @@ class KeepAlivePoint:
 
 @dataclass(frozen=True)
 class PolicyRow:
-    """One eviction policy. `load_s` is all the seconds spent loading. Those that know the future are offline."""
+    """One eviction policy. `load_s` is the sum of all loading times. An `offline` policy knows the trace in advance."""
 
     policy: str
     hit_ratio: float
@@ -37,23 +37,25 @@ class PolicyRow:
 
 
 def keep_alive_frontier(points: Sequence[KeepAlivePoint], note: str = "") -> "Figure":
-    """Points of the kind "ttl" are joined, as one sweep; others stand alone: below the line is better than a fixed
-    time."""
-    given.some("points", points)
+    """Cold requests against the hours kept warm. Points of the kind "ttl" are joined as one sweep; another point below
+    that line is better than a fixed time. Raises ValueError, MissingExtra."""
+    checks.some("points", points)
     for point in points:
-        given.share(f"cold_share of {point.label!r}", point.cold_share)
-        given.amount(f"warm_hours of {point.label!r}", point.warm_hours)
-    figure = look.sheet("Cold requests against the hours kept warm for them", note)
+        checks.share(f"cold_share of {point.label!r}", point.cold_share)
+        checks.amount(f"warm_hours of {point.label!r}", point.warm_hours)
+    figure = theme.sheet("Cold requests against hours kept warm", note)
     axes = figure.add_subplot()
     axes.set(xlabel="Hours kept warm", ylabel="Share of requests that are cold")
-    look.from_zero_or_by_factors(axes, "x", [point.warm_hours for point in points], amounts.decades, amounts.plain)
+    theme.from_zero_or_by_factors(
+        axes, "x", [point.warm_hours for point in points], formatting.decades, formatting.plain
+    )
     axes.set_ylim(0, max(point.cold_share for point in points) * 1.15 or 1)
-    axes.yaxis.set_major_formatter(lambda share, _: amounts.percent(share))
-    look.dress(axes)
+    axes.yaxis.set_major_formatter(lambda share, _: formatting.percent(share))
+    theme.dress(axes)
     sweep = sorted((point.warm_hours, point.cold_share) for point in points if point.kind == TTL)
     if sweep:
-        axes.plot(*zip(*sweep, strict=True), color=look.styles([TTL])[TTL].colour, linewidth=2, alpha=0.5, zorder=2)
-    styles = look.styles([TTL, *(point.kind for point in points)])
+        axes.plot(*zip(*sweep, strict=True), color=theme.styles([TTL])[TTL].colour, linewidth=2, alpha=0.5, zorder=2)
+    styles = theme.styles([TTL, *(point.kind for point in points)])
     for each in points:
         axes.plot(
             each.warm_hours, each.cold_share, marker="o" if each.kind == TTL else "D", markersize=7,
@@ -67,28 +69,29 @@ def keep_alive_frontier(points: Sequence[KeepAlivePoint], note: str = "") -> "Fi
 
 
 def policies(rows: Sequence[PolicyRow], note: str = "") -> "Figure":
-    """The fewest cold requests first, with the seconds of loading beside; what knows the future is hatched."""
-    given.some("rows", rows)
+    """Bars of cold requests and loading time for each policy, the best first; offline policies are hatched. Raises
+    ValueError, MissingExtra."""
+    checks.some("rows", rows)
     for row in rows:
-        given.share(f"hit_ratio of {row.policy!r}", row.hit_ratio)
-        given.amount(f"load_s of {row.policy!r}", row.load_s)
+        checks.share(f"hit_ratio of {row.policy!r}", row.hit_ratio)
+        checks.amount(f"load_s of {row.policy!r}", row.load_s)
     best = sorted(rows, key=lambda row: (-row.hit_ratio, row.load_s))
-    title = "Cold requests and time spent loading, by eviction policy"
-    figure = look.sheet(title, note, height_in=1.7 + 0.4 * len(best))
+    title = "Cold requests and loading time, by eviction policy"
+    figure = theme.sheet(title, note, height_in=1.7 + 0.4 * len(best))
     left, right = figure.subplots(1, 2, sharey=True, width_ratios=(3, 2))
-    _bars(left, best, [1 - row.hit_ratio for row in best], amounts.percent)
-    _bars(right, best, [row.load_s for row in best], amounts.seconds)
+    _bars(left, best, [1 - row.hit_ratio for row in best], formatting.percent)
+    _bars(right, best, [row.load_s for row in best], formatting.seconds)
     names = [f"{row.policy} ({OFFLINE})" if row.offline else row.policy for row in best]
     left.set_yticks(range(len(best)), labels=names)
     left.set_ylim(len(best) - 0.4, -0.6)
     left.set_xlabel("Share of requests that are cold")
-    right.set_xlabel("Time spent loading, in all")
+    right.set_xlabel("Total loading time")
     return figure
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
 def _not_crowded(axes: "Axes", sweep: Sequence[labels.Label]) -> list[labels.Label]:
-    """Of a sweep that has many, those that are some way from the one before: the others are read between them."""
+    """The labels of a sweep that are far enough from the one before."""
     labels.settle(axes)
     found: list[labels.Label] = []
     for label in sorted(sweep, key=lambda each: (each.x, -each.y)):
@@ -98,17 +101,17 @@ def _not_crowded(axes: "Axes", sweep: Sequence[labels.Label]) -> list[labels.Lab
     return found
 
 
-def _bars(axes: "Axes", rows: Sequence[PolicyRow], lengths: Sequence[float], told: amounts.Told) -> None:
-    """The amounts are written at the bars, so that the axis needs no marks."""
+def _bars(axes: "Axes", rows: Sequence[PolicyRow], lengths: Sequence[float], text: formatting.Format) -> None:
+    """Draw bars with their amounts beside them, so that the axis needs no ticks."""
     bars = axes.barh(range(len(rows)), lengths, height=0.66)
     for row, bar in zip(rows, bars, strict=True):
         if row.offline:
-            bar.set(facecolor="white", edgecolor=look.FAINT, hatch="////", linewidth=1)
+            bar.set(facecolor="white", edgecolor=theme.FAINT, hatch="////", linewidth=1)
         else:
-            bar.set_facecolor(look.BLUE)
-    axes.bar_label(bars, [told(length) for length in lengths], padding=4, fontsize=look.SMALL_PT, color=look.INK)
+            bar.set_facecolor(theme.BLUE)
+    axes.bar_label(bars, [text(length) for length in lengths], padding=4, fontsize=theme.SMALL_PT, color=theme.INK)
     axes.set_xlim(0, max(lengths) * 1.22 or 1)
-    look.dress(axes, grid="neither")
+    theme.dress(axes, grid="neither")
     axes.set_xticks([])
-    axes.tick_params(axis="y", length=0, labelsize=look.TEXT_PT)
+    axes.tick_params(axis="y", length=0, labelsize=theme.TEXT_PT)
     axes.spines["bottom"].set_visible(False)

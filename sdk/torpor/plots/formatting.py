@@ -1,13 +1,13 @@
-"""Amounts as a person reads them, and the round ones that an axis is marked with. Pure: numbers in, texts out."""
+"""Formats amounts as text, and chooses the round amounts for an axis' ticks."""
 
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil, floor, log2, log10
 
 from torpor.spans import DAY_S, HOUR_S, MINUTE_S
 
-Told = Callable[[float], str]
+Format = Callable[[float], str]
 Marks = Callable[[float, float], Sequence[float]]
-"""The round amounts from a least to a most."""
+"""The round amounts between a least and a most."""
 
 MARKS_MAX, FEW = 8, 4
 UNITS = (("ms", 0.001), ("s", 1), ("min", MINUTE_S), ("h", HOUR_S), ("days", DAY_S))
@@ -24,7 +24,7 @@ def dollars(usd: float) -> str:
 
 
 def seconds(amount_s: float) -> str:
-    """`5 ms`, `1.25 s`, `10 min`, in the largest unit of which there is one."""
+    """`5 ms`, `1.25 s`, `10 min`, in the largest unit that gives at least 1."""
     if not amount_s:
         return "0 s"
     unit, each_s = _unit(amount_s, UNITS)
@@ -32,14 +32,14 @@ def seconds(amount_s: float) -> str:
 
 
 def percent(share: float) -> str:
-    """`4.4%`, `99.97%`, `0%`: what is nearly all or nearly none keeps the figure that tells it from that."""
+    """`4.4%`, `99.97%`, `0%`: nearly all and nearly none keep enough digits to differ from 100% and 0%."""
     rest = min(abs(share), abs(1 - share)) * 100
     places = 1 if rest >= 0.1 or not rest else min(ceil(-log10(rest) - 1e-9), 6)
     return f"{_bare(f'{share * 100:,.{places}f}')}%"
 
 
 def memory(size_bytes: float) -> str:
-    """`512 MiB`, `1.5 GiB`, in the largest unit of which there is one."""
+    """`512 MiB`, `1.5 GiB`, in the largest unit that gives at least 1."""
     if not size_bytes:
         return "0"
     unit, each_bytes = _unit(size_bytes, BYTES)
@@ -52,14 +52,14 @@ def plain(number: float, figures: int = 3) -> str:
 
 
 def decades(least: float, most: float) -> Sequence[float]:
-    """1, 2 and 5 of every power of ten, or fewer, so that the marks are few enough to read."""
+    """1, 2 and 5 times each power of ten, or fewer, so that there are not too many."""
     powers = [10.0**power for power in range(floor(log10(least)), ceil(log10(most)) + 1)]
     ladders = [[step * power for power in powers for step in steps] for steps in ((1, 2, 5), (1, 3), (1,))]
     return _fewest(ladders, least, most)
 
 
 def doublings(least: float, most: float) -> Sequence[float]:
-    """Powers of two, as memory comes."""
+    """Powers of two, for memory sizes."""
     power, marks = 1.0, list[float]()
     while power <= most:
         marks, power = [*marks, power], power * 2
@@ -67,7 +67,7 @@ def doublings(least: float, most: float) -> Sequence[float]:
 
 
 def binary(least: float, most: float) -> Sequence[float]:
-    """Multiples of a power of two, a KiB at least, from 0 on."""
+    """Multiples of a power of two of at least a KiB, from 0."""
     step = 2.0 ** max(10, ceil(log2(max(most, 1) / FEW)))
     return [step * turn for turn in range(int(most / step) + 1) if least <= step * turn]
 
@@ -86,7 +86,7 @@ def _unit(amount: float, units: Sequence[tuple[str, float]]) -> tuple[str, float
 
 
 def _figures(number: float, figures: int) -> str:
-    """So many that mean something, and no zeros that do not."""
+    """The number with this many significant figures, without trailing zeros."""
     if not number:
         return "0"
     places = figures - 1 - floor(log10(abs(number)))
@@ -94,12 +94,12 @@ def _figures(number: float, figures: int) -> str:
 
 
 def _bare(text: str) -> str:
-    """Without zeros at the end that mean nothing."""
+    """The text without trailing zeros."""
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def _fewest(ladders: Iterable[Sequence[float]], least: float, most: float) -> Sequence[float]:
-    """The first ladder with few enough marks; of the last one every so many-th."""
+    """The marks of the first ladder that has at most MARKS_MAX; otherwise every nth mark of the last one."""
     within: list[float] = []
     for ladder in ladders:
         within = [mark for mark in ladder if least <= mark * (1 + 1e-9) and mark <= most * (1 + 1e-9)]

@@ -1,4 +1,4 @@
-"""The recount: it agrees with the counters on any traffic, and it finds what does not agree."""
+"""The consistency check: it agrees with the counters on any traffic, and it finds each difference."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from torpor.simulator.engine.recount import Inconsistent, Recount
+from torpor.simulator.engine.consistency import ConsistencyCheck, Inconsistent
 from torpor.simulator.engine.variant import Machine, Rests, Simulation, VariantPlan, VariantReading
 from torpor.workloads import Synthetic, zipf
 from torpor.workloads.profile import ModelProfile, Spread
@@ -17,18 +17,18 @@ MIB = 1024 * 1024
 MACHINE = Machine(memory_bytes=12 * MIB, disk_bytes=30 * MIB, threads=2)
 
 
-def simulated(plan: VariantPlan, trace: Synthetic) -> tuple[Recount, Simulation, list[VariantReading]]:
-    """With a look every few seconds, never at the moment of anything else."""
+def simulated(plan: VariantPlan, trace: Synthetic) -> tuple[ConsistencyCheck, Simulation, list[VariantReading]]:
+    """With a reading every few seconds, never at the moment of anything else."""
     profiles = {
         name: ModelProfile(name, (1 + number % 3) * MIB, MIB, load_s=0.3, predict_s=0.05)
         for number, name in enumerate(trace.names)
     }
-    recount, looks = Recount(), list[VariantReading]()
-    simulation = Simulation(plan, profiles, recount.told, recount.recorded, Spread(0.5, 0.5, 0.5, trace.seed))
+    check, readings = ConsistencyCheck(), list[VariantReading]()
+    simulation = Simulation(plan, profiles, check.on_calls, check.recorded, Spread(0.5, 0.5, 0.5, trace.seed))
     for step in range(1, 40):
-        simulation.kernel.at(step * 3.1415926, lambda simulated: looks.append(simulated.look()), simulation)
+        simulation.kernel.at(step * 3.1415926, lambda simulated: readings.append(simulated.reading()), simulation)
     simulation.run(trace)
-    return recount, simulation, looks
+    return check, simulation, readings
 
 
 @settings(max_examples=25, deadline=None)
@@ -45,81 +45,83 @@ def test_the_log_and_the_counters_tell_one_story(
 ) -> None:
     machine = replace(MACHINE, policy=policy, cache=cache, models_rest=rests)
     plan = VariantPlan(machine, 2 if sizes is None else sizes.floor, sizes, idle_s=7.0)
-    recount, simulation, looks = simulated(plan, zipf(40, 0.9, rate_hz, 100.0, seed))
-    recount.verify(simulation, looks)
-    assert len(looks) >= 30
+    check, simulation, readings = simulated(plan, zipf(40, 0.9, rate_hz, 100.0, seed))
+    check.verify(simulation, readings)
+    assert len(readings) >= 30
 
 
 TRACE = zipf(40, 0.9, 10.0, 100.0, 1)
 
 
 def test_a_budget_that_is_smaller_than_what_was_planned_is_found() -> None:
-    recount, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
+    check, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
     simulation.plan = VariantPlan(replace(MACHINE, memory_bytes=6 * MIB))
-    with pytest.raises(Inconsistent, match="bytes are planned with 6,291,456"):
-        recount.verify(simulation)
+    with pytest.raises(Inconsistent, match="the budget is 6,291,456"):
+        check.verify(simulation)
 
 
 def test_a_call_of_a_model_that_was_not_there_is_found() -> None:
-    recount, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
-    recount._calls[100].ready_s -= 100.0
-    with pytest.raises(Inconsistent, match="not there all the time"):
-        recount.verify(simulation)
+    check, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
+    check._calls[100].ready_s -= 100.0
+    with pytest.raises(Inconsistent, match="was not in memory all that time"):
+        check.verify(simulation)
 
 
-def asleep(seed: int = 1) -> tuple[Recount, Simulation, list[VariantReading]]:
-    """What slept and woke, and sleeps at the end: nothing is left to compare but looks and counters."""
+def asleep(seed: int = 1) -> tuple[ConsistencyCheck, Simulation, list[VariantReading]]:
+    """A variant that sleeps at the end: only readings and counters are left to compare."""
     plan = VariantPlan(replace(MACHINE, disk_bytes=400 * MIB), 0, InstanceRange(0, 1, 8), idle_s=0.5)
     return simulated(plan, zipf(40, 0.9, 1.0, 100.0, seed))
 
 
 @pytest.mark.parametrize("what", ["instances", "in_flight", "models", "memory_bytes"])
-def test_a_look_that_saw_one_more_or_one_less_is_found(what: str) -> None:
-    recount, simulation, looks = asleep()
-    recount.verify(simulation, looks)
-    busy = max(looks, key=lambda look: look.memory_bytes)
+def test_a_reading_of_one_more_or_one_less_is_found(what: str) -> None:
+    check, simulation, readings = asleep()
+    check.verify(simulation, readings)
+    busy = max(readings, key=lambda reading: reading.memory_bytes)
     for saw in (getattr(busy, what) - 1, getattr(busy, what) + 1):
-        with pytest.raises(Inconsistent, match=f"{saw:,} {what}, {getattr(busy, what):,} by the log"):
-            recount.verify(simulation, [replace(busy, **{what: saw})])
+        with pytest.raises(
+            Inconsistent, match=f"{what} at .*: {saw:,} in the reading, {getattr(busy, what):,} by the log"
+        ):
+            check.verify(simulation, [replace(busy, **{what: saw})])
 
 
 @pytest.mark.parametrize(
     ("what", "found"),
     [
-        ("loads", "x load were counted"),
-        ("unloads", "x evict were counted"),
-        ("load_s", "s of loads were counted"),
-        ("downloads", "downloads were counted"),
-        ("wakes", "wakes were counted"),
+        ("loads", "^load: .* were counted"),
+        ("unloads", "^evict: .* were counted"),
+        ("load_s", "^load seconds: .* were counted"),
+        ("downloads", "^downloads: .* were counted"),
+        ("wakes", "^wakes: .* were counted"),
     ],
 )
 def test_a_counter_that_is_one_off_is_found(what: str, found: str) -> None:
-    recount, simulation, looks = asleep()
+    check, simulation, readings = asleep()
     counted = getattr(simulation.counts, what)
     assert counted > 1
     for told in (counted - 1, counted + 1):
         setattr(simulation.counts, what, told)
         with pytest.raises(Inconsistent, match=found):
-            recount.verify(simulation, looks)
+            check.verify(simulation, readings)
 
 
 def test_where_a_disk_is_too_small_for_all_downloads_are_between_what_loads_allow() -> None:
-    recount, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
+    check, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
     assert 40 < simulation.counts.downloads < simulation.counts.loads
     for told in (30, simulation.counts.loads + 1):
         simulation.counts.downloads = told
-        with pytest.raises(Inconsistent, match="downloads were counted"):
-            recount.verify(simulation)
+        with pytest.raises(Inconsistent, match=r"^downloads: .* were counted"):
+            check.verify(simulation)
 
 
 def test_bytes_that_are_left_over_at_the_end_are_found() -> None:
-    recount, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
-    recount._decisions.pop()
+    check, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
+    check._decisions.pop()
     with pytest.raises(Inconsistent, match="by the log"):
-        recount.verify(simulation)
+        check.verify(simulation)
 
 
 def test_an_instance_too_many_is_found() -> None:
-    recount, simulation, looks = simulated(VariantPlan(MACHINE, 2), TRACE)
-    with pytest.raises(Inconsistent, match="3 instances, 2 by the log"):
-        recount.verify(simulation, [replace(looks[5], instances=3)])
+    check, simulation, readings = simulated(VariantPlan(MACHINE, 2), TRACE)
+    with pytest.raises(Inconsistent, match=r"instances at .*: 3 in the reading, 2 by the log"):
+        check.verify(simulation, [replace(readings[5], instances=3)])

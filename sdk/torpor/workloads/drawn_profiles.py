@@ -13,16 +13,16 @@ MB = 1_000_000
 
 @dataclass(frozen=True)
 class SizeLaw:
-    """Log-normal, in bytes."""
+    """A log-normal distribution of sizes, in bytes."""
 
     median_bytes: float = 64 * MB
     sigma: float = 1.0
-    most_bytes: float = 4_000 * MB  # half of what the instance has is a good choice
+    most_bytes: float = 4_000 * MB  # half of an instance's memory is a good choice
 
 
 @dataclass(frozen=True)
 class Seconds:
-    """A fixed part, and one that grows with the size, with log-normal noise around both."""
+    """Times with a fixed part and a part that grows with the size, and log-normal noise on both."""
 
     fixed_s: float
     bytes_per_s: float
@@ -49,7 +49,8 @@ DEEP = ProfileLaws(SizeLaw(2_000 * MB, 0.8, 16_000 * MB), load=Seconds(2.0, 400 
 
 
 def drawn(names: Sequence[str], seed: int = 0, laws: ProfileLaws = TABULAR) -> dict[str, ModelProfile]:
-    """A profile for each name. On disk a model is as big as in memory. Size and popularity are independent."""
+    """Draw a profile for each name. A model has the same size on disk and in memory. Size and popularity are
+    independent."""
     rng = np.random.default_rng([seed, len(names), 1])
     sizes = laws.sizes
     drawn_bytes = np.exp(rng.normal(np.log(sizes.median_bytes), sizes.sigma, len(names)))

@@ -1,4 +1,4 @@
-"""Made traces by a line of text, as a command line or a note has them: `zipf:models=500,rate_hz=20,duration_s=3600`."""
+"""Traces by a line of text: a synthetic one, as `zipf:models=500,rate_hz=20,duration_s=3600`, or a file's name."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ GAPS: Mapping[str, Gaps] = {"poisson": POISSON, "timer": TIMER, "bursty": BURSTY
 RHYTHMS: Mapping[str, Rhythm] = {"even": EVEN, "daily": DAILY}
 
 LINE = re.compile("[A-Za-z]\\w+:(?![/\\\\])")
-"""What a made trace begins with, known or not: more letters than a drive of Windows has, and no URL's slashes."""
+"""The beginning of a synthetic trace's line: longer than a drive letter of Windows, and without a URL's slashes."""
 LEDGER, ONE = ".sqlite", "#"
 
 
@@ -41,7 +41,7 @@ def _share(text: str) -> float:
     return share
 
 
-_KNOBS: Mapping[str, tuple[Callable[[str], Any], str]] = {
+_PARAMETERS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "models": (int, "a number, not {!r}: a whole one"),
     "s": (_finite, "a number, not {!r}"),
     "rate_hz": (_finite, "a number, not {!r}"),
@@ -51,12 +51,12 @@ _KNOBS: Mapping[str, tuple[Callable[[str], Any], str]] = {
     "gaps": (GAPS.__getitem__, f"one of {', '.join(GAPS)}, not {{!r}}"),
     "rhythm": (RHYTHMS.__getitem__, f"one of {', '.join(RHYTHMS)}, not {{!r}}"),
 }
-"""How each is read, and what it is, which the value was not."""
+"""For each parameter its parser, and the words for a wrong value."""
 
 
 def named(trace: str | Path) -> Trace:
-    """A made trace, or the file of this name; of a ledger with several variants `ledger.sqlite#endpoint/variant`.
-    Raises BadTrace."""
+    """The synthetic trace of this line, or the trace in the file of this name. For a ledger with several variants, the
+    name is `ledger.sqlite#endpoint/variant`. Raises BadTrace."""
     if isinstance(trace, str) and (trace in MADE or (LINE.match(trace) and not trace.endswith(tuple(READERS)))):
         return made(trace)
     path, of, one = str(trace).rpartition(ONE)
@@ -67,22 +67,22 @@ def named(trace: str | Path) -> Trace:
 
 
 def made(text: str) -> Synthetic:
-    """Raises BadTrace for a knob that is unknown or has no such value."""
-    law, _, knobs = text.partition(":")
+    """The synthetic trace of this line. Raises BadTrace for an unknown parameter, or a value that it cannot have."""
+    law, _, parameters = text.partition(":")
     if law not in MADE:
-        raise BadTrace(f"{text!r}: a made trace is one of {', '.join(MADE)}, as zipf:models=500")
+        raise BadTrace(f"{text!r}: a synthetic trace is one of {', '.join(MADE)}, as zipf:models=500")
     has = signature(MADE[law]).parameters
-    turned = dict(_knob(text, knob.strip()) for knob in knobs.split(",") if knob.strip())
-    if unknown := [name for name in turned if name not in has]:
-        raise BadTrace(f"{text!r}: {law} has no such knob as {unknown[0]}: it has {', '.join(has)}")
-    return MADE[law](**turned)
+    values = dict(_parameter(text, part.strip()) for part in parameters.split(",") if part.strip())
+    if unknown := [name for name in values if name not in has]:
+        raise BadTrace(f"{text!r}: {law} has no parameter {unknown[0]}: it has {', '.join(has)}")
+    return MADE[law](**values)
 
 
-def _knob(text: str, knob: str) -> tuple[str, Any]:
-    name, _, value = knob.partition("=")
-    if name not in _KNOBS:
-        raise BadTrace(f"{text!r}: {name!r} is no knob: choose of {', '.join(_KNOBS)}")
-    read, what = _KNOBS[name]
+def _parameter(text: str, part: str) -> tuple[str, Any]:
+    name, _, value = part.partition("=")
+    if name not in _PARAMETERS:
+        raise BadTrace(f"{text!r}: {name!r} is not a parameter: choose from {', '.join(_PARAMETERS)}")
+    read, what = _PARAMETERS[name]
     try:
         return name, read(value)
     except (ValueError, KeyError):

@@ -1,4 +1,4 @@
-"""What a plot is given, checked before anything is drawn. The errors name the argument."""
+"""Checks of a plot's arguments, before anything is drawn. Each raises ValueError, which names the argument."""
 
 from collections.abc import Iterable, Sized
 from math import isfinite
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def some(name: str, values: Sized) -> None:
     if not len(values):
-        raise ValueError(f"{name} is empty: give at least one to draw")
+        raise ValueError(f"{name} is empty: give at least one value to plot")
 
 
 def known(*values: float | None) -> bool:
-    """Whether there is a number for each: not None, not NaN, not infinite."""
+    """Whether all values are numbers: not None, not NaN, not infinite."""
     return all(value is not None and isfinite(value) for value in values)
 
 
@@ -31,7 +31,7 @@ def amount(name: str, value: float | None) -> float:
 
 
 def positive(name: str, value: float | None) -> float:
-    """A number above 0, as a scale of factors needs it."""
+    """A number above 0, which a logarithmic scale needs."""
     if value is None or not isfinite(value) or value <= 0:
         raise ValueError(f"{name} is a number above 0, not {value}")
     return float(value)
@@ -50,10 +50,10 @@ def column(name: str, values: "ArrayLike") -> "Column":
 
     array: Column = np.asarray(values, dtype=float)
     if array.ndim != 1:
-        raise ValueError(f"{name} is one row of numbers, not of {array.ndim} dimensions")
+        raise ValueError(f"{name} is one row of numbers, not an array of {array.ndim} dimensions")
     some(name, array)
     if wrong := [value for value in array.tolist() if not isfinite(value)]:
-        raise ValueError(f"{name} has {wrong[0]} in it: every value is to be a number")
+        raise ValueError(f"{name} contains {wrong[0]}: every value must be a number")
     return array
 
 
@@ -61,16 +61,16 @@ def ascending(name: str, values: "ArrayLike") -> "Column":
     """Numbers, none smaller than the one before."""
     array = column(name, values)
     if (array[1:] < array[:-1]).any():
-        raise ValueError(f"{name} goes down: give it in ascending order")
+        raise ValueError(f"{name} must be in ascending order")
     return array
 
 
 def same_length(length: int, name: str, values: Sized) -> None:
     if len(values) != length:
-        raise ValueError(f"{name} has {len(values)} values where {length} belong to it")
+        raise ValueError(f"{name} has {len(values)} values, but needs {length}")
 
 
-def told(because: str, labels: Iterable[str]) -> str:
-    """`Left out, ...: a, b.`, or nothing of nobody."""
+def listing(because: str, labels: Iterable[str]) -> str:
+    """A sentence such as `Not drawn, as not known: a, b.`; empty without labels."""
     named = ", ".join(labels)
     return f"{because}: {named}." if named else ""

@@ -1,4 +1,4 @@
-"""Single figures of a variant, each from its record: times in seconds, and the sigmas of their spread."""
+"""Estimates single figures of a variant from its record: times in seconds, and the sigmas of their spread."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from math import sqrt
@@ -6,21 +6,21 @@ from statistics import fmean, median
 
 import numpy as np
 
-from torpor.simulator.fitting.laws import LOADS_MIN, Laws, grouped
 from torpor.simulator.fitting.records import RecordedEffort, RecordedWait, VariantRecord, quiet_s
+from torpor.simulator.fitting.time_laws import LOADS_MIN, Laws, grouped
 from torpor.simulator.fitting.times import DELAYS, FITTED, WAITS
 from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import ERROR_FROM, NOTICED_S
 
 SINGLES_MIN = 30
-"""So many predictions that are known one by one tell their spread."""
+"""The least number of single known predictions from which their spread is estimated."""
 
 
 def profile(
     name: str, loads: Sequence[RecordedWait], laws: Laws, predicts: RecordedEffort, busy: float
 ) -> ModelProfile:
-    """The middles of the model's own loads where they are enough, otherwise what the laws say at its size."""
+    """The medians of the model's own loads if there are enough, otherwise the times of the laws at its size."""
     memory_bytes = laws.size_bytes(name)
     times_s = {what: laws.of(what, name).line.seconds(memory_bytes) for what in ("unload_s", *FITTED)}
     for what in FITTED:
@@ -34,12 +34,12 @@ def profile(
 
 
 def noticed_s(delay_s: float) -> float:
-    """Threads that hand on to one another, and clocks, take some microseconds: that is no waiting."""
+    """The delay, or 0 if it is so short that it is only clocks and switches between threads."""
     return delay_s if delay_s > NOTICED_S else 0.0
 
 
 def predictions(record: VariantRecord) -> dict[str, RecordedEffort]:
-    """Means by model: of the warm requests, or of those known one by one where none was warm."""
+    """The mean prediction of each model: of its warm requests, or of its cold ones if none was warm."""
     single = grouped((row.model, row.prediction) for row in record.whole if row.prediction is not None)
     means = {name: RecordedEffort(*map(fmean, zip(*own, strict=True))) for name, own in single.items()}
     means |= {name: warm.prediction for name, warm in record.warm.items()}
@@ -49,9 +49,9 @@ def predictions(record: VariantRecord) -> dict[str, RecordedEffort]:
 
 
 def predict_sigma(record: VariantRecord) -> float:
-    """From predictions known one by one: minutes of many requests do not tell the spread within them.
+    """The sigma of predictions, estimated from those known one by one, since the sums of a minute hide their spread.
 
-    Those that followed a load are slower and differ more: they count only where there are few others.
+    Predictions right after a load are slower and vary more: they count only if there are few others.
     """
     hits = [(row.model, row.prediction.work_s) for row in record.whole if row.cold is None and row.prediction]
     warm = list(grouped([*record.alone, *hits]).values())
@@ -63,15 +63,16 @@ def predict_sigma(record: VariantRecord) -> float:
 
 
 def load_sigma(loads: Sequence[RecordedWait], laws: Laws) -> float:
-    """Of a model's loads around its own middle; where each was loaded once, of the models around their law."""
+    """The sigma of a model's loads around their median; if each model was loaded once, of the models around their
+    law."""
     seconds = grouped((load.model, load.times_s["load_s"]) for load in loads if "load_s" in load.times_s)
     sigma, freedom = _spread(seconds.values())
-    around = [law for law in laws.told if law.what == "load_s"]
+    around = [law for law in laws.fitted if law.what == "load_s"]
     return sigma if freedom or not around else max(around, key=lambda law: law.loads).line.sigma
 
 
 def wake_s(record: VariantRecord) -> float | None:
-    """What those waited who found no instance; otherwise how long starts took. None where there was none."""
+    """The median wait of requests that found no instance; otherwise of starts. None if there was none."""
     waited_s = [
         row.steps[WaitStep.WAKE] for row in record.whole if WaitStep.WAKE in row.steps and row.status < ERROR_FROM
     ]
@@ -80,7 +81,7 @@ def wake_s(record: VariantRecord) -> float | None:
 
 
 def overhead_s(record: VariantRecord) -> float:
-    """The mean beyond the prediction: of warm requests, or of those known one by one where none was warm."""
+    """The mean time beside the prediction: of warm requests, or of cold ones if none was warm."""
     if not record.warm:
         return fmean(row.steps.get(WaitStep.OVERHEAD, 0.0) for row in record.whole if row.prediction)
     beyond_s = sum(warm.spent_s - warm.predict_s for warm in record.warm.values())
@@ -88,7 +89,8 @@ def overhead_s(record: VariantRecord) -> float:
 
 
 def beside_load_s(record: VariantRecord, profiles: Mapping[str, ModelProfile]) -> float:
-    """A model is looked at before it is loaded and measured after it, and its first prediction is a slow one."""
+    """The time of a cold request beside its steps: a load also inspects and measures the model, and the first
+    prediction is slow."""
     beside_s = [
         load.queue_s + load.first.whole_s - profiles[load.model].predict_s - profiles[load.model].predict_delay_s
         for load in record.loads
@@ -98,7 +100,7 @@ def beside_load_s(record: VariantRecord, profiles: Mapping[str, ModelProfile]) -
 
 
 def _spread(groups: Iterable[Sequence[float]]) -> tuple[float, int]:
-    """The sigma of log-normal values around each group's own middle, and the degrees of freedom that tell it."""
+    """The sigma of log-normal values around each group's own mean, and its degrees of freedom."""
     squares, freedom = 0.0, 0
     for seconds in groups:
         logs = np.log([one for one in seconds if one > 0])

@@ -1,4 +1,4 @@
-"""What a file has in it, by its first bytes: names of files tell what was meant, and not what is there."""
+"""Recognises the kind of a file by its first bytes, since its name may be wrong."""
 
 import gzip
 import zlib
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from torpor.workloads.trace import BadTrace
 
-LOOKED_AT_BYTES = 4096
+HEAD_BYTES = 4096
 SQLITE = "a SQLite database"
 MARKS = (
     (b"SQLite format 3\x00", SQLITE),
@@ -22,34 +22,34 @@ TEXT = ""
 
 
 def kind(path: Path) -> str:
-    """In words, to follow "is"; TEXT for what may be CSV. Of `.gz`, what it has packed. Raises BadTrace for what cannot
-    be read."""
+    """The kind in words that follow "is"; TEXT for a file that may be CSV. For `.gz`, the kind of the packed file.
+    Raises BadTrace for a file that cannot be read."""
     if path.is_dir():
         within = f": name {path.name}/ledger.sqlite" if (path / "ledger.sqlite").is_file() else ""
         return f"a folder{within}"
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            first = file.read(LOOKED_AT_BYTES)
+            first = file.read(HEAD_BYTES)
     except (OSError, EOFError, zlib.error) as error:
         raise BadTrace(f"{path}: {error}") from error
     if not first:
         return "empty"
-    known = next((told for mark, told in MARKS if first.startswith(mark)), TEXT)
-    return known or _no_text(first)
+    known = next((words for mark, words in MARKS if first.startswith(mark)), TEXT)
+    return known or _why_not_text(first)
 
 
-def _no_text(first: bytes) -> str:
-    """A letter may be cut off at the end."""
+def _why_not_text(first: bytes) -> str:
+    """Why the bytes are not text, in words. Their last letter may be incomplete."""
     if b"\x00" in first:
-        return "no text"
+        return "not text"
     try:
         getincrementaldecoder("utf-8")().decode(first)
     except UnicodeDecodeError as error:
-        return f"no text in UTF-8: {error}"
+        return f"not text in UTF-8: {error}"
     return TEXT
 
 
 def csv_or_refused(path: Path, accepted: str) -> None:
-    """`accepted`: what is taken there. Raises BadTrace for what is no text."""
+    """Raises BadTrace for a file that is not text. `accepted` says which files are accepted."""
     if found := kind(path):
         raise BadTrace(f"{path} is {found}. {accepted}")

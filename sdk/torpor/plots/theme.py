@@ -1,5 +1,5 @@
-"""How every plot looks: dark text on white, colours that the colour-blind tell apart, and a strip that says on what
-terms. Nothing of it is kept in matplotlib's global state."""
+"""The common style of all plots: dark text on white, colours for every kind of colour blindness, and a footer with the
+terms. It does not change matplotlib's global state."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import cycle
@@ -7,7 +7,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from torpor.extras import require
-from torpor.plots.amounts import Marks, Told
+from torpor.plots.formatting import Format, Marks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, BLACK = (
     "#333333",
 )
 PALETTE = (BLUE, VERMILLION, GREEN, ORANGE, PURPLE, SKY, BLACK)
-"""Okabe and Ito's, which hold for every kind of colour blindness."""
+"""The colours of Okabe and Ito, which people with any kind of colour blindness can distinguish."""
 SOLID, DASHED = "-", (0.0, (5.0, 2.0))
 DASHES: Sequence["Dash"] = (SOLID, DASHED, (0.0, (1.0, 1.5)), (0.0, (6.0, 2.0, 1.0, 2.0)))
 
@@ -45,9 +45,9 @@ class Style(NamedTuple):
 
 
 def sheet(title: str, note: str, height_in: float = HEIGHT_IN) -> "Figure":
-    """An empty figure with its title and its strip. Raises MissingExtra without matplotlib."""
+    """An empty figure with its title and its footer. Raises MissingExtra without matplotlib."""
     require("a plot", "plots")
-    from torpor.plots.canvas import Sheet
+    from torpor.plots.figure import Sheet
 
     figure = Sheet(WIDTH_IN, height_in)
     start = {"x": 0.01, "ha": "left"}
@@ -58,21 +58,21 @@ def sheet(title: str, note: str, height_in: float = HEIGHT_IN) -> "Figure":
 
 
 def strip(note: str, *more: str) -> str:
-    """The caller's note as it is, and what the plot has to say after it, as sentences."""
-    said = " ".join(filter(None, more))
-    if not (note and said):
-        return note or said
-    return f"{note} {said}" if note.endswith((".", "!", "?")) else f"{note}. {said}"
+    """The text of the footer: the caller's note, followed by the plot's own sentences."""
+    sentences = " ".join(filter(None, more))
+    if not (note and sentences):
+        return note or sentences
+    return f"{note} {sentences}" if note.endswith((".", "!", "?")) else f"{note}. {sentences}"
 
 
 def styles(names: Iterable[str]) -> Mapping[str, Style]:
-    """A colour and a dash for each name, in their order."""
-    looks = map(Style, cycle(PALETTE), cycle(DASHES))
-    return dict(zip(dict.fromkeys(names), looks, strict=False))
+    """A colour and a line style for each name, in their order."""
+    pairs = map(Style, cycle(PALETTE), cycle(DASHES))
+    return dict(zip(dict.fromkeys(names), pairs, strict=False))
 
 
 def dress(axes: "Axes", grid: Grid = "both") -> None:
-    """No box, a faint grid, and text of one size and ink."""
+    """Format the axes: no box, a faint grid, and text of one size and colour."""
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(FAINT)
@@ -83,16 +83,16 @@ def dress(axes: "Axes", grid: Grid = "both") -> None:
         axes.grid(axis=grid, color=GRID, linewidth=0.8)
 
 
-def mark(axis: "Axis", marks: Marks, told: Told) -> None:
-    """The round amounts within the axis' limits, which stay as they are."""
+def mark(axis: "Axis", marks: Marks, text: Format) -> None:
+    """Put ticks at the round amounts within the axis' limits, which stay as they are."""
     least, most = sorted(axis.get_view_interval())
     chosen = marks(least, most)
-    axis.set_ticks(chosen, labels=[told(each) for each in chosen])
+    axis.set_ticks(chosen, labels=[text(each) for each in chosen])
     axis.set_ticks([], minor=True)
 
 
 def span(amounts: Iterable[float], pad: float = 1.35) -> tuple[float, float]:
-    """Limits of a logarithmic axis around amounts above 0, with room on both sides, and never less than a fourfold."""
+    """Limits of a logarithmic axis around amounts above 0, with a margin, and at least a factor of four apart."""
     known = list(amounts)
     least, most = min(known) / pad, max(known) * pad
     wider = max(1.0, 2 / (most / least) ** 0.5)
@@ -100,21 +100,21 @@ def span(amounts: Iterable[float], pad: float = 1.35) -> tuple[float, float]:
 
 
 def from_zero_or_by_factors(
-    axes: "Axes", which: Literal["x", "y"], amounts: Iterable[float], marks: Marks, told: Told
+    axes: "Axes", which: Literal["x", "y"], amounts: Iterable[float], marks: Marks, text: Format
 ) -> None:
-    """Amounts that differ by a factor of ten or more, none of them 0, on a scale of factors; others from 0 on."""
+    """Scale an axis: logarithmic if the amounts differ by a factor of ten or more and none is 0, otherwise from 0."""
     known = list(amounts)
     axis: Axis = axes.xaxis if which == "x" else axes.yaxis
     if min(known) > 0 and max(known) / min(known) >= FACTORS_FROM:
         axes.set(**{f"{which}scale": "log", f"{which}lim": span(known, pad=1.6)})
-        mark(axis, marks, told)
+        mark(axis, marks, text)
     else:
         axes.set(**{f"{which}lim": (0, max(known) * 1.15 or 1)})
-        axis.set_major_formatter(lambda amount, _: told(amount))
+        axis.set_major_formatter(lambda amount, _: text(amount))
 
 
 def limit(axes: "Axes", at: float, text: str) -> None:
-    """A limit that one has to keep: a dashed line at `at` of the x axis, with its text beside its head."""
+    """Draw a limit to keep: a dashed line at `at` on the x axis, with its text at the top."""
     axes.axvline(at, color=INK, linewidth=1, linestyle=DASHED, zorder=1.5)
     axes.annotate(
         text, (at, 1), xycoords=("data", "axes fraction"), xytext=(4, 0), textcoords="offset points",
@@ -123,7 +123,7 @@ def limit(axes: "Axes", at: float, text: str) -> None:
 
 
 def legend(axes: "Axes", columns: int) -> None:
-    """Of what has a label, in rows above the axes, where nothing is drawn."""
+    """Draw the legend in rows above the axes."""
     axes.legend(
         loc="lower left", bbox_to_anchor=(0, 1.01), borderaxespad=0, borderpad=0, ncols=columns, frameon=False,
         fontsize=SMALL_PT, labelcolor=INK, handlelength=2.2, columnspacing=1.6,

@@ -1,4 +1,4 @@
-"""A figure with a canvas of its own, that a notebook shows by itself. It needs matplotlib, and no pyplot."""
+"""A figure with a canvas of its own, which a notebook shows. It needs matplotlib, but not pyplot."""
 
 from io import BytesIO
 
@@ -16,13 +16,13 @@ class Sheet(Figure):
         FigureCanvasAgg(self)
 
     def draw(self, renderer: RendererBase) -> None:
-        """Two amounts of dollars in a text are no formula."""
+        """Draw without formulas: two amounts of dollars in a text would look like one."""
         for text in self.findobj(Text):
             text.set_parse_math(False)
         super().draw(renderer)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        """IPython's own hook: the picture, at twice the pixels that it is shown with."""
+        """IPython's hook: the figure as PNG, with twice the pixels of its size on the page."""
         picture = BytesIO()
         self.savefig(picture, format="png", dpi=NOTEBOOK_DPI)
         return picture.getvalue(), {"width": round(self.get_figwidth() * NOTEBOOK_DPI / 2)}

@@ -1,4 +1,4 @@
-"""Robust lines: seconds by bytes, where some times are wild and the noise multiplies. They know no ledger."""
+"""Robust regression of seconds by bytes, with outliers and multiplicative noise."""
 
 from dataclasses import dataclass, replace
 from math import inf, pi, sqrt
@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 MODELS_MIN = 8
-"""A line through fewer models is a constant."""
+"""With fewer models, the line is a constant."""
 GRAIN_S = 1e-6
-"""The ledger's own: what took less took this."""
+"""The resolution of the ledger: shorter times count as this."""
 HUBER = 1.345
-"""In scales: a point beyond it pulls no harder. 95 % as sharp as least squares where no point is out of line."""
+"""Huber's constant, in scales: a residual beyond it gets no more weight. Without outliers, the estimate is 95 % as
+efficient as least squares."""
 ROUNDS = 50
 
 Floats = NDArray[np.float64]
@@ -20,8 +21,8 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FittedLine:
-    """Seconds by bytes: the middle of what was seen, log-normally `sigma` wide. The errors are standard errors,
-    infinite where nothing tells them."""
+    """Seconds by bytes: the median, with a log-normal spread of `sigma`. The errors are standard errors, infinite if
+    they are not known."""
 
     fixed_s: float
     fixed_error_s: float = inf
@@ -31,7 +32,7 @@ class FittedLine:
 
     @property
     def bytes_per_s(self) -> float:
-        """Infinite where the size makes no difference that shows."""
+        """Infinite if the size makes no measurable difference."""
         return 1 / self.s_per_byte if self.s_per_byte else inf
 
     @property
@@ -42,18 +43,18 @@ class FittedLine:
         return max(0.0, self.fixed_s + size_bytes * self.s_per_byte)
 
     def times(self, factor: float) -> "FittedLine":
-        """As much longer or shorter at every size. The errors stay what they were."""
+        """The line multiplied by a factor. The errors stay as they are."""
         return replace(self, fixed_s=self.fixed_s * factor, s_per_byte=self.s_per_byte * factor)
 
 
 def line_through(sizes: Floats, seconds: Floats) -> FittedLine:
-    """A slope only where there are points enough and it is distinguishable from 0."""
+    """A line, with a slope only if there are enough points and the slope differs significantly from 0."""
     constant = constant_line(seconds)
     if len(sizes) < MODELS_MIN or np.ptp(sizes) == 0:
         return constant
     try:
         line = _sloped(sizes, seconds)
-    except np.linalg.LinAlgError:  # the times are so many powers of ten apart that the line leaves no error to tell
+    except np.linalg.LinAlgError:  # the times differ by so many powers of ten that no error can be computed
         return constant
     if line.s_per_byte > _student(len(sizes) - 2) * line.s_per_byte_error:
         return line
@@ -61,7 +62,7 @@ def line_through(sizes: Floats, seconds: Floats) -> FittedLine:
 
 
 def constant_line(seconds: Floats) -> FittedLine:
-    """The median, with the error that it has of log-normal values."""
+    """The median, with its standard error for log-normal values."""
     middle_s = float(np.median(seconds))
     sigma = _scale(np.log(np.maximum(seconds, GRAIN_S) / max(middle_s, GRAIN_S)))
     error_s = middle_s * sigma * sqrt(pi / 2 / len(seconds)) if len(seconds) > 1 else inf
@@ -69,7 +70,7 @@ def constant_line(seconds: Floats) -> FittedLine:
 
 
 def _sloped(sizes: Floats, seconds: Floats) -> FittedLine:
-    """Huber's regression, of the logarithms: noise that multiplies has the same weight at every size."""
+    """Huber's regression of the logarithms: multiplicative noise has the same weight at every size."""
     middle, width = float(sizes.mean()), float(sizes.std())
     points = np.column_stack((np.ones(len(sizes)), (sizes - middle) / width))
     line = np.array([max(float(np.median(seconds)), GRAIN_S), 0.0])
@@ -80,7 +81,7 @@ def _sloped(sizes: Floats, seconds: Floats) -> FittedLine:
         while np.min((points @ (line + step)) / (points @ line)) < 0.1:  # times stay positive
             step = step / 2
         line = line + step
-    to_origin = np.array([[1.0, -middle / width], [0.0, 1 / width]])  # from the middle size to none
+    to_origin = np.array([[1.0, -middle / width], [0.0, 1 / width]])  # from the mean size to size 0
     errors = np.sqrt(np.diag(to_origin @ _covariance(points, seconds, line) @ to_origin.T))
     _, rest, scale = _linearised(points, seconds, line)
     (fixed_s, s_per_byte), (fixed_error_s, s_per_byte_error) = (to_origin @ line).tolist(), errors.tolist()
@@ -98,14 +99,14 @@ def _covariance(points: Floats, seconds: Floats, line: Floats) -> Floats:
 
 
 def _linearised(points: Floats, seconds: Floats, line: Floats) -> tuple[Floats, Floats, float]:
-    """How the logarithms move with the line, how far off they are, and how wide that is."""
+    """The Jacobian of the logarithms, the residuals, and their scale."""
     lawful_s = points @ line
     rest = np.log(np.maximum(seconds, GRAIN_S) / lawful_s)
     return points / lawful_s[:, None], rest, max(_scale(rest), 1e-9)
 
 
 def _scale(rest: Floats) -> float:
-    """As wide as a normal distribution with these absolute deviations, whatever the wilder half of them is."""
+    """The standard deviation by the median absolute deviation, which ignores the wilder half."""
     return float(np.median(np.abs(rest))) / NormalDist().inv_cdf(0.75)
 
 

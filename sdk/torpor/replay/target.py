@@ -1,0 +1,116 @@
+"""The endpoint of a replay, and how one request is sent to it: over pooled connections, unsigned, and never twice."""
+
+import json
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+from urllib.parse import quote, urlsplit
+
+from torpor.calling.answer import steps_ms
+from torpor.calling.connection import EndpointConnection
+from torpor.calling.defaults import ANSWER_WITHIN_S
+from torpor.errors import EndpointUnreachable
+from torpor.pages.frames import STEPS
+from torpor.replay.outcome import UNKNOWN
+
+NO_ANSWER = 0
+"""The status of a request without an answer."""
+CONNECT_WITHIN_S = 10.0
+MESSAGE_MAX = 300
+"""How many letters of an error's text are kept."""
+LOADING = ("wake", "download", "unpack", "load")
+"""The steps of a request that did not find its model in memory."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """The endpoint to call. With `multi_model`, requests name the trace's models as TargetModel."""
+
+    connection: EndpointConnection
+    endpoint: str
+    multi_model: bool = True
+
+    @classmethod
+    def found(cls, connection: EndpointConnection, endpoint: str) -> "Target":
+        """The endpoint as SageMaker's API describes its first variant. Raises botocore's ClientError."""
+        sagemaker = connection.client("sagemaker")
+        config = sagemaker.describe_endpoint(EndpointName=endpoint)["EndpointConfigName"]
+        variants = sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
+        model = sagemaker.describe_model(ModelName=variants[0]["ModelName"])
+        container = model["PrimaryContainer"] if "PrimaryContainer" in model else model["Containers"][0]
+        return cls(connection, endpoint, container.get("Mode") == "MultiModel")
+
+
+class ReplayAnswer(NamedTuple):
+    status: int
+    outcome: str
+    hit: int
+    steps: Mapping[str, float] | None  # in seconds; None without Server-Timing
+    message: str = ""  # why it failed
+
+
+class ReplayPost:
+    """Sends invocations to one endpoint, over pooled connections."""
+
+    def __init__(self, target: Target, connections: int) -> None:
+        from urllib3 import Timeout, connection_from_url
+
+        url, patience = target.connection.url, Timeout(connect=CONNECT_WITHIN_S, read=ANSWER_WITHIN_S)
+        self._pool = connection_from_url(url, maxsize=connections, timeout=patience)
+        self._path = f"{urlsplit(url).path}/endpoints/{quote(target.endpoint, safe='')}/invocations"
+        self._multi_model = target.multi_model
+
+    def close(self) -> None:
+        self._pool.close()
+
+    def headers(self, model: str, content_type: str) -> dict[str, str]:
+        """The headers of a request. Non-ASCII names become UTF-8, as in boto3; http.client would use Latin-1."""
+        named = {"X-Amzn-SageMaker-Target-Model": model.encode().decode("latin-1")} if self._multi_model else {}
+        return {"Content-Type": content_type, **named}
+
+    def send(self, headers: Mapping[str, str], body: bytes) -> ReplayAnswer:
+        """Send a request. A failure to get an answer is returned as one too, with the status NO_ANSWER."""
+        from urllib3.exceptions import HTTPError
+
+        try:
+            got = self._pool.urlopen("POST", self._path, body=body, headers=headers, retries=False)
+        except (HTTPError, OSError, ValueError) as error:
+            why = error.__cause__ or error.__context__ or error  # urllib3 wraps the original error
+            return ReplayAnswer(NO_ANSWER, type(why).__name__, UNKNOWN, None, _line(str(why)))
+        code = got.headers.get("x-amzn-errortype", "").partition(":")[0]
+        steps = _steps(got.headers.get("server-timing"))
+        hit = UNKNOWN if steps is None else int(not any(step in steps for step in LOADING))
+        message = "" if 200 <= got.status < 300 else _message(got.data)
+        return ReplayAnswer(got.status, f"{got.status} {code}".strip(), hit, steps, message)
+
+
+def _message(body: bytes) -> str:
+    """The message of an error: the model's own, if the answer has it."""
+    try:
+        answer = json.loads(body)
+        found = answer.get("OriginalMessage") or answer.get("Message") or answer.get("message") or ""
+    except (ValueError, AttributeError):  # not JSON, or not an object
+        found = body[: 4 * MESSAGE_MAX].decode(errors="replace")
+    return _line(str(found))
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= MESSAGE_MAX else f"{line[:MESSAGE_MAX]}…"
+
+
+def _steps(server_timing: str | None) -> dict[str, float] | None:
+    """Seconds by step. None without a Server-Timing header, or for one of another server."""
+    steps = {name: took_ms / 1000 for name, took_ms in steps_ms(server_timing or "").items() if name in STEPS}
+    return steps or None
+
+
+def check_reachable(url: str) -> None:
+    """Raises EndpointUnreachable if nothing listens at the URL."""
+    parts = urlsplit(url)
+    try:
+        address = (parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80))
+        socket.create_connection(address, CONNECT_WITHIN_S).close()
+    except (OSError, ValueError) as error:
+        raise EndpointUnreachable(url, error) from error

@@ -1,0 +1,124 @@
+"""The records of a simulated variant: its requests, the models that they use, and the counters of both."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from torpor.workloads import Trace
+from torpor.workloads.profile import ModelProfile
+from torpor_container.core.turns import ModelQueue
+from torpor_endpoint.core.traffic import Traffic
+
+BATCH_MAX = 8_192
+"""The most requests that are read from a trace, or handed to a listener, at once: enough for numpy to be worth its
+cost, and few enough to stay in the processor's cache."""
+
+
+# The outcome of a request. Outcomes are numbers, so that numpy can hold a column of them.
+LOADED: Final = 0  # a cache miss: the request waited for its model to be loaded
+FOUND: Final = 1  # a cache hit: the model was in memory
+FAILED: Final = 2  # the model is larger than the memory or disk
+HELD: Final = 4  # a flag beside the others: the request waited for an instance
+
+
+class SimulatedCall:
+    """One request. Times are virtual seconds; all of them are set once the request has ended."""
+
+    __slots__ = (
+        "arrived_s", "charged_s", "done_s", "model", "outcome", "predict_began_s", "ready_s", "resident", "routed_s",
+        "slot",
+    )  # fmt: skip
+
+    slot: str  # of the instance that serves it
+    routed_s: float  # when the request reached an instance; it was held until then
+    ready_s: float  # when its model was in memory; it waited for the model until then
+    predict_began_s: float  # when its prediction began; it waited for its turn until then
+    done_s: float
+    resident: "InstanceModel"
+    charged_s: float  # the time that its model was charged for this turn in advance
+
+    def __init__(self, model: str, arrived_s: float) -> None:
+        self.model = model
+        self.arrived_s = arrived_s
+        self.outcome = LOADED
+
+    @property
+    def hit(self) -> bool:
+        return self.outcome == FOUND
+
+    @property
+    def failed(self) -> bool:
+        return self.outcome == FAILED
+
+
+class InstanceModel:
+    """One model of one instance, from the first request for it until it is unloaded."""
+
+    __slots__ = ("expected", "factor", "name", "profile", "queue", "since_s", "waiting")
+
+    factor: float  # stretches the times of the present step, a download or a load
+    since_s: float  # when that step began
+
+    def __init__(self, name: str, profile: ModelProfile) -> None:
+        self.name = name
+        self.profile = profile
+        self.expected = False  # True: the keep-alive loads it before any request
+        self.waiting: list[SimulatedCall] = []
+        self.queue = ModelQueue()
+
+
+def call_batches(trace: Trace) -> Iterator[Iterator[tuple[float, str]]]:
+    """The moment and the model of each request, in batches of at most BATCH_MAX."""
+    for chunk in trace.chunks():
+        names = list(trace.names)
+        for first in range(0, len(chunk), BATCH_MAX):
+            times_s = chunk.times_s[first : first + BATCH_MAX].tolist()
+            numbers: list[int] = chunk.models[first : first + BATCH_MAX].tolist()
+            yield zip(times_s, [names[number] for number in numbers], strict=True)
+
+
+class CallColumns(NamedTuple):
+    """Ended requests, one list for each field."""
+
+    models: list[str]
+    arrived_s: list[float]
+    ready_s: list[float]
+    done_s: list[float]
+    outcomes: bytes  # LOADED, FOUND or FAILED, plus HELD
+
+
+def call_columns(calls: list[SimulatedCall]) -> CallColumns:
+    """The columns of some ended requests. This function is in this module because the module is compiled: compiled code
+    reads the fields of its own classes directly."""
+    return CallColumns(
+        [call.model for call in calls],
+        [call.arrived_s for call in calls],
+        [call.ready_s for call in calls],
+        [call.done_s for call in calls],
+        bytes([call.outcome | HELD if call.routed_s > call.arrived_s else call.outcome for call in calls]),
+    )
+
+
+@dataclass(slots=True)
+class VariantCounts:
+    """The counters of all instances of one variant."""
+
+    loads: int = 0
+    load_s: float = 0.0
+    downloads: int = 0
+    unloads: int = 0
+    wakes: int = 0
+
+
+class VariantCalls:
+    """The traffic of one variant, and its ended requests that were not passed on yet."""
+
+    __slots__ = ("done", "traffic")
+
+    def __init__(self) -> None:
+        self.traffic = Traffic()
+        self.done: list[SimulatedCall] = []  # in the order in which they ended
+
+    def ended(self, call: SimulatedCall) -> None:
+        self.traffic.went(call.done_s)
+        self.done.append(call)
