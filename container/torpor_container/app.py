@@ -172,7 +172,7 @@ class InstanceProcess:
 
     def _make_serving(self, ended: Callable[[], None]) -> Serving:
         settings = self._settings
-        patience = WaitLimits(settings.ready_wait_s, settings.load_timeout_s)
+        patience, record = WaitLimits(settings.ready_wait_s, settings.load_timeout_s), self._journal.writer()
         if not settings.multi_model:
             name = settings.model_source.rpartition("/")[2]
             directory = Path(settings.base_dir) / "model"
@@ -184,13 +184,15 @@ class InstanceProcess:
                 raise BadSetting(
                     "TORPOR_CONTAINER: adapter mode needs TORPOR_MODEL_SOURCE, for its keeper loads the models"
                 )
-            books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
-            return ContractMode(self._loader, books, clock, settings.invocation_timeout_s)
-        books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
+            residency = Residency(settings.memory_bytes, Nobody(), UNLIMITED, record)
+            return ContractMode(self._loader, residency, clock, settings.invocation_timeout_s)
+        residency = Residency(
+            settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer()
+        )
         resting = _resting(settings)
-        freshness = Freshness(self._disk_tier, clock, asks=settings.revalidate == "resident")
+        freshness = Freshness(self._disk_tier, clock, asks_s3=settings.revalidate == "resident")
         keeper = Keeper(
-            self._disk_tier, self._loader, books, patience, clock, settings.model_cache, resting, freshness, ended
+            self._disk_tier, self._loader, residency, patience, clock, settings.model_cache, resting, freshness, ended
         )
         rest = KeepAliveChore(keeper, resting, clock) if resting is not None else None
         return KeptMode(keeper, settings.invocation_timeout_s, rest)
@@ -200,11 +202,11 @@ class InstanceProcess:
         source = settings.model_source
         prefix = Prefix.parse(source if settings.multi_model else source[: source.rfind("/") + 1])
         disk = UnpackedArtifacts(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
-        books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
+        residency = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._make_store(prefix)
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
         return DiskTier(
-            prefix, store, disk, books, self._limits, clock, settings.revalidate != "off", self._meter, loose
+            prefix, store, disk, residency, self._limits, clock, settings.revalidate != "off", self._meter, loose
         )
 
     def _make_submitted(self) -> Submitted | None:

@@ -128,7 +128,7 @@ class ColdLoad(TypedDict):
     efforts: dict[str, EffortFields]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
     own_bytes: NotRequired[int]  # of memory, that the instance took beside its models as this one asked for room
     budget_bytes: NotRequired[int]  # the instance's memory
-    left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `Partings.told`
+    left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `LastUses.report`
 
 
 class ModelName(TypedDict):

@@ -16,7 +16,7 @@ from torpor_container.measuring.timing import LoadStory, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
-from torpor_container.models.memory_tier import MakeRoom
+from torpor_container.models.tier import MakeRoom
 
 SIZE_BYTES = 100
 
@@ -156,9 +156,9 @@ class Site:
         self.scene = Scene()
         self.loader = FakeLoader(self.scene)
         self.decisions: list[Decision] = []
-        self.books = Residency(room * SIZE_BYTES, LRU(), 4, self.decisions.append)
+        self.residency = Residency(room * SIZE_BYTES, LRU(), 4, self.decisions.append)
         disk_tier = disk_tier or FakeDiskTier(self.scene)
-        self.keeper = Keeper(disk_tier, self.loader, self.books, patience or WaitLimits(), self.clock, cache)
+        self.keeper = Keeper(disk_tier, self.loader, self.residency, patience or WaitLimits(), self.clock, cache)
 
     def clock(self) -> float:
         return asyncio.get_running_loop().time()

@@ -287,7 +287,7 @@ def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in
             assert site.resident() == {"a", "c"}
         assert timing.cold is not None
         assert timing.cold["victims"] == ["b"]
-        assert site.books.why_absent("b") == "c needs the room of its folder on disk"
+        assert site.residency.why_absent("b") == "c needs the room of its folder on disk"
         assert await site.call("b") == b"b"
 
     run(story())

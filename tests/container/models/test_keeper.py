@@ -51,7 +51,7 @@ def test_a_failed_load_reaches_every_caller_and_the_next_one_tries_again() -> No
         site.scene.broken = {"a"}
         ends = await asyncio.gather(*(site.call("a") for _ in range(5)), return_exceptions=True)
         assert [type(end) for end in ends] == [LoadFailed] * 5
-        assert (site.books.get("a"), site.books.planned_bytes) == (None, 0)
+        assert (site.residency.get("a"), site.residency.planned_bytes) == (None, 0)
         site.scene.broken.clear()
         assert await site.call("a") == b"a"
         assert site.scene.counts()["download", "a"] == 2
@@ -64,7 +64,7 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
         site = Site(room=10)
         await site.call("a")
         site.loader.loaded[0].grown_bytes = 9 * SIZE_BYTES + SIZE_BYTES // 2
-        site.books.measured(await site.loader.used_bytes())
+        site.residency.measured(await site.loader.used_bytes())
         timing = Timing(site.clock)
         async with site.keeper.lend("b", timing):
             assert site.resident() == {"b"}
@@ -75,13 +75,13 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
     run(story())
 
 
-def test_a_load_that_takes_too_long_fails_and_leaves_the_books_clean() -> None:
+def test_a_load_that_takes_too_long_fails_and_leaves_the_residency_clean() -> None:
     async def story() -> None:
         site = Site(patience=WaitLimits(load_timeout_s=0.01))
         site.scene.pause = lambda: asyncio.Event().wait()
         with pytest.raises(LoadTimedOut):
             await site.call("a")
-        assert (site.books.get("a"), site.books.planned_bytes) == (None, 0)
+        assert (site.residency.get("a"), site.residency.planned_bytes) == (None, 0)
 
     run(story())
 
@@ -104,7 +104,7 @@ def test_a_victim_that_can_not_be_closed_cleanly_hinders_neither_the_newcomer_no
         await asyncio.gather(site.call("a"), site.call("b"))
         for runner in site.loader.loaded:
             runner.scene = Scene(pause=refuse)
-        site.books.budget_bytes = 100
+        site.residency.budget_bytes = 100
         assert await site.call("c") == b"c"
         await site.settled()
         assert await site.call("a") == b"a"
@@ -124,7 +124,7 @@ def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> N
         leaver.alive, leaver.scene = False, Scene(pause=gate.wait)
         again = asyncio.create_task(site.call("a"))
         await leaver.scene.until("close", "a")
-        site.books.measured(SIZE_BYTES + SIZE_BYTES // 2)  # what its process still holds, which is more than it was
+        site.residency.measured(SIZE_BYTES + SIZE_BYTES // 2)  # what its process still holds, which is more than it was
         newcomer = asyncio.create_task(site.call("b"))
         await site.scene.until("recognise", "b")
         gate.set()
@@ -209,7 +209,7 @@ def test_a_caller_who_leaves_a_script_broken_leaves_it_to_nobody_else() -> None:
         only(site).alive = False  # as a script's process is ended when its caller goes
         caller.cancel()
         await asyncio.gather(caller, return_exceptions=True)
-        assert "a" not in site.books
+        assert "a" not in site.residency
         never.set()
 
     run(story())
@@ -267,7 +267,7 @@ STEPS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS, st.integers(1, 3))
-def test_in_any_interleaving_answers_are_right_and_the_books_true(steps: list[tuple[str, int, str]], room: int) -> None:
+def test_in_any_interleaving_answers_and_counts_are_right(steps: list[tuple[str, int, str]], room: int) -> None:
     async def story() -> None:
         site = Site(room)
         site.scene.broken = {"d"}
@@ -276,7 +276,7 @@ def test_in_any_interleaving_answers_are_right_and_the_books_true(steps: list[tu
             callers.append((name, asyncio.create_task(site.call(name))))
             for _ in range(turns):
                 await asyncio.sleep(0)
-                assert site.books.planned_bytes <= site.books.budget_bytes
+                assert site.residency.planned_bytes <= site.residency.budget_bytes
             hurt(site, harm, callers[turns % len(callers)][1])
         ends = await asyncio.gather(*(task for _, task in callers), return_exceptions=True)
         await site.settled()

@@ -18,9 +18,9 @@ def visit(site: Residency, name: str) -> bool:
     if isinstance(site.request(name, 0.0), Lead):
         assert isinstance(site.admit(name, SIZE_BYTES, 0.0), Admit)
         site.loaded(name, SIZE_BYTES, 0.5, 0.0)
-    assert not site.spent(name, 1.0), "nobody leaves while it is in use"
+    assert not site.drop_unless_kept(name, 1.0), "nobody leaves while it is in use"
     site.released(name)
-    return site.spent(name, 1.0)
+    return site.drop_unless_kept(name, 1.0)
 
 
 def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> None:

@@ -249,7 +249,7 @@ class SimulatedInstance(PlacedInstance):
         self.disk.loaded(name, model.profile.disk_bytes, now_s - model.since_s, now_s)
         self.stored[name] = None
         self._disk_waiters.ring()
-        self._delete(self.disk.excess(name, now_s))
+        self._delete(self.disk.evict_excess(name, now_s))
         self._admit(model)
 
     def _delete(self, names: tuple[str, ...]) -> None:
@@ -293,7 +293,7 @@ class SimulatedInstance(PlacedInstance):
         self.counts.load_s += took_s
         self._give_back(name)
         self.memory.loaded(name, model.profile.memory_bytes, took_s, now_s)
-        if victims := self.memory.excess(name, now_s):
+        if victims := self.memory.evict_excess(name, now_s):
             self._dismiss(victims)
         for call in model.waiting:
             self._start(call, model)
@@ -396,7 +396,7 @@ class SimulatedInstance(PlacedInstance):
             self.resting.ended(name, self.kernel.now_s)
         if self._waiters.waiting or not self.cache:
             self._let_be(name)
-        if self.memory.selective and self.cache and self.memory.spent(name, self.kernel.now_s):
+        if self.memory.selective and self.cache and self.memory.drop_unless_kept(name, self.kernel.now_s):
             self._dismiss((name,))
 
     def _let_be(self, name: str) -> None:
