@@ -194,8 +194,8 @@ class InstanceProcess:
         keeper = Keeper(
             self._disk_tier, self._loader, residency, patience, clock, settings.model_cache, resting, freshness, ended
         )
-        rest = KeepAliveChore(keeper, resting, clock) if resting is not None else None
-        return KeptMode(keeper, settings.invocation_timeout_s, rest)
+        chore = KeepAliveChore(keeper, resting, clock) if resting is not None else None
+        return KeptMode(keeper, settings.invocation_timeout_s, chore)
 
     def _make_disk_tier(self) -> DiskTier:
         settings = self._settings

@@ -1,4 +1,4 @@
-"""Work on a thread that nobody abandons: who is cancelled meanwhile goes when it is over."""
+"""Runs work on a thread to completion, even for a caller that is cancelled."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,8 +7,8 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-async def to_its_end(work: Callable[..., T], *arguments: object) -> T:
-    """Work on a thread, waited for even by a caller who is cancelled: it writes on as long as it runs."""
+async def run_to_completion(work: Callable[..., T], *arguments: object) -> T:
+    """Run work on a thread. A cancelled caller still waits for it, since the thread goes on and may write files."""
     thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
     try:
         return await asyncio.shield(thread)

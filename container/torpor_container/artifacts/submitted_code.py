@@ -15,7 +15,7 @@ from torpor_container.artifacts.errors import ArtifactError
 from torpor_container.artifacts.stores.store import ArtifactStore
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import script
-from torpor_container.uncancellable import to_its_end
+from torpor_container.uncancellable import run_to_completion
 
 Unpack = Callable[[Path, Path, UnpackLimits, str], object]
 
@@ -58,10 +58,10 @@ class SubmittedCode:
     async def _fetch(self) -> Path:
         try:
             head = await self._store.head(self._key)
-            await to_its_end(_emptied, self._folder)
+            await run_to_completion(_emptied, self._folder)
             archive = self._folder / "archive"
             await self._store.get(self._key, head, archive)
-            return await to_its_end(self._script_in, archive)
+            return await run_to_completion(self._script_in, archive)
         except ArtifactError as error:
             raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY cannot be had: {error}") from error
 
@@ -80,7 +80,7 @@ class SubmittedFolder:
 
     async def script(self) -> Path:
         """The script's path. Raises LoadFailed."""
-        return await to_its_end(_script_in, self._folder, self._program, str(self._folder))
+        return await run_to_completion(_script_in, self._folder, self._program, str(self._folder))
 
 
 def _script_in(code: Path, program: str, name: str) -> Path:

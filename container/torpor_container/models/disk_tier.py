@@ -20,7 +20,7 @@ from torpor_container.measuring.timing import LoadStory
 from torpor_container.models.loader import Placed
 from torpor_container.models.tier import MakeRoom, Tier
 from torpor_container.trials import verdicts
-from torpor_container.uncancellable import to_its_end
+from torpor_container.uncancellable import run_to_completion
 from torpor_container.wire import WaitStep
 
 UNPACKED_RATIO = 3
@@ -173,7 +173,7 @@ class DiskTier:
                     return await self._measured(story, self._unpack_in_place, key, head, head.file)
             return await self._download_through(await asyncio.to_thread(self._disk.workspace), key, head, story)
         except asyncio.CancelledError:
-            await to_its_end(self._disk.remove, key)  # it may be published already
+            await run_to_completion(self._disk.remove, key)  # it may be published already
             raise
 
     async def _download_through(self, workspace: Path, key: str, head: ArtifactHead, story: LoadStory) -> int:
@@ -182,7 +182,7 @@ class DiskTier:
             if self._loose is not None:
                 with story.step(WaitStep.DOWNLOAD):
                     await self._loose.gather(key, head, workspace / MODEL)
-                await to_its_end(self._disk.publish, key, head.version, workspace, head.size_bytes)
+                await run_to_completion(self._disk.publish, key, head.version, workspace, head.size_bytes)
                 return head.size_bytes
             archive = workspace / PACKED
             with story.step(WaitStep.DOWNLOAD):
@@ -190,11 +190,11 @@ class DiskTier:
             with story.step(WaitStep.UNPACK):
                 return await self._measured(story, self._unpack, key, head, archive, workspace)
         finally:
-            await to_its_end(self._disk.discard, workspace)
+            await run_to_completion(self._disk.discard, workspace)
 
     async def _measured(self, story: LoadStory, unpack: Callable[..., int], *arguments: object) -> int:
         size_bytes: int
-        size_bytes, story.efforts[WaitStep.UNPACK] = await to_its_end(measured, unpack, *arguments)
+        size_bytes, story.efforts[WaitStep.UNPACK] = await run_to_completion(measured, unpack, *arguments)
         return size_bytes
 
     def _unpack_in_place(self, key: str, head: ArtifactHead, file: Path) -> int:

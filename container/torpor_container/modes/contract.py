@@ -11,7 +11,7 @@ from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.loader import ModelLoader, Placed
 from torpor_container.models.tier import Tier
-from torpor_container.running.retry import until_called
+from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner
 from torpor_container.wire import Fault, LoadedModel, WaitStep
 
@@ -94,7 +94,7 @@ class ContractMode:
         self.url_of(name)
         self._tier.residency.request(name, self._clock())
         try:
-            return await until_called(partial(self._invoke, name, invocation, timing), self._timeout_s)
+            return await retry_until_called(partial(self._invoke, name, invocation, timing), self._timeout_s)
         finally:
             self._tier.released(name)
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from torpor_container.errors import LoadFailed
-from torpor_container.uncancellable import to_its_end
+from torpor_container.uncancellable import run_to_completion
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -152,7 +152,7 @@ class Requirements:
         marker = home / COMPLETE
         if marker.is_file() and marker.read_text() == digest:
             return home
-        await to_its_end(_emptied, home)
+        await run_to_completion(_emptied, home)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._install(file, home)

@@ -20,7 +20,7 @@ from torpor_container.artifacts.receiver import Receiver, md5_of
 from torpor_container.artifacts.stores.s3_access import S3Access, connect, encrypted_at_rest, signs
 from torpor_container.artifacts.stores.s3_exact import ExactS3, expressible
 from torpor_container.artifacts.stores.store import ArtifactHead, Listed
-from torpor_container.uncancellable import to_its_end
+from torpor_container.uncancellable import run_to_completion
 
 if TYPE_CHECKING:
     from obstore import GetOptions
@@ -48,11 +48,11 @@ class S3ArtifactStore:
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         receiver = self._receiver(into)
         async with AsyncExitStack() as unfinished:
-            unfinished.push_async_callback(to_its_end, receiver.abandon)
+            unfinished.push_async_callback(run_to_completion, receiver.abandon)
             with disk_full_for(key):
                 await self._receive(key, head, receiver)
                 await self._verify(key, head, receiver)
-                await to_its_end(receiver.complete)
+                await run_to_completion(receiver.complete)
             unfinished.pop_all()
 
     async def listed(self, prefix: str, at_most: int) -> list[Listed]:
@@ -71,7 +71,7 @@ class S3ArtifactStore:
     async def _receive(self, key: str, head: ArtifactHead, receiver: Receiver) -> None:
         async with aclosing(self._chunks(key, head)) as chunks:
             async for chunk in chunks:
-                await to_its_end(receiver.take, chunk)
+                await run_to_completion(receiver.take, chunk)
 
     async def _chunks(self, key: str, head: ArtifactHead) -> AsyncGenerator[bytes, None]:
         if not expressible(key):

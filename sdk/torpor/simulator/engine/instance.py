@@ -368,7 +368,7 @@ class SimulatedInstance(PlacedInstance):
 
     def _go_on(self) -> None:
         while turn := self.turns.next(self.kernel.now_s):
-            self._predict(turn.asked[0], turn.charged_s)
+            self._predict(turn.requests[0], turn.charged_s)
 
     def _predict(self, call: SimulatedCall, charged_s: float) -> None:
         call.charged_s, call.begun_s = charged_s, self.kernel.now_s
