@@ -19,7 +19,7 @@ from typing import TextIO
 from torpor_container.image.command import ServerCommand
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.process_tree import session
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.transport.upstream import Upstream, UpstreamError
 
@@ -42,7 +42,7 @@ log = logging.getLogger(__name__)
 class ForeignServer:
     """`ended` is called when the container's process ends by itself: SageMaker replaces the instance then."""
 
-    def __init__(self, command: ServerCommand, base_dir: Path, parent: Parent, ended: Callable[[], None]) -> None:
+    def __init__(self, command: ServerCommand, base_dir: Path, parent: ZygoteAccess, ended: Callable[[], None]) -> None:
         self._command = command
         self._base_dir = base_dir
         self._parent = parent

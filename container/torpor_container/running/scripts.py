@@ -13,7 +13,7 @@ from torpor_container.formats.script import root_of
 from torpor_container.formats.script.environment import Place, environment
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.measuring.effort import CLOCKS, Effort
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.running.requirements import Requirements
 from torpor_container.running.runners import Scripted
@@ -30,7 +30,7 @@ class Scripts:
         self,
         settings: Settings,
         conventions: Conventions,
-        parent: Parent,
+        parent: ZygoteAccess,
         environment: Mapping[str, str],
         installer: Mapping[str, str] | None = None,
     ) -> None:

@@ -40,9 +40,7 @@ def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
     st.lists(st.sampled_from([0, 1, 1, "over", "over"]), min_size=20, max_size=60),
     st.builds(Sharing, st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.sampled_from([0.0, 0.6])),
 )
-def test_a_turn_that_begins_directly_counts_like_one_from_the_queue(
-    story: list[int | str], sharing: Sharing
-) -> None:
+def test_a_turn_that_begins_directly_counts_like_one_from_the_queue(story: list[int | str], sharing: Sharing) -> None:
     queued, immediate = Site(sharing), Site(sharing)
     for number, what in enumerate(story):
         now_s = 0.25 * number
