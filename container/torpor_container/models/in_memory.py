@@ -137,7 +137,7 @@ class ModelsInMemory:
             "victims": story.victims[:VICTIMS_REPORTED_MAX],
             "reason": "; ".join(filter(None, (why, loaded.note))),
             "took_s": self._clock() - began_s,
-            "efforts": {step: effort.told() for step, effort in story.efforts.items()},
+            "efforts": {step: effort.fields() for step, effort in story.efforts.items()},
             "own_bytes": story.own_bytes,
             "budget_bytes": self._residency.budget_bytes,
             "left": self._last_uses.report(),

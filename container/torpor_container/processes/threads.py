@@ -24,7 +24,7 @@ class Threads:
         return len(self._lost)
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
-        """Run work on a thread, once one is free. Work that has begun cannot be stopped: if cancelled, it runs on as lost."""
+        """Run work on a thread, once one is free. Work that has begun runs on as lost when its caller is cancelled."""
         async with self._free:
             future = self._pool.submit(work, *arguments)
             try:

@@ -66,7 +66,7 @@ class Trials:
         budget_bytes: int,
         load_timeout_s: float,
         conventions: Conventions,
-        parent: ZygoteAccess,
+        zygote: ZygoteAccess,
         environment: Mapping[str, str],
     ) -> None:
         self.budget_bytes = budget_bytes
@@ -77,7 +77,7 @@ class Trials:
             "search_path": sys.path,
             "directory": os.getcwd(),
         }
-        self._parent = parent
+        self._zygote = zygote
         self._quick, self._slow = asyncio.Semaphore(QUICK_MAX), asyncio.Semaphore(SLOW_MAX)
         self._alone = asyncio.Lock()
         self._idle: list[_Tester] = []
@@ -175,7 +175,7 @@ class Trials:
             unfinished.callback(os.close, loaded_read)
             unfinished.enter_context(ours)
             try:
-                child = await self._parent.fork(Job(START, self._arguments), [theirs.fileno(), loaded_write, *OUTPUT])
+                child = await self._zygote.fork(Job(START, self._arguments), [theirs.fileno(), loaded_write, *OUTPUT])
             except (OSError, ValueError) as error:
                 raise LoadFailed(f"no process could be started to try the model in: {error}") from error
             ours.setblocking(False)

@@ -35,9 +35,9 @@ NUMPY = version("numpy")
         ('left-pad; python_version > "3"\n', ['left-pad; python_version > "3" (not installed)']),
         ("pytest[dev]\n", None),
         ("--prefer-binary\n--no-cache\n-r more.txt\n", ["not-there-either>2 (not installed)"]),
-        ("-e ./mine\n", ["-e ./mine (only an installation can tell)"]),
-        ("./wheels/mine.whl\n", ["./wheels/mine.whl (only an installation can tell)"]),
-        ("mine @ https://place/mine.whl\n", ["mine @ https://place/mine.whl (only an installation can tell)"]),
+        ("-e ./mine\n", ["-e ./mine (only an installation can show it)"]),
+        ("./wheels/mine.whl\n", ["./wheels/mine.whl (only an installation can show it)"]),
+        ("mine @ https://place/mine.whl\n", ["mine @ https://place/mine.whl (only an installation can show it)"]),
         ("numpy \\\n  >=1\n", []),
     ],
 )
