@@ -19,7 +19,7 @@ from torpor_container.artifacts.disk import UnpackedArtifacts
 from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.stores.folder import FolderArtifactStore
-from torpor_container.artifacts.stores.lazy import LateArtifactStore
+from torpor_container.artifacts.stores.lazy import LazyArtifactStore
 from torpor_container.artifacts.stores.s3 import S3ArtifactStore
 from torpor_container.artifacts.stores.s3_access import S3Access
 from torpor_container.artifacts.stores.store import ArtifactStore
@@ -237,4 +237,4 @@ class InstanceProcess:
         remote = partial(S3ArtifactStore, place.bucket, S3Access.read(self._environment, self._settings.s3_endpoint))
         if not self._settings.s3_folder:
             return remote()
-        return FolderArtifactStore(Path(self._settings.s3_folder), place.bucket, otherwise=LateArtifactStore(remote))
+        return FolderArtifactStore(Path(self._settings.s3_folder), place.bucket, otherwise=LazyArtifactStore(remote))

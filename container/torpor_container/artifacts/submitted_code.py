@@ -1,7 +1,7 @@
-"""User code that lies outside the artifacts: one archive with the script of every model, fetched once.
+"""Fetches user code from outside the artifacts: one archive with the script of every model, fetched once.
 
-The SageMaker SDK's framework models upload `sourcedir.tar.gz`, name it in SAGEMAKER_SUBMIT_DIRECTORY, and leave it to
-the container to fetch it. A container that runs alone may have it in a folder, or an archive, of its own machine.
+The SageMaker SDK's framework models upload `sourcedir.tar.gz` and name it in SAGEMAKER_SUBMIT_DIRECTORY; the container
+fetches it. A container that runs alone may have it in a folder, or an archive, on its own machine.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ class Submitted(Protocol):
 
 
 class SubmittedCode:
-    """The archive `key` of one bucket, unpacked into `folder` when the first model asks for its script."""
+    """The archive `key` of one bucket, unpacked into `folder` when the first model needs its script."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class SubmittedCode:
     async def _fetch(self) -> Path:
         try:
             head = await self._store.head(self._key)
-            await run_to_completion(_emptied, self._folder)
+            await run_to_completion(_make_empty, self._folder)
             archive = self._folder / "archive"
             await self._store.get(self._key, head, archive)
             return await run_to_completion(self._script_in, archive)
         except ArtifactError as error:
-            raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY cannot be had: {error}") from error
+            raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY cannot be fetched: {error}") from error
 
     def _script_in(self, archive: Path) -> Path:
         code = self._folder / "code"
@@ -84,15 +84,15 @@ class SubmittedFolder:
 
 
 def _script_in(code: Path, program: str, name: str) -> Path:
-    """Raises LoadFailed."""
+    """The script in a folder. Raises LoadFailed."""
     found = script.find(code, program)
     if found is None:
-        wanted = program or script.PROGRAM
-        raise LoadFailed(f"there is no {wanted} in {name}, which SAGEMAKER_SUBMIT_DIRECTORY names")
+        expected = program or script.PROGRAM
+        raise LoadFailed(f"there is no {expected} in {name}, which SAGEMAKER_SUBMIT_DIRECTORY names")
     return found
 
 
-def _emptied(folder: Path) -> None:
-    """Nothing of an earlier process's code is left."""
+def _make_empty(folder: Path) -> None:
+    """Make an empty folder, without an earlier process's code."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""The names of a model's columns, asked for once and only when a body names its own: a load does without."""
+"""Looks up the names of a model's columns, once, and only when a body names its own: a load does not need them."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -8,12 +8,12 @@ from typing import Any
 Names = Sequence[str] | None
 
 
-def _here(work: Callable[[], Names]) -> Names:
+def _on_this_thread(work: Callable[[], Names]) -> Names:
     return work()
 
 
 def lazily(
-    native: Any, ask: Callable[[Any], Names], on: Callable[[Callable[[], Names]], Names] = _here
+    native: Any, ask: Callable[[Any], Names], on: Callable[[Callable[[], Names]], Names] = _on_this_thread
 ) -> Callable[[], Names]:
     """`ask` the framework's object, wherever `on` has it done. It is held weakly, for who closes a model frees it."""
     if not type(native).__weakrefoffset__:

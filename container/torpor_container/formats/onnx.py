@@ -61,7 +61,7 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its many exceptions share no base but Exception
+    except Exception as error:  # the exceptions of ONNX Runtime share no other base class
         raise LoadFailed(f"{path.name} is not a model that ONNX Runtime can read: {error}") from error
     layouts = {source.name: _layout(source) for source in session.get_inputs()}
     outputs = tuple(output.name for output in session.get_outputs())

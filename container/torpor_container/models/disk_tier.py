@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -216,12 +216,11 @@ class DiskTier:
         self._doubted.discard(name)
         if not doubted and not self._revalidate:
             return
-        try:
-            await self._drop_if_stale(name)
-        except BaseException:  # also a cancelled question has no answer: the doubt stays
+        with ExitStack() as unless_known:
             if doubted:
-                self._doubted.add(name)
-            raise
+                unless_known.callback(self._doubted.add, name)
+            await self._drop_if_stale(name)
+            unless_known.pop_all()
 
     async def _drop_if_stale(self, name: str) -> None:
         key = self._prefix.key_of(name)

@@ -1,6 +1,7 @@
 """Decides whether a model in memory may answer a new request: it may be retired, or S3 may have a newer version."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 
 from torpor_container.models.disk_tier import DiskTier
 
@@ -39,11 +40,9 @@ class Freshness:
             return False
         self._asked_s[name] = now_s
         loaded = self._ids[name]
-        try:
+        with ExitStack() as ask_again:  # without an answer, and if to ask costs next to nothing
+            ask_again.callback(self._asked_s.pop, name, None)
             newest = await self._disk_tier.newest(name)
-        except BaseException:  # also a cancelled question has no answer: the next request asks again
-            self._asked_s.pop(name, None)
-            raise
-        if newest.local:
-            self._asked_s.pop(name, None)
+            if not newest.local:
+                ask_again.pop_all()
         return newest.model_id != loaded and self._ids.get(name) == loaded

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -110,20 +110,18 @@ class ModelsInMemory:
     # -- one load --------------------------------------------------------------------------------------------------
     async def _load(self, name: str, story: LoadStory) -> None:
         began_s, why = self._clock(), self._residency.why_absent(name)
-        try:
-            with self.tier.loading(name):
-                loaded = await self._load_in_time(name, story)
-            self.runners[name] = loaded.runner
-            story.cold = self._report(loaded, story, why, began_s)
-            self._residency.loaded(name, loaded.size_bytes, loaded.took_s, self._clock(), loaded.note)
-            self.drop_if_unwanted(name)  # all its callers may have given up
-            self.tier.changed()
-        except BaseException:  # also a cancelled load must leave no trace; the exception goes on to the callers
-            self._freshness.gone(name)
-            self.tier.changed()
-            raise
-        finally:
-            del self.loads[name]
+        with ExitStack() as ended:
+            ended.callback(self.loads.pop, name)
+            ended.callback(self.tier.changed)
+            with ExitStack() as unless_loaded:
+                unless_loaded.callback(self._freshness.gone, name)
+                with self.tier.loading(name):
+                    loaded = await self._load_in_time(name, story)
+                self.runners[name] = loaded.runner
+                story.cold = self._report(loaded, story, why, began_s)
+                self._residency.loaded(name, loaded.size_bytes, loaded.took_s, self._clock(), loaded.note)
+                self.drop_if_unwanted(name)  # all its callers may have given up
+                unless_loaded.pop_all()
         self.tier.run_to_completion(self._measure(name))
 
     def _report(self, loaded: Loaded, story: LoadStory, why: str, began_s: float) -> ColdLoad:

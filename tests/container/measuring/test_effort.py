@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.measuring.effort import CLOCKS, STANDING, Effort, EffortClocks, in_line_s, measured, process_s
+from torpor_container.measuring.effort import CLOCKS, SCHEDSTAT, Effort, EffortClocks, in_line_s, measured, process_s
 
 
 def computing(cpu_s: float) -> None:
@@ -26,7 +26,7 @@ def test_sleeping_is_a_delay_and_computing_is_work() -> None:
     assert computed.fields()["delay_s"] < 0.02 + computed.in_line_s
 
 
-@pytest.mark.skipif(not Path(STANDING).exists(), reason="the system does not tell who stands in line")
+@pytest.mark.skipif(not Path(SCHEDSTAT).exists(), reason="the system does not tell who stands in line")
 def test_waiting_for_a_processor_that_others_are_busy_on_is_neither() -> None:
     here = os.sched_getaffinity(0)
     one = {min(here)}
@@ -47,12 +47,12 @@ def test_waiting_for_a_processor_that_others_are_busy_on_is_neither() -> None:
     assert effort.fields()["delay_s"] < 0.03
 
 
-@pytest.mark.skipif(not Path(STANDING).exists(), reason="the system does not tell who stands in line")
+@pytest.mark.skipif(not Path(SCHEDSTAT).exists(), reason="the system does not tell who stands in line")
 def test_a_forked_process_stands_in_line_for_itself() -> None:
     in_line_s()  # the file is open
     reading, writing = os.pipe()
     if not (child := os.fork()):
-        told, own = in_line_s(), int(Path(STANDING).read_text().split()[1]) * 1e-9
+        told, own = in_line_s(), int(Path(SCHEDSTAT).read_text().split()[1]) * 1e-9
         os.write(writing, b"well" if told <= own else b"%f of %f" % (told, own))
         os._exit(0)
     os.waitpid(child, 0)

@@ -1,4 +1,4 @@
-"""A store that is made when it is first asked: an S3 client takes milliseconds to make, and few may ever need it."""
+"""A store that is made at its first use: an S3 client takes milliseconds to make, and few instances need it."""
 
 from collections.abc import Callable
 from functools import cached_property
@@ -7,8 +7,8 @@ from pathlib import Path
 from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
 
 
-class LateArtifactStore:
-    """What `make` makes, once."""
+class LazyArtifactStore:
+    """The store that `make` returns; it is called once."""
 
     def __init__(self, make: Callable[[], ArtifactStore]) -> None:
         self._make = make

@@ -1,4 +1,4 @@
-"""Artifacts from S3, or from anything that speaks its protocol. It reads one bucket, and writes nothing to it."""
+"""Reads artifacts from S3, or from any server with its protocol. It reads one bucket, and writes nothing to it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from obstore import GetOptions
 
 CHUNK_BYTES = 1024 * 1024
-"""What is handed to a worker thread at a time: most artifacts are one chunk, and memory stays flat for the others."""
+"""How much a worker thread gets at a time: most artifacts are one chunk, and larger ones do not take more memory."""
 
 
 class S3ArtifactStore:
-    """One bucket, read with obstore. `receiver` makes what writes a download into its file."""
+    """One bucket, read with obstore. `receiver` makes the object that writes a download to its file."""
 
     def __init__(self, bucket: str, access: S3Access, receiver: Callable[[Path], Receiver] = Receiver) -> None:
         self._bucket = bucket
@@ -59,7 +59,7 @@ class S3ArtifactStore:
         return await asyncio.to_thread(self._exact.listed, prefix, at_most)
 
     async def some_keys(self, folder: str, at_most: int) -> list[str]:
-        """By obstore, which lists no key that its paths cannot name."""
+        """Some keys, by obstore, which lists only keys that its paths can name."""
         inner = folder.removesuffix("/")
         if inner and not expressible(inner):
             return []

@@ -56,7 +56,7 @@ def _header(stream: io.BytesIO) -> tuple[tuple[int, ...], bool, "np.dtype[np.gen
         version = npy.read_magic(stream)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         return read(stream)
-    except Exception as error:  # noqa: BLE001  it is read as Python's own literals, and may raise what their parser does
+    except Exception as error:  # noqa: BLE001  numpy parses arbitrary bytes as Python literals, and may raise anything
         raise _no_array(error) from None
 
 

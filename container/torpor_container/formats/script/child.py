@@ -88,7 +88,7 @@ def answer(model: ScriptModel, request: ScriptFrame) -> ScriptFrame:
         return _error(FrameKind.ERROR, error)
     except MemoryError as error:
         return _error(FrameKind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
-    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
+    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
         return _error(FrameKind.ERROR, failure_of(error))
 
 
@@ -146,7 +146,7 @@ def _load(
         failure: ContainerError = error
     except MemoryError as error:
         failure = LoadOutOfMemory(f"the script ran out of memory while loading: {error}")
-    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
+    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
         failure = LoadFailed(str(PredictionFailed.because(error)))
     else:
         connection.sendall(frames.encode(frames.with_effort(ScriptFrame(FrameKind.LOADED), CLOCKS.so_far())))

@@ -94,7 +94,7 @@ class ScriptProcess:
         except BadFrame as bad:
             self._end(f"it sent {bad}")
             await self._raise_load_failure()
-        except BaseException:
+        except BaseException:  # time is up, or the caller is cancelled: the process ends whatever it was
             self._end("it did not load in time")
             raise
         if effort is None:
@@ -120,7 +120,7 @@ class ScriptProcess:
             except BadFrame as bad:
                 self._end(f"it sent {bad}")
                 raise ModelDied(await self._exit_code(), self._ended) from None
-            except BaseException:
+            except BaseException:  # whatever ended the wait, a late answer would reach the next caller
                 self._end("it did not answer in time")
                 raise
         if isinstance(outcome, ContainerError):

@@ -32,7 +32,7 @@ def main(model: Path, folder: Path, memory_bytes: int) -> int:
         told = read(model, folder)
     except MemoryError:
         told = {"error": "out of memory", "memory": True}
-    except BaseException as error:  # noqa: BLE001  unpickling runs foreign code, which may raise or exit as it likes
+    except BaseException as error:  # noqa: BLE001  the outermost edge of a process: a pickle runs foreign code, which may raise anything
         told = {"error": f"{type(error).__name__}: {first_line(error)}", "memory": "bad_alloc" in str(error)}
     (folder / "told.json").write_text(json.dumps(told))
     return 1 if "error" in told else 0
