@@ -15,7 +15,8 @@ def _on_this_thread(work: Callable[[], Names]) -> Names:
 def lazily(
     native: Any, ask: Callable[[Any], Names], on: Callable[[Callable[[], Names]], Names] = _on_this_thread
 ) -> Callable[[], Names]:
-    """`ask` the framework's object, wherever `on` has it done. It is held weakly, for who closes a model frees it."""
+    """A function that asks the framework's object once, by way of `on`. It holds the object weakly, so that a closed
+    model is freed."""
     if not type(native).__weakrefoffset__:
         return lambda: None
     held = weakref.ref(native)

@@ -84,8 +84,8 @@ def test_what_was_freed_on_the_way_does_not_count() -> None:
 def test_what_python_keeps_outside_of_malloc_counts_too() -> None:
     """In a process of its own: what was freed in this one has left Python room for small objects."""
     asked = (
-        "from torpor_container.measuring.gauge import Gauge\n"
-        "grown = Gauge(lambda: 0.0).grown()\n"
+        "from torpor_container.measuring.gauge import MemoryGauge\n"
+        "grown = MemoryGauge(lambda: 0.0).grown()\n"
         "kept = [float(number) for number in range(200_000)]\n"
         "print(grown())"
     )

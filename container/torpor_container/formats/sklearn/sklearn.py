@@ -12,7 +12,7 @@ SKOPS = ".skops"
 
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
-    """Raises LoadFailed."""
+    """Load an estimator. Raises LoadFailed."""
     if path.suffix.lower() == SKOPS:
         return estimators.serve(_read_skops(path), conventions)
     return pickled.load(path, conventions)

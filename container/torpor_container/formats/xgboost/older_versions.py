@@ -27,16 +27,16 @@ from torpor_container.formats.xgboost.boosters import Member
 OLDER = "2.1.4"
 PACKAGE = "xgboost" if sys.platform == "darwin" else "xgboost-cpu"
 FOLDER = Path(sys.prefix) / "share" / "torpor" / "older-xgboost"
-"""Where the older XGBoost is installed, and nothing else."""
+"""The folder of the older XGBoost."""
 READER = Path(__file__).with_name("older_versions_reader.py")
 TIMEOUT_S = 120.0
 KEPT = "read-by-older-xgboost"
-"""Beside the folder of an unpacked artifact: what its models became. It goes with that version of the artifact."""
+"""A folder beside an unpacked artifact, with its converted models. It is removed with that version of the artifact."""
 MODEL, PROBE, TOLD = "model.ubj", "probe.npz", "told.json"
 
 ELSE = "or load it with the XGBoost that saved it, and save it as .json or .ubj"
 EQUAL_WITHIN = 1e-5
-"""Predictions of both versions may differ by so much, relatively: they add the trees up in the same order."""
+"""The largest relative difference between both versions' predictions: they add up the trees in the same order."""
 
 
 class OldModel(LoadFailed):
@@ -51,7 +51,7 @@ class OldModel(LoadFailed):
 
     @classmethod
     def pickled(cls, path: Path, error: Exception) -> Self:
-        """`error` is what XGBoost raised. The check of a pickle's first bytes tells a reader nothing of their age."""
+        """For a pickle. `error` is what XGBoost raised, whose text does not mention the model's age."""
         said = _said(error)
         if not said.startswith("header"):
             return cls(f"{path.name} was pickled, and XGBoost {installed()} does not read the booster in it: {said}.")
@@ -62,7 +62,7 @@ class OldModel(LoadFailed):
 
 
 PICKLED_WITH = {True: "1.5 or before", False: "0.90 or before"}
-"""Whose pickles an XGBoost does not read, by whether it dropped the binary format. From 1.0 to 1.5 they have a head."""
+"""The versions whose pickles an XGBoost does not read, by whether it dropped the binary format."""
 
 
 def drops_binary() -> bool:
@@ -72,12 +72,12 @@ def drops_binary() -> bool:
 
 
 def command(folder: Path = FOLDER) -> str:
-    """What installs the older XGBoost."""
+    """The command that installs the older XGBoost."""
     return f"{sys.executable} -m pip install --no-deps --target {folder} {PACKAGE}=={OLDER}"
 
 
 def read(path: Path, conventions: Conventions, reason: str, timeout_s: float = TIMEOUT_S) -> Member:
-    """The booster in an old file or pickle, as the installed XGBoost reads what the older one saved.
+    """The booster in an old file or pickle: the older XGBoost converts it, and the installed one reads the result.
 
     Raises LoadFailed: for want of the older XGBoost with the command that installs it, else with what went wrong.
     LoadOutOfMemory where reading it took more than `conventions.memory_bytes`.
@@ -122,7 +122,7 @@ def _run_reader(path: Path, made: Path, folder: Path, memory_bytes: int, timeout
 
 
 def _check(told: dict[str, Any], exit_code: int, printed: str, reason: str) -> None:
-    """Raises LoadFailed or LoadOutOfMemory, unless the reader says that all is well."""
+    """Raise LoadFailed or LoadOutOfMemory, unless the reader reports success."""
     if told.get("memory"):
         raise LoadOutOfMemory(f"{reason} XGBoost {OLDER} ran out of memory while it read it")
     if "error" in told or not told:
@@ -140,7 +140,7 @@ def _told(made: Path) -> dict[str, Any]:
 
 # -- what it saved -----------------------------------------------------------------------------------------------------
 def _opened(made: Path, path: Path, reason: str) -> Member:
-    """The booster, once it predicts what it predicted before. Raises LoadFailed."""
+    """The converted booster, checked to predict what the old one did. Raises LoadFailed."""
     from xgboost import Booster, DMatrix
     from xgboost.core import XGBoostError
 
@@ -162,7 +162,7 @@ def _opened(made: Path, path: Path, reason: str) -> Member:
 
 
 def _reopened(kept: Path, path: Path) -> Member | None:
-    """What an earlier load made of this very file."""
+    """The result of an earlier load of the same file."""
     told = _told(kept)
     if not told or told.get("source") != _identity(path):
         return None
@@ -172,7 +172,7 @@ def _reopened(kept: Path, path: Path) -> Member | None:
 
 
 def _keep(made: Path, kept: Path, path: Path) -> None:
-    """Whole, or not at all. A folder that cannot be written to costs the next load the same time again."""
+    """Save the whole result or none. If the folder cannot be written to, the next load converts again."""
     with suppress(OSError):
         told = {**_told(made), "source": _identity(path)}
         (made / TOLD).write_text(json.dumps(told))
@@ -195,6 +195,6 @@ def installed() -> str:
 
 
 def _said(error: Exception) -> str:
-    """What XGBoost checked, without where in its sources, and without its stack."""
+    """XGBoost's message, without the place in its sources and without its stack."""
     line = next((one for one in str(error).splitlines() if one.strip()), type(error).__name__)
     return line.rpartition("Check failed: ")[2].strip().rstrip("(: ") or type(error).__name__
