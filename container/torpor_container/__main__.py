@@ -42,7 +42,7 @@ def serve(settings: Settings) -> None:
     """Serve until a signal stops it. Raises ModuleNotFoundError if a package of the extra `container` is missing."""
     from torpor_container.app import InstanceProcess  # here, so that `--help` works without the extra
     from torpor_container.http.server import Server, ServerOptions
-    from torpor_container.processes.confinement import confine
+    from torpor_container.processes.memory import confine
 
     given = dict(os.environ)
     for name, value in ONE_THREAD.items():

@@ -19,10 +19,9 @@ from torpor_container.artifacts.disk import UnpackedArtifacts
 from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.stores.folder import FolderArtifactStore
-from torpor_container.artifacts.stores.lazy import LazyArtifactStore
 from torpor_container.artifacts.stores.s3 import S3ArtifactStore
 from torpor_container.artifacts.stores.s3_access import S3Access
-from torpor_container.artifacts.stores.store import ArtifactStore
+from torpor_container.artifacts.stores.store import ArtifactStore, LazyArtifactStore
 from torpor_container.artifacts.submitted_code import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, Nobody, policy

@@ -11,7 +11,7 @@ from torpor_container.formats.xgboost.dense import native_library
 from torpor_container.http.server import ServerOptions, configured
 from torpor_container.http.worker import serve_alone
 from torpor_container.models.quarantine import software_of
-from torpor_container.processes.confinement import confine
+from torpor_container.processes.memory import confine
 from torpor_container.settings import Settings
 from torpor_container.trials.suspects import Suspects, judge
 

@@ -15,7 +15,7 @@ from torpor_container.artifacts.errors import ArtifactError
 from torpor_container.artifacts.stores.store import ArtifactStore
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import script
-from torpor_container.uncancellable import run_to_completion
+from torpor_container.processes.threads import run_to_completion
 
 Unpack = Callable[[Path, Path, UnpackLimits, str], object]
 

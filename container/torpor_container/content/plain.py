@@ -131,9 +131,9 @@ def _of_array(array: Any, kind: str) -> Any:
 
 
 def _times(array: NDArray[Any]) -> Any:
-    told = np.where(np.isnat(array), "", np.datetime_as_string(array)).astype(object)
-    told[np.isnat(array)] = None
-    return told.tolist()
+    texts = np.where(np.isnat(array), "", np.datetime_as_string(array)).astype(object)
+    texts[np.isnat(array)] = None
+    return texts.tolist()
 
 
 def _of_sparse(matrix: Any) -> Any:

@@ -93,24 +93,24 @@ def _is_booster(path: Path) -> bool:
 # -- by content --------------------------------------------------------------------------------------------------------
 def _others_may_be(paths: list[Path], named: list[ModelFile]) -> bool:
     """Whether another file could be a model, although its name does not show it."""
-    told = {path for one in named for path in one.paths}
-    return any(contents.may_be_model(path) for path in paths if path not in told)
+    by_name = {path for one in named for path in one.paths}
+    return any(contents.may_be_model(path) for path in paths if path not in by_name)
 
 
 def _proven(named: list[ModelFile], paths: list[Path], known: dict[str, Format]) -> list[ModelFile]:
     """The files that hold a model: those with the name of one, if there are any, else all others."""
-    told = {path: one for one in named for path in one.paths}
-    proven = [(path in told, one) for path in paths if (one := _by_content(path, told.get(path), known))]
+    by_name = {path: one for one in named for path in one.paths}
+    proven = [(path in by_name, one) for path in paths if (one := _by_content(path, by_name.get(path), known))]
     agreed = [one for by_name, one in proven if by_name]
     return agreed or [one for _, one in proven]
 
 
-def _by_content(path: Path, told: ModelFile | None, known: dict[str, Format]) -> ModelFile | None:
+def _by_content(path: Path, by_name: ModelFile | None, known: dict[str, Format]) -> ModelFile | None:
     content = contents.content_of(path)
     if content is Content.PICKLE and not _predicts(contents.pickled_class(path)):
         return None
     if content is None:
-        return told if told is not None and told.format.name not in PROVEN.values() else None
+        return by_name if by_name is not None and by_name.format.name not in PROVEN.values() else None
     found = known.get(PROVEN[content])
     return ModelFile(found, (path,)) if found else None
 

@@ -19,8 +19,8 @@ from torpor_container.measuring.meter import Meter
 from torpor_container.measuring.timing import LoadStory
 from torpor_container.models.loader import Placed
 from torpor_container.models.tier import MakeRoom, Tier
+from torpor_container.processes.threads import run_to_completion
 from torpor_container.trials import verdicts
-from torpor_container.uncancellable import run_to_completion
 from torpor_container.wire import WaitStep
 
 UNPACKED_RATIO = 3

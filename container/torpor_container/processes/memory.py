@@ -21,6 +21,11 @@ TRIES = 3
 _NO_MEMORY = ("bad_alloc", "MemoryError", "Failed to allocate memory", "bad allocation")
 """Texts of C++ libraries' errors: XGBoost and ONNX Runtime have no exception of their own for it."""
 
+STACKS_BYTES = 128 * 1024 * 1024
+"""Room for the stacks of threads: the limit counts all writable memory, though a stack uses only a page or two."""
+SCORE = 500
+"""When memory runs out, the kernel ends an instance before the endpoint, and after a process of trials."""
+
 
 def uss_bytes(pid: int | str = "self") -> int:
     """The pages that only this process holds, in bytes; 0 for a process that is gone, or is another user's."""
@@ -81,6 +86,12 @@ def end_before_others(score: int) -> None:
     """
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(score))
+
+
+def confine(budget_bytes: int) -> None:
+    """Limit this process, an instance, to its budget: a load or an answer that needs more fails alone."""
+    limit_data(budget_bytes + STACKS_BYTES)
+    end_before_others(SCORE)
 
 
 def no_memory(error: BaseException) -> bool:

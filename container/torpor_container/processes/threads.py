@@ -1,4 +1,7 @@
-"""Threads for foreign code that may never return: a lost thread is given up, and a new one takes its place."""
+"""Runs work on threads: foreign code that may never return, and work that a cancelled caller must not abandon.
+
+A thread that does not return is given up as lost, and a new one takes its place.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -45,3 +48,13 @@ class Threads:
         future.add_done_callback(self._lost.discard)  # called on the lost thread: safe for a set, not for a count
         self._pool.shutdown(wait=False)  # its other threads finish their work
         self._pool = self._new_pool()
+
+
+async def run_to_completion(work: Callable[..., T], *arguments: object) -> T:
+    """Run work on a thread. A cancelled caller still waits for it, since the thread goes on and may write files."""
+    thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(thread)
+    finally:
+        if not thread.done():
+            await asyncio.wait([thread])

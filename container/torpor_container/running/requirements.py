@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from torpor_container.errors import LoadFailed
-from torpor_container.uncancellable import run_to_completion
+from torpor_container.processes.threads import run_to_completion
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement

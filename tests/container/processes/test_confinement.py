@@ -22,7 +22,7 @@ from torpor_container.models.tier import Tier
 MIB = 1024 * 1024
 
 CONFINED = """
-from torpor_container.processes.confinement import SCORE, confine
+from torpor_container.processes.memory import SCORE, confine
 confine(100 << 20)
 kept = b"x" * (60 << 20)
 try:

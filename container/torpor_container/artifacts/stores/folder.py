@@ -13,7 +13,7 @@ from pathlib import Path
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
 from torpor_container.artifacts.keys import RESERVED, aside, ordinary
 from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
-from torpor_container.uncancellable import run_to_completion
+from torpor_container.processes.threads import run_to_completion
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from torpor_container.artifacts.receiver import Receiver, md5_of
 from torpor_container.artifacts.stores.s3_access import S3Access, connect, encrypted_at_rest, signs
 from torpor_container.artifacts.stores.s3_exact import ExactS3, expressible
 from torpor_container.artifacts.stores.store import ArtifactHead, Listed
-from torpor_container.uncancellable import run_to_completion
+from torpor_container.processes.threads import run_to_completion
 
 if TYPE_CHECKING:
     from obstore import GetOptions

@@ -110,8 +110,8 @@ def _laid(read: Table, layout: RowLayout, with_text: bool) -> Rows:
 def _refuse_instructions(value: dict[str, Any], envelope: str) -> None:
     if len(value) == 1:
         return
-    if told := [key for key in INSTRUCTIONS if value.get(key) and key != envelope]:
-        raise BadInput(f"{', '.join(told)} beside {envelope} cannot be used: leave it out")
+    if unsupported := [key for key in INSTRUCTIONS if value.get(key) and key != envelope]:
+        raise BadInput(f"{', '.join(unsupported)} beside {envelope} cannot be used: leave it out")
 
 
 # -- rows and records --------------------------------------------------------------------------------------------------

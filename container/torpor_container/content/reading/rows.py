@@ -54,12 +54,12 @@ def _decoder(content_type: str) -> Decoder:
 
 def csv_has_header(content_type: str) -> bool:
     """Whether CSV has a header, by the parameter `header` (RFC 4180, section 3). Raises BadInput."""
-    told = parameters(content_type)
-    header = told.get("header", "absent").lower()
+    given = parameters(content_type)
+    header = given.get("header", "absent").lower()
     if header not in ("present", "absent"):
         raise BadInput(f"header={header} in the content type {content_type!r}: it must be present or absent")
-    if told.get("label_size", UNLABELLED) != UNLABELLED:
+    if given.get("label_size", UNLABELLED) != UNLABELLED:
         raise BadInput(
-            f"label_size={told['label_size']} in the content type {content_type!r}: send rows without labels"
+            f"label_size={given['label_size']} in the content type {content_type!r}: send rows without labels"
         )
     return header == "present"

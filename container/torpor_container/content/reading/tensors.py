@@ -88,8 +88,9 @@ def asked(request: Mapping[str, Any]) -> TensorRequest:
         raise BadInput("outputs is a list of objects, each with the name of an output")
     for one in outputs:
         _check_parameters(one.get("parameters"), f"output {one['name']}")
-    told = request.get("id")
-    return TensorRequest(tuple(str(one["name"]) for one in outputs), None if told is None else str(told))
+    request_id = request.get("id")
+    names = tuple(str(one["name"]) for one in outputs)
+    return TensorRequest(names, None if request_id is None else str(request_id))
 
 
 def tensors(inputs: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
@@ -116,23 +117,23 @@ def table_of_tensors(inputs: Sequence[Mapping[str, Any]]) -> tuple[Any, list[obj
                 "one of shape [rows] or [rows, 1] for each column, named like it"
             )
     if len({one.shape[0] for one in read}) > 1:
-        told = ", ".join(f"{one.name} {one.shape[0]}" for one in read)
-        raise BadInput(f"the tensors do not have the same number of rows: {told}")
+        sizes = ", ".join(f"{one.name} {one.shape[0]}" for one in read)
+        raise BadInput(f"the tensors do not have the same number of rows: {sizes}")
     return [list(row) for row in zip(*(one.flat for one in read), strict=True)], [one.name for one in read]
 
 
-def _tensor(told: Mapping[str, Any]) -> Tensor:
-    name = str(told.get("name"))
-    if missing := [member for member in MEMBERS if member not in told]:
+def _tensor(members: Mapping[str, Any]) -> Tensor:
+    name = str(members.get("name"))
+    if missing := [member for member in MEMBERS if member not in members]:
         raise BadInput(f"tensor {name} lacks {', '.join(missing)}")
-    if unknown := [member for member in told if member not in (*MEMBERS, "parameters")]:
+    if unknown := [member for member in members if member not in (*MEMBERS, "parameters")]:
         raise BadInput(f"tensor {name} has {', '.join(unknown)}, which the Open Inference Protocol does not have")
-    _check_parameters(told.get("parameters"), f"tensor {name}")
-    if not isinstance(told["datatype"], str) or told["datatype"] not in DATATYPES:
+    _check_parameters(members.get("parameters"), f"tensor {name}")
+    if not isinstance(members["datatype"], str) or members["datatype"] not in DATATYPES:
         raise BadInput(
-            f"tensor {name} is of datatype {told['datatype']!r}, and these are known: {', '.join(DATATYPES)}"
+            f"tensor {name} is of datatype {members['datatype']!r}, and these are known: {', '.join(DATATYPES)}"
         )
-    return _checked(name, told["shape"], told["datatype"], told["data"])
+    return _checked(name, members["shape"], members["datatype"], members["data"])
 
 
 def _checked(name: str, shape: Any, datatype: str, data: Any) -> Tensor:
@@ -163,8 +164,8 @@ def _flattened(data: Any, depth: int) -> list[Any]:
     return list(data)
 
 
-def _check_parameters(told: Any, whose: str) -> None:
+def _check_parameters(given: Any, owner: str) -> None:
     """Raise BadInput for each parameter, except a codec that changes nothing."""
-    for name, value in (told or {}).items() if isinstance(told or {}, dict) else [("parameters", told)]:
+    for name, value in (given or {}).items() if isinstance(given or {}, dict) else [("parameters", given)]:
         if not (name == "content_type" and value in CODECS):
-            raise BadInput(f"the parameter {name} of {whose} is not supported: leave it out")
+            raise BadInput(f"the parameter {name} of {owner} is not supported: leave it out")

@@ -63,5 +63,5 @@ VARIABLES: Final[tuple[ScriptVariable, ...]] = (
 
 def environment(place: Place) -> dict[str, str]:
     """All variables of the script's process. The container's Environment takes precedence over the table."""
-    told = {variable.name: variable.value(place) for variable in VARIABLES}
-    return {name: value for name, value in told.items() if value} | dict(place.given)
+    values = {variable.name: variable.value(place) for variable in VARIABLES}
+    return {name: value for name, value in values.items() if value} | dict(place.given)

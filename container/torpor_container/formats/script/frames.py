@@ -61,11 +61,11 @@ def effort_of(frame: ScriptFrame) -> Effort:
 
 def status_of(frame: ScriptFrame) -> int | None:
     """The status; None if the frame has none. Raises BadFrame."""
-    told = frame.fields.get(STATUS)
-    if told is None:
+    text = frame.fields.get(STATUS)
+    if text is None:
         return None
     try:
-        return STATUSES[STATUSES.index(int(told))]
+        return STATUSES[STATUSES.index(int(text))]
     except (TypeError, ValueError) as error:
         raise BadFrame(f"a frame {frame.kind} with an invalid status") from error
 

@@ -138,10 +138,10 @@ def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> 
     return native, _served(native, scripted)
 
 
-def _status(told: object) -> int:
-    if not isinstance(told, int) or told not in STATUSES or told in WITHOUT_BODY:
-        raise PredictionFailed(f"the script's status cannot be sent with an answer: {told!r}")
-    return int(told)
+def _status(value: object) -> int:
+    if not isinstance(value, int) or value not in STATUSES or value in WITHOUT_BODY:
+        raise PredictionFailed(f"the script's status cannot be sent with an answer: {value!r}")
+    return int(value)
 
 
 def _load_beside(directory: Path, image: str, conventions: Conventions) -> ServedModel[Any]:

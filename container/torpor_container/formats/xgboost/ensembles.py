@@ -31,9 +31,9 @@ def _load(paths: Sequence[Path], path: Path, conventions: Conventions) -> Servab
     """Load the boosters as one model. Raises LoadFailed, also if their rows or predictions differ in kind."""
     members = [xgboost.member(each, conventions) for each in paths]
     for each, member in zip(paths, members, strict=True):
-        if (told := _kind(member)) != (first := _kind(members[0])):
+        if (kind := _kind(member)) != (first := _kind(members[0])):
             raise LoadFailed(
-                f"{each.name} has {told}, and {paths[0].name} {first}: they cannot answer together. Keep one of "
+                f"{each.name} has {kind}, and {paths[0].name} {first}: they cannot answer together. Keep one of "
                 "them, or set SAGEMAKER_INFERENCE_ENSEMBLE=false"
             )
     return boosters.serve_members(members, conventions, combination(members[0].objective()))

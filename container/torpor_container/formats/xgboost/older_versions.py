@@ -32,7 +32,7 @@ READER = Path(__file__).with_name("older_versions_reader.py")
 TIMEOUT_S = 120.0
 KEPT = "read-by-older-xgboost"
 """A folder beside an unpacked artifact, with its converted models. It is removed with that version of the artifact."""
-MODEL, PROBE, TOLD = "model.ubj", "probe.npz", "told.json"
+MODEL, PROBE, RESULT = "model.ubj", "probe.npz", "told.json"
 
 ELSE = "or load it with the XGBoost that saved it, and save it as .json or .ubj"
 EQUAL_WITHIN = 1e-5
@@ -52,7 +52,7 @@ class OldModel(LoadFailed):
     @classmethod
     def pickled(cls, path: Path, error: Exception) -> Self:
         """For a pickle. `error` is what XGBoost raised, whose text does not mention the model's age."""
-        said = _said(error)
+        said = _message(error)
         if not said.startswith("header"):
             return cls(f"{path.name} was pickled, and XGBoost {installed()} does not read the booster in it: {said}.")
         return cls(
@@ -93,7 +93,7 @@ def read(path: Path, conventions: Conventions, reason: str, timeout_s: float = T
     with tempfile.TemporaryDirectory(prefix="older-xgboost-") as made:
         _run_reader(path, Path(made), folder, conventions.memory_bytes, timeout_s, reason)
         member = _opened(Path(made), path, reason)
-        _keep(Path(made), kept, path)
+        _save(Path(made), kept, path)
     return member
 
 
@@ -118,24 +118,24 @@ def _run_reader(path: Path, made: Path, folder: Path, memory_bytes: int, timeout
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-    _check(_told(made), process.returncode, printed.decode(errors="replace"), reason)
+    _check(_result(made), process.returncode, printed.decode(errors="replace"), reason)
 
 
-def _check(told: dict[str, Any], exit_code: int, printed: str, reason: str) -> None:
+def _check(result: dict[str, Any], exit_code: int, printed: str, reason: str) -> None:
     """Raise LoadFailed or LoadOutOfMemory, unless the reader reports success."""
-    if told.get("memory"):
+    if result.get("memory"):
         raise LoadOutOfMemory(f"{reason} XGBoost {OLDER} ran out of memory while it read it")
-    if "error" in told or not told:
+    if "error" in result or not result:
         last = next(iter(printed.strip().splitlines()[-1:]), f"exit code {exit_code}")
-        raise LoadFailed(f"{reason} XGBoost {OLDER} does not read it either: {told.get('error', last)}; {ELSE}")
+        raise LoadFailed(f"{reason} XGBoost {OLDER} does not read it either: {result.get('error', last)}; {ELSE}")
 
 
-def _told(made: Path) -> dict[str, Any]:
+def _result(made: Path) -> dict[str, Any]:
     try:
-        told: dict[str, Any] = json.loads((made / TOLD).read_text())
+        result: dict[str, Any] = json.loads((made / RESULT).read_text())
     except (OSError, ValueError):
         return {}
-    return told
+    return result
 
 
 # -- what it saved -----------------------------------------------------------------------------------------------------
@@ -144,7 +144,7 @@ def _opened(made: Path, path: Path, reason: str) -> Member:
     from xgboost import Booster, DMatrix
     from xgboost.core import XGBoostError
 
-    told = _told(made)
+    result = _result(made)
     try:
         booster = Booster()
         booster.load_model(bytearray((made / MODEL).read_bytes()))
@@ -153,39 +153,41 @@ def _opened(made: Path, path: Path, reason: str) -> Member:
             rows, expected = probe["rows"], probe["predictions"]
         predicted = booster.predict(DMatrix(rows, nthread=1), validate_features=False, output_margin=True)
     except (XGBoostError, OSError, ValueError, KeyError) as error:
-        raise LoadFailed(f"{reason} What XGBoost {OLDER} made of it cannot be used: {_said(error)}") from error
+        raise LoadFailed(f"{reason} What XGBoost {OLDER} made of it cannot be used: {_message(error)}") from error
     if not np.allclose(predicted, expected, rtol=EQUAL_WITHIN, atol=EQUAL_WITHIN, equal_nan=True):
-        raise LoadFailed(f"{reason} XGBoost {installed()} predicts otherwise than XGBoost {OLDER} with the same trees")
-    note = f"{path.name} was read by XGBoost {told['version']} and is served as UBJSON, equal on {len(rows)} probe rows"
-    missing = told.get("missing")
-    return Member(booster, nan if missing is None else float(missing), pickled=bool(told["pickled"]), note=note)
+        raise LoadFailed(f"{reason} XGBoost {installed()} and {OLDER} differ in their predictions with the same trees")
+    note = (
+        f"{path.name} was read by XGBoost {result['version']} and is served as UBJSON, equal on {len(rows)} probe rows"
+    )
+    missing = result.get("missing")
+    return Member(booster, nan if missing is None else float(missing), pickled=bool(result["pickled"]), note=note)
 
 
-def _reopened(kept: Path, path: Path) -> Member | None:
+def _reopened(saved: Path, path: Path) -> Member | None:
     """The result of an earlier load of the same file."""
-    told = _told(kept)
-    if not told or told.get("source") != _identity(path):
+    result = _result(saved)
+    if not result or result.get("source") != _identity(path):
         return None
-    with suppress(LoadFailed):  # it is read anew then
-        return _opened(kept, path, "")
+    with suppress(LoadFailed):  # then it is converted anew
+        return _opened(saved, path, "")
     return None
 
 
-def _keep(made: Path, kept: Path, path: Path) -> None:
+def _save(made: Path, saved: Path, path: Path) -> None:
     """Save the whole result or none. If the folder cannot be written to, the next load converts again."""
     with suppress(OSError):
-        told = {**_told(made), "source": _identity(path)}
-        (made / TOLD).write_text(json.dumps(told))
-        kept.parent.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=kept.parent) as beside:
+        result = {**_result(made), "source": _identity(path)}
+        (made / RESULT).write_text(json.dumps(result))
+        saved.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=saved.parent) as beside:
             copy = shutil.copytree(made, Path(beside) / "whole")
-            shutil.rmtree(kept, ignore_errors=True)
-            copy.rename(kept)
+            shutil.rmtree(saved, ignore_errors=True)
+            copy.rename(saved)
 
 
 def _identity(path: Path) -> list[int]:
-    told = path.stat()
-    return [told.st_size, told.st_mtime_ns]
+    stat = path.stat()
+    return [stat.st_size, stat.st_mtime_ns]
 
 
 def installed() -> str:
@@ -194,7 +196,7 @@ def installed() -> str:
     return str(__version__)
 
 
-def _said(error: Exception) -> str:
+def _message(error: Exception) -> str:
     """XGBoost's message, without the place in its sources and without its stack."""
     line = next((one for one in str(error).splitlines() if one.strip()), type(error).__name__)
     return line.rpartition("Check failed: ")[2].strip().rstrip("(: ") or type(error).__name__

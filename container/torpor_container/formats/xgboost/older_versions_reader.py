@@ -29,13 +29,13 @@ TRIED = (b"\x80", b"c", b"(", *COMPRESSED)
 def main(model: Path, folder: Path, memory_bytes: int) -> int:
     limit(memory_bytes)
     try:
-        told = read(model, folder)
+        result = read(model, folder)
     except MemoryError:
-        told = {"error": "out of memory", "memory": True}
+        result = {"error": "out of memory", "memory": True}
     except BaseException as error:  # noqa: BLE001  the outermost edge of a process: a pickle runs foreign code, which may raise anything
-        told = {"error": f"{type(error).__name__}: {first_line(error)}", "memory": "bad_alloc" in str(error)}
-    (folder / "told.json").write_text(json.dumps(told))
-    return 1 if "error" in told else 0
+        result = {"error": f"{type(error).__name__}: {first_line(error)}", "memory": "bad_alloc" in str(error)}
+    (folder / "told.json").write_text(json.dumps(result))
+    return 1 if "error" in result else 0
 
 
 def limit(memory_bytes: int) -> None:

@@ -73,12 +73,12 @@ def answers(conventions: Conventions, learner: Any) -> Answers:
             f"of {', '.join(OBJECTIVES)}"
         )
     keys = selected(conventions.inference_output)
-    told = partial(select, keys, readings, int(learner["learner_model_param"].get("num_class", 0)))
+    selection = partial(select, keys, readings, int(learner["learner_model_param"].get("num_class", 0)))
     encoders: dict[str, Encoder] = {
-        CSV: lambda prediction: _csv(told(prediction), keys),
-        JSON: lambda prediction: write_json({"predictions": told(prediction)}).encode(),
-        JSONLINES: lambda prediction: b"".join(write_json(one).encode() + b"\n" for one in told(prediction)),
-        RECORDIO: lambda prediction: write_records(map(_numbers, told(prediction))),
+        CSV: lambda prediction: _csv(selection(prediction), keys),
+        JSON: lambda prediction: write_json({"predictions": selection(prediction)}).encode(),
+        JSONLINES: lambda prediction: b"".join(write_json(one).encode() + b"\n" for one in selection(prediction)),
+        RECORDIO: lambda prediction: write_records(map(_numbers, selection(prediction))),
     }
     default = JSON if conventions.multi_model else CSV
     return Answers({default: encoders[default], **encoders}).preferring(conventions.default_accept)
@@ -94,14 +94,14 @@ def select(
     return [{key: readings[key](row, classes) for key in has} | dict.fromkeys(lacks, nan) for row in rows]
 
 
-def _csv(told: list[dict[str, Any]], keys: Sequence[str]) -> bytes:
+def _csv(values: list[dict[str, Any]], keys: Sequence[str]) -> bytes:
     """Rows of CSV, in the order of the setting; a list is one cell. The last row has no line end."""
-    return "\n".join(",".join(_cell(one[key]) for key in keys) for one in told).encode()
+    return "\n".join(",".join(_cell(one[key]) for key in keys) for one in values).encode()
 
 
 def _cell(value: Any) -> str:
     return f'"{value}"' if isinstance(value, list) else str(value)
 
 
-def _numbers(told: dict[str, Any]) -> dict[str, list[float]]:
-    return {key: value if isinstance(value, list) else [value] for key, value in told.items()}
+def _numbers(values: dict[str, Any]) -> dict[str, list[float]]:
+    return {key: value if isinstance(value, list) else [value] for key, value in values.items()}
