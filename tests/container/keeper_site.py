@@ -1,4 +1,4 @@
-"""A real keeper with real books between two fake edges: a disk tier and a loader that note their calls."""
+"""A real keeper with a real residency between two fake edges: a disk tier and a loader that record their calls."""
 
 import asyncio
 from collections import Counter
@@ -148,7 +148,7 @@ class FakeLoader:
 
 
 class Site:
-    """The keeper, its books and its edges. `room` is how many models fit. Its disk tier may be a real one."""
+    """The keeper, its residency and its edges. `room` is how many models fit. Its disk tier may be a real one."""
 
     def __init__(
         self, room: int = 2, patience: WaitLimits | None = None, cache: bool = True, disk_tier: DiskTier | None = None

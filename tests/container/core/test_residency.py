@@ -1,4 +1,4 @@
-"""The residency plan as a state machine: whatever callers and loads do, the books stay true."""
+"""The residency plan as a state machine: whatever callers and loads do, its counts stay right."""
 
 import pytest
 from hypothesis import settings
@@ -147,7 +147,7 @@ class Books(RuleBasedStateMachine):
             assert self.residency.planned_bytes <= BUDGET
 
     @invariant()
-    def the_books_know_who_is_here(self) -> None:
+    def the_residency_knows_which_models_are_here(self) -> None:
         if hasattr(self, "books"):
             assert {name for name, _ in self.residency} == set(self.here)
             assert all(model.pins == self.pins.get(name, 0) for name, model in self.residency)

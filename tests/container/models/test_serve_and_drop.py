@@ -9,7 +9,7 @@ from torpor_container.measuring.timing import Timing
 from torpor_container.models.keeper import Keeper, WaitLimits
 
 
-def books(room: int, story: list[Decision]) -> Residency:
+def residency(room: int, story: list[Decision]) -> Residency:
     return Residency(room * SIZE_BYTES, TinyLFU(), 4, story.append)
 
 
@@ -25,7 +25,7 @@ def visit(site: Residency, name: str) -> bool:
 
 def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> None:
     story: list[Decision] = []
-    site = books(3, story)
+    site = residency(3, story)
     assert [visit(site, name) for name in "abab"] == [False] * 4
     assert [visit(site, name) for name in "cde"] == [True] * 3
     assert site.planned_bytes == 2 * SIZE_BYTES
@@ -39,7 +39,7 @@ def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> No
 
 def test_the_keeper_lets_a_visitor_go_when_its_last_caller_is_served() -> None:
     async def story() -> None:
-        scene, site = Scene(), books(3, [])
+        scene, site = Scene(), residency(3, [])
         loader = FakeLoader(scene)
         keeper = Keeper(FakeDiskTier(scene), loader, site, WaitLimits(), asyncio.get_running_loop().time)
 
