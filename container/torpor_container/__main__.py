@@ -1,4 +1,4 @@
-"""`torpor-container serve`: what the image runs, and what SageMaker starts it with."""
+"""`torpor-container serve`: the command that the image runs, and with which SageMaker starts it."""
 
 import os
 import sys
@@ -19,11 +19,11 @@ Serves the SageMaker container contract. Everything is set by environment variab
 
 
 def main() -> None:
-    """The command. Exits with 2 and a clear line for a bad call, a bad setting, or a package that is not installed."""
+    """Run the command. Exits with 2 and one clear line for a wrong call, a bad setting, or a missing package."""
     if sys.argv[1:] != ["serve"]:
-        wanted = sys.argv[1:] in (["--help"], ["-h"])
-        print(_usage(), file=sys.stdout if wanted else sys.stderr)
-        raise SystemExit(0 if wanted else 2)
+        help_asked = sys.argv[1:] in (["--help"], ["-h"])
+        print(_usage(), file=sys.stdout if help_asked else sys.stderr)
+        raise SystemExit(0 if help_asked else 2)
     try:
         settings = Settings.read()
         if fault := unknown(os.environ) or (settings.container is None and variables.fault(os.environ)):
@@ -39,10 +39,10 @@ def main() -> None:
 
 
 def serve(settings: Settings) -> None:
-    """Serve until told to stop. Raises ModuleNotFoundError where a package of the extra `container` is missing."""
+    """Serve until a signal stops it. Raises ModuleNotFoundError if a package of the extra `container` is missing."""
     from torpor_container.app import InstanceProcess  # here, so that `--help` works without the extra
     from torpor_container.http.server import Server, ServerOptions
-    from torpor_container.processes.confinement import confine
+    from torpor_container.processes.memory import confine
 
     given = dict(os.environ)
     for name, value in ONE_THREAD.items():
@@ -50,13 +50,13 @@ def serve(settings: Settings) -> None:
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     bind = f"unix:{settings.socket}" if settings.socket else f"0.0.0.0:{settings.port}"
 
-    def made() -> "ASGIApp":
-        """In the process that serves."""
+    def make_app() -> "ASGIApp":
+        """Runs in the process that serves."""
         if settings.container is None:
             confine(settings.memory_bytes)
         return InstanceProcess(settings, environment=given).app()
 
-    Server(made, ServerOptions(bind=bind)).run()
+    Server(make_app, ServerOptions(bind=bind)).run()
 
 
 def _usage() -> str:

@@ -1,4 +1,4 @@
-"""Composes one instance from its settings: the only place that makes collaborators."""
+"""Composes one instance from its settings. Only this module makes the parts and connects them."""
 
 import logging
 import os
@@ -19,10 +19,9 @@ from torpor_container.artifacts.disk import UnpackedArtifacts
 from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.stores.folder import FolderArtifactStore
-from torpor_container.artifacts.stores.lazy import LateArtifactStore
 from torpor_container.artifacts.stores.s3 import S3ArtifactStore
 from torpor_container.artifacts.stores.s3_access import S3Access
-from torpor_container.artifacts.stores.store import ArtifactStore
+from torpor_container.artifacts.stores.store import ArtifactStore, LazyArtifactStore
 from torpor_container.artifacts.submitted_code import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, Nobody, policy
@@ -44,7 +43,7 @@ from torpor_container.modes.contract import ContractMode
 from torpor_container.modes.serving import KeptMode, Serving
 from torpor_container.modes.single import Single
 from torpor_container.processes.memory import lean_heap
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, theirs
 from torpor_container.trials.suspects import Suspects
@@ -55,7 +54,7 @@ clock = time.monotonic
 log = logging.getLogger(__name__)
 
 UNLIMITED = 1_000_000
-"""The platform itself limits how many models it loads at once; the instance's threads bound the work."""
+"""The platform limits how many models it loads side by side; the instance's threads limit the work."""
 
 
 def _resting(settings: Settings) -> Resting | None:
@@ -65,19 +64,19 @@ def _resting(settings: Settings) -> Resting | None:
 
 
 def body_max_bytes(settings: Settings) -> int:
-    """The largest request body. AWS's XGBoost container has a variable of its own for it, which can only lower it."""
+    """The largest request body, in bytes. AWS's XGBoost container has its own variable, which can only lower it."""
     if settings.image != XGBOOST_IMAGE or settings.content_max_bytes is None:
         return settings.body_max_bytes
     return min(settings.content_max_bytes, MAX_CONTENT_BYTES, settings.body_max_bytes)
 
 
 def end() -> None:
-    """End this instance, as a container ends with its program: whoever started it starts another."""
+    """End this instance, as a container ends with its program: the endpoint starts another."""
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 class InstanceProcess:
-    """Everything that one instance is made of."""
+    """One instance: its parts, from the loader to the routes."""
 
     def __init__(
         self,
@@ -86,8 +85,8 @@ class InstanceProcess:
         environment: Mapping[str, str] = os.environ,
         suspects: Suspects | None = None,
     ) -> None:
-        """`ended` is called when a foreign container's process ends by itself, or where another instance should take
-        this one's place; `environment` is the container's. `suspects` records which model predicts."""
+        """`ended` is called when a foreign container's process ends by itself, or another instance should replace this
+        one. `environment` is the container's. `suspects` records which model predicts."""
         lean_heap()
         self._environment = environment
         if settings.container is None:
@@ -106,7 +105,7 @@ class InstanceProcess:
             inference_output=settings.inference_output,
             memory_bytes=settings.memory_bytes,
         )
-        self._parent = Parent(settings.zygote)
+        self._zygote_access = ZygoteAccess(settings.zygote)
         self._meter = Meter()
         self._loader = self._make_loader(conventions, ended)
         self._disk_tier = self._make_disk_tier() if settings.model_source else None
@@ -117,7 +116,7 @@ class InstanceProcess:
         return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
 
     async def state(self, after: int, model: str | None) -> InstanceStatus:
-        """What `GET /_torpor/state` says."""
+        """The answer to `GET /_torpor/state`."""
         fault = self._serving.fault()
         models, used_bytes = self._serving.models(), await self._loader.used_bytes()
         return {
@@ -137,8 +136,8 @@ class InstanceProcess:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as closing:  # every part is closed, the last one first, whatever another raises
-            closing.push_async_callback(self._parent.close)
+        async with AsyncExitStack() as closing:  # closes every part, the last one first, even if another raises
+            closing.push_async_callback(self._zygote_access.close)
             closing.push_async_callback(self._loader.close)
             if self._disk_tier is not None:
                 closing.push_async_callback(self._disk_tier.close)
@@ -154,25 +153,27 @@ class InstanceProcess:
     def _make_loader(self, conventions: Conventions, ended: Callable[[], None]) -> ModelLoader:
         settings = self._settings
         if settings.container is None:
-            scripts = Scripts(settings, conventions, self._parent, theirs(self._environment))
+            scripts = Scripts(settings, conventions, self._zygote_access, theirs(self._environment))
             trials = self._make_trials(conventions) if settings.trials else None
             submitted = self._make_submitted()
             return BuiltInLoader(
                 settings, conventions, scripts, clock, submitted, self._meter, trials=trials, suspects=self._suspects
             )
         base_dir = Path(settings.base_dir)
-        server = ForeignServer(settings.container, base_dir, self._parent, ended)
+        server = ForeignServer(settings.container, base_dir, self._zygote_access, ended)
         if settings.multi_model:
             return ForeignLoader(server, theirs(self._environment), clock)
         return ForeignSingleLoader(server, theirs(self._environment), base_dir, clock)
 
     def _make_trials(self, conventions: Conventions) -> Trials:
         settings = self._settings
-        return Trials(settings.memory_bytes, settings.load_timeout_s, conventions, self._parent, self._environment)
+        return Trials(
+            settings.memory_bytes, settings.load_timeout_s, conventions, self._zygote_access, self._environment
+        )
 
     def _make_serving(self, ended: Callable[[], None]) -> Serving:
         settings = self._settings
-        patience = WaitLimits(settings.ready_wait_s, settings.load_timeout_s)
+        patience, record = WaitLimits(settings.ready_wait_s, settings.load_timeout_s), self._journal.writer()
         if not settings.multi_model:
             name = settings.model_source.rpartition("/")[2]
             directory = Path(settings.base_dir) / "model"
@@ -182,29 +183,31 @@ class InstanceProcess:
         if self._disk_tier is None:
             if settings.container is not None:
                 raise BadSetting(
-                    "TORPOR_CONTAINER: adapter mode needs TORPOR_MODEL_SOURCE, for its keeper loads the models"
+                    "TORPOR_CONTAINER: adapter mode needs TORPOR_MODEL_SOURCE, since its keeper loads the models"
                 )
-            books = Residency(settings.memory_bytes, Nobody(), UNLIMITED, self._journal.writer())
-            return ContractMode(self._loader, books, clock, settings.invocation_timeout_s)
-        books = Residency(settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer())
-        resting = _resting(settings)
-        freshness = Freshness(self._disk_tier, clock, asks=settings.revalidate == "resident")
-        keeper = Keeper(
-            self._disk_tier, self._loader, books, patience, clock, settings.model_cache, resting, freshness, ended
+            residency = Residency(settings.memory_bytes, Nobody(), UNLIMITED, record)
+            return ContractMode(self._loader, residency, clock, settings.invocation_timeout_s)
+        residency = Residency(
+            settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer()
         )
-        rest = KeepAliveChore(keeper, resting, clock) if resting is not None else None
-        return KeptMode(keeper, settings.invocation_timeout_s, rest)
+        resting = _resting(settings)
+        freshness = Freshness(self._disk_tier, clock, asks_s3=settings.revalidate == "resident")
+        keeper = Keeper(
+            self._disk_tier, self._loader, residency, patience, clock, settings.model_cache, resting, freshness, ended
+        )
+        chore = KeepAliveChore(keeper, resting, clock) if resting is not None else None
+        return KeptMode(keeper, settings.invocation_timeout_s, chore)
 
     def _make_disk_tier(self) -> DiskTier:
         settings = self._settings
         source = settings.model_source
         prefix = Prefix.parse(source if settings.multi_model else source[: source.rfind("/") + 1])
         disk = UnpackedArtifacts(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
-        books = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
+        residency = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
         store = self._make_store(prefix)
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
         return DiskTier(
-            prefix, store, disk, books, self._limits, clock, settings.revalidate != "off", self._meter, loose
+            prefix, store, disk, residency, self._limits, clock, settings.revalidate != "off", self._meter, loose
         )
 
     def _make_submitted(self) -> Submitted | None:
@@ -233,4 +236,4 @@ class InstanceProcess:
         remote = partial(S3ArtifactStore, place.bucket, S3Access.read(self._environment, self._settings.s3_endpoint))
         if not self._settings.s3_folder:
             return remote()
-        return FolderArtifactStore(Path(self._settings.s3_folder), place.bucket, otherwise=LateArtifactStore(remote))
+        return FolderArtifactStore(Path(self._settings.s3_folder), place.bucket, otherwise=LazyArtifactStore(remote))

@@ -1,4 +1,4 @@
-"""What can go wrong in an instance, and the answer each error becomes. They are raised where the fault is known.
+"""The errors of an instance, and the answer of each. Code raises an error where it knows the fault.
 
     ContainerError
     ├── CallerFault                 the request is at fault
@@ -14,7 +14,7 @@
     │   ├── OutOfMemory             507
     │   ├── NoAnswer                500
     │   ├── ModelDied               500, or 507 when it was killed as the kernel kills for memory
-    │   │   └── NotCalled           as it was for whom it held
+    │   │   └── NotCalled           as for the request that the process held
     │   └── TimedOut                500
     ├── LoadFault                   the artifact, or what it needs, is at fault
     │   ├── LoadFailed              500
@@ -32,8 +32,8 @@
         ├── AlreadyLoaded           409
         └── NotReady                503
 
-The body is Multi Model Server's, `{"code": 404, "type": "ModelNotFoundException", "message": "..."}`, but for
-PredictionFailed: there it is the message and the traceback as text, as the inference toolkit answers it.
+The body is Multi Model Server's, `{"code": 404, "type": "ModelNotFoundException", "message": "..."}`. Only that of
+PredictionFailed is the message and the traceback as text, as the inference toolkit answers.
 """
 
 import json
@@ -49,7 +49,7 @@ KILLED_EXITS = frozenset({-9, 137})
 
 
 class ContainerError(Exception):
-    """Any of them. `fault` is set where the answer is the platform's and not the model's own."""
+    """Any error of an instance. `fault` is set where the answer is the platform's and not the model's."""
 
     status: int = 500
     type: ClassVar[str] = "InternalServerException"
@@ -65,41 +65,43 @@ E = TypeVar("E", bound=ContainerError)
 
 
 def bare(error: E) -> E:
-    """The error without the frames that it came through, and what they hold: bodies, inputs, predictions."""
-    for held in (error.__cause__, error.__context__):
-        if held is not None:
-            held.__traceback__ = None  # a cache may still hold the error itself
+    """The error without its traceback, whose frames hold bodies, inputs and predictions."""
+    for earlier in (error.__cause__, error.__context__):
+        if earlier is not None:
+            earlier.__traceback__ = None  # a cache may still hold the error itself
     error.__traceback__ = error.__cause__ = error.__context__ = None
     return error
 
 
 # -- the caller's ------------------------------------------------------------------------------------------------------
 class CallerFault(ContainerError):
+    """The request is at fault."""
+
     status = 400
     type = "BadRequestException"
 
 
 class BadInput(CallerFault):
-    """The body is not what this model takes: empty, junk, the wrong number of columns."""
+    """The model cannot take the body: it is empty, of another type, or has wrong columns."""
 
     is_read = False
-    """Whether the body is what its content type says, and only the model does not take its rows."""
+    """Whether the body is of its content type, so that only the model refuses its rows."""
 
     @classmethod
     def of_rows(cls, message: str) -> Self:
-        """The rows could be read, and the model takes others."""
+        """The rows could be read, but do not fit the model."""
         error = cls(message)
         error.is_read = True
         return error
 
 
 class NoContent(CallerFault):
-    """The body is empty, to which AWS's XGBoost container has an answer of its own: no content, and no error."""
+    """The body is empty. AWS's XGBoost container answers that with no content, and without an error."""
 
     status = 204
 
     def reply(self) -> Reply:
-        return Reply(b"", "text/html; charset=utf-8", self.status)  # Flask's type, in which that container answers
+        return Reply(b"", "text/html; charset=utf-8", self.status)  # Flask's type, as that container answers
 
 
 class NotAcceptable(CallerFault):
@@ -132,7 +134,7 @@ class BodyTooLarge(CallerFault):
 
 
 class NotSupported(CallerFault):
-    """This instance runs in another mode than the request needs."""
+    """The mode of this instance does not have the operation."""
 
     status = 405
     type = "MethodNotAllowedException"
@@ -147,11 +149,11 @@ class TargetMissing(CallerFault):
 
 # -- the model's, at invoke --------------------------------------------------------------------------------------------
 class ModelFault(ContainerError):
-    pass
+    """The model is at fault, while it predicts."""
 
 
 class PredictionFailed(ModelFault):
-    """The model, or the user's script, raised."""
+    """The model, or the user's script, raised an exception."""
 
     @classmethod
     def because(cls, error: BaseException) -> Self:
@@ -167,7 +169,7 @@ class OutOfMemory(ModelFault):
 
 
 class ContainerGone(ModelFault):
-    """A foreign container broke its connection, or answered what is no HTTP."""
+    """A foreign container broke its connection, or answered something that is not HTTP."""
 
     fault = Fault.MODEL_DIED
 
@@ -178,14 +180,14 @@ class ModelDied(ModelFault):
     fault = Fault.MODEL_DIED
 
     def __init__(self, exit_code: int | None, reason: str = "") -> None:
-        """`exit_code` is None where we ended it ourselves; `reason` says why."""
+        """`exit_code` is None if the instance ended the process; `reason` says why."""
         super().__init__(f"the model's process ended: {reason or f'exit code {exit_code}'}")
         self.exit_code = exit_code
         self.status = 507 if exit_code in KILLED_EXITS else 500
 
 
 class NotCalled(ModelDied):
-    """The model's own process had ended before the request's turn came: another process may serve it."""
+    """The model's own process had ended before it read the request: another process may serve it."""
 
 
 class TimedOut(ModelFault):
@@ -197,6 +199,8 @@ class TimedOut(ModelFault):
 
 # -- at load -----------------------------------------------------------------------------------------------------------
 class LoadFault(ContainerError):
+    """The artifact, or what it needs, is at fault."""
+
     fault = Fault.LOAD_FAILED
 
 
@@ -217,11 +221,11 @@ class AmbiguousArtifact(LoadFailed):
 
 
 class Quarantined(LoadFailed):
-    """This version of the artifact ended, hung or overfilled a process: it is not loaded until there is another."""
+    """This version of the artifact ended a process, hung, or took too much: a load needs another version."""
 
     @classmethod
     def because(cls, reason: str) -> Self:
-        return cls(f"{reason}. This version of the artifact is quarantined: upload another one to have it tried")
+        return cls(f"{reason}. This version of the artifact is quarantined: upload another one, and Torpor tries it")
 
 
 class LoadTimedOut(LoadFailed):
@@ -236,22 +240,22 @@ class LoadOutOfMemory(LoadFault):
 
 
 class QuarantinedForMemory(LoadOutOfMemory):
-    """This version of the artifact takes more than it may: it is not loaded until there is another, or more memory."""
+    """This version of the artifact takes too much memory: a load needs another version, or more memory."""
 
     @classmethod
     def because(cls, reason: str) -> Self:
         return cls(
             f"{reason}. This version of the artifact is quarantined: upload another one, "
-            "or give the instance more memory, to have it tried"
+            "or give the instance more memory, and Torpor tries it"
         )
 
 
 class NoMemoryNow(LoadOutOfMemory):
-    """There may be enough once another model has left."""
+    """There may be enough memory once another model has left."""
 
 
 class NoRoom(LoadFault):
-    """It can never fit in this instance's memory or on its disk."""
+    """The model can never fit in this instance's memory or on its disk."""
 
     status = 507
     type = "InsufficientMemoryException"
@@ -260,7 +264,7 @@ class NoRoom(LoadFault):
 
 # -- where the model is ------------------------------------------------------------------------------------------------
 class RegistryFault(ContainerError):
-    pass
+    """The model is not where the caller thinks."""
 
 
 class ModelNotFound(RegistryFault):
@@ -268,17 +272,17 @@ class ModelNotFound(RegistryFault):
     type = "ModelNotFoundException"
 
     def __init__(self, name: str, where: str = "") -> None:
-        """`where` is what was looked through, if not the models that are loaded."""
+        """`where` is what was searched, if not the loaded models."""
         super().__init__(f"Model not found{f' in {where}' if where else ''}: {name}")
 
 
 class ModelLost(RegistryFault):
-    """A foreign container let go of a model by itself. The model was not called."""
+    """A foreign container unloaded a model by itself. The model was not called."""
 
     fault = Fault.MODEL_DIED
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"the container has no model {name} any more")
+        super().__init__(f"the container no longer has the model {name}")
 
 
 class AlreadyLoaded(RegistryFault):
@@ -290,7 +294,7 @@ class AlreadyLoaded(RegistryFault):
 
 
 class NotReady(RegistryFault):
-    """Still downloading or loading when the caller's time was up; the load goes on."""
+    """The model was still downloading or loading when the caller's time was up. The load goes on."""
 
     status = 503
     type = "ServiceUnavailableException"

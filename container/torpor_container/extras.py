@@ -1,6 +1,6 @@
-"""How to install a part of Torpor that is missing: the one sentence that every message about it ends with."""
+"""How to install a missing part of Torpor: the sentence with which every message about it ends."""
 
 
 def how_to_install(extra: str) -> str:
-    """The command that brings an extra. Torpor is on no package index yet, so it is installed from its own checkout."""
+    """The command that installs an extra from Torpor's checkout, since Torpor is on no package index yet."""
     return f"in Torpor's checkout, run: pip install --editable '.[{extra}]'"

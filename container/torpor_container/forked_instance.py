@@ -1,4 +1,4 @@
-"""The life of an instance that a zygote forked: read the settings, serve on the inherited socket."""
+"""The start of an instance that a zygote forked: it reads the settings and serves on the inherited socket."""
 
 import socket
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from torpor_container.formats.xgboost.dense import native_library
 from torpor_container.http.server import ServerOptions, configured
 from torpor_container.http.worker import serve_alone
 from torpor_container.models.quarantine import software_of
-from torpor_container.processes.confinement import confine
+from torpor_container.processes.memory import confine
 from torpor_container.settings import Settings
 from torpor_container.trials.suspects import Suspects, judge
 
@@ -19,7 +19,7 @@ OPTIONS = ServerOptions(log_level="warning")
 
 
 def prepare() -> None:
-    """In the zygote: what every instance needs, and what is the same for all. Each of them finds it done."""
+    """Do once, in the zygote, what every instance would do alike."""
     configured(OPTIONS)
     formats.look_up()
     native_library()
@@ -28,7 +28,7 @@ def prepare() -> None:
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
-    """Run until told to stop. `descriptors[0]` is the listening socket."""
+    """Serve until a signal stops it. `descriptors[0]` is the listening socket."""
     settings = Settings.read()
     listener = socket.socket(fileno=descriptors[0])
     if settings.container is None:
@@ -38,7 +38,7 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
 
 
 def _suspects(settings: Settings) -> Suspects | None:
-    """Of an instance with many models: the one before it in this slot may have been ended by one of them."""
+    """The record of what predicts, for an instance with many models, once the slot's last end is judged."""
     if settings.container is not None or not settings.trials or not settings.multi_model or not settings.model_source:
         return None
     folder = Path(settings.base_dir)

@@ -11,7 +11,7 @@ from torpor_container.measuring.effort import Effort
 class Invocation:
     """The body and the headers that reach a model; an absent header is empty.
 
-    A model takes the body away once it has read it: a large one is not kept by all who wait for the answer.
+    A model releases the body once it has read it, so that a large one does not take memory until the answer.
     """
 
     body: bytes
@@ -19,12 +19,12 @@ class Invocation:
     accept: str = ""
     custom_attributes: str = ""
     headers: Sequence[tuple[bytes, bytes]] = field(default=(), init=False)
-    """All that came with it, names in lower case: a foreign container gets those of `wire.FORWARDED`."""
+    """All headers of the request, names in lower case. A foreign container gets those of `wire.FORWARDED`."""
 
 
 class Reply(NamedTuple):
     """A model's answer. `content_type` is empty and `custom_attributes` None when the model set none; `effort` is what
-    the prediction took, if somebody measured it; `more` are further headers of `wire.RETURNED`, in lower case."""
+    the prediction took, if it was measured; `more` are further headers of `wire.RETURNED`, in lower case."""
 
     body: bytes
     content_type: str

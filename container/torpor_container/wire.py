@@ -1,4 +1,4 @@
-"""The wire between an instance and whoever drives it: header names, paths and JSON shapes, and nothing that acts.
+"""The wire between an instance and its callers: header names, paths and JSON shapes. Nothing here acts.
 
 The MME container contract is AWS's (`POST /models`, `POST /models/{name}/invoke`, ...). What Torpor adds travels under
 `X-Torpor-*` headers and `/_torpor/*` paths, which a foreign container never sees.
@@ -19,7 +19,7 @@ CLOSED_SESSION_ID = "X-Amzn-SageMaker-Closed-Session-Id"
 
 FORWARDED = ("Content-Type", "Accept", CUSTOM_ATTRIBUTES, INFERENCE_ID, TARGET_VARIANT, SESSION_ID)
 """The caller's headers that reach a container. AWS, InvokeEndpoint: "Amazon SageMaker AI strips all POST headers except
-those supported by the API". TARGET_MODEL is the platform's own, set anew from what was checked."""
+those supported by the API". The platform sets TARGET_MODEL anew from the checked name."""
 
 RETURNED = ("Content-Type", CUSTOM_ATTRIBUTES, NEW_SESSION_ID, CLOSED_SESSION_ID)
 """The container's headers that reach the caller."""
@@ -36,7 +36,7 @@ MODEL_CACHE = "X-Torpor-Model-Cache"
 """`hit` when the model was in memory as the request arrived, else `miss`. Absent on single-model instances."""
 
 COLD = "X-Torpor-Cold"
-"""On a miss: a `ColdLoad` as JSON, what it took to bring the model in."""
+"""On a miss: a `ColdLoad` as JSON, what the load of the model took."""
 
 EFFORT = "X-Torpor-Effort"
 """On an answer whose prediction was measured: the seconds of an `EffortFields`, such as `0.000512 0.000003`.
@@ -52,8 +52,8 @@ STATE = "/_torpor/state"
 
 RELOAD_MODEL = "/_torpor/reload"
 UNLOAD_MODEL = "/_torpor/unload"
-"""`POST` with a `ModelName` to an instance that keeps its models: an `LeavingModel`. Requests from now on
-gets it loaded anew; those in flight end on the old copy. `reload` also asks S3 for a newer version then."""
+"""`POST` with a `ModelName` to an instance that keeps its models; it answers a `LeavingModel`. The next request loads
+the model anew; those in flight end on the old copy. After `reload`, the load also asks S3 for a newer version."""
 
 
 class WaitStep(StrEnum):
@@ -70,7 +70,7 @@ class WaitStep(StrEnum):
 
 
 UNLOAD = "unload"
-"""No step, since the request waits for it in the queue: letting go of one of those who left for a model."""
+"""The effort of one unload that made room for a model. It is not a step: the request waits for it in the queue."""
 
 
 class Fault(StrEnum):
@@ -108,27 +108,27 @@ class DecisionRecord(TypedDict, total=False):
     reason: str
     bytes: int
     took_s: float
-    for_model: str  # who needed the room, when this one had to leave
+    for_model: str  # the model that needed the room, when this one had to leave
 
 
 class EffortFields(TypedDict):
-    """What a piece of work took, but for waiting in line for a processor."""
+    """What a piece of work took, without the wait for a processor."""
 
     work_s: float  # of a processor
-    delay_s: float  # of waiting for anything else: a disk, a network, another thread
+    delay_s: float  # of waits for anything else: a disk, a network, another thread
 
 
 class ColdLoad(TypedDict):
     """How a model came into memory."""
 
     bytes: int  # in memory, measured
-    victims: list[str]  # who left memory for it
+    victims: list[str]  # the models that left memory for it
     reason: str  # why it was not there: first use, evicted before, its process ended …
     took_s: float  # from the request that led to it until it was loaded
     efforts: dict[str, EffortFields]  # of the steps `unpack` and `load`, and UNLOAD, as far as they were measured
-    own_bytes: NotRequired[int]  # of memory, that the instance took beside its models as this one asked for room
+    own_bytes: NotRequired[int]  # memory that no model explains, when this one asked for room
     budget_bytes: NotRequired[int]  # the instance's memory
-    left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `Partings.told`
+    left: NotRequired[Mapping[str, tuple[float, int]]]  # models that left memory: see `LastUses.report`
 
 
 class ModelName(TypedDict):
@@ -136,7 +136,7 @@ class ModelName(TypedDict):
 
 
 class LeavingModel(TypedDict):
-    """What becomes of a model that shall leave."""
+    """What happens to a model that must leave."""
 
     model: str
     was: str  # `resident`, `loading` or `absent`
@@ -153,15 +153,15 @@ class LoadedModel(TypedDict):
 
 
 class InstanceStatus(TypedDict):
-    """What an instance says of itself."""
+    """The answer to `GET /_torpor/state`."""
 
     unready: str | None  # why /ping is not 200; None if it is
     fault: str | None  # the Fault behind it, where it is final
-    kept: bool  # whether it holds many models and lets them go by itself
+    kept: bool  # whether it holds many models and unloads them itself
     models: list[LoadedModel]
     budget_bytes: int
     used_bytes: int  # measured, not planned
-    own_bytes: NotRequired[int]  # of that, beside the models in memory; a load that goes on counts for it
+    own_bytes: NotRequired[int]  # of that, what models in memory do not explain; includes loads in progress
     disk_bytes: int
     disk_budget_bytes: int
     cpu_s: float  # processor seconds used since it started

@@ -1,4 +1,4 @@
-"""The first moment of a foreign container: this forked child becomes its program."""
+"""Starts a foreign container: this forked child becomes its program."""
 
 import os
 import signal
@@ -10,11 +10,11 @@ from torpor_container.processes.namespaces import NoNamespace, bind_mounts
 
 DESCRIPTORS_MAX = 65_536
 IGNORED = (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ)
-"""By the zygote and by Python; what is ignored stays so in a new program."""
+"""Signals that the zygote or Python ignores. An ignored signal would stay ignored in the new program."""
 
 
 def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
-    """`descriptors[0]` takes what it prints. The environment is exactly the one given, and nothing of the parent's."""
+    """`descriptors[0]` gets its output. The program gets the given environment, and none of the parent's."""
     os.dup2(descriptors[0], 1)
     os.dup2(descriptors[0], 2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -22,7 +22,7 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     for number in IGNORED:
         signal.signal(number, signal.SIG_DFL)
     command: list[str] = arguments["command"]
-    if arguments["mounts"] and not _mounted(arguments["mounts"]):
+    if arguments["mounts"] and not _mount(arguments["mounts"]):
         return 127
     os.chdir(arguments["folder"])
     environment: dict[str, str] = arguments["environment"]
@@ -34,8 +34,8 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     return 127
 
 
-def _mounted(mounts: Mapping[str, str]) -> bool:
-    """Whether the folders are where the program wants them. Why not is the last that the container says."""
+def _mount(mounts: Mapping[str, str]) -> bool:
+    """Show the folders where the program expects them. False if that fails; its output then says why."""
     try:
         bind_mounts({place: Path(folder) for place, folder in mounts.items()})
     except NoNamespace as error:

@@ -1,4 +1,4 @@
-"""The platform's side of the MME container contract, as tolerant of containers as SageMaker is."""
+"""The platform's side of the multi-model container contract, as tolerant of containers as SageMaker is."""
 
 import asyncio
 import json
@@ -14,12 +14,12 @@ from torpor_container.invocation import Invocation, Reply
 from torpor_container.transport.upstream import Headers, Upstream, UpstreamAnswer, UpstreamError, UpstreamTimedOut
 
 LOAD_TIMEOUT_S = 86_400.0
-"""The keeper has its own patience, TORPOR_LOAD_TIMEOUT_SECONDS."""
+"""No limit in effect: the keeper has its own, TORPOR_LOAD_TIMEOUT_SECONDS."""
 UNLOAD_TIMEOUT_S = 360.0
-"""Triton's source says that the platform waits so long."""
+"""How long the platform waits, as Triton's source says."""
 LIST_TIMEOUT_S = 10.0
 PAGES_MAX = 1000
-SAID_MAX = 1000
+TEXT_MAX = 1000
 REMEMBERED_MAX = 1000
 
 log = logging.getLogger(__name__)
@@ -32,30 +32,30 @@ class ContractClient:
 
     def __init__(self, upstream: Upstream) -> None:
         self._upstream = upstream
-        self._going_on: set[asyncio.Future[None]] = set()
-        self._had_no_memory: deque[str] = deque(maxlen=REMEMBERED_MAX)  # by their last loads
+        self._background: set[asyncio.Future[None]] = set()
+        self._had_no_memory: deque[str] = deque(maxlen=REMEMBERED_MAX)  # models whose last load found no memory
 
     async def load(self, model_id: str, url: str, target: str) -> None:
-        """LoadModel. Any 2xx is a success, and 409, for then it is there. Raises LoadFailed, NoMemoryNow.
+        """LoadModel. Any 2xx is a success, and so is 409: the model is there. Raises LoadFailed, NoMemoryNow.
 
-        A load that fails for lack of memory may leave a registration without workers: it is deleted at once, or every
-        later load would be told that the model is there. Multi Model Server may not have made it yet by then: what is
-        there after such a load is not believed, but deleted again and loaded.
+        A load that fails for lack of memory may leave a registration without workers. It is deleted at once, since
+        every later load would answer 409. Multi Model Server may make it even later: so after such a failure, 409 is
+        not a success; the model is deleted again and loaded.
         """
         dead = model_id in self._had_no_memory
-        answer = await self._asked(model_id, url, target)
+        answer = await self._send_load(model_id, url, target)
         if answer.status == CONFLICT and dead:
             await self._clear(model_id, target)
-            answer = await self._asked(model_id, url, target)
+            answer = await self._send_load(model_id, url, target)
         if answer.status == INSUFFICIENT_STORAGE:
             if not dead:
                 self._had_no_memory.append(model_id)
             await self._clear(model_id, target)
-            raise NoMemoryNow(f"the container has no memory for it: {_said(answer)}")
+            raise NoMemoryNow(f"the container has no memory for it: {_text(answer)}")
         if not (200 <= answer.status < 300 or (answer.status == CONFLICT and not dead)):
-            raise LoadFailed(f"the container answered LoadModel with {answer.status}: {_said(answer)}")
+            raise LoadFailed(f"the container answered LoadModel with {answer.status}: {_text(answer)}")
         if dead:
-            with suppress(ValueError):  # others have pushed it out meanwhile
+            with suppress(ValueError):  # later entries have pushed it out meanwhile
                 self._had_no_memory.remove(model_id)
 
     async def unload(self, model_id: str, target: str) -> None:
@@ -63,10 +63,10 @@ class ContractClient:
         headers = (*_JSON, (_TARGET, target.encode()))
         answer = await self._upstream.send("DELETE", _path(model_id), headers, [], UNLOAD_TIMEOUT_S)
         if not (200 <= answer.status < 300 or answer.status == NOT_FOUND):
-            raise LoadFailed(f"the container answered UnloadModel with {answer.status}: {_said(answer)}")
+            raise LoadFailed(f"the container answered UnloadModel with {answer.status}: {_text(answer)}")
 
-    async def _asked(self, model_id: str, url: str, target: str) -> UpstreamAnswer:
-        """What the container says to LoadModel. Raises LoadFailed. Who waits no more leaves nothing there."""
+    async def _send_load(self, model_id: str, url: str, target: str) -> UpstreamAnswer:
+        """The answer to LoadModel. Raises LoadFailed. If the caller is cancelled, it unloads the model again."""
         body = json.dumps({"model_name": model_id, "url": url}).encode()
         headers = (*_JSON, (_TARGET, target.encode()))
         try:
@@ -74,19 +74,19 @@ class ContractClient:
         except UpstreamError as error:
             raise LoadFailed(f"the container did not load the model: {error}") from error
         except asyncio.CancelledError:
-            self._going_on.add(clearing := asyncio.ensure_future(self._clear(model_id, target)))
-            clearing.add_done_callback(self._going_on.discard)
+            self._background.add(clearing := asyncio.ensure_future(self._clear(model_id, target)))
+            clearing.add_done_callback(self._background.discard)
             raise
 
     async def _clear(self, model_id: str, target: str) -> None:
-        """Unload what a failed load may have left. That it fails too hides nothing."""
+        """Unload what a failed load may have left. If that fails too, it is only logged."""
         try:
             await self.unload(model_id, target)
         except (UpstreamError, LoadFailed) as error:
             log.warning("what a failed load of %s left could not be deleted: %s", target, error)
 
     async def has(self, model_id: str) -> bool:
-        """GetModel. A container that does not answer still may have it."""
+        """GetModel. True also if the container does not answer: it may have the model."""
         try:
             answer = await self._upstream.send("GET", _path(model_id), _JSON, [], LIST_TIMEOUT_S)
         except UpstreamError:
@@ -143,7 +143,7 @@ _TARGET = wire.TARGET_MODEL.encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 _SESSION = frozenset(name.lower().encode() for name in (wire.NEW_SESSION_ID, wire.CLOSED_SESSION_ID))
 _SPELLED = {name.lower().encode(): name.encode() for name in wire.FORWARDED}
-"""As AWS spells them: Multi Model Server looks a header up by the name that was sent."""
+"""Headers as AWS spells them: Multi Model Server looks them up by their exact names."""
 
 
 def _path(model_id: str) -> str:
@@ -151,9 +151,9 @@ def _path(model_id: str) -> str:
 
 
 def _sent(invocation: Invocation) -> Headers:
-    """The client's headers that reach a model; one that the client did not send is not made up."""
+    """The client's headers that reach a model. Headers that the client did not send are not added."""
     return tuple((_SPELLED[name], value) for name, value in invocation.headers if name in _SPELLED and value)
 
 
-def _said(answer: UpstreamAnswer) -> str:
-    return answer.body[:SAID_MAX].decode(errors="replace").strip() or "(nothing)"
+def _text(answer: UpstreamAnswer) -> str:
+    return answer.body[:TEXT_MAX].decode(errors="replace").strip() or "(nothing)"

@@ -1,11 +1,11 @@
-"""Reads ListModels as containers really answer it, which is in three shapes. Nothing here sends anything."""
+"""Reads the three shapes in which containers answer ListModels. It sends nothing."""
 
 import json
 from typing import Any
 
 
 def page_of(body: bytes) -> tuple[set[str], str | None]:
-    """The names on one page and the token of the next. Raises ValueError for what is no listing at all.
+    """The names on one page and the token of the next. Raises ValueError for any other document.
 
     SageMaker's is `{"models": [{"modelName": ...}], "nextPageToken": ...}`. Triton lists models that are not ready as
     empty objects; TensorFlow Serving's container answers a map from names to anything; both work on AWS.

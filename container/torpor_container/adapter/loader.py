@@ -19,37 +19,37 @@ from torpor_container.processes.memory import uss_bytes
 from torpor_container.running.runners import Runner
 from torpor_container.transport.upstream import UpstreamError
 
-LOOK_PERIOD_S = 5.0
+WATCH_PERIOD_S = 5.0
 FLOOR_BYTES = 64 * 1024
 TOO_LARGE_MAX = 1000
-"""Models remembered that found no memory even alone: nobody shall leave for them again."""
+"""How many models are remembered that found no memory even alone: no model leaves for them again."""
 
 
-class Behind:
-    """What both have of their container."""
+class ContainerLoader:
+    """What both loaders share: the container and its measurements."""
 
     def __init__(self, server: ForeignServer, environment: dict[str, str], clock: Callable[[], float]) -> None:
         self._server = server
         self._environment = environment
         self._clock = clock
-        self._spent = CpuTime()
+        self._cpu_time = CpuTime()
 
     def unready(self) -> str | None:
         return self._server.unready
 
     async def settle(self) -> Settled:
-        """The container gives its memory back by itself, or does not."""
+        """Only measures: whether a container returns freed memory is its own choice."""
         return Settled(await self.used_bytes())
 
     async def used_bytes(self) -> int:
         return await asyncio.to_thread(lambda: uss_bytes() + self._server.own_bytes())
 
     async def cpu_s(self) -> float:
-        return await asyncio.to_thread(lambda: self._spent.seconds([self._server.processes()]))
+        return await asyncio.to_thread(lambda: self._cpu_time.seconds([self._server.processes()]))
 
 
-class ForeignLoader(Behind):
-    """Many models in one container, driven over the MME contract."""
+class ForeignLoader(ContainerLoader):
+    """Many models in one container, controlled by the multi-model contract."""
 
     def __init__(self, server: ForeignServer, environment: dict[str, str], clock: Callable[[], float]) -> None:
         super().__init__(server, environment, clock)
@@ -57,24 +57,24 @@ class ForeignLoader(Behind):
         self._sizing = Sizing({})
         self._meter = Meter()
         self._models: dict[str, ForeignModel] = {}
-        self._here: set[str] = set()  # loading, loaded or leaving
+        self._present: set[str] = set()  # loading, loaded or leaving
         self._entries = 0
-        self._looking: asyncio.Task[None] | None = None
+        self._watch: asyncio.Task[None] | None = None
         self._too_large: deque[str] = deque(maxlen=TOO_LARGE_MAX)
 
     async def start(self) -> None:
         await self._server.start(self._environment)
         self._contract = ContractClient(self._server.upstream)
-        self._looking = asyncio.create_task(self._look(), name="look what the container has")
+        self._watch = asyncio.create_task(self._watch_models(), name="watch the container's models")
 
     async def close(self) -> None:
-        if self._looking is not None:
-            self._looking.cancel()
-            await asyncio.gather(self._looking, return_exceptions=True)
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.gather(self._watch, return_exceptions=True)
         await self._server.close()
 
     async def recognise(self, placed: Placed) -> Found:
-        """Anything is a model here: the container knows better."""
+        """Every folder counts as a model: the container decides whether it can load it."""
         disk_bytes = await asyncio.to_thread(_disk_bytes, placed.directory)
         predicted = self._sizing.predict(placed.model_id, FORMAT, disk_bytes)
         return Found(predicted, partial(self._load, placed, disk_bytes))
@@ -86,14 +86,14 @@ class ForeignLoader(Behind):
             with self._meter.window():
                 await runner.close()
         finally:
-            self._here.discard(runner.model_id)
+            self._present.discard(runner.model_id)
 
     async def _load(self, placed: Placed, disk_bytes: int) -> Loaded:
         await self._server.ready()
         began_s = self._clock()
         with self._meter.window() as alone:
             before = await asyncio.to_thread(self._server.own_bytes)
-            await self._ask(placed)
+            await self._load_model(placed)
             grown = await asyncio.to_thread(self._server.own_bytes) - before
             size_bytes = max(grown, FLOOR_BYTES)
             if alone():
@@ -103,15 +103,15 @@ class ForeignLoader(Behind):
         model = self._models[placed.model_id] = ForeignModel(self._contract, placed)
         return Loaded(model, size_bytes, self._clock() - began_s)
 
-    async def _ask(self, placed: Placed) -> None:
-        """Raises LoadFailed, NoMemoryNow, and LoadOutOfMemory for a model that found no memory even alone."""
+    async def _load_model(self, placed: Placed) -> None:
+        """LoadModel. Raises LoadFailed, NoMemoryNow, and LoadOutOfMemory for a model that is too large alone."""
         if placed.model_id in self._too_large:
             raise LoadOutOfMemory(f"the container had no memory for {placed.name} even alone")
-        self._here.add(placed.model_id)
+        self._present.add(placed.model_id)
         self._entries += 1
-        entries, alone = self._entries, len(self._here) == 1
+        entries, alone = self._entries, len(self._present) == 1
         with ExitStack() as unfinished:
-            unfinished.callback(self._here.discard, placed.model_id)
+            unfinished.callback(self._present.discard, placed.model_id)
             try:
                 await self._contract.load(placed.model_id, self._server.seen(placed.directory), placed.name)
             except NoMemoryNow:
@@ -120,11 +120,11 @@ class ForeignLoader(Behind):
                 raise
             unfinished.pop_all()
 
-    async def _look(self) -> None:
-        """The container is the truth about what it has: what it let go of by itself is loaded anew when asked for."""
+    async def _watch_models(self) -> None:
+        """List the container's models regularly: one that it unloaded by itself is loaded anew at its next request."""
         while True:
             await self._server.ready()
-            await asyncio.sleep(LOOK_PERIOD_S)
+            await asyncio.sleep(WATCH_PERIOD_S)
             known = dict(self._models)
             try:
                 listed = await self._contract.listed()
@@ -134,8 +134,8 @@ class ForeignLoader(Behind):
                 known[model_id].alive = await self._contract.has(model_id)
 
 
-class ForeignSingleLoader(Behind):
-    """One model in a container, which is started once the model's folder is there."""
+class ForeignSingleLoader(ContainerLoader):
+    """One model in a container, which starts once the model's folder is there."""
 
     def __init__(
         self, server: ForeignServer, environment: dict[str, str], base_dir: Path, clock: Callable[[], float]
@@ -144,7 +144,7 @@ class ForeignSingleLoader(Behind):
         self._base_dir = base_dir
 
     async def start(self) -> None:
-        """It starts with its model."""
+        """Nothing to do: the container starts with its model."""
 
     async def close(self) -> None:
         await self._server.close()
@@ -168,7 +168,7 @@ class ForeignSingleLoader(Behind):
 
 
 def _put_in_place(directory: Path, place: Path) -> None:
-    """SageMaker unpacks the artifact in `model` below the base folder, and containers look there."""
+    """Link the artifact to `model` below the base folder, where SageMaker unpacks it and containers look for it."""
     if directory != place:
         place.unlink(missing_ok=True)
         place.symlink_to(directory.absolute(), target_is_directory=True)

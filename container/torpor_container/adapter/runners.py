@@ -36,7 +36,7 @@ class ForeignModel:
         await self._contract.unload(self._placed.model_id, self._placed.name)
 
     def processes(self) -> list[int]:
-        """They are the container's: its share cannot be told from the others'."""
+        """None of its own: the models of a container share its processes."""
         return []
 
 
@@ -55,7 +55,7 @@ class ForeignSingle:
             return await invoked_alone(self._upstream, invocation, timeout_s)
 
     async def close(self) -> None:
-        """It goes with the container."""
+        """Nothing to do: the model ends with the container."""
 
     def processes(self) -> list[int]:
         return []

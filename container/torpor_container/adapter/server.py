@@ -1,4 +1,4 @@
-"""The processes of one foreign container: with a port and a temporary folder of their own, stopped as one group."""
+"""Runs the processes of one foreign container, with their own ports and temporary folder, and stops them together."""
 
 import asyncio
 import fcntl
@@ -19,7 +19,7 @@ from typing import TextIO
 from torpor_container.image.command import ServerCommand
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.process_tree import session
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.transport.upstream import Upstream, UpstreamError
 
@@ -33,19 +33,19 @@ IDLE_MAX_S = 1.0
 GRACE_S = 20.0
 """AWS gives a container 30 s between SIGTERM and SIGKILL; the instance around it needs the rest."""
 BLOCKS = range(12000, 32000, 100)
-"""Each container gets a block of ports, the first to serve on, the others as its safe range. They are below those that
-the system gives out by itself, and below 32,768, the most that Multi Model Server takes."""
+"""The first ports of blocks. A container serves on the first port of its block; the others are its safe range. All are
+below the ports that the system assigns, and below 32,768, the limit of Multi Model Server."""
 
 log = logging.getLogger(__name__)
 
 
 class ForeignServer:
-    """`ended` is called when the container's process ends by itself: SageMaker replaces the instance then."""
+    """One foreign container. It calls `ended` when its process ends by itself: SageMaker replaces the instance then."""
 
-    def __init__(self, command: ServerCommand, base_dir: Path, parent: Parent, ended: Callable[[], None]) -> None:
+    def __init__(self, command: ServerCommand, base_dir: Path, zygote: ZygoteAccess, ended: Callable[[], None]) -> None:
         self._command = command
         self._base_dir = base_dir
-        self._parent = parent
+        self._zygote = zygote
         self._ended = ended
         self._child: Child | None = None
         self._temp: Path | None = None
@@ -56,7 +56,7 @@ class ForeignServer:
 
     async def start(self, environment: Mapping[str, str]) -> None:
         """Start it, and do not wait until it is ready. Raises OSError."""
-        self._temp = await asyncio.to_thread(_emptied, self._base_dir)
+        self._temp = await asyncio.to_thread(_make_temporary_folder, self._base_dir)
         self._block = _free_block()
         port = self._block.port
         command = self._command.filled(self._places(port))
@@ -69,9 +69,9 @@ class ForeignServer:
             "environment": {**environment, **self._wiring(port), **command.environment},
             "mounts": {OPT_ML: str(self._base_dir.absolute())} if command.opt_ml else {},
         }
-        self._child = await self._parent.fork(Job("torpor_container.adapter.become:start", arguments), [1])
+        self._child = await self._zygote.fork(Job("torpor_container.adapter.become:start", arguments), [1])
         self.upstream = Upstream(("127.0.0.1", port), IDLE_MAX_S)
-        self._watch = asyncio.create_task(self._watched(self._child), name="watch the container")
+        self._watch = asyncio.create_task(self._watch_process(self._child), name="watch the container")
 
     async def ready(self) -> None:
         """Wait until it answers its readiness paths."""
@@ -82,13 +82,13 @@ class ForeignServer:
         return None if self._ready.is_set() else f"the container does not answer {' and '.join(self._command.ready)}"
 
     def seen(self, folder: Path) -> str:
-        """Where the container's processes see a folder below the instance's base folder."""
+        """The path at which the container's processes see a folder below the instance's base folder."""
         if not self._command.opt_ml:
             return str(folder)
         return str(Path(OPT_ML) / folder.absolute().relative_to(self._base_dir.absolute()))
 
     def processes(self) -> list[int]:
-        """Its own, and all that it started."""
+        """The container's process, and all that it started."""
         if self._child is None:
             return []
         first = self._child.pid
@@ -99,12 +99,12 @@ class ForeignServer:
         return sum(map(uss_bytes, self.processes()))
 
     async def close(self) -> None:
-        """SIGTERM to all its processes, SIGKILL after the grace, and nothing left behind."""
+        """Send SIGTERM to all its processes, and SIGKILL after the grace period; remove its temporary folder."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.gather(self._watch, return_exceptions=True)
         if self._child is not None:
-            await _stopped(self._child)
+            await _stop(self._child)
         self.upstream.close()
         if self._block is not None:
             self._block.close()
@@ -121,7 +121,7 @@ class ForeignServer:
         }
 
     def _wiring(self, port: int) -> dict[str, str]:
-        """Two containers on one machine share nothing: neither a port nor a temporary folder."""
+        """Variables with its own ports and temporary folder, so that containers on one machine share neither."""
         return {
             "SAGEMAKER_BIND_TO_PORT": str(port),
             **({"SAGEMAKER_BASE_DIR": OPT_ML} if self._command.opt_ml else {}),
@@ -129,9 +129,9 @@ class ForeignServer:
             **dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(self._temp)),
         }
 
-    async def _watched(self, child: Child) -> None:
-        """Ping it for as long as it lives."""
-        pinging = asyncio.create_task(self._pinged())
+    async def _watch_process(self, child: Child) -> None:
+        """Ping the container while its process lives, and report the end of that."""
+        pinging = asyncio.create_task(self._ping_forever())
         try:
             code = await child.wait()
         finally:
@@ -140,7 +140,7 @@ class ForeignServer:
         log.error("the container's process ended with exit code %d", code)
         self._ended()
 
-    async def _pinged(self) -> None:
+    async def _ping_forever(self) -> None:
         for pause_s in _pauses():
             if await self._answers():
                 self._ready.set()
@@ -164,9 +164,9 @@ class ForeignServer:
         return True
 
 
-async def _stopped(child: Child) -> None:
-    """The whole group: a server that is asked alone may leave its workers behind. Once it has ended, so have they, and
-    its number may be another's."""
+async def _stop(child: Child) -> None:
+    """Stop the whole group, since a server may not stop its workers. A process that has ended gets no signal: its pid
+    may belong to another process by now."""
     if child.running:
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(child.pid, signal.SIGTERM)
@@ -178,17 +178,17 @@ async def _stopped(child: Child) -> None:
 
 @dataclass
 class Block:
-    """A block of ports, locked until closed: a server may take seconds until it listens on the first of them."""
+    """A block of ports, locked until `close`: a server may take seconds until it listens on the first of them."""
 
     port: int
-    held: TextIO
+    lock: TextIO
 
     def close(self) -> None:
-        self.held.close()
+        self.lock.close()
 
 
 def _free_block() -> Block:
-    """If a program that is not a container of ours takes the port first, the container ends and is started anew."""
+    """Lock a block whose first port is free. If another program takes the port, the container ends and starts anew."""
     folder = _private(Path(tempfile.gettempdir()) / f"torpor-{os.getuid()}-ports")
     for port in random.sample(BLOCKS, len(BLOCKS)):
         held = (folder / str(port)).open("w")
@@ -200,10 +200,10 @@ def _free_block() -> Block:
     raise OSError(f"none of the {len(BLOCKS)} ports for containers is free")
 
 
-def _emptied(base_dir: Path) -> Path:
-    """The temporary folder of this instance, the same each time so that none is left behind for good.
+def _make_temporary_folder(base_dir: Path) -> Path:
+    """Make the temporary folder of this instance empty. It has the same path each time, so that none is left over.
 
-    Its path is short: servers make Unix sockets in it, and those have 107 bytes at most.
+    Its path is short: servers make Unix sockets in it, whose paths have at most 107 bytes.
     """
     digest = hashlib.sha256(os.fsencode(base_dir.absolute())).hexdigest()[:12]
     folder = Path(tempfile.gettempdir()) / f"torpor-{os.getuid()}-{digest}"
@@ -212,7 +212,7 @@ def _emptied(base_dir: Path) -> Path:
 
 
 def _private(folder: Path) -> Path:
-    """Raises PermissionError if somebody else has made it."""
+    """Make a folder for this user alone. Raises PermissionError if another user has made it."""
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.stat().st_uid != os.getuid():
         raise PermissionError(f"{folder} belongs to another user")

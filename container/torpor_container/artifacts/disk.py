@@ -1,7 +1,7 @@
-"""The disk tier: unpacked artifacts at `<root>/<model id>/model`, each whole or not there. It never decides who leaves.
+"""Unpacked artifacts on disk, at `<root>/<model id>/model`, each whole or not there. It never decides which one leaves.
 
-One process owns a root. Methods block and may be called from several threads at once, but from one at a time per key.
-A folder appears by one rename, finished, and counts as long as it has its record; removing starts with that.
+One process owns a root. Methods block. Several threads may call them at the same time, but only one for each key. A
+folder appears by one rename, finished, and is valid while it has its record: a removal starts with the record.
 """
 
 import errno
@@ -20,7 +20,7 @@ from torpor_container.artifacts.location import artifact_id
 
 PACKED = "artifact"
 MODEL = "model"
-"""In a workspace: what was downloaded, and the folder that it was unpacked to."""
+"""Names in a workspace: of the downloaded file, and of the folder that it is unpacked to."""
 
 _IN_THE_WAY = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)
 _UNFINISHED = ".unfinished"
@@ -41,19 +41,19 @@ class UnpackedArtifact:
 
 
 class UnpackedArtifacts:
-    """What is on disk of one bucket's artifacts."""
+    """The artifacts of one bucket that are on disk."""
 
     def __init__(self, root: Path, budget_bytes: int, bucket: str = "") -> None:
         self.budget_bytes = budget_bytes
         self._root = root
         self._bucket = bucket
         self._entries: dict[str, UnpackedArtifact] = {}
-        self._aside: set[Path] = set()  # workspaces with what could not be removed
+        self._aside: set[Path] = set()  # workspaces with folders that could not be removed
         self._numbers = count()
         self._lock = threading.Lock()
 
     def scan(self) -> list[UnpackedArtifact]:
-        """Read what an earlier process left, the oldest first, and remove what it did not finish."""
+        """Read the artifacts that an earlier process left, the oldest first, and remove what it did not finish."""
         self._root.mkdir(parents=True, exist_ok=True)
         shutil.rmtree(self._root / _UNFINISHED, ignore_errors=True)
         ours = [folder for folder in self._root.iterdir() if _MODEL_ID.fullmatch(folder.name)]
@@ -83,7 +83,7 @@ class UnpackedArtifacts:
 
     # -- one artifact's way in and out -----------------------------------------------------------------------------
     def workspace(self) -> Path:
-        """A new folder, on the same disk, to download to and to unpack in. `publish` or `discard` ends it."""
+        """A new folder on the same disk, for a download and its unpacking. `publish` or `discard` ends it."""
         unfinished = self._root / _UNFINISHED
         with disk_full_for("a workspace"):
             while True:
@@ -94,13 +94,13 @@ class UnpackedArtifacts:
                 except FileNotFoundError:
                     unfinished.mkdir(parents=True, exist_ok=True)
                 except FileExistsError:
-                    continue  # an earlier process's, and it cannot be removed
+                    continue  # an earlier process left it, and it cannot be removed
 
     def publish(self, key: str, version: str, workspace: Path, size_bytes: int) -> UnpackedArtifact:
-        """The workspace becomes the folder of this key, in place of an older version, without what was downloaded.
+        """Turn the workspace into the folder of this key, in place of an older version, without the downloaded file.
 
-        Few folders are made and removed on the way: each takes a tenth of a millisecond where nothing is in the
-        processor's caches. Raises DiskFull if it is over the whole budget.
+        It makes and removes few folders: each takes a tenth of a millisecond when the processor's caches are cold.
+        Raises DiskFull if the artifact is over the whole budget.
         """
         if size_bytes > self.budget_bytes:
             raise DiskFull(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
@@ -115,7 +115,7 @@ class UnpackedArtifacts:
             except OSError as error:
                 if error.errno not in _IN_THE_WAY:
                     raise
-                self._erase(folder)  # what an earlier removal left
+                self._erase(folder)  # left by an earlier removal
                 workspace.rename(folder)
         with self._lock:
             self._entries[key] = entry
@@ -128,7 +128,7 @@ class UnpackedArtifacts:
         shutil.rmtree(workspace, ignore_errors=True)
 
     def remove(self, key: str) -> int:
-        """Remove an artifact; answer the bytes that this frees."""
+        """Remove an artifact. The bytes that this frees."""
         with self._lock:
             entry = self._entries.pop(key, None)
         if entry is None:
@@ -146,7 +146,7 @@ class UnpackedArtifacts:
             self._clear()
 
     def _set_aside(self, folder: Path) -> None:
-        """A script still writes there: it may, but not where the next one is to be."""
+        """Move a folder away to which a script still writes, so that the next version can take its path."""
         with suppress(OSError, DiskFull):
             aside = self.workspace()
             with self._lock:
@@ -154,7 +154,7 @@ class UnpackedArtifacts:
             folder.rename(aside / folder.name)
 
     def _clear(self) -> None:
-        """What was set aside goes, as soon as it can be removed."""
+        """Remove the folders that were set aside, as far as that is possible now."""
         with self._lock:
             left = tuple(self._aside)
         for aside in left:
@@ -175,10 +175,10 @@ class UnpackedArtifacts:
         )
 
     def _read(self, folder: Path) -> UnpackedArtifact | None:
-        """What the folder's record says, if it can be trusted.
+        """The artifact as the folder's record describes it; None if the record cannot be trusted.
 
-        Files are not synced one by one, so after a crash of the whole machine they may be torn: a record written before
-        the last boot is worth nothing. A process that is killed tears nothing.
+        Files are not synced one by one, so after a crash of the machine they may be incomplete: a record from before
+        the last boot is not valid. The end of a process leaves files complete.
         """
         try:
             record = json.loads((folder / _RECORD).read_text())

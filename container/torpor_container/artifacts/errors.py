@@ -1,10 +1,10 @@
-"""What can go wrong between a target model and its folder on disk. Each error knows its fault and says what to do.
+"""The errors between a target model and its folder on disk. Each has its fault and says what to do.
 
 ArtifactError
-├── TargetForbidden     the target is no key under the prefix
+├── TargetForbidden     the target is not a key under the prefix
 ├── ArtifactMissing     no such object
 ├── ArtifactForbidden   no permission to read it
-├── ArtifactInvalid     it arrived whole, and is no artifact
+├── ArtifactInvalid     it arrived whole, but is not an artifact
 ├── StoreUnreachable    the store did not answer
 │   └── DownloadBroken  it answered, but with other bytes than it promised
 └── DiskFull            no room on the instance's disk
@@ -51,7 +51,7 @@ class ArtifactMissing(ArtifactError):
 
 
 class ArtifactForbidden(ArtifactError):
-    """S3 also answers so for an object that is missing, to whoever may not list the bucket."""
+    """Not permitted. S3 also answers this for a missing object, to callers that may not list the bucket."""
 
     status = 403
     fault = Fault.ARTIFACT_MISSING
@@ -85,7 +85,7 @@ class StoreUnreachable(ArtifactError):
 
 
 class DownloadBroken(StoreUnreachable):
-    """Cut off, damaged, or overwritten while it was read: another attempt may succeed."""
+    """The download was cut off, damaged, or overwritten meanwhile: another attempt may succeed."""
 
 
 class DiskFull(ArtifactError):

@@ -1,4 +1,4 @@
-"""Which object keys are also file names; it looks at the key alone and never at a disk.
+"""Decides which object keys are also file names. It looks only at the key, never at a disk.
 
 The embedded object store keeps an *ordinary* key as the file `<root>/<bucket>/<key>`, and the object of any other key
 *aside*, under the hash of its key. An instance on the same machine reads either file in place.
@@ -22,13 +22,13 @@ SEGMENT_MAX_BYTES = 255  # what the usual file systems take
 
 
 def ordinary(key: str) -> bool:
-    """Whether `key` can be a path below its bucket's folder, letter by letter, without leaving it."""
+    """Whether `key`, unchanged, can be a path below its bucket's folder that does not leave it."""
     segments = key.split("/")
     return segments[0] != RESERVED and _size_bytes(key) <= KEY_MAX_BYTES and all(map(_file_name, segments))
 
 
 def aside(key: str) -> str:
-    """Where, below its bucket's folder, the object of a key lies that is not ordinary."""
+    """The path, below its bucket's folder, of an object whose key is not ordinary."""
     return f"{ASIDE}{sha256(key.encode(errors='surrogatepass')).hexdigest()}"
 
 

@@ -1,4 +1,4 @@
-"""Where a target model is: the rules that keep it under the prefix, and its name on disk. Pure: nothing is read."""
+"""Finds where a target model is: the rules that keep it under the prefix, and its name on disk. It reads nothing."""
 
 import hashlib
 from collections.abc import Callable
@@ -11,7 +11,7 @@ KEY_MAX_BYTES = 1024
 
 
 # AWS, TargetModelHeader: length 1 to 1024, pattern `\A\S[\p{Print}]*\z`. The last rule is Torpor's: a target that some
-# reader of paths would shorten is refused before any reader sees it. Empty segments are S3's own, and stay.
+# reader of paths would shorten is refused before any of them reads it. Empty segments are S3's own, and stay.
 Rules = tuple[tuple[str, Callable[[str], bool]], ...]
 
 KEY_RULES: Rules = (
@@ -27,7 +27,7 @@ TARGET_RULES: Rules = (
 
 
 def name_of(target: str) -> str:
-    """The one name of a target, however it is written: AWS drops one leading slash. Raises TargetForbidden."""
+    """The one name of a target, however it is spelled: AWS drops one leading slash. Raises TargetForbidden."""
     for rule, breaks in TARGET_RULES:
         if breaks(target):
             raise TargetForbidden(target, rule)
@@ -36,7 +36,7 @@ def name_of(target: str) -> str:
 
 @dataclass(frozen=True)
 class Location:
-    """What a URL names: a key of a bucket, letter by letter. For `file` the bucket is a folder and the key empty."""
+    """What a URL names: a bucket and a key, unchanged. For `file`, the bucket is a folder and the key is empty."""
 
     scheme: str
     bucket: str
@@ -69,7 +69,7 @@ class Location:
 
 @dataclass(frozen=True)
 class Prefix:
-    """Where an endpoint's models are. `folder` is what every key begins with: empty, or with a slash at its end."""
+    """Where an endpoint's models are. Every key begins with `folder`, which is empty or ends with a slash."""
 
     scheme: str
     bucket: str
@@ -83,9 +83,9 @@ class Prefix:
         return cls(place.scheme, place.bucket, place.key + slash)
 
     def key_of(self, name: str) -> str:
-        """The object's key: a slash joins prefix and name, and all other slashes stay. `name` is one of `name_of`.
+        """The object's key: a slash joins prefix and name, and all other slashes stay. `name` comes from `name_of`.
 
-        Raises TargetForbidden for a key that is longer than S3's.
+        Raises TargetForbidden for a key that is longer than S3 permits.
         """
         key = self.folder + name
         if len(key.encode(errors="surrogatepass")) > KEY_MAX_BYTES:
@@ -93,7 +93,7 @@ class Prefix:
         return key
 
     def name_of_key(self, key: str) -> str | None:
-        """The name that `key_of` makes this key of; None for a key of another prefix."""
+        """The name from which `key_of` makes this key; None for a key of another prefix."""
         return key.removeprefix(self.folder) if key.startswith(self.folder) else None
 
 

@@ -1,4 +1,4 @@
-"""A model that lies in S3 as its files: one object, or all objects below a prefix. Nothing is unpacked.
+"""Downloads a model that S3 has as plain files: one object, or all objects below a prefix. It unpacks nothing.
 
 AWS, S3ModelDataSource with CompressionType None: "for each S3 object under the key name prefix referenced by S3Uri,
 SageMaker will trim its key by the prefix, and use the remainder as the path (relative to /opt/ml/model)"; of one object
@@ -15,10 +15,9 @@ from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing, DownloadBroken
 from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
 
-AT_ONCE = 8
-"""Objects that are copied side by side."""
+PARALLEL_COPIES = 8
 SEGMENT_MAX_BYTES = 255
-REMEDY = "Keep below the prefix what the model needs, under names that files can have, and nothing else"
+REMEDY = "Keep only the files of the model below the prefix, under names that files can have"
 
 # AWS: "Do not use any of the following as file names or directory names: an empty or blank string, a string which
 # contains null bytes, a string longer than 255 bytes, a single dot (.), a double dot (..)".
@@ -39,11 +38,11 @@ class LooseFiles:
     limits: UnpackLimits
 
     async def head(self, key: str) -> ArtifactHead:
-        """All files as one artifact: their bytes together, and a version that changes whenever a file does.
+        """All files as one artifact: the sum of their bytes, and a version that changes whenever a file does.
 
         Raises as `ArtifactStore.head` does, and ArtifactInvalid where the objects cannot be files.
         """
-        found = await self._found(key)
+        found = await self._objects(key)
         return ArtifactHead(sum(one.size_bytes for one in found), _version(found))
 
     async def gather(self, key: str, head: ArtifactHead, into: Path) -> None:
@@ -51,12 +50,12 @@ class LooseFiles:
 
         Raises as `head` does, DownloadBroken if they change meanwhile, and DiskFull.
         """
-        found = await self._found(key)
-        turns = asyncio.Semaphore(AT_ONCE)
+        found = await self._objects(key)
+        places = asyncio.Semaphore(PARALLEL_COPIES)
 
-        async def copied(one: Listed) -> None:
+        async def copy(one: Listed) -> None:
             place = into / _path(key, one.key)
-            async with turns:
+            async with places:
                 await asyncio.to_thread(place.parent.mkdir, parents=True, exist_ok=True)
                 await self.store.get(one.key, await self.store.head(one.key), place)
 
@@ -64,13 +63,13 @@ class LooseFiles:
         try:
             async with asyncio.TaskGroup() as copying:
                 for one in found:
-                    copying.create_task(copied(one))
-        except ExceptionGroup as errors:  # the first is reason enough
+                    copying.create_task(copy(one))
+        except ExceptionGroup as errors:  # one of them is enough to report
             raise errors.exceptions[0] from errors
         if head.version != _version(found) or head.version != (await self.head(key)).version:
             raise DownloadBroken(self.bucket, key, "it was overwritten while it was read")
 
-    async def _found(self, key: str) -> list[Listed]:
+    async def _objects(self, key: str) -> list[Listed]:
         if not key.endswith("/"):
             head = await self.store.head(key)
             found = [Listed(key, head.size_bytes, head.version)]
@@ -84,13 +83,13 @@ class LooseFiles:
 
 
 def _path(prefix: str, key: str) -> str:
-    """Of one object below the prefix, or of the object itself."""
+    """The path of one object below the prefix, or of the object itself."""
     return key.removeprefix(prefix) if prefix.endswith("/") else key.rpartition("/")[2]
 
 
 def _version(found: Sequence[Listed]) -> str:
-    told = "\0".join(f"{one.key}\0{one.version}" for one in sorted(found, key=lambda one: one.key))
-    return hashlib.sha256(told.encode(errors="surrogatepass")).hexdigest()
+    versions = "\0".join(f"{one.key}\0{one.version}" for one in sorted(found, key=lambda one: one.key))
+    return hashlib.sha256(versions.encode(errors="surrogatepass")).hexdigest()
 
 
 def _fault(prefix: str, found: Sequence[Listed], limits: UnpackLimits) -> str | None:

@@ -1,4 +1,4 @@
-"""What lies near a model that is not there: looked for when a caller's key is missing, and never before."""
+"""Finds models with similar names, only once a caller's key is missing."""
 
 import asyncio
 from collections.abc import Callable
@@ -12,16 +12,16 @@ from torpor_container.artifacts.stores.store import ArtifactStore
 from torpor_container.core.near import nearest
 
 LISTED_MAX = 1000
-"""Keys that are looked through: those of the name's own folder, and the prefix's."""
+"""At most this many keys are compared, of the name's own folder and of the prefix."""
 FOUND_WITHIN_S = 2.0
-"""If listing takes longer, the error names no neighbour."""
+"""If the list takes longer, in seconds, the error names no similar model."""
 FOLDERS_MAX = 8
 REMEMBERED_S = 5.0
-"""A list of keys is used again for so long."""
+"""How long a list of keys is used again, in seconds."""
 
 
 class Neighbours:
-    """The names below one prefix."""
+    """Finds similar names below one prefix."""
 
     def __init__(self, prefix: Prefix, store: ArtifactStore, clock: Callable[[], float]) -> None:
         self._prefix = prefix
@@ -30,7 +30,7 @@ class Neighbours:
         self._listing = asyncio.Lock()
 
     async def near(self, name: str) -> tuple[str, ...]:
-        """The targets that are most like `name`; none where the store does not tell."""
+        """The targets that are most like `name`; none if the store does not list them."""
         folders = {self._prefix.folder, self._prefix.key_of(name).rpartition("/")[0] + "/"}
         keys: list[str] = []
         with suppress(ArtifactError, TimeoutError):
@@ -48,6 +48,6 @@ class Neighbours:
         return keys
 
     def _target(self, key: str) -> str | None:
-        """How a caller names this key: of a leading slash one is dropped."""
+        """The target that names this key: a caller adds one slash before a leading slash, since one is dropped."""
         name = self._prefix.name_of_key(key)
         return f"/{name}" if name and name.startswith("/") else name

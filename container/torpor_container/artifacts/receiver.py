@@ -1,4 +1,4 @@
-"""A file on its way to disk, counted and hashed. For worker threads: every method but the constructor may block."""
+"""Writes a download to disk, and counts and hashes it. For worker threads: all methods may block."""
 
 import hashlib
 import re
@@ -10,7 +10,7 @@ _PLAIN_MD5 = re.compile(r'"?([0-9a-f]{32})"?')
 
 
 class Receiver:
-    """Either `complete` or `abandon` ends it. Until it is complete, `into` is not there."""
+    """One download. `complete` or `abandon` ends it. The file `into` appears only with `complete`."""
 
     def __init__(self, into: Path) -> None:
         self.size_bytes = 0
@@ -19,7 +19,7 @@ class Receiver:
         self._file: BinaryIO | None = None
         self._md5 = hashlib.md5(usedforsecurity=False)
         self._abandoned = False
-        # A caller that is cancelled abandons the file while its last chunk may still be on its way in another thread.
+        # A caller that is cancelled abandons the file while another thread still writes its last chunk.
         self._lock = threading.Lock()
 
     @property
@@ -55,6 +55,6 @@ class Receiver:
 
 
 def md5_of(etag: str) -> str | None:
-    """The MD5 that an ETag may be. A multipart upload's (`...-7`) is none, and only the size can be checked then."""
+    """The MD5 in an ETag. None for that of a multipart upload (`...-7`): only the size can be checked then."""
     plain = _PLAIN_MD5.fullmatch(etag)
     return plain[1] if plain else None

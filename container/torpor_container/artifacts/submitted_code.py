@@ -1,7 +1,7 @@
-"""User code that lies outside the artifacts: one archive with the script of every model, fetched once.
+"""Fetches user code from outside the artifacts: one archive with the script of every model, fetched once.
 
-The SageMaker SDK's framework models upload `sourcedir.tar.gz`, name it in SAGEMAKER_SUBMIT_DIRECTORY, and leave it to
-the container to fetch it. A container that runs alone may have it in a folder, or an archive, of its own machine.
+The SageMaker SDK's framework models upload `sourcedir.tar.gz` and name it in SAGEMAKER_SUBMIT_DIRECTORY; the container
+fetches it. A container that runs alone may have it in a folder, or an archive, on its own machine.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ from torpor_container.artifacts.errors import ArtifactError
 from torpor_container.artifacts.stores.store import ArtifactStore
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import script
-from torpor_container.uncancellable import to_its_end
+from torpor_container.processes.threads import run_to_completion
 
 Unpack = Callable[[Path, Path, UnpackLimits, str], object]
 
@@ -28,7 +28,7 @@ class Submitted(Protocol):
 
 
 class SubmittedCode:
-    """The archive `key` of one bucket, unpacked into `folder` when the first model asks for its script."""
+    """The archive `key` of one bucket, unpacked into `folder` when the first model needs its script."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class SubmittedCode:
     async def _fetch(self) -> Path:
         try:
             head = await self._store.head(self._key)
-            await to_its_end(_emptied, self._folder)
+            await run_to_completion(_make_empty, self._folder)
             archive = self._folder / "archive"
             await self._store.get(self._key, head, archive)
-            return await to_its_end(self._script_in, archive)
+            return await run_to_completion(self._script_in, archive)
         except ArtifactError as error:
-            raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY cannot be had: {error}") from error
+            raise LoadFailed(f"the code in SAGEMAKER_SUBMIT_DIRECTORY cannot be fetched: {error}") from error
 
     def _script_in(self, archive: Path) -> Path:
         code = self._folder / "code"
@@ -80,19 +80,19 @@ class SubmittedFolder:
 
     async def script(self) -> Path:
         """The script's path. Raises LoadFailed."""
-        return await to_its_end(_script_in, self._folder, self._program, str(self._folder))
+        return await run_to_completion(_script_in, self._folder, self._program, str(self._folder))
 
 
 def _script_in(code: Path, program: str, name: str) -> Path:
-    """Raises LoadFailed."""
+    """The script in a folder. Raises LoadFailed."""
     found = script.find(code, program)
     if found is None:
-        wanted = program or script.PROGRAM
-        raise LoadFailed(f"there is no {wanted} in {name}, which SAGEMAKER_SUBMIT_DIRECTORY names")
+        expected = program or script.PROGRAM
+        raise LoadFailed(f"there is no {expected} in {name}, which SAGEMAKER_SUBMIT_DIRECTORY names")
     return found
 
 
-def _emptied(folder: Path) -> None:
-    """Nothing of an earlier process's code is left."""
+def _make_empty(folder: Path) -> None:
+    """Make an empty folder, without an earlier process's code."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

@@ -8,7 +8,7 @@ from torpor_container.errors import NotAcceptable
 
 
 class MediaRange(NamedTuple):
-    """One element of the header, such as `text/*;q=0.5`. Ordered as preferred, but for the position."""
+    """One element of the header, such as `text/*;q=0.5`. Its order is that of preference, except for the position."""
 
     quality: float
     specificity: int
@@ -20,20 +20,20 @@ class MediaRange(NamedTuple):
 
 
 def choose(accept: str, offered: Sequence[str]) -> str:
-    """The offered type that the caller likes best; among equals the most specific, then the one named first.
+    """The offered type that the caller prefers; of equal ones the most specific, then the one named first.
 
-    `offered` is in our own order of preference: its first is the answer to an absent header and to `*/*`.
-    Raises NotAcceptable, as SageMaker's XGBoost container does, where nothing offered will do.
+    `offered` is in the server's order of preference: its first answers an absent header and `*/*`.
+    Raises NotAcceptable if the header covers none of them, as SageMaker's XGBoost container does.
     """
     if accept in offered:
         return accept
     if not accept or accept == "*/*":
         return offered[0]
     ranges = [_range(position, text) for position, text in enumerate(accept.split(","))]
-    liked = [(found, kind) for kind in offered if (found := _rank(kind, ranges)) and found.quality > 0]
-    if not liked:
+    acceptable = [(found, kind) for kind in offered if (found := _rank(kind, ranges)) and found.quality > 0]
+    if not acceptable:
         raise NotAcceptable.of(accept, offered)
-    return max(liked, key=lambda pair: (pair[0].quality, pair[0].specificity, -pair[0].position))[1]
+    return max(acceptable, key=lambda pair: (pair[0].quality, pair[0].specificity, -pair[0].position))[1]
 
 
 def _rank(kind: str, ranges: list[MediaRange]) -> MediaRange | None:

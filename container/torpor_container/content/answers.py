@@ -1,6 +1,6 @@
-"""Encodes predictions to the media type that the caller accepts: three sets of habits, each a table.
+"""Encodes predictions to the media type that the caller accepts, as each of three containers does.
 
-SageMaker's containers disagree, and clients rely on each, so each is kept:
+SageMaker's containers differ, and clients rely on each of them:
 
 | | default | application/json | text/csv |
 |---|---|---|---|
@@ -18,7 +18,7 @@ of all beside each other; npy holds one array.
 | CSV | the same without lists; a missing one is empty; Decimal | a number or text a line, or flat rows |
 | npy | numbers, or text (and maps as JSON) | rows of one length, any depth |
 
-Whatever is not in the table is the model's error: nothing is printed as Python shows it.
+Anything else is the model's error: no value is written in Python's own notation.
 """
 
 import io
@@ -38,10 +38,10 @@ from torpor_container.content.plain import Outputs, Unwritable, listed, opened, 
 Encoder = Callable[[Any], bytes]
 
 MANY = 4096
-"""More numbers are written in pieces of so many."""
+"""More numbers than this are written in pieces of this many."""
 NUMBER = (float, int)
 PLAIN_KINDS = "fiubUO"
-"""numpy's letters for the types of arrays whose cells are plain values, or are looked at one by one."""
+"""numpy's letters for the types of arrays whose cells are plain values, or are checked one by one."""
 
 
 def _opened(value: Any) -> Any:
@@ -52,12 +52,12 @@ _encode = json.JSONEncoder(default=_opened).encode
 
 
 def write_json(value: Any) -> str:
-    """Raises Unwritable."""
+    """The value as JSON. Raises Unwritable."""
     try:
         return _encode(value)
     except Unwritable:
         raise
-    except (TypeError, ValueError):  # keys that are no plain values, or a list within itself
+    except (TypeError, ValueError):  # keys that are not plain values, or a list that contains itself
         return _encode(_depth_bound(value))
 
 
@@ -65,7 +65,7 @@ def _depth_bound(value: Any) -> Any:
     try:
         return plain(value, JSON, named=True)
     except RecursionError:
-        raise Unwritable("a prediction that holds itself cannot be written as JSON") from None
+        raise Unwritable("a prediction that contains itself cannot be written as JSON") from None
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Answers:
         return encoder(prediction)
 
     def preferring(self, default_accept: str) -> "Answers":
-        """The same with another default (SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT), if it is one that can be given."""
+        """The same with another default (SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT), if there is an encoder for it."""
         kind = media_type(default_accept)
         if kind not in self.encoders:
             return self
@@ -143,7 +143,7 @@ def _csv_line(row: Any) -> str:
     if type(row) is float:
         return str(row)
     if not isinstance(row, list):
-        return '""' if row is None else _csv_cell(row)  # an empty line would be no row to many readers
+        return '""' if row is None else _csv_cell(row)  # many readers skip an empty line
     return ",".join(map(_csv_cell, row))
 
 
@@ -209,7 +209,7 @@ def _array(prediction: Any) -> NDArray[Any]:
         if all(isinstance(cell, str | dict) for cell in cells):
             return _texts(array)
     except ValueError as error:
-        raise Unwritable(f"a prediction of type {type(prediction).__name__} is no array: {error}") from None
+        raise Unwritable(f"a prediction of type {type(prediction).__name__} is not an array: {error}") from None
     raise Unwritable(
         f"a prediction of type {type(prediction).__name__} cannot be written as {NPY}: an array holds numbers or text, "
         "not both, nor anything else"

@@ -1,4 +1,4 @@
-"""Says which cell is at fault in rows that a model does not take as a whole."""
+"""Finds the cell that is at fault in rows that a model refuses."""
 
 import json
 from collections.abc import Sequence
@@ -7,7 +7,7 @@ from torpor_container.content.layout import RowLayout
 
 
 def explain(value: object, layout: RowLayout, names: Sequence[object] | None = None) -> str | None:
-    """The row and the column, counted from 1, and what is wrong there. None where every cell by itself is right."""
+    """The row and the column, counted from 1, and what is wrong there. None if every single cell is right."""
     if not isinstance(value, list):
         return "rows of numbers are wanted"
     rows = value if any(isinstance(row, list) for row in value) else [value]

@@ -1,6 +1,6 @@
-"""What may stand in a model's cells, by numpy's type: numbers, whole numbers, truths or text.
+"""The kinds of cells that a model takes, by numpy's type: numbers, whole numbers, booleans or text.
 
-They check and cast, so that no value becomes another one. They know no content type.
+A kind checks and casts without a change of value. It knows no content type.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,27 +14,27 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 EXACT = 2.0**53
-"""From here on a float is not one whole number alone."""
+"""From this value on, several whole numbers become the same float."""
 NUMERIC = "biuf"
 
 
 @dataclass(frozen=True)
 class CellKind:
-    """`gather` and `cast` raise ValueError, TypeError or OverflowError, as numpy does."""
+    """One kind of cells. `gather` and `cast` raise ValueError, TypeError or OverflowError, as numpy does."""
 
     refusal: str
     wrong: str
-    """What is said of one cell, which is filled in."""
+    """The message about one wrong cell, which is filled in."""
     takes: Callable[[object], bool]
     """Whether a value may be a cell."""
     read: Callable[[bytes], object]
-    """A cell out of text. ValueError for what is none."""
+    """Reads a cell from text. Raises ValueError for any other text."""
     gather: Callable[[object], Array]
-    """An array of nested lists."""
+    """Makes an array of nested lists."""
     cast: Callable[[Array, Any], Array]
-    """An array of another type as one of this type, with the same values."""
+    """Turns an array of another type into one of this type, with the same values."""
     empty: object = ""
-    """What a cell of no text is."""
+    """The value of an empty cell."""
 
 
 def kind_of(dtype: Any) -> CellKind:
@@ -43,7 +43,7 @@ def kind_of(dtype: Any) -> CellKind:
 
 
 def inexact(array: Array) -> bool:
-    """Whether it has floats that may have been other whole numbers before they were read."""
+    """Whether it has floats so large that they may have been other whole numbers in the text."""
     return array.dtype.kind == "f" and bool((np.abs(array, dtype=np.float64) >= EXACT).any())
 
 
@@ -82,7 +82,7 @@ def _number(text: bytes) -> float:
         return float(text)
 
 
-# -- truths ------------------------------------------------------------------------------------------------------------
+# -- booleans ----------------------------------------------------------------------------------------------------------
 TRUTHS = {b"true": True, b"false": False}
 
 
@@ -99,7 +99,7 @@ def _same(refusal: str, takes: Callable[[object], bool], read: Callable[[bytes],
 
 
 def _exact(values: object) -> Array:
-    """Whole numbers beside fractions are floats to numpy, and large ones not the same any more."""
+    """Keep large whole numbers exact: beside fractions, numpy would make floats of them."""
     array = np.array(values)
     return np.array(values, dtype=object) if inexact(array) else array
 
@@ -143,4 +143,4 @@ KINDS: Mapping[str, Callable[[Any], CellKind]] = {
     "b": _truths,
     "O": lambda dtype: TEXT,
 }
-"""By numpy's letter for a type's kind."""
+"""Kinds of cells by numpy's letter for the kind of a type."""

@@ -1,4 +1,4 @@
-"""How a model wants its rows, and the check that they are so."""
+"""Describes the rows that a model takes, and checks rows against it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,27 +22,27 @@ def _nameless() -> None:
 
 @dataclass(frozen=True)
 class RowLayout:
-    """The cells' type, and how many columns a row has where the model says so."""
+    """The cells' type, and the number of columns if the model has a fixed one."""
 
     dtype: Any = np.float32
     columns: int | None = None
     absent: float = nan
-    """What a cell means that a sparse row leaves out: missing for trees, zero for linear models."""
+    """The value of a cell that a sparse row leaves out: missing for trees, zero for linear models."""
     table: bool = True
-    """Rows by columns. Otherwise a tensor of any rank, which the model itself checks."""
+    """Whether it is rows by columns. Otherwise it is a tensor of any rank, which the model itself checks."""
     sparse: bool = True
-    """Whether a sparse matrix may stay one."""
+    """Whether the model takes a sparse matrix."""
     names: Callable[[], Sequence[str] | None] = _nameless
-    """The model's names for its columns, in order. None where it has none."""
+    """The model's names for its columns, in order; None if it has none."""
 
     def array(self, values: object) -> Rows:
-        """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy finds them."""
+        """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy does."""
         if self._plain:
             return np.array(values, dtype=self.dtype)
         return self.cast(self.kind.gather(values))
 
     def of_floats(self, cells: object) -> Rows:
-        """An array of cells that were read as floats, whatever they are. ValueError where these do not tell them."""
+        """An array of cells that were read as floats. Raises ValueError if a float may be several whole numbers."""
         if self._plain:
             return np.array(cells, dtype=self.dtype)
         array = np.array(cells)
@@ -51,7 +51,7 @@ class RowLayout:
         return self.cast(array)
 
     def cast(self, array: Rows) -> Rows:
-        """Another array as one of this type: itself, where it is one already. Raises ValueError."""
+        """The array as one of this type: itself, if it has the type already. Raises ValueError."""
         try:
             return self.kind.cast(array, self.dtype)
         except (ValueError, TypeError, OverflowError):
@@ -59,7 +59,7 @@ class RowLayout:
 
     @cached_property
     def kind(self) -> CellKind:
-        """What may stand in a cell."""
+        """The kind of the cells."""
         return kind_of(self.dtype)
 
     @cached_property
@@ -74,7 +74,7 @@ class RowLayout:
     def fit(self, rows: Rows) -> Rows:
         """Two-dimensional rows with the right number of columns. Raises BadInput."""
         if not self.table or not isinstance(rows, np.ndarray):
-            return rows  # what is sparse was checked as it was read
+            return rows  # a sparse matrix was checked when it was read
         rows = self.two_dimensional(rows)
         if self.columns is not None and rows.shape[1] != self.columns:
             raise BadInput.of_rows(f"the model takes {self.columns} columns, and the rows have {rows.shape[1]}")
@@ -85,7 +85,7 @@ class RowLayout:
         if rows.ndim == 1:
             rows = rows.reshape(1, -1)
         if rows.ndim != 2 or not rows.size:
-            raise BadInput(f"rows of numbers are wanted, and the body holds an array of shape {rows.shape}")
+            raise BadInput(f"the model takes rows of numbers, and the body has an array of shape {rows.shape}")
         return rows
 
     def ordered(self, rows: Rows, given: Sequence[object], in_order: bool = True) -> Rows:

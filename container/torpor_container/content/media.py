@@ -25,13 +25,13 @@ ALIASES = {
 
 @lru_cache(maxsize=64)
 def media_type(header: str) -> str:
-    """`Text/CSV; charset=utf-8` is `text/csv`."""
+    """The type without parameters, in lower case: `Text/CSV; charset=utf-8` is `text/csv`."""
     name = header.partition(";")[0].strip().lower()
     return ALIASES.get(name, name)
 
 
 @lru_cache(maxsize=64)
 def parameters(header: str) -> Mapping[str, str]:
-    """`text/csv; Header="present"` has `{"header": "present"}`: names in lower case, values without their quotes."""
+    """The parameters of a type: `{"header": "present"}` for `text/csv; Header="present"`. Names are in lower case."""
     parts = (part.partition("=") for part in header.split(";")[1:])
     return {name.strip().lower(): value.strip().strip('"') for name, equals, value in parts if equals}

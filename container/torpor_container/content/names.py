@@ -1,7 +1,8 @@
 """Matches the names that a request gives its columns to the names that a model was fitted with.
 
-The frameworks' own `predict` is the measure. XGBoost (`validate_features`) and scikit-learn (`feature_names_in_`) raise
-when a frame's names differ from the model's, and both take positions when either side has no names.
+The rule is that of the frameworks' own `predict`. XGBoost (`validate_features`) and scikit-learn
+(`feature_names_in_`) raise when a frame's names differ from the model's, and both take positions when either side has
+no names.
 """
 
 from collections import Counter
@@ -12,19 +13,19 @@ from torpor_container.errors import BadInput
 
 NAMES_SHOWN = 10
 NUMBERED = ("f", "x", "Column_", "column_")
-"""What stands before a column's number where nobody named it: XGBoost's own names for the columns of a model without
-names, then scikit-learn's, LightGBM's and polars'."""
+"""The prefixes of generated column names, before the column's number: those of XGBoost, then scikit-learn's, LightGBM's
+and polars'."""
 
 
 NO_ORDER = (
-    "the model knows no names for its columns, and these have an order that means nothing: {}. Send rows as lists, "
+    "the model has no names for its columns, and the order of these is not defined: {}. Send rows as lists, "
     "such as instances, or each instance's features"
 )
 
 
 def places(given: Sequence[object], known: Sequence[str] | None, in_order: bool = True) -> list[int] | None:
-    """For each of the model's columns its place among the given ones. None where they are in the model's order, or
-    where one side has no names. Raises BadInput, which lists the names that are unknown, missing or there twice."""
+    """For each of the model's columns, its place among the given ones. None if they are in the model's order, or if one
+    side has no names. Raises BadInput, which lists names that are unknown, missing, or there twice."""
     counted = given == list(range(len(given)))  # pandas counts the columns of a frame without names
     names = [str(name) for name in given]
     if known is None:
@@ -44,11 +45,11 @@ def places(given: Sequence[object], known: Sequence[str] | None, in_order: bool 
 
 
 def numbered(names: Sequence[str]) -> list[str] | None:
-    """These names in the order of their numbers, where they are `f0`, `f1`, … or the like, each once."""
+    """The names in the order of their numbers, if they are `f0`, `f1`, … or the like, each once; else None."""
     for prefix in NUMBERED:
-        wanted = [f"{prefix}{number}" for number in range(len(names))]
-        if Counter(wanted) == Counter(names):
-            return wanted
+        expected = [f"{prefix}{number}" for number in range(len(names))]
+        if Counter(expected) == Counter(names):
+            return expected
     return None
 
 
@@ -59,8 +60,8 @@ def misnamed(given: Sequence[str], known: Sequence[str], what: str = "columns") 
         "missing": sorted(missing),
         "more than once": sorted(name for name, count in Counter(given).items() if count > 1),
     }
-    said = "; ".join(f"{fault}: {listed(names)}" for fault, names in wrong.items() if names)
-    return f"the names of the {what} are not the model's: {said}"
+    faults = "; ".join(f"{fault}: {listed(names)}" for fault, names in wrong.items() if names)
+    return f"the names of the {what} are not the model's: {faults}"
 
 
 def listed(names: Iterable[str]) -> str:
@@ -76,7 +77,7 @@ def _with_hint(name: str, missing: Iterable[str]) -> str:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that looks most like this one, whatever its case and spaces. None where none does."""
+    """The known name that is most like this one, without regard to case and spaces; None if none is."""
     plain = {"".join(one.split()).casefold(): one for one in sorted(known)}
     found = get_close_matches("".join(name.split()).casefold(), plain, n=1, cutoff=0.7)
     return plain[found[0]] if found else None

@@ -1,8 +1,8 @@
-"""What a prediction is as plain Python values: the one place that knows kinds of objects, for all content types.
+"""Turns a prediction into plain Python values. Only this module knows types of objects, for all content types.
 
 | what a model or a script returns | becomes |
 |---|---|
-| numbers, truths, text, None, lists, tuples, dicts, of any depth | itself |
+| numbers, booleans, text, None, lists, tuples, dicts, of any depth | itself |
 | numpy arrays and scalars; objects with `tolist` (torch, pandas Series) | lists; masked cells are None |
 | numpy structured arrays | a row for each record |
 | a data frame (pandas, polars) | its rows; in JSON an object for each, if its columns have names |
@@ -14,7 +14,7 @@
 | Decimal | itself: CSV writes its digits, JSON has no such number |
 | sets (they have no order), bytes, time spans, complex numbers, anything else | refused |
 
-Frames and the like are known by what they can do: none of their packages is imported here.
+Frames and the like are recognised by their methods: none of their packages is imported here.
 """
 
 from collections import deque
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CELLS_MAX = 2**25
-"""Of a sparse matrix that is written with its zeros."""
+"""The most cells of a sparse matrix that is written with its zeros."""
 
 SIMPLE = frozenset({bool, int, float, str, type(None)})
 LISTED = (Iterator, range, deque, KeysView, ValuesView)
@@ -42,7 +42,7 @@ ADVICE: Mapping[type, str] = {
 
 
 class Unwritable(TypeError):
-    """A prediction that a content type cannot carry: the model's fault. The message names its type and what to do."""
+    """A prediction that cannot be written in a content type: the model's fault. The message says what to do."""
 
 
 class Outputs(dict[str, Any]):
@@ -50,21 +50,21 @@ class Outputs(dict[str, Any]):
 
 
 def refused(value: Any, kind: str) -> Unwritable:
-    """What is said of a value that a content type cannot carry."""
+    """The error for a value that cannot be written in a content type."""
     name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
-    advice = next((said for known, said in ADVICE.items() if isinstance(value, known)), f"return {WRITABLE}")
+    advice = next((text for known, text in ADVICE.items() if isinstance(value, known)), f"return {WRITABLE}")
     return Unwritable(f"a prediction of type {name} cannot be written as {kind}: {advice}")
 
 
 def listed(prediction: Any, kind: str) -> Any:
-    """Lists of plain values; a float32 becomes the float that it exactly is, as in SageMaker's containers."""
+    """The prediction as lists of plain values. A float32 becomes the float of the same value, as in SageMaker."""
     if type(prediction) is np.ndarray and prediction.dtype.kind in "fiubU":
         return prediction.tolist()
     return plain(prediction, kind)
 
 
 def plain(value: Any, kind: str, named: bool = False) -> Any:
-    """A value without any object of a framework, to any depth. `named`: a frame's rows are objects with its names.
+    """The value without any object of a framework, at any depth. `named`: a frame's rows are objects with its names.
 
     Raises Unwritable.
     """
@@ -83,10 +83,10 @@ def plain(value: Any, kind: str, named: bool = False) -> Any:
 
 
 def opened(value: Any, kind: str, named: bool = False) -> Any:
-    """One layer of an object opened: what it holds, as lists, mappings or plain values. Raises Unwritable."""
+    """The content of an object, one layer deep, as lists, mappings or plain values. Raises Unwritable."""
     if isinstance(value, np.ndarray | np.generic):
         return _of_array(value, kind)
-    if type(value).__name__ in ("NAType", "NaTType"):  # pandas's words for nothing
+    if type(value).__name__ in ("NAType", "NaTType"):  # pandas's values for a missing cell
         return None
     if isinstance(value, date | time):
         return value.isoformat()
@@ -111,7 +111,7 @@ def opened(value: Any, kind: str, named: bool = False) -> Any:
 
 
 def _key(key: Any) -> Any:
-    """JSON takes some kinds of keys, and numpy's scalars are none of them."""
+    """Turn a key into one that JSON takes: numpy's scalars are not."""
     return key.item() if isinstance(key, np.generic) else key
 
 
@@ -131,9 +131,9 @@ def _of_array(array: Any, kind: str) -> Any:
 
 
 def _times(array: NDArray[Any]) -> Any:
-    told = np.where(np.isnat(array), "", np.datetime_as_string(array)).astype(object)
-    told[np.isnat(array)] = None
-    return told.tolist()
+    texts = np.where(np.isnat(array), "", np.datetime_as_string(array)).astype(object)
+    texts[np.isnat(array)] = None
+    return texts.tolist()
 
 
 def _of_sparse(matrix: Any) -> Any:
@@ -143,7 +143,7 @@ def _of_sparse(matrix: Any) -> Any:
 
 
 def _of_frame(frame: Any, named: bool) -> Any:
-    """Each column by itself: a frame as one array would make floats of its whole numbers."""
+    """The rows, from single columns: a frame as one array would make floats of its whole numbers."""
     names = list(frame.columns)
     columns = [frame.iloc[:, place] if hasattr(frame, "iloc") else frame[name] for place, name in enumerate(names)]
     rows = _rows([column.tolist() if hasattr(column, "tolist") else column.to_list() for column in columns])

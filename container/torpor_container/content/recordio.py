@@ -1,7 +1,7 @@
 """Writes `application/x-recordio-protobuf`: one RecordIO record a row, each a `Record` of SageMaker's algorithms.
 
-The message is `aialgs.data.Record`, in which `label` is a map from a name to a float32 tensor. It is written here field
-by field: five kinds of fields are no reason for a protobuf library.
+The message is `aialgs.data.Record`, in which `label` is a map from a name to a float32 tensor. This module writes it
+field by field, since five kinds of fields do not need a protobuf library.
 """
 
 import struct
@@ -13,7 +13,7 @@ LABEL, KEY, VALUE, FLOAT32_TENSOR, VALUES = 2, 1, 2, 2, 1
 
 
 def write_records(rows: Iterable[Mapping[str, Sequence[float]]]) -> bytes:
-    """Each row's numbers by name."""
+    """Write rows; each is a map from a name to numbers."""
     return b"".join(_record(b"".join(_label(name, numbers) for name, numbers in row.items())) for row in rows)
 
 

@@ -1,13 +1,13 @@
-"""How long to stay awake with nobody calling, and when to wake before anybody does. Values in, values out.
+"""Decides how long to stay awake without calls, and when to wake before the next one. Values in, values out.
 
-The same policies rule a variant (its instances sleep) and a model (it leaves memory). A policy is told every gap
-between two uses and answers a `Nap`, in seconds since the last use ended:
+The same policies rule a variant (its instances sleep) and a model (it leaves memory). A policy gets every gap between
+two uses and answers a `Nap`, in seconds since the last use ended:
 
     0 ──── awake ────► sleep_s ──── asleep ────► wake_s ──── awake ────► until_s ──── asleep ────►
 
 Source of the histogram: Shahrad and others, "Serverless in the Wild", USENIX ATC 2020, with FaasCache's simplification
 (Fuerst and Sharma, ASPLOS 2021): gaps too few or too irregular fall back to a fixed time, and nothing is forecast.
-FaasCache's greedy-dual keep-alive knows no time, only need of memory: the eviction policy GDSF, with no nap at all.
+FaasCache's greedy-dual keep-alive looks at memory and not at time: it is the eviction policy GDSF, without a nap.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Nap:
-    """Without a second period awake, `wake_s` and `until_s` are `sleep_s`."""
+    """When to sleep and wake after a use. Without a second period awake, `wake_s` and `until_s` are `sleep_s`."""
 
     sleep_s: float
     wake_s: float
@@ -33,7 +33,7 @@ class Nap:
 
 
 def once(idle_s: float) -> Nap:
-    """Awake for so long, and then asleep until somebody calls."""
+    """Awake for `idle_s` seconds, and then asleep until the next call."""
     return Nap(idle_s, idle_s, idle_s)
 
 
@@ -43,11 +43,12 @@ class KeepAlive(Protocol):
     def used_after(self, gap_s: float) -> None:
         """A use came this long after the last one had ended."""
 
-    def nap(self) -> Nap: ...
+    def nap(self) -> Nap:
+        """What to do after the last use."""
 
 
 class Fixed:
-    """The same time for everybody."""
+    """The same time after every use."""
 
     def __init__(self, idle_s: float) -> None:
         self._nap = once(idle_s)
@@ -60,7 +61,7 @@ class Fixed:
 
 
 class Histogram:
-    """Learns the gaps: sleeps at once when the next use is far off, wakes shortly before it, and waits for the late.
+    """Learns the gaps: sleeps at once if the next use is far off, wakes shortly before it, and waits for late uses.
 
     Gaps are counted in bins of `bin_s`. It wakes before the 5th percentile and stays until the 99th, each with a margin
     of 10 %. With fewer than ten gaps, with most of them beyond the bins, or with gaps whose bins' variance is over
@@ -126,11 +127,11 @@ POLICIES: dict[str, Callable[[float], KeepAlive]] = {
     "fixed": Fixed,
     "histogram": Histogram,
 }
-"""By name: made with the fixed time, which is the histogram's fallback."""
+"""Makers of policies by name. The argument is the fixed time, which is also the histogram's fallback."""
 
 
 def keep_alive(name: str, idle_s: float) -> KeepAlive:
-    """Raises ValueError for a name that is not known."""
+    """Make the policy of this name. Raises ValueError for an unknown name."""
     if name not in POLICIES:
         raise ValueError(f"must be one of {', '.join(POLICIES)}")
     return POLICIES[name](idle_s)

@@ -1,4 +1,4 @@
-"""Finds the names that a caller may have meant by a name that is not there. Names in, names out."""
+"""Finds the names that a caller may have meant by an unknown name. Names in, names out."""
 
 from collections.abc import Iterable
 from difflib import SequenceMatcher
@@ -7,21 +7,23 @@ from typing import Final
 NEAR_MAX: Final = 3
 RATIO_MIN: Final = 0.6
 COMPARED_MAX: Final = 20
-"""So many are compared letter by letter, which takes time that grows with the square of their length."""
+"""At most this many names are compared letter by letter: the time grows with the square of their length."""
 LETTERS_MAX: Final = 200
 SUFFIXES: Final = (".tar.gz", ".tgz", ".tar")
 
 
 def nearest(name: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names that are most like `name`, best first, three at most: by their letters, whatever their case, suffix and
-    folder. Those that cannot be printed are left out."""
-    wanted = _plain(name)
-    rough = _best(((_rough(wanted, _plain(other)), other) for other in names if other.isprintable()), COMPARED_MAX)
-    return tuple(_best(((_ratio(wanted, _plain(other)), other) for other in rough), NEAR_MAX))
+    """The names that are most like `name`, best first, three at most. Case, suffix and folder do not count.
+
+    Names that cannot be printed are left out.
+    """
+    target = _plain(name)
+    rough = _best(((_rough(target, _plain(other)), other) for other in names if other.isprintable()), COMPARED_MAX)
+    return tuple(_best(((_ratio(target, _plain(other)), other) for other in rough), NEAR_MAX))
 
 
 def question(names: tuple[str, ...]) -> str:
-    """What a person is asked; empty if there are none."""
+    """The question to add to a message; empty without names."""
     quoted = [f"`{name}`" for name in names]
     return (
         f" Did you mean {' or '.join((', '.join(quoted[:-1]), quoted[-1]) if quoted[1:] else quoted)}?"
@@ -42,15 +44,15 @@ def _plain(name: str) -> str:
     return plain[-LETTERS_MAX:]
 
 
-def _rough(wanted: str, other: str) -> float:
-    """No less than `_ratio`, and found in one pass over the letters."""
-    whole = SequenceMatcher(None, wanted, other, autojunk=False).quick_ratio()
-    return 1.0 if _last(wanted) == _last(other) else whole
+def _rough(target: str, other: str) -> float:
+    """An upper bound of `_ratio`, from one pass over the letters."""
+    whole = SequenceMatcher(None, target, other, autojunk=False).quick_ratio()
+    return 1.0 if _last(target) == _last(other) else whole
 
 
-def _ratio(wanted: str, other: str) -> float:
-    whole = SequenceMatcher(None, wanted, other, autojunk=False).ratio()
-    return 1.0 if _last(wanted) == _last(other) else whole
+def _ratio(target: str, other: str) -> float:
+    whole = SequenceMatcher(None, target, other, autojunk=False).ratio()
+    return 1.0 if _last(target) == _last(other) else whole
 
 
 def _last(name: str) -> str:

@@ -1,27 +1,27 @@
-"""Whether a model predicts so quickly that nobody else need go on meanwhile. It knows no clock and no thread.
+"""Decides whether a model predicts quickly enough for the event loop. It knows no clock and no thread.
 
-Processor time tells what a prediction costs, also on a busy machine. Wall time shows a model that waits for something,
-such as another server: that costs nothing, and holds up whoever waits for it.
+Processor time shows what a prediction costs, also on a busy machine. Wall time shows a model that waits for something,
+such as another server: that costs no processor time, and still holds up the loop.
 """
 
 from math import inf
 from typing import Final
 
 CHEAP_S: Final = 0.001
-"""Of processor time, usually: to wake a thread for it, and the event loop again, costs half of it."""
+"""Usual processor time below which a model is cheap: to wake a thread and then the loop costs half of that."""
 WAITS_S: Final = 0.01
-"""Of wall time, and none of the last few took less. A thread that computes in Python keeps another from going on for
-half as long (`sys.getswitchinterval`), so that alone is no sign of waiting."""
+"""A model waits for something if none of its last few predictions took less wall time than this. Another thread that
+computes in Python can take half of it (`sys.getswitchinterval`), so that alone is no sign of waiting."""
 LONG_S: Final = 0.05
-"""Of wall time: one prediction that held up the event loop for so long is enough."""
+"""One prediction that held up the event loop for this much wall time is enough to take its model off the loop."""
 LEARNING: Final = 0.2
 FEW: Final = 5
 TRIAL: Final = 16
-"""So many predictions in a row, none of them long, bring a model back that held up the event loop."""
+"""A model that held up the event loop comes back after this many predictions in a row, none of them long."""
 
 
 class PredictionPace:
-    """One model's. Measured by several threads at once it may miss one of their predictions, which does no harm."""
+    """The pace of one model. If several threads measure at once, it may miss one prediction, which does no harm."""
 
     __slots__ = ("_last_s", "_on_trial", "_usual_s", "cheap")
 
@@ -41,7 +41,7 @@ class PredictionPace:
         self.cheap = not self._on_trial and self._usual_s < CHEAP_S and min(last_s) < WAITS_S
 
     def held_up(self) -> None:
-        """It kept everybody waiting: what is known of it counts no more."""
+        """A prediction held up the event loop: forget what was measured before."""
         self.cheap = False
         self._usual_s = inf
         self._last_s = ()

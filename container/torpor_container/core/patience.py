@@ -1,4 +1,4 @@
-"""How long a connection may wait for its client: stages of a request, and when each is overdue. No clock is in here."""
+"""Decides how long a connection waits for its client: the stages of a request, and when each is overdue. No clock."""
 
 from dataclasses import dataclass
 from enum import Enum, auto
@@ -6,14 +6,16 @@ from typing import NamedTuple
 
 
 class Kind(Enum):
-    AT_REST = auto()  # it waits for nothing, or not for its client
-    SILENT = auto()  # connected, and nothing was ever sent
+    """What a connection waits for."""
+
+    AT_REST = auto()  # nothing, or not for its client
+    SILENT = auto()  # connected, and the client has sent nothing yet
     HEAD = auto()
     BODY = auto()
 
 
 class Stage(NamedTuple):
-    """Two that are equal are one stage without progress. A head makes none: it has its time as a whole."""
+    """One point of a request. Equal stages mean no progress. A head makes no progress: it has one time as a whole."""
 
     kind: Kind
     request: int = 0
@@ -38,7 +40,7 @@ class Stage(NamedTuple):
 
 @dataclass(frozen=True)
 class ClientTimeouts:
-    """`head_s` for a whole head, and for the first byte of a new connection; `body_s` for the next byte of a body."""
+    """`head_s`: seconds for a whole head, and for the first byte of a connection; `body_s`: for a body's next byte."""
 
     head_s: float = 30.0
     body_s: float = 30.0
@@ -48,14 +50,14 @@ class ClientTimeouts:
 
 
 class ConnectionStage:
-    """One connection's stage, and since when it is in it, as far as it was looked at."""
+    """The stage of one connection, and since when it is in that stage, as of the last look."""
 
     def __init__(self) -> None:
         self._stage = Stage.at_rest()
         self._since_s = 0.0
 
     def overdue(self, stage: Stage, patience: ClientTimeouts, now_s: float) -> Kind | None:
-        """What it has waited for too long, if it has."""
+        """What the connection has waited for too long; None if for nothing."""
         if stage != self._stage:
             self._stage, self._since_s = stage, now_s
             return None

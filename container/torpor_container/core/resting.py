@@ -1,7 +1,7 @@
-"""Which models leave because nobody calls them, and which come back before somebody does. It moves none itself.
+"""Decides which models leave because no calls come, and which come back before their next call. It moves no model.
 
-A model is looked at when its nap turns, and not at every look: the turns wait in a heap, each model's earliest. A use
-that came before the turn is seen then, and the next turn is entered.
+A look checks only the models whose nap changes now (they fall asleep, or wake): a heap has the time of each model's
+next change. A use before that time is noticed at the check, which enters the next change.
 """
 
 from collections import OrderedDict
@@ -13,49 +13,49 @@ from math import inf
 from torpor_container.core.keepalive import KeepAlive
 
 SWEEP_S = 60.0
-"""How often every idle model is looked at: one may have come in after its turn, as when all its callers gave up."""
+"""How often every idle model is checked: one may have come in after its change, as when all its callers gave up."""
 
 EARLY_S = 1e-6
-"""So long before its turn a model is looked at, since sums of times are rounded. Its nap then says whether it is."""
+"""A model is checked up to this long before its change, since sums of times are rounded. The nap then decides."""
 
 
 @dataclass(slots=True)
 class Habit:
-    """One model's callers: their keep-alive, and when the last use ended."""
+    """The habit of one model's callers: its keep-alive, and when the last use ended."""
 
     keep_alive: KeepAlive
     ended_s: float
-    awaited: bool = True  # the next call has not come, nor was the model brought in for it
-    turn_s: float = inf  # when it is looked at next
+    awaited: bool = True  # no call has come since, and the model was not loaded for one
+    check_s: float = inf  # when it is checked next
 
 
 @dataclass(frozen=True)
 class Moves:
     """What to do after one look."""
 
-    leaving: tuple[str, ...]  # nobody is expected to call them
+    leaving: tuple[str, ...]  # no call is expected
     coming: tuple[str, ...]  # their next call is expected
 
 
 class Resting:
-    """Remembers the last `known_max` models that were used, each with a keep-alive of its own."""
+    """Remembers the last `known_max` models that were used, each with its own keep-alive."""
 
     def __init__(self, make: Callable[[], KeepAlive], known_max: int = 10_000) -> None:
         self._make = make
         self._known: OrderedDict[str, Habit] = OrderedDict()
         self._known_max = known_max
-        self._turns: list[tuple[float, str]] = []
+        self._checks: list[tuple[float, str]] = []
         self._swept_s = -inf
 
     def called(self, name: str, now_s: float) -> None:
-        """A use begins, with none other going on."""
+        """A use begins while no other goes on."""
         habit = self._known.get(name)
         if habit is not None:
             habit.keep_alive.used_after(now_s - habit.ended_s)
             habit.awaited = False
 
     def ended(self, name: str, now_s: float) -> None:
-        """The last use that went on has ended."""
+        """The last use in progress has ended."""
         habit = self._known.get(name)
         if habit is None:
             habit = self._known[name] = Habit(self._make(), now_s)
@@ -66,50 +66,50 @@ class Resting:
         self._enter(name, habit, now_s + habit.keep_alive.nap().sleep_s)
 
     def look(self, idle: Iterable[str], now_s: float) -> Moves:
-        """To be asked once a second or so. `idle` are the models in memory that nobody uses: read only if need be.
+        """What to do now: call it about once a second. `idle` has the models in memory that are not in use.
 
-        A model is told to come once: if it leaves before its call, for lack of room, it stays away. Where the memory is
-        full, those that are expected would only drive out each other, again and again.
+        A model comes back once: if it leaves before its call, for lack of room, it stays away. In a full memory the
+        expected models would otherwise evict each other again and again.
         """
-        turned = self._turned(now_s)
-        due = [(name, habit) for name, habit in turned.items() if habit.awaited and _due(habit, now_s)]
+        checked = self._due_for_check(now_s)
+        due = [(name, habit) for name, habit in checked.items() if habit.awaited and _due(habit, now_s)]
         due.sort(key=lambda one: one[1].ended_s)
         for _, habit in due:
             habit.awaited = False
-        return Moves(self._asleep(idle, turned, now_s), tuple(name for name, _ in due))
+        return Moves(self._asleep(idle, checked, now_s), tuple(name for name, _ in due))
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    def _asleep(self, idle: Iterable[str], turned: dict[str, Habit], now_s: float) -> tuple[str, ...]:
-        """Of these, those whose nap has turned to sleep; now and then of all."""
-        among = turned
+    def _asleep(self, idle: Iterable[str], checked: dict[str, Habit], now_s: float) -> tuple[str, ...]:
+        """The idle models among these whose nap says sleep; among all models, once in SWEEP_S."""
+        among = checked
         if now_s - self._swept_s >= SWEEP_S:
             among, self._swept_s = self._known, now_s
         if not among:
             return ()
         return tuple(name for name in idle if (habit := among.get(name)) is not None and not _awake(habit, now_s))
 
-    def _turned(self, now_s: float) -> dict[str, Habit]:
-        """Those whose turn it is. Their next one is entered."""
-        turned: dict[str, Habit] = {}
-        while self._turns and self._turns[0][0] <= now_s + EARLY_S:
-            turn_s, name = heappop(self._turns)
+    def _due_for_check(self, now_s: float) -> dict[str, Habit]:
+        """The models to check now. Enters their next check."""
+        due: dict[str, Habit] = {}
+        while self._checks and self._checks[0][0] <= now_s + EARLY_S:
+            check_s, name = heappop(self._checks)
             habit = self._known.get(name)
-            if habit is not None and habit.turn_s == turn_s:
-                habit.turn_s = inf
-                turned[name] = habit
-        for name, habit in turned.items():
-            self._enter(name, habit, _next_turn_s(habit, now_s))
-        return turned
+            if habit is not None and habit.check_s == check_s:
+                habit.check_s = inf
+                due[name] = habit
+        for name, habit in due.items():
+            self._enter(name, habit, _next_check_s(habit, now_s))
+        return due
 
-    def _enter(self, name: str, habit: Habit, turn_s: float) -> None:
-        """Only if it is the model's earliest: an entry that was put off is skipped when it comes up."""
-        if turn_s >= habit.turn_s:
+    def _enter(self, name: str, habit: Habit, check_s: float) -> None:
+        """Enter a check if it is the model's earliest. `_due_for_check` skips entries that are out of date."""
+        if check_s >= habit.check_s:
             return
-        habit.turn_s = turn_s
-        heappush(self._turns, (turn_s, name))
-        if len(self._turns) > 4 * len(self._known) + 8:
-            self._turns = [(one.turn_s, name) for name, one in self._known.items() if one.turn_s < inf]
-            heapify(self._turns)
+        habit.check_s = check_s
+        heappush(self._checks, (check_s, name))
+        if len(self._checks) > 4 * len(self._known) + 8:
+            self._checks = [(one.check_s, name) for name, one in self._known.items() if one.check_s < inf]
+            heapify(self._checks)
 
 
 def _awake(habit: Habit, now_s: float) -> bool:
@@ -120,7 +120,7 @@ def _due(habit: Habit, now_s: float) -> bool:
     return habit.keep_alive.nap().due(now_s - habit.ended_s)
 
 
-def _next_turn_s(habit: Habit, now_s: float) -> float:
-    """Infinity: it has none before the next use has ended."""
+def _next_check_s(habit: Habit, now_s: float) -> float:
+    """Infinity: no change comes before the next use has ended."""
     nap, idle_s = habit.keep_alive.nap(), now_s - habit.ended_s
-    return habit.ended_s + next((turn_s for turn_s in (nap.sleep_s, nap.wake_s, nap.until_s) if turn_s > idle_s), inf)
+    return habit.ended_s + next((at_s for at_s in (nap.sleep_s, nap.wake_s, nap.until_s) if at_s > idle_s), inf)

@@ -1,5 +1,7 @@
-"""Whose turn it is where requests are answered one after another: each model has one turn in a round, however many of
-its requests wait. It knows no clock: threads are shared by time (`turns`), and this is for what takes little anyway."""
+"""Decides whose request is answered next on one thread: each model has one turn in a round, however many requests wait.
+
+It knows no clock. Threads are shared by time (`turns`); this is for requests that take little time anyway.
+"""
 
 from collections import OrderedDict, deque
 from collections.abc import Hashable
@@ -9,14 +11,14 @@ T = TypeVar("T")
 
 
 class Rounds(Generic[T]):
-    """Those who wait, by whose they are. An iterator that takes out what it gives."""
+    """Items that wait, by owner. The iterator removes what it yields."""
 
     def __init__(self) -> None:
-        self._waiting: OrderedDict[Hashable, deque[T]] = OrderedDict()  # who is first has the next turn
+        self._waiting: OrderedDict[Hashable, deque[T]] = OrderedDict()  # the first owner has the next turn
 
-    def add(self, whose: Hashable, one: T) -> None:
-        """Behind its own, and for the first of them behind everybody else's."""
-        self._waiting.setdefault(whose, deque()).append(one)
+    def add(self, owner: Hashable, item: T) -> None:
+        """Put an item behind those of its owner; a new owner goes behind all others."""
+        self._waiting.setdefault(owner, deque()).append(item)
 
     def clear(self) -> None:
         self._waiting.clear()
@@ -30,8 +32,8 @@ class Rounds(Generic[T]):
     def __next__(self) -> T:
         if not self._waiting:
             raise StopIteration
-        whose, ones = self._waiting.popitem(last=False)
-        one = ones.popleft()
-        if ones:
-            self._waiting[whose] = ones
-        return one
+        owner, items = self._waiting.popitem(last=False)
+        item = items.popleft()
+        if items:
+            self._waiting[owner] = items
+        return item

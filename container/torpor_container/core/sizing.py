@@ -1,34 +1,34 @@
-"""How big a model will be in memory: predicted before the load, corrected by the measurements after it.
+"""Predicts how big a model will be in memory before its load, and learns from the measurements after it.
 
 The prediction for a model never seen is `fixed + ratio x artifact bytes`, by format; the ratio is learned. A model
-that was measured before is predicted by its own measurement. Measuring costs milliseconds, and the more the more models
-there are in memory. So neither is a model measured for ever, nor each of those whose format predicts well.
+that was measured before is predicted by its own measurement. A measurement costs milliseconds, more with many models in
+memory. So a model is not measured for ever, and not every model of a format that predicts well is measured.
 """
 
 from collections import OrderedDict, deque
 from dataclasses import dataclass
 
 LEARNING = 0.3
-"""How much one measurement moves what is known: recent loads count, one odd load does not upset it."""
+"""How much one measurement moves the prediction: recent loads count, and one odd load does not upset it."""
 ALIKE = 0.05
-"""Two sizes that differ by no more than this part are taken for one. Two measurements of a model settle its size so: a
-first load may have brought in what all models share, and a request that came meanwhile may have brought its body."""
+"""Two sizes that differ by no more than this part count as equal. Two equal measurements settle a model's size: a first
+load may bring in what all models share, and a request that comes meanwhile may bring its body."""
 TRUSTED_AFTER = 16
-"""So many measurements in a row must have been as predicted, before the next models of about that size go without."""
+"""After this many measurements in a row as predicted, further models of about that size are not measured."""
 MEASURED_EVERY = 16
-"""Of those, one in so many is measured all the same. If it is not as predicted, all are again."""
+"""One in this many of those is measured all the same. If it is not as predicted, all are measured again."""
 
 
 @dataclass(frozen=True)
 class Prior:
-    """What is believed of a format before anything is measured."""
+    """What is assumed of a format before anything is measured."""
 
     fixed_bytes: int = 256 * 1024
     ratio: float = 4.0  # bytes in memory per byte on disk
 
 
 class Sizing:
-    """Predicts sizes in bytes. Remembers the measurements of the last `known_max` models, and a rule per format."""
+    """Predicts sizes in bytes. It remembers the sizes of the last `known_max` models, and one rule per format."""
 
     def __init__(self, priors: dict[str, Prior], known_max: int = 10_000) -> None:
         self._rules = {name: _Rule(prior) for name, prior in priors.items()}
@@ -41,7 +41,7 @@ class Sizing:
         return self._rule(format_name).predict(artifact_bytes)
 
     def to_be_measured(self, model_id: str, format_name: str, artifact_bytes: int) -> bool:
-        """Whether this load is, or what `predict` says of it will do. Asked once for each load."""
+        """Whether to measure this load; if not, what `predict` says will do. Call it once for each load."""
         if model_id in self._known:
             return not self._known[model_id][1]
         return self._rule(format_name).to_be_checked(artifact_bytes)
@@ -60,19 +60,19 @@ class Sizing:
 
 
 class _Rule:
-    """What is known of the models of one format."""
+    """What was learned of the models of one format."""
 
     def __init__(self, prior: Prior) -> None:
         self._fixed_bytes = prior.fixed_bytes
         self._ratio = prior.ratio
-        self._confirmed: deque[int] = deque(maxlen=TRUSTED_AFTER)  # artifact bytes of those that were as predicted
+        self._confirmed: deque[int] = deque(maxlen=TRUSTED_AFTER)  # artifact bytes of models that were as predicted
         self._unchecked = 0
 
     def predict(self, artifact_bytes: int) -> int:
         return self._fixed_bytes + int(self._ratio * artifact_bytes)
 
     def to_be_checked(self, artifact_bytes: int) -> bool:
-        """Nothing is known of models larger or smaller than those that were measured."""
+        """Also True for models larger or smaller than all that were measured: nothing is known of them."""
         seen = self._confirmed
         if len(seen) < TRUSTED_AFTER or not min(seen) <= artifact_bytes <= max(seen):
             return True

@@ -1,4 +1,4 @@
-"""Whether a version of an artifact may be loaded, must be tried first, or is quarantined: rules over values.
+"""Decides whether a version of an artifact may be loaded, must be tried first, or is quarantined: rules over values.
 
 A *trial* loads a version in a process of its own, under limits, before the instance does. Its *verdict* is kept.
 """
@@ -8,22 +8,22 @@ from enum import Enum, auto
 
 MIB = 1024 * 1024
 SHARE_OF_BUDGET = 4
-"""All trials together may take this part of the instance's memory beside it: one in four."""
+"""All trials together may take one part in this many of the instance's memory, in addition to it."""
 ALLOWANCE_MIN_BYTES, ALLOWANCE_MAX_BYTES = 64 * MIB, 256 * MIB
 QUICK_MAX, SLOW_MAX = 2, 2
-"""Trials that run side by side: those that have just begun, and those that take their time. They share one half of the
-allowance; one trial that needs more has the other half, and whatever memory is free in the instance."""
+"""How many trials run side by side: new ones, and ones that take long. They share one half of the allowance. One trial
+that needs more gets the other half, and whatever memory is free in the instance."""
 GROWTH = 4
-"""A model whose files have a larger part of a share than one in four does not try with a share first."""
+"""A model whose files take more than one part in this many of a share is not tried with a share first."""
 MOST_RATIO = 100
-"""A file that takes more than this many times its size, and all that a trial is allowed, would take everything."""
+"""A trial is never given more than its allowance and this many times the size of the files."""
 FIXED_S, BYTES_PER_S = 5.0, 4 * MIB
 DEATHS_MAX = 2
-"""So many ends of an instance while a model predicted, and it is quarantined."""
+"""A model is quarantined after this many ends of an instance while it predicted."""
 
 
 class TrialStep(Enum):
-    """What is to be done with a version that somebody wants loaded."""
+    """What to do with a version before its load."""
 
     TRY = auto()
     TRUST = auto()
@@ -42,9 +42,9 @@ class End(Enum):
 
 @dataclass(frozen=True)
 class Verdict:
-    """What is known of a version: `reason` says why it is quarantined, and is empty where it is good.
+    """The result of a trial: `reason` says why the version is quarantined; it is empty for a good one.
 
-    `limit_bytes` is the memory that it was given, where that was too little. `software` is what tried it. `deaths`
+    `limit_bytes` is the memory that it was given, if that was too little, else 0. `software` is what tried it. `deaths`
     counts the ends of instances while it predicted.
     """
 
@@ -55,7 +55,7 @@ class Verdict:
 
 
 def step(verdict: Verdict | None, software: str, most_bytes: int) -> TrialStep:
-    """A verdict holds for the software that made it, and for as little memory as was given."""
+    """What to do next. A verdict holds for the software that made it, and for no more memory than it was given."""
     if verdict is None or verdict.software != software:
         return TrialStep.TRY
     if not verdict.reason:
@@ -71,17 +71,17 @@ def after_death(verdict: Verdict | None, software: str, how: str) -> Verdict:
 
 
 def allowance_bytes(budget_bytes: int) -> int:
-    """What all trials of an instance may take together, beside its budget."""
+    """What all trials of an instance may take together, in addition to its budget."""
     return min(max(budget_bytes // SHARE_OF_BUDGET, ALLOWANCE_MIN_BYTES), ALLOWANCE_MAX_BYTES)
 
 
 def share_bytes(budget_bytes: int) -> int:
-    """What one trial may take as long as others may run beside it."""
+    """What one trial may take while others may run beside it."""
     return allowance_bytes(budget_bytes) // 2 // (QUICK_MAX + SLOW_MAX)
 
 
 def fits_a_share(budget_bytes: int, disk_bytes: int) -> bool:
-    """Whether a share is worth a trial."""
+    """Whether a trial with one share makes sense."""
     return disk_bytes * GROWTH <= share_bytes(budget_bytes)
 
 
@@ -92,10 +92,10 @@ def most_bytes(budget_bytes: int, disk_bytes: int) -> int:
 
 
 def alone_bytes(budget_bytes: int, disk_bytes: int, free_bytes: int) -> int:
-    """What a trial that shares with none may take now: its half of the allowance, and what is free in the instance."""
+    """What a trial without others may take now: half of the allowance, and what is free in the instance."""
     return min(most_bytes(budget_bytes, disk_bytes), allowance_bytes(budget_bytes) // 2 + max(0, free_bytes))
 
 
 def limit_s(disk_bytes: int, load_timeout_s: float) -> float:
-    """How long a trial may take."""
+    """How long a trial may take, in seconds."""
     return min(FIXED_S + disk_bytes / BYTES_PER_S, load_timeout_s)

@@ -10,7 +10,7 @@ A directory may hold several files. Which of them is the model:
 4. else the one file whose name is a known format's, and else the one file whose content is. Several boosters whose
    names differ in their number alone are one model (`ensembles`); others side by side are an error that names them.
 
-Only the top of the directory is looked at, as SageMaker's containers do, and hidden files are not. Files that hold no
+Only files at the top of the directory count, as in SageMaker's containers, and hidden files do not. Files without a
 model are ignored.
 """
 
@@ -42,12 +42,12 @@ def available() -> tuple[Format, ...]:
 
 @cache
 def _added(search_path: tuple[str, ...]) -> tuple[EntryPoint, ...]:
-    """To find them reads the metadata of every package there is: a zygote does it for all its children."""
+    """The formats that packages add. It reads the metadata of every package; the zygote does so for its children."""
     return tuple(entry_points(group=ENTRY_POINTS))
 
 
 def look_up() -> None:
-    """Find out, once and for all, what packages add. It loads none of it."""
+    """Find the formats that packages add, once. It loads none of them."""
     _added(tuple(sys.path))
 
 
@@ -57,7 +57,7 @@ def detect(
     formats: Sequence[Format] = FORMATS,
     conventions: Conventions = Conventions(),  # noqa: B008  frozen
 ) -> tuple[Format, Path]:
-    """The format and the file of the model in this directory; the first file, where several are one model.
+    """The format and the file of the model in this directory; the first file if several are one model.
 
     Raises UnknownFormat, AmbiguousArtifact or LoadFailed.
     """

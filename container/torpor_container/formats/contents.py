@@ -1,7 +1,7 @@
-"""What a file holds, proven by its bytes and whatever its name: they are parsed, and nothing of them is run or loaded.
+"""Finds out what a file holds, by its bytes and not its name. It parses them; it runs and loads nothing.
 
-A name may be wrong, and a few first bytes may be anything: text that begins with `{` and has `learner` somewhere is no
-model. What XGBoost itself writes is known by its members; other JSON is parsed as a whole.
+A name may be wrong, and the first bytes may mean anything: text that begins with `{` and has `learner` somewhere need
+not be a model. Files that XGBoost writes are known by their members; other JSON is parsed as a whole.
 """
 
 import json
@@ -27,14 +27,14 @@ class Content(Enum):
 
 
 def content_of(path: Path) -> Content | None:
-    """What the file holds; None for all that is no model."""
+    """What the file holds; None if it is not a model."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     return next((content for content, proven in PROOFS if proven(path, head)), None)
 
 
 def may_be_model(path: Path) -> bool:
-    """Whether it is worth a proof, by its first bytes: text in other than JSON, images and archives are not."""
+    """Whether it may be a model, by its first bytes: text that is not JSON, images and archives are not."""
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)
     return head.lstrip()[:1] == b"{" or head[:1] in FIRST or _is_old(path, head)
@@ -42,13 +42,13 @@ def may_be_model(path: Path) -> bool:
 
 # -- XGBoost -----------------------------------------------------------------------------------------------------------
 OLD = (b"binf", b"bs64")
-"""How files in the binary format begin. The oldest have no such head."""
+"""The first bytes of files in the binary format. The oldest do not have them."""
 OLD_BOOSTERS = tuple(len(name).to_bytes(8, "little") + name for name in (b"gbtree", b"gblinear", b"dart"))
-"""One of these stands near the beginning of any such file."""
+"""One of these is near the beginning of each such file."""
 
 
 def is_old_xgboost(head: bytes) -> bool:
-    """By the first bytes of the file."""
+    """Whether it is a file in the binary format, by its first bytes."""
     return head.startswith(OLD) or any(name in head[:HEAD_BYTES] for name in OLD_BOOSTERS)
 
 
@@ -57,7 +57,7 @@ def _is_old(path: Path, head: bytes) -> bool:
 
 
 def _text(text: bytes) -> bytes:
-    """As XGBoost writes it in UBJSON: its length, and then itself."""
+    """A text as XGBoost writes it in UBJSON: its length, and then its bytes."""
     return b"L%b%b" % (len(text).to_bytes(8, "big"), text)
 
 
@@ -67,7 +67,7 @@ UBJSON_HEAD, UBJSON_MEMBERS = b"{" + _text(b"learner") + b"{", tuple(map(_text, 
 
 
 def is_xgboost(path: Path) -> bool:
-    """A whole model in JSON or UBJSON."""
+    """Whether it is a whole model in JSON or UBJSON."""
     with path.open("rb") as file:
         return _is_xgboost(path, file.read(HEAD_BYTES))
 
@@ -82,7 +82,7 @@ def _is_xgboost(path: Path, head: bytes) -> bool:
 
 
 def begins_as_xgboost(path: Path) -> bool:
-    """Whether it begins as XGBoost's JSON: if nothing else is a model, loading it proves it, or tells what is wrong."""
+    """Whether it begins as XGBoost's JSON: if no other file is a model, the load proves it, or shows what is wrong."""
     with path.open("rb") as file:
         head = b"".join(file.read(HEAD_BYTES).split())
     return head.startswith((JSON_HEAD, UBJSON_HEAD))
@@ -93,7 +93,7 @@ def _has_all(content: bytes, members: tuple[bytes, ...]) -> bool:
 
 
 def _parses_as_xgboost(content: bytes) -> bool:
-    """JSON that somebody else wrote: indented, or with its members in another order."""
+    """Whether it is a model in JSON of another program: indented, or with members in another order."""
     if not _has_all(content, tuple(b'"%b"' % name for name in (b"learner", *MEMBERS[:3]))):
         return False
     try:
@@ -106,12 +106,12 @@ def _parses_as_xgboost(content: bytes) -> bool:
 
 # -- ONNX --------------------------------------------------------------------------------------------------------------
 ONNX_FIELDS = {1: 0, 2: 2, 3: 2, 4: 2, 5: 0, 6: 2, 7: 2, 8: 2, 14: 2, 20: 2, 25: 2, 26: 2}
-"""Of a ModelProto (onnx.proto): the wire type of each field by its number."""
+"""The wire type of each field of a ModelProto, by its number (onnx.proto)."""
 IR_VERSION, GRAPH = 1, 7
 
 
 def _is_onnx(path: Path, head: bytes) -> bool:
-    """A protocol buffer whose fields are ModelProto's, to its last byte."""
+    """Whether all bytes are a protocol buffer with the fields of a ModelProto."""
     if head[:1] != b"\x08":
         return False
     found: set[int] = set()
@@ -144,12 +144,12 @@ def _varint(file: BinaryIO) -> int:
 
 # -- pickles and skops -------------------------------------------------------------------------------------------------
 COMPRESSED = (b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00")
-"""How joblib's compressed files begin: zlib, gzip, bz2, xz, lzma."""
+"""The first bytes of joblib's compressed files: zlib, gzip, bz2, xz, lzma."""
 PICKLED = b"\x80"
 OLDEST_PICKLED = (b"ccopy_reg\n", b"ccopyreg\n", b"cxgboost.", b"csklearn.", b"(ixgboost.")
-"""Of protocol 0, which is text: how objects of the libraries that are known here begin."""
+"""The first bytes of pickles of protocol 0, which is text, for objects of known libraries."""
 FIRST = frozenset((PICKLED, b"\x08", b"P", b"c", b"(", *(magic[:1] for magic in COMPRESSED)))
-"""The first byte of a file that may be a model, but for JSON and XGBoost's binary format."""
+"""The first bytes of files that may be models, except JSON and XGBoost's binary format."""
 
 
 def _is_pickle(path: Path, head: bytes) -> bool:
@@ -159,7 +159,7 @@ def _is_pickle(path: Path, head: bytes) -> bool:
 
 
 def pickled_class(path: Path) -> str | None:
-    """`module.name` of the class of what is pickled, read off the pickle's own instructions.
+    """`module.name` of the class of the pickled object, read from the pickle's instructions.
 
     None where the file is no pickle, "" where it holds a list, a dict or the like.
     """

@@ -1,4 +1,4 @@
-"""What a format is: how its files are recognised, how one is loaded, and what it will roughly weigh."""
+"""Defines a format: how to recognise its files, how to load one, and roughly how much memory it will take."""
 
 import os
 from collections.abc import Callable, Sequence
@@ -13,52 +13,52 @@ from torpor_container.settings import DEFAULTS
 
 
 class ServableModel(Protocol):
-    """A loaded model. `invoke` may be called from several threads at once; it raises the container's errors.
+    """A loaded model. Several threads may call `invoke` at the same time; it raises the container's errors.
 
-    A call is answered once: its body may be gone afterwards.
+    It answers an invocation once, since it may release its body.
     """
 
     format: str
     rowwise: bool
-    """Whether a row's answer is the same alone and among others, to the bit."""
+    """Whether a row has the same answer, to the bit, alone and among others."""
     foreign: bool
-    """Whether code runs in it that is not its framework's: quick for one row, it may hang with the next."""
+    """Whether it runs code that is not its framework's, and may hang with any row."""
 
     def invoke(self, invocation: Invocation) -> Reply: ...
 
     def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
-        """One prediction for all, if the model is `rowwise`. Each has its own reply, or what `invoke` raises."""
+        """One prediction for all, if the model is `rowwise`. Each has its own reply, or the error of `invoke`."""
 
     def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
 class Conventions:
-    """Which habits of SageMaker's containers an instance follows. One for all its models."""
+    """Which behaviour of SageMaker's containers an instance follows, for all its models."""
 
     multi_model: bool = True
-    """SageMaker's XGBoost container answers otherwise on a multi-model endpoint than on any other."""
+    """Whether there are many models: SageMaker's XGBoost container answers differently on a multi-model endpoint."""
     default_accept: str = DEFAULTS.default_accept
-    """SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT: the answer's type where the caller names none."""
+    """SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT: the answer's type if the caller names none."""
     image: str = DEFAULTS.image
-    """Which of AWS's images the container stands for: `xgboost`, `scikit-learn`, or empty for Torpor's own."""
+    """Which of AWS's images the container replaces: `xgboost`, `scikit-learn`, or empty for Torpor's own."""
     strict: bool = DEFAULTS.strict
-    """Whether AWS's image is followed also where it answers what was hardly meant (`--aws-strict`)."""
+    """Whether to follow AWS's image even where its answer is hardly intended (`--aws-strict`)."""
     ensemble: bool = DEFAULTS.ensemble
     """SAGEMAKER_INFERENCE_ENSEMBLE: whether several boosters answer together; else the first one answers alone."""
     inference_output: str = DEFAULTS.inference_output
-    """SAGEMAKER_INFERENCE_OUTPUT: what each prediction tells, by keys between commas. Empty: the prediction."""
+    """SAGEMAKER_INFERENCE_OUTPUT: what the answer has for each row, by keys between commas. Empty: the prediction."""
     memory_bytes: int = DEFAULTS.memory_bytes
-    """What a process may take that reads a model on the instance's behalf."""
+    """The memory limit of a process that reads a model for the instance."""
     older_xgboost: str = ""
     """The folder of the older XGBoost that reads old models; empty for the one that `make setup` fills."""
 
     pickles: bool = DEFAULTS.pickles
-    """TORPOR_PICKLES: whether model files are loaded that run code as they load."""
+    """TORPOR_PICKLES: whether to load model files that run code as they load."""
 
     @property
     def toolkit(self) -> Answers:
-        """What the inference toolkit and the scikit-learn container do."""
+        """Answers as the inference toolkit and the scikit-learn container give them."""
         return TOOLKIT.preferring(self.default_accept)
 
     @property
@@ -72,24 +72,24 @@ class Format:
 
     name: str
     files: Callable[[Path], list[Path]]
-    """The files in a directory that it can load. It reads names and first bytes, and loads nothing."""
+    """Finds the files in a directory that it can load. It reads names and first bytes, and loads nothing."""
     load: Callable[[Path, Conventions], ServableModel]
-    """Raises LoadFailed or LoadOutOfMemory. Frameworks are imported here, and not before."""
+    """Loads a model, and imports its frameworks. Raises LoadFailed or LoadOutOfMemory."""
     bytes_per_artifact_byte: float
     fixed_bytes: int
-    """What a model is taken to weigh in memory until the first was measured; the built-in numbers are measured too."""
+    """The memory that a model is expected to take until one is measured. The built-in numbers were measured."""
     frameworks: tuple[str, ...] = ()
-    """Modules that `load` imports, done before a load is measured: they are the instance's, not a model's."""
+    """Modules that `load` imports. They are imported before a load is measured, since they belong to the instance."""
     by_malloc: bool = False
-    """Whether all that a model takes in memory is asked of malloc, as by a framework in C++."""
+    """Whether all memory of a model comes from malloc, as with a framework in C++."""
 
     def recognise(self, directory: Path) -> Path | None:
-        """The first file here that it can load."""
+        """The first file in the directory that it can load."""
         return next(iter(self.files(directory)), None)
 
 
 def named(*patterns: str, holding: bytes = b"") -> Callable[[Path], list[Path]]:
-    """Recognises files at the top of a directory by name, and by what their first bytes hold."""
+    """Recognises files at the top of a directory by name and by their first bytes."""
 
     def files(directory: Path) -> list[Path]:
         fitting = [os.path.join(directory, name) for name in sorted(os.listdir(directory)) if _fits(name)]

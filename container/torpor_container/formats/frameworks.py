@@ -1,17 +1,17 @@
-"""Which library an object belongs to, by the modules and names of its classes. A class name alone decides nothing."""
+"""Finds out to which library an object belongs, by the modules and names of its classes."""
 
 from typing import Any
 
 
 def library(native: Any) -> str:
-    """The top-level package of an object's own class, such as `lightgbm`."""
+    """The top-level package of an object's class, such as `lightgbm`."""
     return type(native).__module__.partition(".")[0]
 
 
 def inherits(native: Any, package: str, *names: str) -> bool:
-    """Whether a class of this package and one of these names is among the object's bases; any name where none is given.
+    """Whether a base class of the object is of this package and has one of these names; any name if none is given.
 
-    A subclass in a module of its own counts. The package need not be installed.
+    A subclass in another module counts. The package need not be installed.
     """
     return any(
         base.__module__.partition(".")[0] == package and (not names or base.__name__ in names)

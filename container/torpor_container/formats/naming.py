@@ -1,4 +1,4 @@
-"""The names of a model's columns, asked for once and only when a body names its own: a load does without."""
+"""Looks up the names of a model's columns, once, and only when a body names its own: a load does not need them."""
 
 import weakref
 from collections.abc import Callable, Sequence
@@ -8,14 +8,15 @@ from typing import Any
 Names = Sequence[str] | None
 
 
-def _here(work: Callable[[], Names]) -> Names:
+def _on_this_thread(work: Callable[[], Names]) -> Names:
     return work()
 
 
 def lazily(
-    native: Any, ask: Callable[[Any], Names], on: Callable[[Callable[[], Names]], Names] = _here
+    native: Any, ask: Callable[[Any], Names], on: Callable[[Callable[[], Names]], Names] = _on_this_thread
 ) -> Callable[[], Names]:
-    """`ask` the framework's object, wherever `on` has it done. It is held weakly, for who closes a model frees it."""
+    """A function that asks the framework's object once, by way of `on`. It holds the object weakly, so that a closed
+    model is freed."""
     if not type(native).__weakrefoffset__:
         return lambda: None
     held = weakref.ref(native)

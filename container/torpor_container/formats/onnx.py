@@ -1,4 +1,4 @@
-"""ONNX, by ONNX Runtime on one thread. A model with several outputs answers them all, by name, or those that are named.
+"""Serves ONNX models, by ONNX Runtime on one thread. A model with several outputs answers all, by name, or named ones.
 
 A model with one input takes rows of any content type, or a tensor as JSON or npy. A model with several takes each by
 name: JSON as `{"inputs": {"age": [[41]], "city": [["Oslo"]]}}`, or the inner object alone; tensors of the Open
@@ -30,7 +30,7 @@ from torpor_container.formats.format import Conventions, Format, ServableModel, 
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
 
-os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # its wheels collect usage data unless told not to at import
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")  # else its wheels collect usage data
 
 Feed = dict[str, Rows]
 Layouts = Mapping[str, RowLayout]
@@ -61,7 +61,7 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # its many exceptions share no base but Exception
+    except Exception as error:  # the exceptions of ONNX Runtime share no other base class
         raise LoadFailed(f"{path.name} is not a model that ONNX Runtime can read: {error}") from error
     layouts = {source.name: _layout(source) for source in session.get_inputs()}
     outputs = tuple(output.name for output in session.get_outputs())
@@ -76,14 +76,14 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
 
 
 class SessionCall(NamedTuple):
-    """What one call hands to a session, and what it wants of it."""
+    """The inputs of one call of a session, and the outputs that it must return."""
 
     feed: Feed
     outputs: Sequence[str]
 
 
 def _run(session: Any, asked: SessionCall) -> Any:
-    """The one output that is wanted, or all that are, by name."""
+    """The one output that was asked for, or several, by name."""
     values = session.run(list(asked.outputs), asked.feed)
     return values[0] if len(values) == 1 else Outputs(zip(asked.outputs, values, strict=True))
 
@@ -103,9 +103,9 @@ def read(call: Invocation, layouts: Layouts, outputs: Sequence[str]) -> SessionC
 
 
 def _named_outputs(accept: str, outputs: Sequence[str]) -> Sequence[str]:
-    """Those that a parameter `output` names. Raises BadInput."""
-    told = (parameters(one).get("output") for one in accept.split(","))
-    return _known([name for name in told if name], outputs) or outputs
+    """The outputs that a parameter `output` names; all if there is none. Raises BadInput."""
+    given = (parameters(one).get("output") for one in accept.split(","))
+    return _known([name for name in given if name], outputs) or outputs
 
 
 def _known(names: Sequence[str], outputs: Sequence[str]) -> Sequence[str]:
@@ -125,7 +125,7 @@ def _from_json(value: Any, layouts: Layouts) -> Feed:
 
 
 def _from_tensors(tensors: Mapping[str, Tensor], layouts: Layouts) -> Feed:
-    """Raises BadInput for tensors that are none of the inputs, or of another rank or type."""
+    """The feed. Raises BadInput for tensors that are not inputs, or have another rank or type."""
     _check_names(list(tensors), layouts)
     return {name: _fitting(tensors[name], layout) for name, layout in layouts.items()}
 
@@ -143,7 +143,7 @@ def _fitting(tensor: Tensor, layout: RowLayout) -> Rows:
 
 
 def _from_table(read: Table, layouts: Layouts) -> Feed:
-    """A column for each input. Raises BadInput where they have no names, or other ones."""
+    """A column for each input. Raises BadInput if the columns have no names, or wrong ones."""
     if read.names is None:
         raise _several(layouts)
     names = [str(name) for name in read.names]
@@ -153,7 +153,7 @@ def _from_table(read: Table, layouts: Layouts) -> Feed:
 
 
 def _column(name: str, cells: Sequence[Any], text: bool, layout: RowLayout) -> Rows:
-    """Of rank 1, or of rank 2 with one column: whichever the input has."""
+    """One column, of rank 1 or of rank 2 with one column, as the input has it."""
     values = [_cell(name, number, cell, layout) for number, cell in enumerate(cells, start=1)] if text else list(cells)
     array = numbers([[value] for value in values] if layout.table else values, layout)
     return layout.fit(array.reshape(len(cells), -1) if layout.table else array)
@@ -181,9 +181,9 @@ def _several(layouts: Layouts) -> BadInput:
 
 
 def _layout(source: Any) -> RowLayout:
-    """Raises LoadFailed for an input of a type that DTYPES has not."""
+    """The layout of an input. Raises LoadFailed for a type that is not in DTYPES."""
     if source.type not in DTYPES:
-        raise LoadFailed(f"input {source.name} is a {source.type}, and only these are taken: {', '.join(DTYPES)}")
+        raise LoadFailed(f"input {source.name} is a {source.type}, and Torpor takes only these: {', '.join(DTYPES)}")
     table = len(source.shape) == 2
     columns = source.shape[1] if table and isinstance(source.shape[1], int) else None
     return RowLayout(DTYPES[source.type], columns, absent=0.0, table=table, sparse=False)

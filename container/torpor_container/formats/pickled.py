@@ -1,7 +1,6 @@
-"""Models that were pickled, by pickle or joblib: what comes out decides who serves it.
+"""Loads models that were pickled, by pickle or joblib: the type of the object decides which format serves it.
 
-A pickle runs code as it loads. An artifact is trusted as far as the container that runs it; `.skops` files are the way
-out for those who want none of that.
+A pickle runs code as it loads. An artifact is trusted as far as the container that runs it; `.skops` files run no code.
 """
 
 import pickle
@@ -18,7 +17,7 @@ from torpor_container.formats.xgboost.boosters import Member
 
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
-    """Raises LoadFailed with what went wrong inside, or where no pickles are allowed; LoadOutOfMemory."""
+    """Load a model. Raises LoadFailed with the exception, or if pickles are not allowed; LoadOutOfMemory."""
     try:
         native = opened(path, conventions)
     except older_versions.OldModel as old:
@@ -36,12 +35,12 @@ def member(path: Path, conventions: Conventions) -> Member:
         return Member(native.get_booster(), native.missing, pickled=True)
     if is_xgboost_booster(native):
         return Member(native, pickled=True)
-    raise LoadFailed(f"{path.name} holds an object of type {type(native).__name__}, and no booster of XGBoost")
+    raise LoadFailed(f"{path.name} holds an object of type {type(native).__name__}, which is not a booster of XGBoost")
 
 
 def opened(path: Path, conventions: Conventions) -> Any:
-    """The object. Raises LoadFailed, also where no pickles are allowed; LoadOutOfMemory; and OldModel for a booster
-    that this XGBoost does not read."""
+    """Unpickle the object. Raises LoadFailed, also if pickles are not allowed; LoadOutOfMemory; and OldModel for a
+    booster that this XGBoost does not read."""
     if not conventions.pickles:
         raise LoadFailed(
             f"{path.name} is a pickle, which runs code as it loads, and TORPOR_PICKLES=refuse forbids it: save the "
@@ -58,7 +57,7 @@ def opened(path: Path, conventions: Conventions) -> Any:
 
 
 def _misses_xgboost(error: Exception) -> bool:
-    """A class went out of XGBoost since, such as the label encoder that classifiers had up to 1.x."""
+    """Whether a class is gone from XGBoost, such as the label encoder that classifiers had up to 1.x."""
     return isinstance(error, AttributeError | ImportError) and "xgboost" in str(error)
 
 
@@ -78,6 +77,6 @@ def _unpickle(path: Path) -> Any:
 
     try:
         return joblib.load(path)
-    except UnicodeDecodeError:  # joblib takes a pickle of Python 2 for its own
+    except UnicodeDecodeError:  # joblib takes a pickle of Python 2 for one of its own
         with path.open("rb") as file:
             return pickle.load(file, encoding="latin1")

@@ -1,4 +1,4 @@
-"""The class of a pickled object, read off the pickle's instructions. Nothing is imported for it and nothing is run."""
+"""Reads the class of a pickled object from the pickle's instructions. It imports nothing and runs nothing."""
 
 import bz2
 import gzip
@@ -10,7 +10,7 @@ from io import BytesIO
 from pathlib import Path
 
 HEAD_BYTES = 64 * 1024
-"""The class stands at the beginning, before any of the object's data."""
+"""How much of the file is read. The class is at the beginning, before the object's data."""
 
 SKIPPED = frozenset({"PROTO", "FRAME", "MEMOIZE", "PUT", "BINPUT", "LONG_BINPUT", "MARK"})
 TEXT = frozenset({"SHORT_BINUNICODE", "BINUNICODE", "UNICODE", "BINUNICODE8"})
@@ -19,16 +19,13 @@ MAKERS = frozenset(
     {"copy_reg._reconstructor", "copyreg._reconstructor", "copy_reg.__newobj__", "copyreg.__reduce_ex__"}
 )
 """These make an object of the class that follows."""
-BROKEN = (ValueError, EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 def of(path: Path) -> str | None:
-    """`module.name`; "" for an object of no class, such as a dict; None for what is no pickle."""
+    """`module.name`; "" for an object without a class, such as a dict; None for a file that is not a pickle."""
     try:
         return _first_class(_head(path))
-    except BROKEN:
-        return None
-    except Exception:  # noqa: BLE001  `pickletools` meets arbitrary bytes, and may raise whatever their parsing does
+    except Exception:  # noqa: BLE001  `pickletools` and decompressors meet arbitrary bytes, and may raise anything
         return None
 
 

@@ -1,4 +1,4 @@
-"""A harmless row for a loaded model: does predicting it end? What the model says of it, an error too, is no matter."""
+"""Predicts one harmless row with a loaded model, to see whether that ends. The answer does not count."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -16,11 +16,11 @@ from torpor_container.invocation import Invocation
 from torpor_container.processes.memory import no_memory
 
 COLUMNS_MAX = 1_000_000
-"""Of a row that is predicted. Wider models are only looked through."""
+"""The most columns of a row to predict. Wider models are checked without a prediction."""
 
 
 def probe(model: ServableModel) -> None:
-    """Look a model through, and predict once. Raises LoadFailed if it is unsound, MemoryError."""
+    """Check a model, and predict once. Raises LoadFailed if it is unsound, MemoryError."""
     native = getattr(model, "native", None)
     PROBES.get(model.format, _any)(model, native)
 
@@ -53,8 +53,8 @@ def _onnx(model: Any, session: Any) -> None:
 
 
 def _any(model: ServableModel, native: object) -> None:
-    """Of a format that a package added."""
-    with suppress(Exception):
+    """A model of a format that another package added."""
+    with suppress(Exception):  # a model may raise anything, and its answer does not count
         model.invoke(Invocation(b"0", "text/csv"))
 
 
@@ -63,10 +63,10 @@ def _predicted(model: Any, inputs: Any) -> None:
         model.predict(inputs)
     except (MemoryError, OutOfMemory):
         raise MemoryError("it predicted") from None
-    except Exception as error:  # noqa: BLE001  the row may be none for it, and a model may raise anything
+    except Exception as error:  # noqa: BLE001  a model may raise anything, and its answer does not count
         if no_memory(error):
             raise MemoryError("it predicted") from None
 
 
 PROBES: dict[str, Callable[[Any, Any], None]] = {"xgboost": _boosters, "scikit-learn": _estimator, "onnx": _onnx}
-"""By format."""
+"""The probe of each format."""

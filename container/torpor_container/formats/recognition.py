@@ -1,4 +1,4 @@
-"""Which files of an artifact are the model: by the image, then by name, then by content that is proven.
+"""Finds the files of an artifact that are the model: by the image, then by name, then by content.
 
 They look at the top of the folder, as SageMaker's containers do, and never at hidden files or folders. A file that is
 no model is ignored, wherever it lies and whatever its name.
@@ -18,24 +18,24 @@ from torpor_container.image.aws_images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
 
 CANONICAL = "xgboost-model"
 FOLD = re.compile(rf"{CANONICAL}-\d+")
-"""How SageMaker's own k-fold training calls its models. Other names say nothing: `model-v1` beside `model-v2` are two
-versions, and an average of both is what nobody asked for."""
+"""The names of models of SageMaker's k-fold training. Other numbered names are not one model: `model-v1` beside
+`model-v2` are two versions, and an average of both would be wrong."""
 
 WITH_PREDICT = frozenset({"sklearn", "lightgbm", "catboost"})
-"""Libraries whose classes may be imported to see whether they predict: loading their objects does so anyway."""
+"""Libraries whose classes may be imported to see whether they predict: a load of their objects imports them anyway."""
 NO_MODELS = frozenset({"", "builtins", "__builtin__", "numpy", "pandas", "scipy", "collections", "joblib", "datetime"})
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """A model, and its file; its files, where several boosters answer as one."""
+    """A model and its file; its files, if several boosters answer as one."""
 
     format: Format
     paths: tuple[Path, ...]
 
 
 def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[ModelFile]:
-    """All that may be the model, the only one where it is clear."""
+    """All files that may be the model; only one if it is clear."""
     paths = visible(directory)
     named = by_name(directory, formats)
     known = {one.name: one for one in formats}
@@ -56,7 +56,7 @@ def recognise(directory: Path, formats: Sequence[Format], image: str) -> list[Mo
 
 
 def visible(directory: Path) -> list[Path]:
-    """The files at the top that are not hidden, in order; numbers count as such: `fold-2` stands before `fold-10`."""
+    """The files at the top that are not hidden, in order of names and of numbers in them: `fold-2`, `fold-10`."""
     with os.scandir(directory) as entries:
         names = [entry.name for entry in entries if not entry.name.startswith(".") and entry.is_file()]
     return [directory / name for name in sorted(names, key=_natural)]
@@ -72,7 +72,7 @@ def _natural(name: str) -> list[tuple[bool, int, str]]:
 
 # -- XGBoost's image ---------------------------------------------------------------------------------------------------
 def _boosters(xgboost: Format, paths: list[Path], named: list[ModelFile]) -> ModelFile | None:
-    """SageMaker's XGBoost container takes every file at the top for a booster, and predicts with all of them."""
+    """The model as in SageMaker's XGBoost container, which loads every file at the top and predicts with all."""
     others = {path for one in named if one.format.name != xgboost.name for path in one.paths}
     if len(paths) == 1 and not others:
         return ModelFile(xgboost, tuple(paths))
@@ -81,7 +81,7 @@ def _boosters(xgboost: Format, paths: list[Path], named: list[ModelFile]) -> Mod
 
 
 def _is_booster(path: Path) -> bool:
-    """What has SageMaker's own name is believed: loading it is the proof."""
+    """Whether a file may be a booster. One with SageMaker's own name counts: its load is the proof."""
     if path.name == CANONICAL or path.name.startswith(f"{CANONICAL}-"):
         return contents.may_be_model(path)
     content = contents.content_of(path)
@@ -92,25 +92,25 @@ def _is_booster(path: Path) -> bool:
 
 # -- by content --------------------------------------------------------------------------------------------------------
 def _others_may_be(paths: list[Path], named: list[ModelFile]) -> bool:
-    """Whether there is another file that could be a model whose name does not tell."""
-    told = {path for one in named for path in one.paths}
-    return any(contents.may_be_model(path) for path in paths if path not in told)
+    """Whether another file could be a model, although its name does not show it."""
+    by_name = {path for one in named for path in one.paths}
+    return any(contents.may_be_model(path) for path in paths if path not in by_name)
 
 
 def _proven(named: list[ModelFile], paths: list[Path], known: dict[str, Format]) -> list[ModelFile]:
-    """The files that hold a model: those whose names say so too, if there are any, and else all others."""
-    told = {path: one for one in named for path in one.paths}
-    proven = [(path in told, one) for path in paths if (one := _by_content(path, told.get(path), known))]
+    """The files that hold a model: those with the name of one, if there are any, else all others."""
+    by_name = {path: one for one in named for path in one.paths}
+    proven = [(path in by_name, one) for path in paths if (one := _by_content(path, by_name.get(path), known))]
     agreed = [one for by_name, one in proven if by_name]
     return agreed or [one for _, one in proven]
 
 
-def _by_content(path: Path, told: ModelFile | None, known: dict[str, Format]) -> ModelFile | None:
+def _by_content(path: Path, by_name: ModelFile | None, known: dict[str, Format]) -> ModelFile | None:
     content = contents.content_of(path)
     if content is Content.PICKLE and not _predicts(contents.pickled_class(path)):
         return None
     if content is None:
-        return told if told is not None and told.format.name not in PROVEN.values() else None
+        return by_name if by_name is not None and by_name.format.name not in PROVEN.values() else None
     found = known.get(PROVEN[content])
     return ModelFile(found, (path,)) if found else None
 
@@ -122,11 +122,11 @@ PROVEN = {
     Content.ONNX: "onnx",
     Content.SKOPS: "scikit-learn",
 }
-"""The format of each content. A pickle of a booster is loaded as any other, and served as a booster."""
+"""The format of each content. A pickle of a booster loads like any pickle, and is served as a booster."""
 
 
 def _predicts(name: str | None) -> bool:
-    """Whether objects of this class are models, as far as can be told without loading one."""
+    """Whether objects of this class are models, as far as that is known without a load."""
     module, _, kind = (name or "").rpartition(".")
     package = module.partition(".")[0]
     if package in NO_MODELS:
@@ -143,7 +143,7 @@ def _predicts(name: str | None) -> bool:
 
 # -- several boosters --------------------------------------------------------------------------------------------------
 def _together(found: list[ModelFile]) -> list[ModelFile]:
-    """The boosters of one k-fold training are one model."""
+    """Combine the boosters of one k-fold training to one model."""
     paths = tuple(path for one in found for path in one.paths)
     if len(paths) < 2 or not all(FOLD.fullmatch(path.name) and _is_booster(path) for path in paths):
         return found

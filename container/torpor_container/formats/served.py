@@ -1,6 +1,6 @@
-"""A loaded model of any framework as three steps: read the body, predict, write the answer.
+"""Serves a loaded model of any framework in three steps: read the body, predict, write the answer.
 
-Here, and only here, what a framework raises becomes the container's errors.
+Only this module turns the exceptions of frameworks into the container's errors.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +17,13 @@ from torpor_container.processes.memory import no_memory
 Inputs = TypeVar("Inputs")
 
 
-def _here(work: Callable[[], None]) -> None:
+def _on_this_thread(work: Callable[[], None]) -> None:
     work()
 
 
 @dataclass(slots=True)
 class ServedModel(Generic[Inputs]):
-    """`native` is the framework's own object. `refusals` are what it raises where the caller's rows are at fault.
+    """`native` is the framework's own object. `refusals` are the exceptions that it raises when the rows are at fault.
 
     The inputs of a `rowwise` model are arrays of rows, and its predictions have a row for each.
     """
@@ -36,16 +36,16 @@ class ServedModel(Generic[Inputs]):
     refusals: tuple[type[Exception], ...] = ()
     rowwise: bool = False
     foreign: bool = False
-    freed: Callable[[Callable[[], None]], object] = _here
-    """Calls what frees the framework's object, on whichever thread that has to happen."""
+    freed: Callable[[Callable[[], None]], object] = _on_this_thread
+    """Runs the function that frees the framework's object, on the thread that must do it."""
     note: str = ""
-    """What is to be known of how the model was loaded, for `torpor why`."""
+    """What a person should know of how the model was loaded, for `torpor why`."""
 
     def invoke(self, invocation: Invocation) -> Reply:
-        """Body, inputs and answer may be large: each is let go of as soon as the next one is made of it.
+        """Answer one request. Body, inputs and answer may be large: each is released once the next one is made.
 
-        Raises BadInput, UnsupportedContentType, NotAcceptable, PredictionFailed, OutOfMemory: without the frames that
-        hold them: code that keeps the error would keep the frames too.
+        Raises BadInput, UnsupportedContentType, NotAcceptable, PredictionFailed, OutOfMemory, all without traceback:
+        code that keeps an error would keep the frames, and what they hold.
         """
         try:
             return self._answer(invocation)
@@ -64,7 +64,7 @@ class ServedModel(Generic[Inputs]):
             raise
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while reading the body: {error}") from error
-        except Exception as error:
+        except Exception as error:  # parsers meet arbitrary bytes, and may raise anything: the body is at fault
             raise BadInput(f"the body cannot be read: {_first_line(error)}") from error
         invocation.body = b""
         try:
@@ -76,7 +76,7 @@ class ServedModel(Generic[Inputs]):
             if no_memory(error):
                 raise OutOfMemory("out of memory while predicting") from error
             raise BadInput(f"the model refuses the rows: {_first_line(error)}") from error
-        except BaseException as error:  # a model may raise anything, even SystemExit, and it is its own fault
+        except BaseException as error:  # a model may raise anything, even SystemExit: the model is at fault
             if no_memory(error):
                 raise OutOfMemory("out of memory while predicting") from error
             raise PredictionFailed.because(error) from error
@@ -84,11 +84,11 @@ class ServedModel(Generic[Inputs]):
             return Reply(self.answers.encode(prediction, kind), kind)
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while writing the answer: {error}") from error
-        except BaseException as error:  # a prediction that cannot be written is the model's fault, and never the rows'
+        except BaseException as error:  # whatever a prediction raises as it is written, the model is at fault
             raise PredictionFailed.because(error) from error
 
     def invoke_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
-        """Where anything goes wrong each is predicted alone, so that it harms nobody but whose rows are at fault."""
+        """Answer several requests with one prediction. If anything fails, predict for each alone."""
         try:
             kinds = [self.answers.choose(invocation.accept) for invocation in invocations]
             rows: list[Any] = [self.read(invocation) for invocation in invocations]
@@ -96,7 +96,7 @@ class ServedModel(Generic[Inputs]):
             predictions = np.split(self.predict(joined), np.cumsum([len(one) for one in rows[:-1]]))
             encoded = map(self.answers.encode, predictions, kinds)
             return [Reply(body, kind) for body, kind in zip(encoded, kinds, strict=True)]
-        except BaseException:  # noqa: BLE001  as above; what it was, and whose, is found by asking again
+        except BaseException:  # noqa: BLE001  a model may raise anything: the single predictions raise it again
             return [self._outcome(invocation) for invocation in invocations]
 
     def _outcome(self, invocation: Invocation) -> Reply | Exception:
@@ -106,7 +106,7 @@ class ServedModel(Generic[Inputs]):
             return error
 
     def close(self) -> None:
-        """Let go of the framework's object, whoever still holds this one."""
+        """Free the framework's object, even if this one is still referenced."""
         last: list[Any] = [self.native, self.predict]
         self.native, self.predict = None, _closed
         self.freed(last.clear)

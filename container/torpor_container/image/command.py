@@ -1,4 +1,4 @@
-"""How a foreign container is started, as a value: read from JSON, with the places of one instance filled in."""
+"""The command that starts a foreign container: read from JSON, with the places of one instance filled in."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ class ServerCommand:
     """`files` are written to the temporary folder before the start. `ready` are the paths that must all answer 2xx.
     `opt_ml`: the processes see the instance's base folder at `/opt/ml`, in a mount namespace of their own.
 
-    In arguments, values and files `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for the instance's own.
+    In arguments, values and files `{port}`, `{temp}`, `{base_dir}` and `{model_dir}` stand for those of the instance.
     """
 
     arguments: tuple[str, ...]
@@ -36,7 +36,7 @@ class ServerCommand:
             raise ValueError("command must be a list of texts, the program first")
         files, ready = _pairs(document, "files"), _texts(document, "ready", [wire.PING])
         if not ready:
-            raise ValueError("ready must name a path at least")
+            raise ValueError("ready must name at least one path")
         for name in files:
             if not name or PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts:
                 raise ValueError(f"files: {name!r} must be a path below the temporary folder")
@@ -46,7 +46,7 @@ class ServerCommand:
         return cls(arguments, _pairs(document, "environment"), files, ready, opt_ml)
 
     def filled(self, places: Mapping[str, str]) -> "ServerCommand":
-        """With every `{place}` that is known replaced; other braces stay as they are."""
+        """The command with every known `{place}` replaced. Other braces stay as they are."""
         return ServerCommand(
             tuple(_fill(argument, places) for argument in self.arguments),
             {name: _fill(value, places) for name, value in self.environment.items()},

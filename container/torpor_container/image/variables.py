@@ -1,8 +1,8 @@
-"""What AWS's images read of the environment, as a table, and what the built-in container does with each of them.
+"""The environment variables that AWS's images read, as a table, and what the built-in container does with each.
 
-A variable that would change answers and that nothing here acts on is refused, at CreateModel or at the start. Any other
-without effect is named once in the instance's log, and so is one with a prefix of theirs that none of them reads. User
-scripts see all of them. Foreign containers get what they are given.
+CreateModel, or the start, refuses a variable that would change answers and that Torpor does not act on. The instance's
+log names other variables without effect once, also those with a prefix of AWS's that no image reads. User scripts see
+all variables. Foreign containers get what they are given.
 
 Sources: sagemaker-inference (parameters.py, environment.py, model_server.py), sagemaker-containers (_params.py, _env.py),
 multi-model-server (ConfigManager.java), the XGBoost and scikit-learn containers (serving_mms.py, sm_env_constants.py,
@@ -17,6 +17,8 @@ from typing import Final
 
 
 class Effect(StrEnum):
+    """What the built-in container does with a variable."""
+
     ACTED_ON = "acted on"
     SET = "set by the endpoint"
     NONE = "no effect"
@@ -25,7 +27,7 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True)
 class ImageVariable:
-    """One row. `like` are values that say nothing: what the images take anyway. `instead` is Torpor's way to say it."""
+    """One row. `like` has values without effect: the images' own defaults. `instead` is what to use with Torpor."""
 
     name: str
     read_by: str
@@ -116,16 +118,16 @@ VARIABLES: Final[tuple[ImageVariable, ...]] = (
 )  # fmt: skip
 
 PREFIXES = ("SAGEMAKER_", "SM_", "MMS_", "TS_")
-"""How the variables of AWS's images begin; those of TorchServe's, TS_, none of the built-in ones reads."""
+"""The prefixes of variables of AWS's images. No image that Torpor replaces reads those of TorchServe, TS_."""
 
 BY_NAME: Final[Mapping[str, ImageVariable]] = {variable.name: variable for variable in VARIABLES}
 
 
 def fault(environment: Mapping[str, str]) -> str | None:
-    """Why an environment cannot be served: a variable that would change answers, and that nothing here acts on."""
+    """Why an environment cannot be served: a variable would change answers, and Torpor does not act on it."""
     for name, value in environment.items():
         known = BY_NAME.get(name)
-        if known is not None and known.effect is Effect.REFUSED and _says_something(known, value):
+        if known is not None and known.effect is Effect.REFUSED and _has_effect(known, value):
             return (
                 f"{name}={value} sets {known.meaning} in AWS's images ({known.read_by}). Torpor does not act on it, and "
                 f"its answers would differ: leave it out. Use instead: {known.instead}."
@@ -134,9 +136,9 @@ def fault(environment: Mapping[str, str]) -> str | None:
 
 
 def notes(environment: Mapping[str, str]) -> list[str]:
-    """What the log says once: variables without effect."""
-    told = (_note(name, value) for name, value in sorted(environment.items()) if name.startswith(PREFIXES))
-    return [note for note in told if note]
+    """The log's notes on variables without effect."""
+    noted = (_note(name, value) for name, value in sorted(environment.items()) if name.startswith(PREFIXES))
+    return [note for note in noted if note]
 
 
 def _note(name: str, value: str) -> str | None:
@@ -144,12 +146,12 @@ def _note(name: str, value: str) -> str | None:
     if known is None:
         near = get_close_matches(name, BY_NAME, n=1, cutoff=0.85)
         hint = f" Did you mean {near[0]}?" if near else ""
-        return f"{name} has no effect: no image that Torpor stands in for reads it. User scripts see it.{hint}"
-    if known.effect is Effect.NONE and _says_something(known, value):
+        return f"{name} has no effect: no image that Torpor replaces reads it. User scripts see it.{hint}"
+    if known.effect is Effect.NONE and _has_effect(known, value):
         hint = f" Use instead: {known.instead}." if known.instead else ""
         return f"{name}={value} has no effect: Torpor does not act on it ({known.meaning}).{hint}"
     return None
 
 
-def _says_something(known: ImageVariable, value: str) -> bool:
+def _has_effect(known: ImageVariable, value: str) -> bool:
     return bool(value) and value not in known.like

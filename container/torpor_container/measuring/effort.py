@@ -1,6 +1,6 @@
-"""What a piece of work took, measured in the thread that does it: of a processor, in line for one, and waiting beside.
+"""Measures what a piece of work took, on its own thread: processor time, wait for a processor, and other waits.
 
-A thread sees itself only: what other threads or processes do for it meanwhile counts as waiting.
+A thread sees only itself: what other threads or processes do for it meanwhile counts as a wait.
 """
 
 import os
@@ -17,48 +17,48 @@ from torpor_container import wire
 P = ParamSpec("P")
 T = TypeVar("T")
 
-STANDING = "/proc/thread-self/schedstat"
-"""Nanoseconds on a processor, nanoseconds in line for one, and how often it was given one (Linux,
+SCHEDSTAT = "/proc/thread-self/schedstat"
+"""Nanoseconds on a processor, nanoseconds of wait for one, and how often it got one (Linux,
 `Documentation/scheduler/sched-stats.rst`). The first lags behind by up to a tick."""
 
 
 class Effort(NamedTuple):
-    """Seconds. In line for a processor is what a less busy machine would have spared."""
+    """Seconds of wall time, of a processor, and of wait for one, which a less busy machine would not have."""
 
     wall_s: float
     work_s: float
     in_line_s: float = 0.0
 
-    def told(self) -> wire.EffortFields:
-        """Work is no more than one processor could have done: who has several at once is told as busy with one."""
-        there_s = max(0.0, self.wall_s - self.in_line_s)
-        work_s = min(self.work_s, there_s)
-        return {"work_s": round(work_s, 6), "delay_s": round(there_s - work_s, 6)}
+    def fields(self) -> wire.EffortFields:
+        """Its wire form. Work on several processors counts as work on one: it is never over the wall time."""
+        active_s = max(0.0, self.wall_s - self.in_line_s)
+        work_s = min(self.work_s, active_s)
+        return {"work_s": round(work_s, 6), "delay_s": round(active_s - work_s, 6)}
 
     def header(self) -> str:
-        """The same, as `wire.EFFORT` has it."""
-        told = self.told()
-        return f"{told['work_s']:.6f} {told['delay_s']:.6f}"
+        """Its form in the header `wire.EFFORT`."""
+        fields = self.fields()
+        return f"{fields['work_s']:.6f} {fields['delay_s']:.6f}"
 
     def shared(self, among: int) -> "Effort":
-        """One part of it."""
+        """The part of one request among this many."""
         if among == 1:
             return self
         return Effort(self.wall_s / among, self.work_s / among, self.in_line_s / among)
 
     def __add__(self, other: object) -> "Effort":
-        """One piece after the other."""
+        """The effort of two pieces of work, one after the other."""
         assert isinstance(other, Effort)
         return Effort(*(one + another for one, another in zip(self, other, strict=True)))
 
 
-class _Standing:
-    """One thread's file, which stays open as long as the thread: opening it takes eight times as long as reading."""
+class _SchedStat:
+    """One thread's file, open as long as the thread: to open it takes eight times as long as to read it."""
 
     def __init__(self) -> None:
         self._file = -1
-        with suppress(OSError):  # not Linux, or a kernel that keeps no account of it
-            self._file = os.open(STANDING, os.O_RDONLY | os.O_CLOEXEC)
+        with suppress(OSError):  # not Linux, or a kernel without these figures
+            self._file = os.open(SCHEDSTAT, os.O_RDONLY | os.O_CLOEXEC)
 
     def in_line_s(self) -> float:
         return int(os.pread(self._file, 64, 0).split()[1]) * 1e-9 if self._file >= 0 else 0.0
@@ -68,26 +68,26 @@ class _Standing:
             os.close(self._file)
 
 
-class _Standings(local):
+class _ThreadSchedStats(local):
     def __init__(self) -> None:
-        self.own = _Standing()
+        self.own = _SchedStat()
 
 
-_standings = _Standings()
+_thread_stats = _ThreadSchedStats()
 
 
-def _begin_anew() -> None:
-    """In a forked process: the file that was open is of a thread of its parent's."""
-    global _standings
-    _standings = _Standings()
+def _reset_after_fork() -> None:
+    """In a forked process: the open file belongs to a thread of the parent."""
+    global _thread_stats
+    _thread_stats = _ThreadSchedStats()
 
 
-os.register_at_fork(after_in_child=_begin_anew)
+os.register_at_fork(after_in_child=_reset_after_fork)
 
 
 def in_line_s() -> float:
-    """How long the calling thread has stood in line for a processor, ever. 0 where the system does not tell."""
-    return _standings.own.in_line_s()
+    """How long the calling thread has waited for a processor so far; 0 if the system does not count it."""
+    return _thread_stats.own.in_line_s()
 
 
 def process_s() -> float:
@@ -98,25 +98,28 @@ def process_s() -> float:
 
 @dataclass(frozen=True)
 class EffortClocks:
-    """Seconds: on the wall, at work, in line. The latter two are the calling thread's own, unless others are given."""
+    """Clocks in seconds: wall time, work, and wait for a processor. The latter two are the calling thread's."""
 
     wall: Callable[[], float] = time.monotonic
     work: Callable[[], float] = time.thread_time
     in_line: Callable[[], float] = in_line_s
 
     def start(self) -> Callable[[], Effort]:
-        """A stopwatch, running: it tells the effort since now. The line is read between the others, or who loses the
-        processor while he reads would have stood in line for longer than it took."""
+        """Start a stopwatch; a call of it returns the effort since now.
+
+        The wait is read between the other clocks: a thread that loses its processor while it reads would otherwise
+        have waited longer than the whole took.
+        """
         wall_s, work_s, in_line_s = self.wall(), self.work(), self.in_line()
 
-        def told() -> Effort:
+        def stop() -> Effort:
             in_line_until_s, worked_s = self.in_line(), self.work()
             return Effort(self.wall() - wall_s, worked_s - work_s, in_line_until_s - in_line_s)
 
-        return told
+        return stop
 
     def so_far(self) -> Effort:
-        """Of a thread, or a process, that has done nothing else since it began. When that was it does not know."""
+        """The effort so far of a thread or process that has done nothing else. Its wall time is unknown, and 0 here."""
         return Effort(0.0, self.work(), self.in_line())
 
 
@@ -124,6 +127,6 @@ CLOCKS = EffortClocks()
 
 
 def measured(work: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> tuple[T, Effort]:
-    """Do it in the calling thread, and tell what it took."""
+    """Do work on the calling thread. Its result, and its effort."""
     effort = CLOCKS.start()
     return work(*arguments, **named), effort()

@@ -1,8 +1,8 @@
-"""Reads off what processes hold often and cheaply: their pages are walked now and then, and counted in between.
+"""Measures the memory of processes often and cheaply: walks their pages now and then, and counts in between.
 
 A walk over all pages takes milliseconds, and longer with every model in memory. The kernel's own count of anonymous
-pages takes microseconds, wherever it is exact; it knows nothing of the pages that are shared with a zygote, so it
-tells only how much more or less there is than at the last walk.
+pages takes microseconds, wherever it is exact. It includes pages that are shared with the zygote, so it shows only how
+much more or less there is than at the last walk.
 """
 
 from collections.abc import Callable, Iterable
@@ -10,15 +10,15 @@ from collections.abc import Callable, Iterable
 from torpor_container.processes.memory import allocated_bytes, anonymous_bytes, counts_exactly, give_back, uss_bytes
 
 WALKED_FOR_S = 1.0
-"""So long a walk is good for. What models take and give back meanwhile is counted; what is not is the few pages shared
-with a zygote that become this process's own as they are written to."""
+"""How long a walk is valid, in seconds. What models take and free meanwhile is counted; not counted are the few pages
+shared with the zygote that become this process's own when it writes to them."""
 
 
 class MemoryGauge:
-    """What a process holds by itself, in bytes. Its methods may be called from any thread; a walk blocks."""
+    """The memory that one process alone holds, in bytes. Any thread may call its methods; a walk blocks."""
 
     def __init__(self, clock: Callable[[], float], exact: bool | None = None, pid: int | str = "self") -> None:
-        """`exact`: whether the kernel's count can be trusted, tried out if nobody says. If not, each look is a walk."""
+        """`exact`: whether the kernel's count is exact; None tests it. If it is not, each measurement is a walk."""
         self._clock = clock
         self._pid = pid
         self._exact = counts_exactly() if exact is None else exact
@@ -30,7 +30,7 @@ class MemoryGauge:
         return self._walked_bytes() if held is None else held
 
     def counted_bytes(self) -> int | None:
-        """The same without a walk; None if one is due."""
+        """The same, without a walk; None if a walk is due."""
         if not self._exact or self._walk is None:
             return None
         at_s, held, then = self._walk
@@ -40,7 +40,7 @@ class MemoryGauge:
         return held + counted - then if counted else 0
 
     def last_bytes(self) -> int:
-        """About the same, and never a walk: 0 before the first one."""
+        """About the same, never by a walk; 0 before the first walk."""
         if self._walk is None:
             return 0
         _, held, then = self._walk
@@ -54,12 +54,13 @@ class MemoryGauge:
         return held
 
     def grown(self, by_malloc: bool = False) -> Callable[[], int]:
-        """A question: how much has the process grown since this call?
+        """A function that returns by how many bytes the process has grown since this call.
 
-        What malloc holds more, for much of that may be in pages that others left free. Unless all of it is asked of
-        malloc (`by_malloc`), or where it does not tell, the pages that came, if they are more: Python's small objects
-        are not malloc's. What was freed on the way does not count, for XGBoost's reader takes up to three times what
-        the model is; what was free before is given back with it, so that much less of what is not malloc's is seen.
+        The growth is that of malloc's blocks, since new blocks may lie in pages that were free before. Python's small
+        objects are not malloc's: unless all memory comes from malloc (`by_malloc`), the growth in pages counts if it is
+        more, and also where malloc has no figures. Freed memory is returned first and does not count, since XGBoost's
+        reader takes up to three times the model's size. Memory that was free before is returned too, so the growth in
+        pages comes out too small by that.
         """
         allocated = allocated_bytes()
         if by_malloc and allocated:
@@ -77,7 +78,7 @@ class MemoryGauge:
 
 
 class OtherProcesses:
-    """What other processes hold, each by a gauge of its own. One thread at a time may ask."""
+    """The memory of other processes, each with a gauge of its own. For one thread at a time."""
 
     def __init__(self, clock: Callable[[], float], exact: bool | None = None) -> None:
         self._clock = clock
@@ -85,7 +86,7 @@ class OtherProcesses:
         self._gauges: dict[int, MemoryGauge] = {}
 
     def used_bytes(self, pids: Iterable[int]) -> int:
-        """Of these together; whoever is not among them is forgotten."""
+        """The bytes of these processes together. Forgets all others."""
         known = self._gauges
         self._gauges = {pid: known.get(pid) or MemoryGauge(self._clock, self._exact, pid) for pid in pids}
         return sum(gauge.used_bytes() for gauge in self._gauges.values())

@@ -1,11 +1,11 @@
-"""Tells which measurements of memory can be trusted: a load shows what it added if nothing else came or went."""
+"""Decides which measurements of memory are valid: a load shows what it added only if nothing else came or went."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
 class Meter:
-    """Knows of everything that makes the process larger or smaller, and so which load was alone."""
+    """Counts what makes the process larger or smaller now, and so knows which load was alone."""
 
     def __init__(self) -> None:
         self._open = 0
@@ -13,7 +13,7 @@ class Meter:
 
     @contextmanager
     def window(self) -> Iterator[Callable[[], bool]]:
-        """Around a load, a departure, or giving memory back. Yields a question: was it alone until now?"""
+        """Wrap a load, an unload, or a return of memory. Yields a function: whether it was alone until now."""
         self._mixed = self._open > 0
         self._open += 1
         try:

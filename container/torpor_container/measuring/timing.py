@@ -1,4 +1,4 @@
-"""What a request waited for, step by step, as `Server-Timing`: the steps add up to the wall time."""
+"""Records what a request waited for, step by step, for `Server-Timing`: the steps add up to the wall time."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -24,14 +24,14 @@ class StepSpan:
 
 @dataclass
 class LoadStory:
-    """The spans of bringing one model in. Everybody who waited for it reads off the part that he waited."""
+    """The spans of one load. Each request that waited for it takes the part for which it waited."""
 
     clock: Clock
     spans: list[StepSpan] = field(default_factory=list)
     efforts: dict[str, Effort] = field(default_factory=dict)  # what was measured where it happened
-    victims: list[str] = field(default_factory=list)  # who left memory for it
-    own_bytes: int = 0  # what the instance took beside its models, as this one asked for room
-    cold: ColdLoad | None = None  # how it came in, once it has
+    victims: list[str] = field(default_factory=list)  # the models that left memory for it
+    own_bytes: int = 0  # memory that no model explains, when this one asked for room
+    cold: ColdLoad | None = None  # what the load took, once it is done
 
     @contextmanager
     def step(self, step: WaitStep) -> Iterator[None]:
@@ -66,7 +66,7 @@ class Timing:
             self.add(step, self._clock() - start_s)
 
     def laps(self) -> Callable[[WaitStep], float]:
-        """A stopwatch, running: each call adds the time since the last one to a step, and tells it."""
+        """Start a stopwatch. Each call adds the time since the last one to a step, and returns it."""
         last_s = self._clock()
 
         def lap(step: WaitStep) -> float:
@@ -80,7 +80,7 @@ class Timing:
         return lap
 
     def waited_for(self, story: LoadStory, since_s: float) -> None:
-        """Add what the story shows from `since_s` on; what no span explains was queueing."""
+        """Add the steps of a load from `since_s` on. The time that no span explains was spent in a queue."""
         now_s = self._clock()
         waited_s = now_s - since_s
         for span in story.spans:
@@ -93,8 +93,8 @@ class Timing:
     def header(self) -> str:
         """`Server-Timing`, in milliseconds, with the rest of the wall time as overhead."""
         rest_s = self._clock() - self._began_s
-        told = ""
+        steps = ""
         for step, took_s in self.steps.items():
             rest_s -= took_s
-            told += step + f";dur={took_s * 1000:.3f}, "  # an enumeration's member is slow to format
-        return f"{told}{OVERHEAD};dur={max(0.0, rest_s) * 1000:.3f}"
+            steps += step + f";dur={took_s * 1000:.3f}, "  # an enumeration's member is slow to format
+        return f"{steps}{OVERHEAD};dur={max(0.0, rest_s) * 1000:.3f}"

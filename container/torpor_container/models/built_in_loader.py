@@ -1,4 +1,4 @@
-"""The built-in loader: loads known formats in this process and user scripts in their own, and measures them."""
+"""The built-in loader: loads known formats in this process and user scripts in theirs, and measures what they take."""
 
 import asyncio
 import os
@@ -33,9 +33,9 @@ from torpor_container.trials.suspects import Suspects
 from torpor_container.trials.trial_process import TrialCandidate, Trials
 
 LOST_THREADS_MAX = 16
-NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids to run it: serve the model file alone, or allow scripts"
+NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids user scripts: serve the model file alone, or allow scripts"
 FLOOR_BYTES = 64 * 1024
-"""No model takes less: where the C library does not tell what is allocated, a load can fill pages that others left."""
+"""No model counts as less: a load can fill pages that other models left, and then the process does not grow."""
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ class BuiltInLoader:
         trials: Trials | None = None,
         suspects: Suspects | None = None,
     ) -> None:
-        """`submitted`: where the script of every model comes from, if not from its own artifact. `meter` is told of
-        whatever else takes memory in this process, `gauge` tells how much, and `give_back` returns what was freed.
-        `trials`: where versions of models are tried before they are loaded, if they are; `suspects` records what
-        predicts."""
+        """`submitted`: where the script of every model comes from, if not from its own artifact. `meter` knows whether
+        other work takes memory in this process meanwhile, `gauge` measures how much the process uses, and `give_back`
+        returns freed memory to the system. `trials` tries new versions of models before they are loaded; `suspects`
+        records which model predicts."""
         self._settings = settings
         self._conventions = conventions
         self._formats = available()
@@ -82,11 +82,11 @@ class BuiltInLoader:
         )
         self._predictors = Predictors(Threads(settings.vcpu, "predict"), Turns(sharing), clock)
         self._loaders = Threads(settings.loads_max, "load")
-        self._measurers = Threads(1, "measure")  # never behind a model's own code
+        self._measurers = Threads(1, "measure")  # not shared, so that no model's code holds it up
         self._gauge = gauge or MemoryGauge(clock)
         self._give_back = give_back
-        self._others = OtherProcesses(clock)
-        self._others_bytes = 0  # when they were last looked at
+        self._other_processes = OtherProcesses(clock)
+        self._other_processes_bytes = 0  # at the last look
         self._scripts = scripts
         self._sizing = Sizing(
             {known.name: Prior(known.fixed_bytes, known.bytes_per_artifact_byte) for known in self._formats}
@@ -94,17 +94,17 @@ class BuiltInLoader:
         self._meter = meter or Meter()
         self._imported: set[str] = set()
         self._runners: set[Runner] = set()
-        self._scripted: set[Runner] = set()  # of those, whose processes hold memory of their own
-        self._spent = CpuTime()
-        self._settling: asyncio.Future[Settled] | None = None  # it has not begun
+        self._scripted: set[Runner] = set()  # those of user scripts, which have processes of their own
+        self._cpu_time = CpuTime()
+        self._settling: asyncio.Future[Settled] | None = None  # a request to settle that has not begun
         self._suspects = suspects
         self._quarantine = Quarantine(trials, self._free_bytes, self.unload) if trials is not None else None
 
     async def start(self) -> None:
-        """It is always open."""
+        """Nothing to do: it can load from the beginning."""
 
     def expect_new(self) -> None:
-        """No version of anything has been tried on this disk: the first one that is called will be."""
+        """Prepare for a trial: no version of any model has been tried on this disk."""
         if self._quarantine is not None:
             self._quarantine.expect()
 
@@ -117,14 +117,14 @@ class BuiltInLoader:
                 closing.push_async_callback(self._quarantine.close)
 
     async def _unload_all(self) -> None:
-        """Side by side: a script that resists takes a second or two."""
+        """Unload all side by side, since a script that does not end takes a second or two."""
         ended = await asyncio.gather(*map(self.unload, tuple(self._runners)), return_exceptions=True)
         for failure in ended:
             if isinstance(failure, BaseException):
                 raise failure
 
     def unready(self) -> str | None:
-        """An instance with many threads stuck in models' own code is worn out: it asks to be replaced."""
+        """Asks for a replacement once many threads are stuck in models' own code."""
         lost = self._predictors.lost + self._loaders.lost
         return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
 
@@ -134,7 +134,7 @@ class BuiltInLoader:
         script = await self._submitted.script() if self._submitted else None
         try:
             known, path, disk_bytes, tried = await self._loaders.run(
-                _look, placed, script, self._settings.program, self._formats, self._conventions
+                _identify, placed, script, self._settings.program, self._formats, self._conventions
             )
         except OSError as error:
             raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
@@ -148,20 +148,20 @@ class BuiltInLoader:
 
     async def unload(self, runner: Runner) -> Effort | None:
         if runner in self._scripted:
-            await self.cpu_s()  # while it still tells
+            await self.cpu_s()  # while its processes can still be read
         self._runners.discard(runner)
         self._scripted.discard(runner)
         with self._meter.window():
             return await runner.close()
 
     async def settle(self) -> Settled:
-        """Those who come while it has not begun share it: giving back costs a millisecond, however much is freed."""
+        """Callers that come before it begins share it: to return memory costs a millisecond, however much is freed."""
         if self._settling is None:
             self._settling = asyncio.ensure_future(self._settle())
         return await asyncio.shield(self._settling)
 
     async def used_bytes(self) -> int:
-        """Read off here; on a thread where pages have to be walked."""
+        """Counted in this call if the C library can count it; else on a thread, which walks all pages."""
         held = None if self._scripted else self._gauge.counted_bytes()
         return await self._measurers.run(self._measure) if held is None else held
 
@@ -170,7 +170,7 @@ class BuiltInLoader:
 
     # -- the two ways to load --------------------------------------------------------------------------------------
     async def _load(self, found: Recognised) -> Loaded:
-        """Load it and measure it."""
+        """Load a model and measure it."""
         began_s = self._clock()
         loading = self._start_script if found.format.name == SCRIPT else self._load_here
         loaded = await loading(found)
@@ -178,7 +178,7 @@ class BuiltInLoader:
         return replace(loaded, took_s=self._clock() - began_s)
 
     async def _load_here(self, found: Recognised) -> Loaded:
-        """In this process."""
+        """Load into this process."""
         await self._import(found.format)
         size_bytes = found.predicted_bytes
         with self._meter.window() as alone:
@@ -202,18 +202,18 @@ class BuiltInLoader:
             self._imported.update(known.frameworks)
 
     async def _start_script(self, found: Recognised) -> Loaded:
-        """In a process of its own."""
+        """Start a script in a process of its own."""
         runner, effort = await self._scripts.start(found.placed.directory, found.path)
-        async with AsyncExitStack() as unknown:  # as long as nobody knows of it who could close it
-            unknown.push_async_callback(runner.close)
-            size_bytes = await self._measurers.run(_held_bytes, runner)
-            unknown.pop_all()
+        async with AsyncExitStack() as unless_known:  # close it if it cannot be returned
+            unless_known.push_async_callback(runner.close)
+            size_bytes = await self._measurers.run(_process_bytes, runner)
+            unless_known.pop_all()
         self._sizing.measured(found.placed.model_id, found.format.name, found.disk_bytes, size_bytes)
         self._scripted.add(runner)
         return Loaded(runner, size_bytes, effort=effort)
 
     def _free_bytes(self) -> int:
-        return self._settings.memory_bytes - self._gauge.last_bytes() - self._others_bytes
+        return self._settings.memory_bytes - self._gauge.last_bytes() - self._other_processes_bytes
 
     # -- measuring -------------------------------------------------------------------------------------------------
     async def _settle(self) -> Settled:
@@ -222,20 +222,20 @@ class BuiltInLoader:
 
     def _measure(self) -> int:
         pids = (pid for runner in tuple(self._scripted) for pid in runner.processes())
-        self._others_bytes = self._others.used_bytes(pids)
-        return self._gauge.used_bytes() + self._others_bytes
+        self._other_processes_bytes = self._other_processes.used_bytes(pids)
+        return self._gauge.used_bytes() + self._other_processes_bytes
 
     def _count_seconds(self) -> float:
-        return self._spent.seconds([runner.processes() for runner in tuple(self._scripted)])
+        return self._cpu_time.seconds([runner.processes() for runner in tuple(self._scripted)])
 
     def _measure_after_trim(self) -> int:
-        self._settling = None  # who comes from now on may have freed what this does not see
+        self._settling = None  # a caller that comes from now on may have freed memory that this does not see
         self._give_back()
         return self._measure()
 
 
-def _held_bytes(runner: Runner) -> int:
-    """By processes of its own."""
+def _process_bytes(runner: Runner) -> int:
+    """The memory of the runner's own processes."""
     return sum(map(uss_bytes, runner.processes()))
 
 
@@ -245,7 +245,7 @@ def _import_all(modules: Sequence[str]) -> None:
 
 
 def _read_and_measure(found: Recognised, conventions: Conventions, gauge: MemoryGauge) -> tuple[ServableModel, int]:
-    """The model, and what the process has grown by meanwhile."""
+    """The model, and the bytes by which the process has grown meanwhile."""
     grown = gauge.grown(found.format.by_malloc)
     return _read(found, conventions), grown()
 
@@ -255,7 +255,7 @@ def _read(found: Recognised, conventions: Conventions) -> ServableModel:
         model = found.format.load(found.path, conventions)
         if conventions.inference_output and model.format != XGBOOST:
             raise LoadFailed(
-                f"SAGEMAKER_INFERENCE_OUTPUT is set, which selects what XGBoost models tell, and {found.path.name} "
+                f"SAGEMAKER_INFERENCE_OUTPUT is set, which selects the output of XGBoost models, and {found.path.name} "
                 f"is a {model.format} model: unset it"
             )
         return model
@@ -267,14 +267,14 @@ def _read(found: Recognised, conventions: Conventions) -> ServableModel:
         raise
     except MemoryError as error:
         raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
-    except BaseException as error:  # a pickle runs code as it loads: it may even exit, and must not take us along
+    except BaseException as error:  # a pickle runs foreign code as it loads, which may raise anything, even SystemExit
         raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
 
 
-def _look(
+def _identify(
     placed: Placed, script: Path | None, program: str, formats: Sequence[Format], conventions: Conventions
 ) -> tuple[Format, Path, int, Version | None]:
-    """The last is None for a script, which has a process of its own anyway."""
+    """Format, file, bytes on disk, and version to try: None for a script, which has its own process anyway."""
     known, path = (SCRIPT_FORMAT, script) if script else detect(placed.directory, program, formats, conventions)
     disk_bytes = _size_bytes(placed.directory)
     if known.name == SCRIPT:
@@ -290,7 +290,7 @@ def _look(
 
 
 def _size_bytes(directory: str | Path) -> int:
-    """Of all files in a folder and below it."""
+    """The bytes of all files in a folder and below it."""
     size_bytes = 0
     with os.scandir(directory) as entries:
         for entry in entries:

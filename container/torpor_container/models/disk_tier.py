@@ -1,8 +1,8 @@
-"""The disk tier at work: artifacts are fetched and unpacked once, kept for the next load, removed for lack of room."""
+"""The disk tier: fetches and unpacks each artifact once, keeps it for the next load, and removes it to make room."""
 
 import asyncio
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,125 +18,125 @@ from torpor_container.measuring.effort import measured
 from torpor_container.measuring.meter import Meter
 from torpor_container.measuring.timing import LoadStory
 from torpor_container.models.loader import Placed
-from torpor_container.models.memory_tier import MakeRoom, MemoryTier
+from torpor_container.models.tier import MakeRoom, Tier
+from torpor_container.processes.threads import run_to_completion
 from torpor_container.trials import verdicts
-from torpor_container.uncancellable import to_its_end
 from torpor_container.wire import WaitStep
 
 UNPACKED_RATIO = 3
-"""Bytes on disk per byte in S3, before it is known. Corrected as soon as the artifact is unpacked."""
+"""How many bytes an artifact is expected to take on disk for each byte in S3, until it is unpacked and measured."""
 
 
 class Newest(NamedTuple):
-    """The id that this version has, or would have, on disk. `near`: to ask was a look at this machine's own disk."""
+    """The id of the version in S3, as it is or would be on disk. `local`: S3 is a folder on this machine's disk."""
 
     model_id: str
-    near: bool
+    local: bool
 
 
 class DiskTier:
-    """Where the keeper gets folders from. One caller per key at a time: the keeper sees to that."""
+    """Gives out folders of unpacked artifacts. The keeper makes one call for each name at a time."""
 
     def __init__(
         self,
         prefix: Prefix,
         store: ArtifactStore,
         disk: UnpackedArtifacts,
-        books: Residency,
+        residency: Residency,
         limits: UnpackLimits,
         clock: Callable[[], float],
         revalidate: bool = False,
         meter: Meter | None = None,
         loose: LooseFiles | None = None,
     ) -> None:
-        """`meter` is that of the models in this process: fetching and unpacking takes memory too. `loose` fetches the
-        models where they are no archives."""
+        """`meter` is the meter of the models in this process: to fetch and unpack takes memory too. `loose` fetches
+        models that are not archives."""
         self._prefix = prefix
         self._store = store
         self._disk = disk
-        self._tier = MemoryTier(books, clock, self._remove)
+        self._tier = Tier(residency, clock, self._remove)
         self._limits = limits
         self._revalidate = revalidate
         self._meter = meter or Meter()
         self._loose = loose
         self._neighbours = Neighbours(prefix, store, clock)
-        self._unproved: set[str] = set()  # the object in S3 may be a newer one by now, and should be used then
+        self._doubted: set[str] = set()  # S3 may have a newer version: ask before the folder is used
 
     async def take(self, name: str, story: LoadStory, make_room: MakeRoom | None = None) -> Placed:
-        """The folder of this model, from disk if it is there, pinned until given back.
+        """Pin the folder of this model until `give`, and fetch it if it is not on disk.
 
-        `make_room` is asked when too many folders are pinned to fetch it. Raises the artifact errors and NoRoom.
+        The tier calls `make_room` when too many folders are pinned. Raises the artifact errors and NoRoom.
         """
-        await self._prove(name)
+        await self._revalidate_if_doubted(name)
         await self._drop_if_gone(name)
         if not isinstance(await self._tier.requested(name), Hit):
-            with self._tier.coming_in(name):
+            with self._tier.loading(name):
                 await self._fetch(name, story, make_room)
-            self._tier.changed()  # a download fewer is in flight
-            self._tier.dismiss(self._tier.books.excess(name, self._tier.clock()))
-        entry = self._entry(name)
-        return Placed(name, entry.model_id, entry.directory, entry.directory.with_name(verdicts.NAME))
+            self._tier.changed()  # one download fewer is in flight
+            self._tier.dismiss(self._tier.residency.evict_excess(name, self._tier.clock()))
+        artifact = self._artifact(name)
+        return Placed(name, artifact.model_id, artifact.directory, artifact.directory.with_name(verdicts.NAME))
 
     def doubt(self, name: str) -> None:
-        """What is on disk serves nobody: before it is taken again S3 is asked for a newer version."""
-        if self._tier.books.get(name) is not None:  # else it is fetched anyway
-            self._unproved.add(name)
+        """Ask S3 for a newer version before the folder is taken again."""
+        if self._tier.residency.get(name) is not None:  # else the next load fetches it anyway
+            self._doubted.add(name)
 
     async def newest(self, name: str) -> Newest:
-        """What S3 has of this model now. Raises the artifact errors."""
+        """The version that S3 has now. Raises the artifact errors."""
         head = await self._head(name)
         return Newest(self._disk.id_of(self._prefix.key_of(name), head.version), head.file is not None)
 
     def give(self, name: str) -> None:
-        """The folder is needed no more by this caller; it stays for the next one."""
+        """End a pin. The folder stays on disk for the next load."""
         self._tier.released(name)
 
     def size_of(self, name: str) -> int:
-        """How many bytes a folder that is on disk has."""
-        return self._entry(name).size_bytes
+        """The bytes of a folder that is on disk."""
+        return self._artifact(name).size_bytes
 
     def changed(self) -> None:
-        """There may be room to make now: who waits for it asks again."""
+        """Wake callers that wait for room: a folder in use may be free to leave now."""
         self._tier.changed()
 
     async def drop(self, name: str, reason: str) -> None:
-        """Remove a folder nobody uses."""
-        if self._tier.books.drop(name, reason, self._tier.clock()):
+        """Remove a folder that no caller uses."""
+        if self._tier.residency.drop(name, reason, self._tier.clock()):
             await self._tier.dismiss((name,))
 
     async def restore(self) -> None:
-        """Enter into the books what an earlier process left on disk: the newest that fit; the rest goes."""
-        room_bytes = self._tier.books.budget_bytes
-        kept: list[tuple[str, UnpackedArtifact]] = []
-        for entry in reversed(await asyncio.to_thread(self._disk.scan)):
-            name = self._prefix.name_of_key(entry.key)
-            if name is not None and entry.size_bytes <= room_bytes:
-                room_bytes -= entry.size_bytes
-                kept.append((name, entry))
+        """Take over what an earlier process left on disk: the newest folders that fit. The rest is removed."""
+        room_bytes = self._tier.residency.budget_bytes
+        fitting: list[tuple[str, UnpackedArtifact]] = []
+        for artifact in reversed(await asyncio.to_thread(self._disk.scan)):
+            name = self._prefix.name_of_key(artifact.key)
+            if name is not None and artifact.size_bytes <= room_bytes:
+                room_bytes -= artifact.size_bytes
+                fitting.append((name, artifact))
             else:
-                await asyncio.to_thread(self._disk.remove, entry.key)
-        for name, entry in reversed(kept):
-            self._tier.books.found(name, entry.size_bytes, self._tier.clock())
-            self._unproved.add(name)
+                await asyncio.to_thread(self._disk.remove, artifact.key)
+        for name, artifact in reversed(fitting):
+            self._tier.residency.found(name, artifact.size_bytes, self._tier.clock())
+            self._doubted.add(name)
 
     async def close(self) -> None:
         await self._tier.close()
 
     @property
     def used_bytes(self) -> int:
-        return self._tier.books.planned_bytes
+        return self._tier.residency.planned_bytes
 
     def name_of(self, target: str) -> str:
-        """The one name of a target, however it is written. Raises TargetForbidden."""
+        """The model's one name, however the request spells it. Raises TargetForbidden."""
         name = name_of(target)
         self._prefix.key_of(name)
         return name
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    def _entry(self, name: str) -> UnpackedArtifact:
-        entry = self._disk.find(self._prefix.key_of(name))
-        assert entry is not None, "the books say that it is on disk"
-        return entry
+    def _artifact(self, name: str) -> UnpackedArtifact:
+        artifact = self._disk.find(self._prefix.key_of(name))
+        assert artifact is not None, "the residency says that it is on disk"
+        return artifact
 
     async def _fetch(self, name: str, story: LoadStory, make_room: MakeRoom | None) -> None:
         key = self._prefix.key_of(name)
@@ -145,41 +145,44 @@ class DiskTier:
             head = await self._head(name)
         await self._tier.admitted(name, self._predicted_bytes(head), make_room)
         with self._meter.window():
-            size_bytes = await self._bring(key, head, story)
+            size_bytes = await self._download(key, head, story)
         now_s = self._tier.clock()
-        self._tier.books.loaded(name, size_bytes, now_s - began_s, now_s)
+        self._tier.residency.loaded(name, size_bytes, now_s - began_s, now_s)
 
     async def _head(self, name: str) -> ArtifactHead:
-        """Raises ArtifactMissing with the names that are near."""
+        """What S3 says of the object. ArtifactMissing names the objects with similar names."""
         key = self._prefix.key_of(name)
         try:
             return await (self._loose.head(key) if self._loose is not None else self._store.head(key))
         except ArtifactMissing as missing:
-            near = await self._neighbours.near(name)
-            raise ArtifactMissing(missing.bucket, missing.key, near) from missing
+            similar = await self._neighbours.near(name)
+            raise ArtifactMissing(missing.bucket, missing.key, similar) from missing
 
     def _predicted_bytes(self, head: ArtifactHead) -> int:
-        """A guess refuses nothing: only what is more than the whole disk already as it lies in S3 can never fit."""
-        budget_bytes = self._tier.books.budget_bytes
+        """At most the whole budget: the guess must not refuse an artifact unless its bytes in S3 exceed the disk."""
+        budget_bytes = self._tier.residency.budget_bytes
         return max(head.size_bytes, min(head.size_bytes * UNPACKED_RATIO, budget_bytes))
 
-    async def _bring(self, key: str, head: ArtifactHead, story: LoadStory) -> int:
+    async def _download(self, key: str, head: ArtifactHead, story: LoadStory) -> int:
         try:
             if head.file is not None:
-                with suppress(FileNotFoundError), story.step(WaitStep.UNPACK):  # it may be deleted just now
+                with (
+                    suppress(FileNotFoundError),
+                    story.step(WaitStep.UNPACK),
+                ):  # the file may be deleted now
                     return await self._measured(story, self._unpack_in_place, key, head, head.file)
-            return await self._bring_through(await asyncio.to_thread(self._disk.workspace), key, head, story)
+            return await self._download_through(await asyncio.to_thread(self._disk.workspace), key, head, story)
         except asyncio.CancelledError:
-            await to_its_end(self._disk.remove, key)  # published just as its caller's time was up
+            await run_to_completion(self._disk.remove, key)  # it may be published already
             raise
 
-    async def _bring_through(self, workspace: Path, key: str, head: ArtifactHead, story: LoadStory) -> int:
-        """By way of a folder that is gone afterwards."""
+    async def _download_through(self, workspace: Path, key: str, head: ArtifactHead, story: LoadStory) -> int:
+        """Download into a folder that is removed afterwards."""
         try:
             if self._loose is not None:
                 with story.step(WaitStep.DOWNLOAD):
                     await self._loose.gather(key, head, workspace / MODEL)
-                await to_its_end(self._disk.publish, key, head.version, workspace, head.size_bytes)
+                await run_to_completion(self._disk.publish, key, head.version, workspace, head.size_bytes)
                 return head.size_bytes
             archive = workspace / PACKED
             with story.step(WaitStep.DOWNLOAD):
@@ -187,15 +190,15 @@ class DiskTier:
             with story.step(WaitStep.UNPACK):
                 return await self._measured(story, self._unpack, key, head, archive, workspace)
         finally:
-            await to_its_end(self._disk.discard, workspace)
+            await run_to_completion(self._disk.discard, workspace)
 
     async def _measured(self, story: LoadStory, unpack: Callable[..., int], *arguments: object) -> int:
         size_bytes: int
-        size_bytes, story.efforts[WaitStep.UNPACK] = await to_its_end(measured, unpack, *arguments)
+        size_bytes, story.efforts[WaitStep.UNPACK] = await run_to_completion(measured, unpack, *arguments)
         return size_bytes
 
     def _unpack_in_place(self, key: str, head: ArtifactHead, file: Path) -> int:
-        """All in one go: to hand work from thread to thread costs about as much as to unpack a small model."""
+        """One call for all steps: a switch of threads costs about as much as to unpack a small model."""
         workspace = self._disk.workspace()
         try:
             return self._unpack(key, head, file, workspace)
@@ -207,29 +210,28 @@ class DiskTier:
         self._disk.publish(key, head.version, workspace, unpacked.size_bytes)
         return unpacked.size_bytes
 
-    async def _prove(self, name: str) -> None:
-        """What is doubted while S3 is asked stays doubted."""
-        doubted = name in self._unproved
-        self._unproved.discard(name)
+    async def _revalidate_if_doubted(self, name: str) -> None:
+        """Drop the folder if S3 has a newer version. A doubt that is raised meanwhile stays."""
+        doubted = name in self._doubted
+        self._doubted.discard(name)
         if not doubted and not self._revalidate:
             return
-        try:
-            await self._drop_if_stale(name)
-        except BaseException:
+        with ExitStack() as unless_known:
             if doubted:
-                self._unproved.add(name)
-            raise
+                unless_known.callback(self._doubted.add, name)
+            await self._drop_if_stale(name)
+            unless_known.pop_all()
 
     async def _drop_if_stale(self, name: str) -> None:
         key = self._prefix.key_of(name)
-        entry = self._disk.find(key)
-        if entry is not None and (await self._head(name)).version != entry.version:
+        artifact = self._disk.find(key)
+        if artifact is not None and (await self._head(name)).version != artifact.version:
             await self.drop(name, "the object in S3 is newer")
 
     async def _drop_if_gone(self, name: str) -> None:
-        """Somebody else may tidy up on this disk."""
-        entry = self._disk.find(self._prefix.key_of(name))
-        if entry is not None and not entry.directory.is_dir():
+        """Another program may remove files from this disk."""
+        artifact = self._disk.find(self._prefix.key_of(name))
+        if artifact is not None and not artifact.directory.is_dir():
             await self.drop(name, "its folder is gone")
 
     async def _remove(self, name: str) -> None:

@@ -1,4 +1,4 @@
-"""The last decisions of an instance, newest last, for a person to read and for the endpoint to collect."""
+"""Keeps the last decisions of an instance, newest last, for a person to read and for the endpoint to collect."""
 
 import time
 from collections import deque
@@ -8,7 +8,7 @@ from itertools import islice
 from torpor_container.core.residency import Decision
 from torpor_container.wire import DecisionRecord
 
-KEPT = 5_000
+RECORDS_MAX = 5_000
 
 ON_DISK = {
     "load": "download",
@@ -17,15 +17,15 @@ ON_DISK = {
     "unloaded": "deleted",
     "failed": "not-downloaded",
 }
-"""The disk tier makes the same decisions as memory; these are their names there."""
+"""The disk tier makes the same decisions as the memory tier; these are its names for them."""
 
 
 class Journal:
-    """A bounded, numbered list of decisions. Times become epoch seconds here."""
+    """A bounded, numbered list of decisions. It turns times of the clock into epoch seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._epoch_offset_s = time.time() - clock()
-        self._records: deque[DecisionRecord] = deque(maxlen=KEPT)
+        self._records: deque[DecisionRecord] = deque(maxlen=RECORDS_MAX)
         self.last_seq = 0
 
     def writer(self, names: Mapping[str, str] | None = None) -> Callable[[Decision], None]:

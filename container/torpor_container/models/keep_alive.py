@@ -1,4 +1,4 @@
-"""The chore behind a model's keep-alive: once a second the sleepy leave and the expected come. It decides nothing."""
+"""Carries out the keep-alive of models: once a second, unloads those that are idle too long and loads expected ones."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,7 +10,7 @@ PERIOD_S = 1.0
 
 
 class KeepAliveChore:
-    """`resting` decides, the keeper does. The keeper tells it of every use."""
+    """`resting` decides, and the keeper carries out. The keeper reports every use to `resting`."""
 
     def __init__(self, keeper: Keeper, resting: Resting, clock: Callable[[], float]) -> None:
         self._keeper = keeper

@@ -1,7 +1,7 @@
-"""The seam between keeping models and serving them: a loader turns an unpacked folder into a loaded runner.
+"""Defines what a model loader does: it turns the folder of an unpacked artifact into a runner that can predict.
 
-There are two: the built-in one loads known formats and user scripts itself (`built_in`); the other drives a foreign
-container over the MME contract (`adapter`). Who may load, and who must leave, is the keeper's affair.
+There are two. `built_in_loader` loads known formats and user scripts itself; `adapter` drives a foreign container over
+SageMaker's multi-model contract. Which models load, and which leave, the keeper decides.
 """
 
 from collections.abc import Awaitable, Callable
@@ -15,9 +15,9 @@ from torpor_container.running.runners import Runner
 
 @dataclass(frozen=True)
 class Placed:
-    """An unpacked artifact: the name that requests give it, the id of this version of it, and its folder.
+    """An unpacked artifact: the name that requests use for it, the id of its version, and its folder.
 
-    `record` is where the verdict on this version is kept; None where no version can be told from another.
+    `record` is the file of the trial's verdict on this version; None where versions cannot be told apart.
     """
 
     name: str
@@ -28,25 +28,27 @@ class Placed:
 
 @dataclass(frozen=True)
 class Loaded:
+    """A model in memory, and what its load took."""
+
     runner: Runner
     size_bytes: int
     took_s: float = 0.0
-    effort: Effort | None = None  # where it can be told from others'
-    note: str = ""  # what is to be known of how it was loaded
+    effort: Effort | None = None  # None where other work took part in it
+    note: str = ""  # what a person should know of how it was loaded
 
 
 class Settled(NamedTuple):
-    """Freed memory is given back."""
+    """What is used once freed memory is returned to the system."""
 
-    used_bytes: int  # what the instance really uses then, other processes included
-    effort: Effort | None = None  # where it can be told from others'
+    used_bytes: int  # of the whole instance, other processes included
+    effort: Effort | None = None  # None where other work took part in it
 
 
 @dataclass(frozen=True)
 class Found:
-    """A model before its load: what it is expected to take in memory, and how to load it.
+    """A model before its load: the bytes that it is expected to take in memory, and how to load it.
 
-    `load` raises LoadFailed, LoadOutOfMemory, or NoMemoryNow if it may help that another model leaves.
+    `load` raises LoadFailed, LoadOutOfMemory, or NoMemoryNow if a retry may succeed once another model has left.
     """
 
     predicted_bytes: int
@@ -54,26 +56,26 @@ class Found:
 
 
 class ModelLoader(Protocol):
-    """Where folders become runners."""
+    """Turns folders into runners."""
 
     async def start(self) -> None: ...
 
     async def close(self) -> None: ...
 
     def unready(self) -> str | None:
-        """Why nothing can be served now; None if it can."""
+        """Why no model can be served now; None if models can be served."""
 
     async def recognise(self, placed: Placed) -> Found:
-        """Look at a folder. Raises UnknownFormat."""
+        """Find out which format a folder has. Raises UnknownFormat."""
 
     async def unload(self, runner: Runner) -> Effort | None:
-        """Let a model go. What that took, where it can be told from others'."""
+        """Unload a model. The effort of that; None where other work took part in it."""
 
     async def settle(self) -> Settled:
-        """Give freed memory back to the system."""
+        """Return freed memory to the system."""
 
     async def used_bytes(self) -> int:
-        """What the instance really uses, other processes included."""
+        """The memory that the instance uses, other processes included, as measured."""
 
     async def cpu_s(self) -> float:
-        """Processor seconds that it has used since it started, other processes included."""
+        """The processor seconds that the instance has used since it started, other processes included."""

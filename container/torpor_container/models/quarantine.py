@@ -1,7 +1,7 @@
-"""Lets a version of an artifact be loaded once a trial of it has ended well, and remembers how trials ended.
+"""Permits to load a version of an artifact once its trial succeeded, and remembers the results of trials.
 
-A version that ended its process, took too much memory or time, or whose trees do not end is quarantined: nobody loads
-it again, on this disk, until there is another version, other software, or more memory where that was what it lacked.
+A version that ended its process, took too much memory or time, or has trees without an end is quarantined: no instance
+with this disk loads it again until there is another version, other software, or, if memory was short, more memory.
 """
 
 import asyncio
@@ -33,42 +33,42 @@ from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Tria
 
 KNOWN_MAX = 10_000
 PROVED = frozenset({"xgboost"})
-"""Formats whose models, once loaded, do nothing by themselves: what predicting comes to is proved beside the load."""
+"""Formats whose models run no code once they are loaded: a trial predicts while the instance loads the model."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
-"""By module, where a package is called otherwise."""
+"""Names of distributions that differ from the names of their modules."""
 
 Load = Callable[[], Awaitable[Loaded]]
 
 
 @dataclass(frozen=True)
 class Version:
-    """One version of an artifact: its model, what reads it, and where its verdict is kept.
+    """One version of an artifact: its model, the software that reads it, and the file of its verdict.
 
-    Without a `record` it is known by `mark`, as long as this instance lives.
+    Without a `record` the verdict is remembered under `mark`, as long as this instance lives.
     """
 
     candidate: TrialCandidate
     software: str
     record: Path | None
     mark: str
-    verdict: Verdict | None  # as the record has it
+    verdict: Verdict | None  # as read from the record
 
 
 class Quarantine:
-    """Of one instance. `free_bytes` tells how much of its memory nobody uses now."""
+    """Tries new versions before one instance loads them."""
 
     def __init__(
         self, trials: Trials, free_bytes: Callable[[], int], unload: Callable[[Runner], Awaitable[object]]
     ) -> None:
-        """`unload` lets go of what was loaded, and is not to be used."""
+        """`free_bytes` counts the instance's free memory. `unload` drops a loaded model that must not be used."""
         self._trials = trials
         self._free_bytes = free_bytes
         self._unload = unload
         self._known: FIFOCache[str, Verdict] = FIFOCache(KNOWN_MAX)
-        self._going_on: set[asyncio.Task[Any]] = set()
+        self._background: set[asyncio.Task[Any]] = set()
 
     async def passed(self, tried: Version, load: Load) -> Load:
-        """How to load it. Raises Quarantined, and what the load would raise."""
+        """Try the version if need be, and return how to load it. Raises Quarantined, and what a load would raise."""
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         verdict = tried.verdict or self._known.get(tried.mark)
         match step(verdict, tried.software, most_bytes(budget_bytes, disk_bytes)):
@@ -80,32 +80,32 @@ class Quarantine:
         if not fits_a_share(budget_bytes, disk_bytes):
             return partial(self._load_after_trial, tried, load)
         if tried.candidate.format in PROVED:
-            return await self._beside(tried, load)
-        return await self._then(tried, load, await self._trials.share(tried.candidate))
+            return await self._load_during_trial(tried, load)
+        return await self._after_trial(tried, load, await self._trials.share(tried.candidate))
 
     async def close(self) -> None:
         await self._trials.close()
-        await asyncio.gather(*self._going_on, return_exceptions=True)
+        await asyncio.gather(*self._background, return_exceptions=True)
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    async def _beside(self, tried: Version, load: Load) -> Load:
-        """Once it has been loaded in the trial, the instance may load it too: what ends it does so there."""
+    async def _load_during_trial(self, tried: Version, load: Load) -> Load:
+        """Permit the load once the trial has loaded the model: a load that ends a process does so there first."""
         loaded = asyncio.Event()
         trial = asyncio.create_task(self._trials.share(tried.candidate, loaded.set))
-        self._goes_on(trial)
-        hearing = asyncio.create_task(loaded.wait())
+        self._keep(trial)
+        signal = asyncio.create_task(loaded.wait())
         try:
-            await asyncio.wait({trial, hearing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({trial, signal}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
             trial.cancel()
             raise
         finally:
-            hearing.cancel()
+            signal.cancel()
         if trial.done():
-            return await self._then(tried, load, trial.result())
-        return partial(self._load_beside, tried, load, trial)
+            return await self._after_trial(tried, load, trial.result())
+        return partial(self._load_and_await_trial, tried, load, trial)
 
-    async def _load_beside(self, tried: Version, load: Load, trial: "asyncio.Task[TrialEnd]") -> Loaded:
+    async def _load_and_await_trial(self, tried: Version, load: Load, trial: "asyncio.Task[TrialEnd]") -> Loaded:
         loaded = await load()
         async with AsyncExitStack() as unless_good:
             unless_good.push_async_callback(self._unload, loaded.runner)
@@ -114,37 +114,38 @@ class Quarantine:
                 unless_good.pop_all()
                 self._note(tried, Verdict("", tried.software))
                 return loaded
-        return await (await self._then(tried, load, ended))()
+        return await (await self._after_trial(tried, load, ended))()
 
-    async def _then(self, tried: Version, load: Load, ended: TrialEnd) -> Load:
-        """How it is loaded after a trial with a share."""
+    async def _after_trial(self, tried: Version, load: Load, ended: TrialEnd) -> Load:
+        """How to load it after a trial with a share of the memory."""
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         if ended.end is End.EXCEEDED and share_bytes(budget_bytes) < most_bytes(budget_bytes, disk_bytes):
             return partial(self._load_after_trial, tried, load)
-        await self._judged(tried, ended)
+        await self._check(tried, ended)
         return partial(self._load, tried, load)
 
     def expect(self) -> None:
-        """Nothing on this disk has been tried."""
+        """Prepare for a trial: nothing on this disk has been tried."""
         self._trials.expect()
 
     async def _load_after_trial(self, tried: Version, load: Load) -> Loaded:
+        """Try it with all free memory, and load it then."""
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         limit_bytes = alone_bytes(budget_bytes, disk_bytes, self._free_bytes())
         ended = await self._trials.alone(tried.candidate, limit_bytes)
         if ended.end is End.EXCEEDED and limit_bytes < most_bytes(budget_bytes, disk_bytes):
-            raise NoMemoryNow(f"{ended.how}, and no more is free now")
-        await self._judged(tried, ended)
+            raise NoMemoryNow(f"{ended.how}, and no more memory is free now")
+        await self._check(tried, ended)
         return await self._load(tried, load)
 
     async def _load(self, tried: Version, load: Load) -> Loaded:
-        """It is good once this instance has it: one that ends the instance all the same is tried again."""
+        """Load it, and record success only then: a version that ends the instance all the same is tried again."""
         loaded = await load()
         self._note(tried, Verdict("", tried.software))
         return loaded
 
-    async def _judged(self, tried: Version, ended: TrialEnd) -> None:
-        """Raises what a trial that did not end well comes to."""
+    async def _check(self, tried: Version, ended: TrialEnd) -> None:
+        """Raise the error of a trial that failed."""
         if ended.end is End.GOOD:
             return
         if ended.end is End.REFUSED:
@@ -155,21 +156,21 @@ class Quarantine:
         raise _refusal(verdict)
 
     def _note(self, tried: Version, verdict: Verdict) -> "asyncio.Task[None]":
-        """It is written beside whatever goes on."""
+        """Remember a verdict, and write it to its record in the background."""
         if tried.record is None:
             self._known[tried.mark] = verdict
-        writing = asyncio.create_task(_written(tried.record, verdict))
-        self._goes_on(writing)
+        writing = asyncio.create_task(_write(tried.record, verdict))
+        self._keep(writing)
         return writing
 
-    def _goes_on(self, task: "asyncio.Task[Any]") -> None:
-        self._going_on.add(task)
-        task.add_done_callback(self._over)
+    def _keep(self, task: "asyncio.Task[Any]") -> None:
+        self._background.add(task)
+        task.add_done_callback(self._finished)
 
-    def _over(self, task: "asyncio.Task[Any]") -> None:
-        self._going_on.discard(task)
+    def _finished(self, task: "asyncio.Task[Any]") -> None:
+        self._background.discard(task)
         if not task.cancelled():
-            task.exception()  # its exception counts as seen, also if nothing waits for it any more
+            task.exception()  # mark it as seen, since asyncio logs exceptions that no task awaits
 
 
 def _refusal(verdict: Verdict) -> ContainerError:
@@ -177,20 +178,20 @@ def _refusal(verdict: Verdict) -> ContainerError:
     return kind.because(verdict.reason)
 
 
-async def _written(record: Path | None, verdict: Verdict) -> None:
+async def _write(record: Path | None, verdict: Verdict) -> None:
     if record is not None:
         await asyncio.to_thread(verdicts.write, record, verdict)
 
 
 def mark_of(file: Path) -> str:
-    """Tells a file from the one that takes its place. Raises OSError."""
-    seen = file.stat()
-    return f"{file}:{seen.st_ino}:{seen.st_size}:{seen.st_mtime_ns}"
+    """Identifies a file as it is now: a file that replaces it has another mark. Raises OSError."""
+    stat = file.stat()
+    return f"{file}:{stat.st_ino}:{stat.st_size}:{stat.st_mtime_ns}"
 
 
 @cache
 def software_of(frameworks: tuple[str, ...]) -> str:
-    """What reads a format, with its versions: a verdict holds for it alone."""
+    """The packages that read a format, with their versions: a verdict holds for these alone."""
     packages = dict.fromkeys(name.partition(".")[0] for name in frameworks)
     return " ".join(f"{package} {_version(package)}" for package in packages)
 

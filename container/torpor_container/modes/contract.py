@@ -1,4 +1,4 @@
-"""Contract mode: the platform loads and unloads, as SageMaker does, and this instance only obeys."""
+"""Contract mode: the platform loads and unloads models, as SageMaker does, and this instance obeys."""
 
 import asyncio
 from collections.abc import Callable
@@ -10,18 +10,18 @@ from torpor_container.errors import AlreadyLoaded, LoadOutOfMemory, ModelNotFoun
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.loader import ModelLoader, Placed
-from torpor_container.models.memory_tier import MemoryTier
-from torpor_container.running.retry import until_called
+from torpor_container.models.tier import Tier
+from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner
 from torpor_container.wire import Fault, LoadedModel, WaitStep
 
 
 class ContractMode:
-    """Many models, loaded and unloaded by the platform. Over budget is 507; nothing is evicted by itself."""
+    """Many models, which the platform loads and unloads. A load over the budget is 507; the mode evicts no model."""
 
-    def __init__(self, loader: ModelLoader, books: Residency, clock: Callable[[], float], timeout_s: float) -> None:
+    def __init__(self, loader: ModelLoader, residency: Residency, clock: Callable[[], float], timeout_s: float) -> None:
         self._loader = loader
-        self._tier = MemoryTier(books, clock, self._unload, self._settled)
+        self._tier = Tier(residency, clock, self._unload, self._settle)
         self._clock = clock
         self._timeout_s = timeout_s
         self._loaded: dict[str, tuple[str, Runner]] = {}  # url and runner, by the platform's model_name
@@ -30,7 +30,7 @@ class ContractMode:
 
     async def start(self) -> None:
         await self._loader.start()
-        self._tier.books.measured(await self._loader.used_bytes())
+        self._tier.residency.measured(await self._loader.used_bytes())
 
     async def close(self) -> None:
         await self._tier.close()
@@ -42,45 +42,47 @@ class ContractMode:
         return None
 
     def models(self) -> list[LoadedModel]:
-        """Those that can be called: one that is being unloaded is listed no more, whoever still uses it."""
+        """The models that can be called. One that is being unloaded is not listed, even if a call still uses it."""
         callable_now = self._loaded.keys() - self._closing
         return self._tier.models({name: self._loaded[name][1] for name in callable_now})
 
     def url_of(self, name: str) -> str:
-        """Raises ModelNotFound."""
+        """The url with which the platform loaded the model. Raises ModelNotFound."""
         if name not in self._loaded or name in self._closing:
             raise ModelNotFound(name)
         return self._loaded[name][0]
 
     async def load(self, name: str, url: str) -> None:
-        """LoadModel. A model that is being unloaded is loaded again once it is gone.
+        """LoadModel. Waits until a model that is being unloaded is gone, and loads it again.
 
         Raises AlreadyLoaded, ModelNotFound (no such folder), LoadFailed, LoadOutOfMemory.
         """
-        books = self._tier.books
+        residency = self._tier.residency
         while name in self._closing:
             await self._tier.change()
-        if books.get(name) is not None:
+        if residency.get(name) is not None:
             raise AlreadyLoaded(name)
-        books.request(name, self._clock())
-        with self._tier.coming_in(name):
+        residency.request(name, self._clock())
+        with self._tier.loading(name):
             runner, size_bytes, took_s = await self._load(name, Path(url))
         self._loaded[name] = (url, runner)
-        books.loaded(name, size_bytes, took_s, self._clock())
+        residency.loaded(name, size_bytes, took_s, self._clock())
         try:
             fits = await self._fits()
         finally:
             self._tier.released(name)
         if not fits:
             await self.unload(name)
-            raise LoadOutOfMemory(f"{name} takes {size_bytes:,} bytes, more than was left of {books.budget_bytes:,}")
+            raise LoadOutOfMemory(
+                f"{name} takes {size_bytes:,} bytes, more than was left of {residency.budget_bytes:,}"
+            )
 
     async def unload(self, name: str) -> None:
-        """UnloadModel: no new calls from now on, those in flight end, and only then is it let go."""
+        """UnloadModel. New calls fail from now on; the model leaves memory once the calls in flight have ended."""
         self.url_of(name)
         self._closing.add(name)
         try:
-            while not self._tier.books.drop(name, "the platform unloads it", self._clock()):
+            while not self._tier.residency.drop(name, "the platform unloads it", self._clock()):
                 await self._tier.change()
             await self._tier.dismiss((name,))
         finally:
@@ -90,18 +92,18 @@ class ContractMode:
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         name = target or ""
         self.url_of(name)
-        self._tier.books.request(name, self._clock())
+        self._tier.residency.request(name, self._clock())
         try:
-            return await until_called(partial(self._invoke, name, invocation, timing), self._timeout_s)
+            return await retry_until_called(partial(self._invoke, name, invocation, timing), self._timeout_s)
         finally:
             self._tier.released(name)
 
     async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
-        runner = await self._living(name, timing)
+        runner = await self._live_runner(name, timing)
         return await runner.invoke(invocation, self._timeout_s, timing)
 
-    async def _living(self, name: str, timing: Timing) -> Runner:
-        """The model's runner. A script whose process has ended is started again: the platform does not know of it."""
+    async def _live_runner(self, name: str, timing: Timing) -> Runner:
+        """The model's runner. Starts a script again whose process has ended: the platform does not know of that."""
         if self._loaded[name][1].alive:
             return self._loaded[name][1]
         with timing.step(WaitStep.LOAD):
@@ -114,7 +116,7 @@ class ContractMode:
         return self._loaded[name][1]
 
     async def _load(self, name: str, directory: Path) -> tuple[Runner, int, float]:
-        if not await asyncio.to_thread(_is_there, directory):
+        if not await asyncio.to_thread(_is_folder, directory):
             raise ModelNotFound(str(directory), "model store")
         found = await self._loader.recognise(Placed(name, name, directory))
         plan = await self._tier.planned(name, found.predicted_bytes)
@@ -124,24 +126,24 @@ class ContractMode:
         return loaded.runner, loaded.size_bytes, loaded.took_s
 
     async def _fits(self) -> bool:
-        """Whether all that is loaded is within the budget, as measured."""
-        books = self._tier.books
-        books.measured(await self._loader.used_bytes())
-        if not books.has_room(0):
-            books.measured(await self._settled())
-        return books.has_room(0)
+        """Whether all loaded models are within the budget, as measured."""
+        residency = self._tier.residency
+        residency.measured(await self._loader.used_bytes())
+        if not residency.has_room(0):
+            residency.measured(await self._settle())
+        return residency.has_room(0)
 
-    async def _settled(self) -> int:
+    async def _settle(self) -> int:
         return (await self._loader.settle()).used_bytes
 
     async def _unload(self, name: str) -> None:
         _, runner = self._loaded.pop(name)
         await self._loader.unload(runner)
-        self._tier.books.measured(await self._settled(), gone=name)
+        self._tier.residency.measured(await self._settle(), gone=name)
 
 
-def _is_there(folder: Path) -> bool:
+def _is_folder(folder: Path) -> bool:
     try:
         return folder.is_dir()
-    except OSError:  # a name longer than any is
+    except OSError:  # a name longer than the system allows
         return False

@@ -1,6 +1,7 @@
-"""What an instance serves: many models that it keeps itself, many that a platform loads and unloads, or one.
+"""The modes of an instance: many models that it keeps itself, many that a platform loads and unloads, or one.
 
-Each mode answers the same four questions: ready? state? invoke! and, where the contract has them, load and unload.
+Each mode has the same methods: whether it is ready, its state, `invoke`, and, where its contract has them, load and
+unload. This module has the interface and kept mode.
 """
 
 import asyncio
@@ -12,23 +13,23 @@ from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper
-from torpor_container.running.retry import until_called
+from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import InProcess, Then
 from torpor_container.wire import Fault, LeavingModel, LoadedModel
 
 
 class Serving(Protocol):
-    """One mode."""
+    """What each mode can do."""
 
     async def start(self) -> None: ...
 
     async def close(self) -> None: ...
 
     def unready(self) -> str | None:
-        """Why `/ping` is not 200 yet; None if it is."""
+        """Why `/ping` does not answer 200 yet; None if it does."""
 
     def fault(self) -> Fault | None:
-        """Set when it will never be ready."""
+        """Why the instance will never be ready; None if it may be."""
 
     def models(self) -> list[LoadedModel]: ...
 
@@ -36,22 +37,22 @@ class Serving(Protocol):
 
 
 class KeptMode:
-    """Kept mode: the model that a request names is made resident, then invoked."""
+    """Kept mode: the keeper makes the model that a request names resident, and the mode invokes it."""
 
-    def __init__(self, keeper: Keeper, timeout_s: float, rest: KeepAliveChore | None = None) -> None:
+    def __init__(self, keeper: Keeper, timeout_s: float, keep_alive: KeepAliveChore | None = None) -> None:
         self._keeper = keeper
-        self._rest = rest
-        self._resting: asyncio.Task[None] | None = None
+        self._keep_alive = keep_alive
+        self._chore: asyncio.Task[None] | None = None
         self._timeout_s = timeout_s
 
     async def start(self) -> None:
         await self._keeper.start()
-        if self._rest is not None:
-            self._resting = asyncio.create_task(self._rest.run(), name="rest")
+        if self._keep_alive is not None:
+            self._chore = asyncio.create_task(self._keep_alive.run(), name="keep-alive")
 
     async def close(self) -> None:
-        if self._resting is not None:
-            self._resting.cancel()
+        if self._chore is not None:
+            self._chore.cancel()
         await self._keeper.close()
 
     def unready(self) -> str | None:
@@ -64,11 +65,11 @@ class KeptMode:
         return self._keeper.models()
 
     def reload(self, target: str) -> LeavingModel:
-        """The next call that begins gets the newest version. Raises TargetForbidden."""
+        """Make the next call that begins get the newest version. Raises TargetForbidden."""
         return self._keeper.retire(self._keeper.name_of(target), "it was to be reloaded", doubt=True)
 
     def unload(self, target: str) -> LeavingModel:
-        """It leaves memory as soon as nobody uses it, and stays on disk. Raises TargetForbidden."""
+        """Unload the model once no call uses it. It stays on disk. Raises TargetForbidden."""
         return self._keeper.retire(self._keeper.name_of(target), "it was to be unloaded", doubt=False)
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
@@ -77,14 +78,15 @@ class KeptMode:
         name = self._keeper.name_of(target)
         call = partial(self._invoke, name, invocation, timing)
         try:
-            return await until_called(call, self._timeout_s)
-        except ModelLost:  # it was not called, and is loaded anew
-            return await until_called(call, self._timeout_s)
+            return await retry_until_called(call, self._timeout_s)
+        except ModelLost:  # the model was not called, so it is loaded anew and called once more
+            return await retry_until_called(call, self._timeout_s)
 
     def take_inline(self, target: str | None, invocation: Invocation, timing: Timing, then: Then) -> bool:
-        """Take a call of a model in memory that predicts cheaply. False, and nothing is done, for any other.
+        """Answer a call without a task of its own, if its model is in memory and predicts cheaply.
 
-        `then` is called once, before this returns or later in the same turn of the event loop.
+        False, and nothing is done, for any other. `then` is called once, before this returns or later in the same turn
+        of the event loop.
         """
         runner = self._keeper.at_hand(target) if target else None
         if target is None or not isinstance(runner, InProcess) or not runner.cheap(invocation.body):

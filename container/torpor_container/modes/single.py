@@ -1,4 +1,4 @@
-"""Single-model mode: one artifact, loaded at the start; `/ping` fails until it is."""
+"""Single-model mode: the instance loads one artifact at its start; `/ping` fails until then."""
 
 import asyncio
 import logging
@@ -13,7 +13,7 @@ from torpor_container.measuring.timing import LoadStory, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import ModelLoader, Placed
-from torpor_container.running.retry import until_called
+from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner
 from torpor_container.wire import Fault, LoadedModel, WaitStep
 
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 
 
 class Single:
-    """One model."""
+    """Serves one model, and loads it again when its script's process has ended."""
 
     def __init__(
         self,
@@ -30,7 +30,7 @@ class Single:
         disk_tier: DiskTier | None,
         key: str,
         clock: Callable[[], float],
-        patience: WaitLimits,
+        limits: WaitLimits,
         timeout_s: float,
     ) -> None:
         self._loader = loader
@@ -38,7 +38,7 @@ class Single:
         self._disk_tier = disk_tier
         self._key = key
         self._clock = clock
-        self._patience = patience
+        self._limits = limits
         self._timeout_s = timeout_s
         self._runner: Runner | None = None
         self._size_bytes = 0
@@ -79,7 +79,7 @@ class Single:
         ]
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
-        return await until_called(partial(self._invoke, invocation, timing), self._timeout_s)
+        return await retry_until_called(partial(self._invoke, invocation, timing), self._timeout_s)
 
     async def _invoke(self, invocation: Invocation, timing: Timing) -> Reply:
         runner = await self._ready(timing)
@@ -95,26 +95,26 @@ class Single:
                 self._loading = asyncio.create_task(self._load(instead_of=runner))
 
     async def _ready(self, timing: Timing) -> Runner:
-        """The runner. Who comes while a script is started again waits for it."""
+        """The runner. A request that comes while a script is started again waits for it."""
         if self._runner is None and self._loading is not None:
             with timing.step(WaitStep.LOAD):
-                await asyncio.wait((self._loading,), timeout=self._patience.ready_wait_s)
+                await asyncio.wait((self._loading,), timeout=self._limits.ready_wait_s)
         if self._runner is None:
-            raise self.failure or NotReady(self._key or "model", self._patience.ready_wait_s)
+            raise self.failure or NotReady(self._key or "model", self._limits.ready_wait_s)
         return self._runner
 
     async def _load(self, instead_of: Runner | None = None) -> None:
         try:
             if instead_of is not None:
                 await self._loader.unload(instead_of)
-            async with asyncio.timeout(self._patience.load_timeout_s):
+            async with asyncio.timeout(self._limits.load_timeout_s):
                 found = await self._loader.recognise(await self._placed())
                 loaded = await found.load()
         except ContainerError as error:
             self.failure = error
         except TimeoutError:
-            self.failure = LoadTimedOut(self._key or "model", self._patience.load_timeout_s)
-        except Exception as error:
+            self.failure = LoadTimedOut(self._key or "model", self._limits.load_timeout_s)
+        except Exception as error:  # the outer edge of a task that no caller awaits: `/ping` reports what it raised
             log.exception("the model cannot be loaded")
             self.failure = LoadFailed(f"the model cannot be loaded: {type(error).__name__}: {error}")
         else:
@@ -126,5 +126,5 @@ class Single:
         if self._disk_tier is not None:
             return replace(await self._disk_tier.take(self._key, LoadStory(self._clock)), model_id="model")
         if not await asyncio.to_thread(self._directory.is_dir):
-            raise LoadFailed(f"there is no model: no ModelDataUrl was given, and no folder {self._directory} is here")
+            raise LoadFailed(f"there is no model: no ModelDataUrl was given, and there is no folder {self._directory}")
         return Placed(self._key, "model", self._directory)

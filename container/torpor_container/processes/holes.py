@@ -1,8 +1,8 @@
 """Fills the free blocks between a zygote's objects, so that its children do not copy its pages.
 
 A child shares its parent's pages until it writes to them, and then copies 4 KiB for every block that it puts into a
-hole. Imports leave holes all over 100 MiB: an instance that had loaded and called models held 8 MiB of copies for them,
-for 2 MiB of free blocks. Filled once, in the parent, they cost nobody anything: their pages are there anyway.
+hole. Imports leave holes in all of 100 MiB: an instance that had called its models held 8 MiB of copied pages, for
+2 MiB of free blocks. Filled once, in the parent, the holes cost nothing: their pages are there anyway.
 """
 
 import ctypes
@@ -17,35 +17,37 @@ LARGEST_BYTES = 64 * 1024
 LEAST_BYTES = 24
 """glibc's smallest block."""
 STEP = 16
-"""Sizes of blocks differ by so much, in glibc and in Python's own allocator."""
+"""The difference between two sizes of blocks, in glibc and in Python's own allocator."""
 POOL_BYTES = 16 * 1024
 """A pool of Python's allocator (`POOL_SIZE` of obmalloc, since 3.10), with blocks of one size."""
 HEADER_BYTES = 48
-"""Of a pool: its first block is behind that."""
+"""The header of a pool; the first block follows it."""
 SMALL_BYTES = 512
-"""Python asks malloc for what is larger."""
+"""Python asks malloc for larger objects."""
 BLOCKS_MAX = 50_000
-"""Of one size: more holes are not looked for."""
+"""At most this many holes of one size are filled."""
 
 
 def fill() -> list[object]:
-    """What fills the holes of Python's allocator, to be kept for as long as they shall be full. Those of malloc are
-    filled for ever. For a process with one thread; where the allocators are others, less is filled, or nothing."""
-    kept = list[object]()
+    """Fill the holes. Python's are full as long as the caller keeps the result; those of malloc are filled for ever.
+
+    The process must have one thread. With other allocators, fewer holes are filled, or none.
+    """
+    fillings = list[object]()
     if platform.python_implementation() == "CPython":
         for size_bytes in range(STEP, SMALL_BYTES + 1, STEP):
-            _fill_pools(size_bytes, kept)
+            _fill_pools(size_bytes, fillings)
     _fill_heap()
-    return kept
+    return fillings
 
 
-def _fill_pools(size_bytes: int, kept: list[object]) -> None:
+def _fill_pools(size_bytes: int, fillings: list[object]) -> None:
     """Python takes a new pool once all pools with blocks of this size are full: that one hands out its blocks in order,
-    from the first to the last. Two pools are filled before their addresses are looked at, which takes blocks too."""
+    from the first to the last. Two pools are filled before their addresses are read, since that takes blocks too."""
     blocks = (POOL_BYTES - HEADER_BYTES) // size_bytes
     for _ in range(BLOCKS_MAX // blocks):
-        taken = deque(map(_of_size, repeat(size_bytes, 2 * blocks)))  # a list takes blocks itself as it grows
-        kept.extend(taken)
+        taken = deque(map(_of_size, repeat(size_bytes, 2 * blocks)))  # a list would take blocks itself as it grows
+        fillings.extend(taken)
         if _has_new_pool([id(one) for one in taken], size_bytes, blocks):
             return
 
@@ -59,7 +61,7 @@ def _has_new_pool(addresses: Sequence[int], size_bytes: int, blocks: int) -> boo
 
 
 def _of_size(size_bytes: int) -> object:
-    """An object that is one block of this size, and that no collection looks at."""
+    """An object that is one block of this size, and that the garbage collector ignores."""
     match size_bytes:
         case 16:
             return object()

@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from typing import Final
 
 OF_AWS: Final = "AWS_"
-"""How the variables begin that lead to the real AWS. They are inherited only where artifacts come from another S3."""
+"""The prefix of variables that lead to the real AWS. They are inherited only if artifacts come from another S3."""
 
 OF_INSTALLERS: Final = ("PIP_", "UV_")
-"""How the variables of package installers begin. Instances inherit them, and scripts do not: the address of an
-index may hold a password."""
+"""The prefixes of package installers' variables. Instances inherit them, and scripts do not: the address of an index
+may hold a password."""
 
 
 @dataclass(frozen=True)
 class Inherited:
-    """One row: names, or how names begin where one ends with `*`; and what they are for."""
+    """One row: names, or prefixes that end with `*`; and what they are for."""
 
     names: tuple[str, ...]
     why: str
@@ -47,7 +47,7 @@ INHERITED: Final[tuple[Inherited, ...]] = (
 
 
 def inherited(environment: Mapping[str, str], forgotten: tuple[str, ...] = ()) -> dict[str, str]:
-    """Those of the table, but for names that begin with one of `forgotten`."""
+    """The variables of the table, without names that begin with one of `forgotten`."""
     return {
         name: value
         for name, value in environment.items()

@@ -1,4 +1,4 @@
-"""What a process really holds, and how to give freed memory back to the system.
+"""Measures the memory that a process really holds, limits it, and returns freed memory to the system.
 
 Figures are the unique set size (USS): pages that belong to this process alone. RSS would count the frameworks that a
 forked instance shares with its zygote.
@@ -17,9 +17,14 @@ M_ARENA_MAX = -8
 LARGE_BYTES = 128 * 1024
 TRIED_PAGES = 5
 TRIES = 3
-_NO_MEMORY = ("bad_alloc", "MemoryError", "Failed to allocate memory", "bad allocation")
-"""How C++'s libraries say it: XGBoost and ONNX Runtime have no error of their own for it."""
 """Another thread may take a page meanwhile."""
+_NO_MEMORY = ("bad_alloc", "MemoryError", "Failed to allocate memory", "bad allocation")
+"""Texts of C++ libraries' errors: XGBoost and ONNX Runtime have no exception of their own for it."""
+
+STACKS_BYTES = 128 * 1024 * 1024
+"""Room for the stacks of threads: the limit counts all writable memory, though a stack uses only a page or two."""
+SCORE = 500
+"""When memory runs out, the kernel ends an instance before the endpoint, and after a process of trials."""
 
 
 def uss_bytes(pid: int | str = "self") -> int:
@@ -34,7 +39,7 @@ def uss_bytes(pid: int | str = "self") -> int:
 
 
 def anonymous_bytes(pid: int | str = "self") -> int:
-    """A process's anonymous pages, in bytes, those too that it shares with its zygote. Read off, not walked.
+    """A process's anonymous pages, in bytes, also those that it shares with its zygote. Read from a counter.
 
     0 for a process that is gone.
     """
@@ -47,26 +52,26 @@ def anonymous_bytes(pid: int | str = "self") -> int:
 
 
 def allocated_bytes() -> int:
-    """What this process has asked malloc for and not given back, in bytes; 0 where the C library does not tell."""
-    told = _mallinfo()
-    if told is None:
+    """The bytes of malloc's blocks in use; 0 where the C library does not count them."""
+    mallinfo = _mallinfo()
+    if mallinfo is None:
         return 0
-    info = told()
+    info = mallinfo()
     return int(info.uordblks + info.hblkhd)
 
 
 @cache
 def counts_exactly() -> bool:
-    """Whether the kernel counts every page at once. Older ones add up now and then what each processor has counted."""
+    """Whether the kernel counts each page immediately. Older kernels sum up the counts of processors now and then."""
     if not sys.platform.startswith("linux"):
         return False
     return any(_counted(TRIED_PAGES) == TRIED_PAGES for _ in range(TRIES))
 
 
 def limit_data(more_bytes: int) -> None:
-    """Let this process take so much more writable private memory than it has: beyond it, it gets MemoryError.
+    """Limit this process to `more_bytes` more writable private memory than it has. Beyond that, it gets MemoryError.
 
-    The soft limit is set (RLIMIT_DATA, setrlimit(2)): not on addresses, of which libraries reserve far more.
+    This sets the soft RLIMIT_DATA (setrlimit(2)), not a limit on addresses, of which libraries reserve far more.
     """
     import resource  # POSIX only
 
@@ -75,25 +80,32 @@ def limit_data(more_bytes: int) -> None:
 
 
 def end_before_others(score: int) -> None:
-    """Where the machine has no memory left, the kernel ends processes of the highest score first, from 0 to 1,000.
+    """Set this process's score, from 0 to 1,000: when memory runs out, the kernel ends the highest score first.
 
-    To raise one's own needs no rights (proc(5), oom_score_adj). Nothing happens where the system has no such thing.
+    A process may raise its own score without rights (proc(5), oom_score_adj). Other systems ignore it.
     """
     with suppress(OSError):
         Path("/proc/self/oom_score_adj").write_text(str(score))
 
 
+def confine(budget_bytes: int) -> None:
+    """Limit this process, an instance, to its budget: a load or an answer that needs more fails alone."""
+    limit_data(budget_bytes + STACKS_BYTES)
+    end_before_others(SCORE)
+
+
 def no_memory(error: BaseException) -> bool:
-    """Whether a framework's error says that memory was not to be had."""
-    told = f"{type(error).__name__} {error}"
-    return isinstance(error, MemoryError) or any(word in told for word in _NO_MEMORY)
+    """Whether a framework's error means that there was no memory."""
+    text = f"{type(error).__name__} {error}"
+    return isinstance(error, MemoryError) or any(word in text for word in _NO_MEMORY)
 
 
 def lean_heap() -> None:
-    """Keep glibc to two heaps, and large blocks out of them: those go back to the system as they are freed.
+    """Limit glibc to two heaps, and keep large blocks out of them, so that those go back to the system when freed.
 
-    It makes up to eight heaps per core for threads, and each keeps what the others could use. Once a large block was
-    freed it takes the next one of that size from a heap, where it leaves holes: large bodies took half as much again.
+    By default glibc makes up to eight heaps per core for threads, and each keeps memory that the others could use. Once
+    a large block was freed, the next one of that size comes from a heap and leaves holes: large bodies took half as
+    much memory again.
     """
     if sys.platform.startswith("linux") and hasattr(libc := ctypes.CDLL(None), "mallopt"):
         libc.mallopt(M_ARENA_MAX, 2)
@@ -102,22 +114,22 @@ def lean_heap() -> None:
 
 def top_of_heap() -> int | None:
     """The address from which glibc's main heap is free up to its end; None for another C library."""
-    told, libc = _mallinfo(), ctypes.CDLL(None)
-    if told is None or not hasattr(libc, "sbrk"):
+    mallinfo, libc = _mallinfo(), ctypes.CDLL(None)
+    if mallinfo is None or not hasattr(libc, "sbrk"):
         return None
     libc.sbrk.argtypes, libc.sbrk.restype = (ctypes.c_ssize_t,), ctypes.c_void_p
     end: int | None = libc.sbrk(0)
-    return None if end is None else end - int(told().keepcost)
+    return None if end is None else end - int(mallinfo().keepcost)
 
 
 def give_back() -> None:
-    """Hand freed heap memory back to the system. Without this glibc keeps nearly all of it."""
+    """Return freed heap memory to the system. Without this glibc keeps nearly all of it."""
     if sys.platform.startswith("linux"):
         _trim()
 
 
 def _data_bytes() -> int:
-    """Writable private memory, the stack included; 0 where the system does not tell."""
+    """Writable private memory in bytes, the stack included; 0 where the system does not count it."""
     try:
         with open("/proc/self/statm", "rb") as statm:
             return int(statm.read().split()[5]) * mmap.PAGESIZE
@@ -147,9 +159,9 @@ def _mallinfo() -> Any:
 
 
 def _counted(pages: int) -> int:
-    """How many more pages are counted once so many have been touched."""
+    """By how many pages the kernel's count grows when this many are touched."""
     with mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as touched:
-        anonymous_bytes()  # what reading takes itself is there already
+        anonymous_bytes()  # the first read takes its own pages
         before = anonymous_bytes()
         for page in range(pages):
             touched[page * mmap.PAGESIZE] = 1
@@ -158,7 +170,7 @@ def _counted(pages: int) -> int:
 
 def _trim() -> None:
     libc = ctypes.CDLL(None)
-    if hasattr(libc, "malloc_trim"):  # musl has none, and returns memory by itself
+    if hasattr(libc, "malloc_trim"):  # musl has none, since it returns memory immediately
         libc.malloc_trim(0)
 
 

@@ -1,4 +1,4 @@
-"""Gives this process a view of the file system of its own: folders appear at absolute paths that need not exist.
+"""Gives this process its own view of the file system: folders appear at absolute paths that need not exist.
 
 A program that has `/opt/ml/model` written into it finds its model there, and the machine's real root is not touched:
 the process gets a mount namespace (Linux), as root directly and as any other user within a user namespace. Where a path
@@ -24,42 +24,42 @@ CAPABILITIES_VERSION = 0x20080522
 """_LINUX_CAPABILITY_VERSION_3 of capability.h: two sets of 32 bits each."""
 
 TMPFS_OPTIONS = "mode=755,size=16m"
-"""It holds names of folders; what is written beside them shall not fill the machine's memory."""
+"""A tmpfs holds names of folders. The limit keeps other writes to it from filling the machine's memory."""
 
 
 class NoNamespace(Exception):
-    """This machine lets the process have no such view. The message says what it refused."""
+    """This machine does not allow such a view. The message says which call it refused."""
 
 
 def bind_mounts(mounts: Mapping[str, Path]) -> None:
     """Show each folder `source` at the absolute path `target`, to this process and to what it starts from now on.
 
-    To be called in a process with one thread, before it runs others' code. Targets are hidden by what they show, as far
-    as they exist. The working directory stays the same path. Takes less than a millisecond.
+    Call it in a process with one thread, before that runs foreign code. A target that exists is hidden. The path of the
+    working directory stays the same. Takes less than a millisecond.
 
-    Raises NoNamespace, also for a source that is no folder; then the process may be left with a part of the view, and
-    is best ended.
+    Raises NoNamespace, also for a source that is not a folder. The process may then have a part of the view, and should
+    end.
     """
     if not sys.platform.startswith("linux"):
         raise NoNamespace("mount namespaces need Linux")
     try:
         with _same_working_directory():
-            own_user = _unshare()
-            _mount(None, "/", MS_REC | MS_SLAVE)  # nothing done here reaches the machine's own namespace
+            new_user = _unshare()
+            _mount(None, "/", MS_REC | MS_SLAVE)  # no mount below reaches the machine's own namespace
             _bind_all(mounts)
-        if own_user and os.geteuid():
+        if new_user and os.geteuid():
             _drop_capabilities()
     except OSError as error:
-        raise NoNamespace(f"a mount namespace cannot be had: {error}") from error
+        raise NoNamespace(f"a mount namespace is not available: {error}") from error
 
 
 def _bind_all(mounts: Mapping[str, Path]) -> None:
-    """Sources are looked up before any target covers them."""
+    """Bind every source to its target. Sources are opened first, since a target may cover them."""
     ours: set[int] = set()
     sources = {target: os.open(source, os.O_PATH | os.O_DIRECTORY) for target, source in mounts.items()}
     try:
         for target, source in sorted(sources.items()):  # a folder comes before those within it
-            path = _made(os.path.realpath(target), ours)
+            path = _make_folder(os.path.realpath(target), ours)
             os.fchdir(source)
             _mount(".", path, MS_BIND | MS_REC)
     finally:
@@ -67,8 +67,8 @@ def _bind_all(mounts: Mapping[str, Path]) -> None:
             os.close(source)
 
 
-def _made(path: str, ours: set[int]) -> str:
-    """The folder, made if it is missing, in a tmpfs of this namespace. `ours` are the devices of those."""
+def _make_folder(path: str, ours: set[int]) -> str:
+    """Make the folder if it is missing, in a tmpfs of this namespace. `ours` has the devices of these."""
     if not os.path.isdir(path):
         existing = os.path.dirname(path)
         while not os.path.isdir(existing):
@@ -97,7 +97,7 @@ def _cover(folder: str) -> None:
 
 
 def _cover_root() -> None:
-    """A root cannot be covered for a process that is in it: the process moves to another root with the same in it."""
+    """Move the process to another root with the same content, since a process cannot cover the root that it is in."""
     entries = _entries("/")
     stage = next(f"/{entry.name}" for entry in entries if entry.is_dir(follow_symlinks=False))
     below = os.open(stage, os.O_PATH | os.O_DIRECTORY)
@@ -113,7 +113,7 @@ def _cover_root() -> None:
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
-    """What is in the folder, with its kinds looked up: afterwards the paths lead elsewhere."""
+    """The entries of the folder. Their kinds are looked up now, since the paths lead elsewhere afterwards."""
     with os.scandir(folder) as found:
         entries = list(found)
     for entry in entries:
@@ -122,9 +122,9 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
 
 
 def _copy(entry: os.DirEntry[str], source: str, into: str) -> None:
-    """The same entry in another folder: a link as a link, anything else bound."""
+    """Put the same entry into another folder: a link as a link, anything else as a bind mount."""
     target = os.path.join(into, entry.name)
-    with suppress(FileNotFoundError):  # it has gone since it was listed
+    with suppress(FileNotFoundError):  # it was removed since it was listed
         if entry.is_symlink():
             os.symlink(os.readlink(source), target)
             return
@@ -136,7 +136,7 @@ def _copy(entry: os.DirEntry[str], source: str, into: str) -> None:
 
 
 def _unshare() -> bool:
-    """Leave the machine's mount namespace; whether that took a user namespace too, in which this user is the same."""
+    """Leave the machine's mount namespace. True if it took a user namespace too, in which this user stays the same."""
     user, group = os.geteuid(), os.getegid()
     try:
         _call("unshare", CLONE_NEWNS)
@@ -151,7 +151,7 @@ def _unshare() -> bool:
 
 
 def _drop_capabilities() -> None:
-    """The rights that a new user namespace gives: a user who is not root has none otherwise."""
+    """Drop the rights that a new user namespace gives, which a user who is not root does not have otherwise."""
     header = ctypes.create_string_buffer(struct.pack("Ii", CAPABILITIES_VERSION, 0))
     _call("capset", header, ctypes.create_string_buffer(struct.pack("6I", 0, 0, 0, 0, 0, 0)))
 
@@ -166,7 +166,7 @@ def _mount(source: str | None, target: str, flags: int, kind: str | None = None,
 
 
 def _call(function: str, *arguments: object) -> None:
-    """A function of the C library. Raises OSError."""
+    """Call a function of the C library. Raises OSError."""
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, function):
         raise OSError(errno.ENOSYS, f"the C library has no {function}")
@@ -177,7 +177,7 @@ def _call(function: str, *arguments: object) -> None:
 
 @contextmanager
 def _same_working_directory() -> Iterator[None]:
-    """The path stays, whatever it leads to afterwards. One that was removed stays what it is."""
+    """Keep the path of the working directory. A working directory that was removed stays the same."""
     path = None
     with suppress(FileNotFoundError):
         path = os.getcwd()

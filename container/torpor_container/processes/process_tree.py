@@ -1,4 +1,4 @@
-"""Processes by whom they were started, as /proc shows them: to be measured, and ended, together."""
+"""Finds, measures and ends processes together with all that they started, as /proc shows them."""
 
 import ctypes
 import os
@@ -12,13 +12,13 @@ from pathlib import Path
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 PASSES = 3
-"""Those that were started while their parents were killed are found by the next."""
+"""How often to look for descendants: a pass finds those that were started during the one before."""
 TRIAL = "torpor-trial"
-"""How a process of trials is called: it is no instance, though the same parent has it."""
+"""The name of a process of trials, which is not an instance although it has the same parent."""
 
 
 def children(pid: int) -> list[int]:
-    """Those that a process started, and the orphans that it adopted; none where the system has no list of them."""
+    """The processes that a process started, and the orphans that it adopted; none where /proc does not list them."""
     found: list[int] = []
     with suppress(OSError):  # it is gone, or this is not Linux
         for task in Path(f"/proc/{pid}/task").iterdir():
@@ -28,13 +28,13 @@ def children(pid: int) -> list[int]:
 
 
 def descendants(pid: int) -> list[int]:
-    """All below a process, whatever their sessions. To be asked while it lives: as it ends, others adopt them."""
+    """All processes below a process, whatever their sessions. Call it while the process lives: orphans are adopted."""
     below = children(pid)
     return below + [deeper for child in below for deeper in descendants(child)]
 
 
 def session(leader: int) -> list[int]:
-    """All of a session, orphans too."""
+    """All processes of a session, orphans too."""
     found: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
@@ -44,7 +44,7 @@ def session(leader: int) -> list[int]:
 
 
 def resident_bytes(pid: int) -> int:
-    """All its pages in memory, shared ones too; 0 if it is gone, or this is not Linux."""
+    """All pages of a process in memory, shared ones too; 0 if it is gone, or this is not Linux."""
     try:
         return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError):
@@ -60,40 +60,41 @@ def cpu_s(pid: int) -> float:
     return sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")  # utime, stime, cutime, cstime: proc(5)
 
 
-def name(pid: int, called: str) -> None:
-    """Let a process of ours be called so, as `ps` and `top` have it (Linux)."""
+def name(pid: int, text: str) -> None:
+    """Set the name of a process, as `ps` and `top` show it (Linux)."""
     with suppress(OSError):
-        Path(f"/proc/{pid}/comm").write_text(called)
+        Path(f"/proc/{pid}/comm").write_text(text)
 
 
-def is_named(pid: int, called: str) -> bool:
+def is_named(pid: int, text: str) -> bool:
+    """Whether a process has this name (Linux)."""
     with suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip() == called
+        return Path(f"/proc/{pid}/comm").read_text().strip() == text
     return False
 
 
 def kill(pids: Iterable[int]) -> None:
-    """SIGKILL to each that is still there and ours."""
+    """Send SIGKILL to each process that is still there and that this user may end."""
     for pid in pids:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
 
 
 def end(pid: int) -> None:
-    """Ask a process to end. One that is stopped goes on, for it hears nothing until then."""
+    """Ask a process to end (SIGTERM), and resume it if it is stopped, so that it receives the signal."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGTERM)
     resume(pid)
 
 
 def resume(pid: int) -> None:
-    """Let a process that is stopped go on."""
+    """Resume a stopped process (SIGCONT)."""
     with suppress(ProcessLookupError, PermissionError):
         os.kill(pid, signal.SIGCONT)
 
 
 def parent(pid: int) -> int | None:
-    """The process that started this one, or has adopted it; None if it is gone, or this is not Linux."""
+    """The process that started or adopted this one; None if it is gone, or this is not Linux."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[1])
     except OSError:
@@ -101,7 +102,7 @@ def parent(pid: int) -> int | None:
 
 
 def kill_tree(pid: int) -> None:
-    """Kill a process and all below it. It goes last, for as a guardian it adopts those that lose their parents."""
+    """Kill a process and all below it. It goes last, since as a guardian it adopts those that lose their parents."""
     for _ in range(PASSES):
         kill(descendants(pid))
     kill((pid,))
@@ -109,9 +110,9 @@ def kill_tree(pid: int) -> None:
 
 def kill_session(leader: int) -> None:
     """Kill a child that was not waited for yet, and every process of its group or below it."""
-    started = descendants(leader)  # those in sessions of their own cannot be told from others' once it is gone
+    started = descendants(leader)  # once it is gone, those in other sessions cannot be found
     kill_group(leader)
-    kill((leader, *started))  # itself too: one so young does not lead its group yet
+    kill((leader, *started))  # the leader too: a new one does not lead its group yet
 
 
 def kill_group(leader: int) -> None:
@@ -121,7 +122,7 @@ def kill_group(leader: int) -> None:
 
 
 def kill_descendants() -> None:
-    """Kill every child, and as it dies its children, which the kernel hands on to the subreaper: nobody gets away."""
+    """Kill every child, and then its children, which the kernel hands to this subreaper, until none is left."""
     with suppress(ChildProcessError):
         while True:
             for pid in children(os.getpid()):
@@ -146,5 +147,5 @@ def _prctl(option: int, value: int) -> None:
 
 @cache
 def _libc() -> ctypes.CDLL:
-    """Looked up once, and so in the zygote: to do so takes a child a part of what it takes at all."""
+    """Looked up once, in the zygote: the look-up would be a notable part of a child's start."""
     return ctypes.CDLL(None)

@@ -1,4 +1,7 @@
-"""Threads for foreign code that may never come back: a lost one is given up, and its place in the pool taken anew."""
+"""Runs work on threads: foreign code that may never return, and work that a cancelled caller must not abandon.
+
+A thread that does not return is given up as lost, and a new one takes its place.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -9,22 +12,22 @@ T = TypeVar("T")
 
 
 class Threads:
-    """A pool of `size` threads. A caller who is cancelled while his work runs leaves a lost thread behind."""
+    """A pool of `size` threads. A caller that is cancelled while its work runs leaves a lost thread behind."""
 
     def __init__(self, size: int, name: str) -> None:
         self._lost: set[Future[Any]] = set()
         self._size = size
         self._name = name
-        self._pool = self._made()
-        self._free = asyncio.Semaphore(size)  # the line is here: in a pool that is given up, nobody waits
+        self._pool = self._new_pool()
+        self._free = asyncio.Semaphore(size)  # callers wait here, not in the pool
 
     @property
     def lost(self) -> int:
-        """How many still run what nobody waits for any more."""
+        """How many threads still run work that no caller waits for."""
         return len(self._lost)
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
-        """Do it on a thread, once one is free. Work that has begun cannot be stopped: cancelled, it runs on as lost."""
+        """Run work on a thread, once one is free. Work that has begun runs on as lost when its caller is cancelled."""
         async with self._free:
             future = self._pool.submit(work, *arguments)
             try:
@@ -37,11 +40,21 @@ class Threads:
     def close(self) -> None:
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    def _made(self) -> ThreadPoolExecutor:
+    def _new_pool(self) -> ThreadPoolExecutor:
         return ThreadPoolExecutor(max_workers=self._size, thread_name_prefix=self._name)
 
     def _give_up(self, future: "Future[Any]") -> None:
         self._lost.add(future)
-        future.add_done_callback(self._lost.discard)  # on its own thread: sets take that, counts do not
-        self._pool.shutdown(wait=False)  # the threads that are left there end what they do
-        self._pool = self._made()
+        future.add_done_callback(self._lost.discard)  # called on the lost thread: safe for a set, not for a count
+        self._pool.shutdown(wait=False)  # its other threads finish their work
+        self._pool = self._new_pool()
+
+
+async def run_to_completion(work: Callable[..., T], *arguments: object) -> T:
+    """Run work on a thread. A cancelled caller still waits for it, since the thread goes on and may write files."""
+    thread = asyncio.ensure_future(asyncio.to_thread(work, *arguments))
+    try:
+        return await asyncio.shield(thread)
+    finally:
+        if not thread.done():
+            await asyncio.wait([thread])

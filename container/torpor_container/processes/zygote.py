@@ -1,14 +1,14 @@
 """The zygote: one process with the frameworks imported, which forks instances and script processes on request.
 
-It never predicts and never starts a thread: a fork of a process that did may hang. It listens on a Unix socket; each
-connection asks for one child and is that child's lifeline from then on:
+It never predicts and never starts a thread, since a fork of a process with threads may hang. It listens on a Unix
+socket. Each connection asks for one child, and is that child's lifeline from then on:
 
     client ──► {"run": "module:function", "arguments": {...}, "log": path, ...}\\n   (+ descriptors)
     client ◄── {"pid": 123}\\n … {"exit": 0}\\n
 
-When the client closes the connection, or dies, its child is killed with its whole session. When the owner of the
-zygote dies, its standard input ends, it goes, and the kernel takes the children along. So nothing outlives the
-endpoint, whatever is killed.
+When the client closes the connection, or dies, the zygote kills the child with its whole session. When the owner of
+the zygote dies, the zygote's standard input ends: it ends too, and the kernel kills the children. So no process
+outlives the endpoint, whichever is killed.
 """
 
 import gc
@@ -48,22 +48,22 @@ PRELOAD: tuple[str, ...] = (
     "torpor_container.forked_instance",
     "torpor_container.trials.trial_child",
 )
-"""What children find imported. Not onnxruntime: its import starts threads, and it costs a child only 0.2 s."""
+"""Modules that children find imported. Not onnxruntime: its import starts threads, and takes a child only 0.2 s."""
 
 PREPARE = "torpor_container.forked_instance:prepare"
-"""Does what children would all do alike, and starts no thread."""
+"""Does once what every child would do, and starts no thread."""
 
 NOT_YET = ("pyarrow",)
-"""Their import starts a thread, and pandas imports them where they are installed. A child may do so."""
+"""The import of these starts a thread, and pandas imports them if they are installed. A child may import them."""
 
 ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
-"""Numeric libraries start their thread pools as they are imported, unless told otherwise."""
+"""Numeric libraries start thread pools at their import unless these variables forbid it."""
 
 MESSAGE_MAX = 256 * 1024
 DESCRIPTORS_MAX = 8
 GUARDIAN_ENDS_WITHIN_S = 1.0
 PAUSE_S = 0.1
-"""Between two tries to take a connection. Children that end meanwhile, and lines that close, wait for it too."""
+"""Seconds between two tries to accept a connection. Children that end, and connections that close, wait for it too."""
 
 
 @dataclass
@@ -87,8 +87,8 @@ class Zygote:
     def __init__(self, listener: socket.socket, lifeline: int) -> None:
         self._listener = listener
         self._lifeline = lifeline
-        self._lines: dict[int, ChildConnection] = {}
-        self._ending: dict[int, float] = {}  # guardians without a line, until when
+        self._connections: dict[int, ChildConnection] = {}
+        self._ending: dict[int, float] = {}  # when to kill each guardian that was asked to end
         self._selector = selectors.DefaultSelector()
         self._wake_read, self._wake_write = os.pipe()
 
@@ -100,13 +100,13 @@ class Zygote:
         self._listener.setblocking(False)
         for watched in (self._listener, self._lifeline, self._wake_read):
             self._selector.register(watched, selectors.EVENT_READ)
-        while self._turn():
+        while self._serve_once():
             pass
-        for line in self._lines.values():
-            self._kill(line)
+        for child in self._connections.values():
+            self._kill(child)
         kill_descendants()
 
-    def _turn(self) -> bool:
+    def _serve_once(self) -> bool:
         for key, _ in self._selector.select(PAUSE_S if self._ending else None):
             if key.fileobj == self._lifeline:
                 return False
@@ -115,13 +115,13 @@ class Zygote:
                 self._reap()
             elif key.fileobj is self._listener:
                 self._accept()
-            elif key.fd in self._lines:
-                self._read(self._lines[key.fd])
-        self._kill_the_late()
+            elif key.fd in self._connections:
+                self._read(self._connections[key.fd])
+        self._kill_overdue_guardians()
         return True
 
-    def _kill_the_late(self) -> None:
-        """Guardians that were asked to end and did not: a guarded child may stop its guardian, again and again."""
+    def _kill_overdue_guardians(self) -> None:
+        """Kill guardians that were asked to end and did not: a guarded child may stop its guardian again and again."""
         now_s = time.monotonic()
         for pid in [pid for pid, until_s in self._ending.items() if until_s <= now_s]:
             del self._ending[pid]
@@ -130,59 +130,57 @@ class Zygote:
     def _accept(self) -> None:
         try:
             connection, _ = self._listener.accept()
-        except (
-            OSError
-        ):  # nobody there any more; or no descriptor left, and whoever waits would be found again and again
+        except OSError:  # the client is gone, or no descriptor is free: then the same client is found again and again
             time.sleep(PAUSE_S)
             return
         connection.setblocking(False)
-        self._lines[connection.fileno()] = ChildConnection(connection)
+        self._connections[connection.fileno()] = ChildConnection(connection)
         self._selector.register(connection, selectors.EVENT_READ)
 
-    def _read(self, line: ChildConnection) -> None:
+    def _read(self, child: ChildConnection) -> None:
         try:
-            message, descriptors, _, _ = socket.recv_fds(line.connection, 65536, DESCRIPTORS_MAX)
+            message, descriptors, _, _ = socket.recv_fds(child.connection, 65536, DESCRIPTORS_MAX)
         except BlockingIOError:
             return
         except OSError:
             message, descriptors = b"", []
-        line.descriptors += descriptors
-        line.received += message
-        if not message or len(line.received) > MESSAGE_MAX:
-            self._kill(line)
-            self._forget(line)
-        elif not line.pid and line.received.endswith(b"\n"):
-            self._fork(line)
+        child.descriptors += descriptors
+        child.received += message
+        if not message or len(child.received) > MESSAGE_MAX:
+            self._kill(child)
+            self._forget(child)
+        elif not child.pid and child.received.endswith(b"\n"):
+            self._fork(child)
 
-    def _fork(self, line: ChildConnection) -> None:
+    def _fork(self, child: ChildConnection) -> None:
         try:
-            job = json.loads(line.received)
-            line.guarded = isinstance(job, dict) and bool(job.get("guarded"))
+            job = json.loads(child.received)
+            child.guarded = isinstance(job, dict) and bool(job.get("guarded"))
             pid = os.fork()
-        except (ValueError, OSError) as error:  # this child's trouble is no other child's
-            self._tell(line, {"error": str(error)})
-            self._forget(line)
+        except (ValueError, OSError) as error:  # a failure to fork one child must not end the others
+            self._send(child, {"error": str(error)})
+            self._forget(child)
             return
         if pid == 0:
-            self._become_child(line, job)
-        line.pid = pid
-        line.received.clear()
-        line.close_descriptors()
-        self._tell(line, {"pid": pid})
+            self._become_child(child, job)
+        child.pid = pid
+        child.received.clear()
+        child.close_descriptors()
+        self._send(child, {"pid": pid})
 
-    def _become_child(self, line: ChildConnection, job: dict[str, Any]) -> NoReturn:
-        """In the child: let go of everything of the parent's, then do the job."""
+    def _become_child(self, child: ChildConnection, job: dict[str, Any]) -> NoReturn:
+        """In the child: close everything that belongs to the zygote, then do the job."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         self._selector.close()
         self._listener.close()
-        for other in self._lines.values():
+        for other in self._connections.values():
             other.connection.close()
-            if other is not line:
+            if other is not child:
                 other.close_descriptors()
         for descriptor in (self._wake_read, self._wake_write):
             os.close(descriptor)
-        run_job(job, line.descriptors)
+        run_job(job, child.descriptors)
 
     def _reap(self) -> None:
         while True:
@@ -193,28 +191,28 @@ class Zygote:
             if pid == 0:
                 return
             self._ending.pop(pid, None)
-            for line in [line for line in self._lines.values() if line.pid == pid]:
-                kill_group(pid)  # whatever it started goes with it
-                line.pid = -1
-                self._tell(line, {"exit": os.waitstatus_to_exitcode(status)})
-                self._forget(line)
+            for child in [child for child in self._connections.values() if child.pid == pid]:
+                kill_group(pid)  # and all that it started
+                child.pid = -1
+                self._send(child, {"exit": os.waitstatus_to_exitcode(status)})
+                self._forget(child)
 
-    def _tell(self, line: ChildConnection, answer: dict[str, int | str]) -> None:
-        with suppress(OSError):  # the client is gone: its end of the line is read next
-            line.connection.sendall(json.dumps(answer).encode() + b"\n")
+    def _send(self, child: ChildConnection, answer: dict[str, int | str]) -> None:
+        with suppress(OSError):  # the client is gone: the next read finds that its end is closed
+            child.connection.sendall(json.dumps(answer).encode() + b"\n")
 
-    def _kill(self, line: ChildConnection) -> None:
-        if line.pid > 0 and line.guarded:
-            end(line.pid)
-            self._ending[line.pid] = time.monotonic() + GUARDIAN_ENDS_WITHIN_S
-        elif line.pid > 0:
-            kill_session(line.pid)
+    def _kill(self, child: ChildConnection) -> None:
+        if child.pid > 0 and child.guarded:
+            end(child.pid)
+            self._ending[child.pid] = time.monotonic() + GUARDIAN_ENDS_WITHIN_S
+        elif child.pid > 0:
+            kill_session(child.pid)
 
-    def _forget(self, line: ChildConnection) -> None:
-        self._selector.unregister(line.connection)
-        del self._lines[line.connection.fileno()]
-        line.connection.close()
-        line.close_descriptors()
+    def _forget(self, child: ChildConnection) -> None:
+        self._selector.unregister(child.connection)
+        del self._connections[child.connection.fileno()]
+        child.connection.close()
+        child.close_descriptors()
 
 
 def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
@@ -226,18 +224,18 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
         end_with_parent()
         if os.getppid() != parent:
             os._exit(1)  # the zygote ended in between
-        _read_nothing()
+        _detach_standard_input()
         if job.get("guarded"):
             guarded(descriptors)
         if job.get("log"):
             _redirect_output(job["log"])
         for name in ONE_THREAD:
             os.environ.pop(name, None)
-        _see(job.get("environment") or {}, tuple(job.get("forgotten") or ()))
-        code = _named(job["run"])(job.get("arguments") or {}, descriptors) or 0
+        _set_environment(job.get("environment") or {}, tuple(job.get("forgotten") or ()))
+        code = _function_of(job["run"])(job.get("arguments") or {}, descriptors) or 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else 1
-    except BaseException:  # noqa: BLE001  the outermost edge of a process: say what happened, then go
+    except BaseException:  # noqa: BLE001  the outermost edge of a process, whose code may raise anything: report it, and exit
         sys.excepthook(*sys.exc_info())
     finally:
         for stream in (sys.stdout, sys.stderr):
@@ -246,15 +244,15 @@ def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
         os._exit(code)
 
 
-def _see(environment: Mapping[str, str], forgotten: tuple[str, ...]) -> None:
-    """These variables, beside those that are inherited and do not begin with one of the forgotten."""
+def _set_environment(environment: Mapping[str, str], forgotten: tuple[str, ...]) -> None:
+    """Remove inherited variables whose names begin with one of `forgotten`, and add those of `environment`."""
     for name in [name for name in os.environ if name.startswith(forgotten)]:
         del os.environ[name]
     os.environ.update(environment)
 
 
-def _read_nothing() -> None:
-    """Standard input is the zygote's lifeline: who reads from it would wait as long as that lives."""
+def _detach_standard_input() -> None:
+    """Standard input is the zygote's lifeline: a read from it would wait as long as that lives."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
@@ -268,18 +266,18 @@ def _redirect_output(path: str) -> None:
 
 
 def preload() -> None:
-    """Import what children shall find, and start no thread by it."""
+    """Import what children need, without starting a thread."""
     for name in NOT_YET:
         sys.modules[name] = None  # type: ignore[assignment]  # Python's own way to forbid an import
     for name in PRELOAD:
         importlib.import_module(name)
-    _named(PREPARE)()
+    _function_of(PREPARE)()
     for name in NOT_YET:
         del sys.modules[name]
 
 
-def _named(function: str) -> Any:
-    """`module:function`"""
+def _function_of(function: str) -> Any:
+    """The function that `module:function` names."""
     module, _, name = function.partition(":")
     return getattr(importlib.import_module(module), name)
 
@@ -288,11 +286,11 @@ def main() -> None:
     """`python -m torpor_container.processes.zygote N`: listens on descriptor N; standard input is the lifeline."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the owner
     listener = socket.socket(fileno=int(sys.argv[1]))
-    gc.disable()  # what is imported stays: to look through it again and again takes a tenth of all this time
+    gc.disable()  # imported objects stay: to look through them again and again takes a tenth of this time
     preload()
     adopt_orphans()
     gc.collect()
-    filled = fill()  # what they allocate goes to pages of their own
+    filled = fill()  # so that children allocate on pages of their own
     gc.freeze()  # a collection in a child would touch, and so copy, every shared page
     gc.enable()
     Zygote(listener, sys.stdin.fileno()).run()

@@ -1,4 +1,4 @@
-"""The zygote that an instance forks from: the endpoint's, or one of its own, started when first needed."""
+"""Finds the zygote from which an instance forks: the endpoint's, or one of its own, started when first needed."""
 
 import asyncio
 import tempfile
@@ -8,8 +8,8 @@ from pathlib import Path
 from torpor_container.processes.zygote_client import Child, Job, OwnedZygote, ZygoteClient
 
 
-class Parent:
-    """`path` is the socket of the endpoint's zygote; empty for an instance that runs alone."""
+class ZygoteAccess:
+    """Forks children. `path` is the socket of the endpoint's zygote; empty for an instance that runs alone."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -18,17 +18,17 @@ class Parent:
         self._starting = asyncio.Lock()
 
     async def fork(self, job: Job, descriptors: Sequence[int] = ()) -> Child:
-        """Raises OSError when there is no zygote to be had."""
-        warm = await self._warm()
+        """Fork a child. Raises OSError when there is no zygote."""
+        zygote = await self._zygote()
         try:
-            return await warm.fork(job, descriptors)
+            return await zygote.fork(job, descriptors)
         except ConnectionError:
             if self._path:
                 raise
             async with self._starting:
-                if warm is self._own:  # it has ended a moment ago: nobody has waited for it yet
+                if zygote is self._own:  # it has just ended, and has not been waited for
                     await self.close()
-            return await (await self._warm()).fork(job, descriptors)
+            return await (await self._zygote()).fork(job, descriptors)
 
     async def close(self) -> None:
         own, self._own = self._own, None
@@ -38,12 +38,12 @@ class Parent:
         if sockets is not None:
             sockets.cleanup()
 
-    async def _warm(self) -> ZygoteClient:
+    async def _zygote(self) -> ZygoteClient:
         if self._path:
             return ZygoteClient(Path(self._path))
         async with self._starting:
             if self._own is None or not self._own.running:
-                await self.close()  # of one that has ended
+                await self.close()  # the old one has ended
                 self._sockets = tempfile.TemporaryDirectory(prefix="torpor-")
                 self._own = await OwnedZygote.start(Path(self._sockets.name) / "warm")
         return self._own

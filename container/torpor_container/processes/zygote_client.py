@@ -1,4 +1,4 @@
-"""The client's side of the zygote: start one, and ask it for children. It forks nothing itself."""
+"""The client of the zygote: starts one, and asks it for children. It forks no process itself."""
 
 import asyncio
 import json
@@ -16,23 +16,23 @@ from torpor_container.processes.inherited_variables import inherited
 from torpor_container.processes.process_tree import kill_tree, parent, resume
 
 MESSAGE_MAX_BYTES = 200_000
-"""What a Unix socket takes in at once, so that a zygote which is still importing holds nobody up."""
+"""A Unix socket takes in this much at once, so that a zygote that still imports holds up no client."""
 
 CLOSED_WITHIN_S = 2.0
 RESUMED_AFTER_S = 1.0
 GUARDIAN_ENDS_WITHIN_S = 1.0
-"""It kills what it guards and reaps it, which takes milliseconds."""
+"""A guardian kills and reaps what it guards, which takes milliseconds."""
 
 ZYGOTE = (sys.executable, "-P", "-m", "torpor_container.processes.zygote")
-"""Without the folder that it is started in: what lies there is no module of anybody's."""
+"""`-P`: files in the working directory are not modules."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What a child shall run: `module:function(arguments, descriptors) -> exit code`.
+    """What a child runs: `module:function(arguments, descriptors) -> exit code`.
 
-    It inherits the zygote's environment, but for variables that begin with one of `forgotten`. One that is guarded
-    has ended once all that it started has, daemons too; see `guardian`.
+    It inherits the zygote's environment without variables whose names begin with one of `forgotten`. A guarded child
+    counts as ended once all that it started has ended, daemons too; see `guardian`.
     """
 
     run: str
@@ -43,6 +43,7 @@ class Job:
     guarded: bool = False
 
     def message(self) -> bytes:
+        """The request for this job, as one line of JSON."""
         job = {
             "run": self.run,
             "arguments": dict(self.arguments),
@@ -55,7 +56,7 @@ class Job:
 
 
 class Child:
-    """One forked process, or its guardian. It ends, at the latest, when this handle is closed or its owner dies."""
+    """One forked process, or its guardian. It ends when its connection closes or its owner dies, if not before."""
 
     def __init__(
         self, pid: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, guarded: bool = False
@@ -63,12 +64,12 @@ class Child:
         self.pid = pid
         self._guarded = guarded
         self._writer = writer
-        self._late: asyncio.TimerHandle | None = None
-        self._resuming: asyncio.TimerHandle | None = None
+        self._kill_timer: asyncio.TimerHandle | None = None
+        self._resume_timer: asyncio.TimerHandle | None = None
         self._exit = asyncio.ensure_future(self._watch(reader))
 
     async def wait(self) -> int:
-        """The exit code, negative for a signal as `subprocess` has it; -9 too if the zygote itself is gone."""
+        """The exit code, negative for a signal as in `subprocess`; -9 if the zygote itself is gone."""
         return await asyncio.shield(self._exit)
 
     @property
@@ -76,36 +77,36 @@ class Child:
         return not self._exit.done()
 
     def terminate(self) -> None:
-        """Ask it to end. If it was stopped, it goes on a moment later, a guardian at once, and so does the zygote,
-        which reports the end."""
+        """Ask it to end (SIGTERM). A stopped process cannot: this resumes the zygote, which reports the end, and a
+        guardian now, and another child after RESUMED_AFTER_S seconds."""
         if not self.running:
             return
         with suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGTERM)
-        if warm := parent(self.pid):
-            resume(warm)
+        if zygote := parent(self.pid):
+            resume(zygote)
         if self._guarded:
             resume(self.pid)
-        elif self._resuming is None:
-            self._resuming = asyncio.get_running_loop().call_later(RESUMED_AFTER_S, self._resume)
+        elif self._resume_timer is None:
+            self._resume_timer = asyncio.get_running_loop().call_later(RESUMED_AFTER_S, self._resume)
 
     def _resume(self) -> None:
         if self.running:
             resume(self.pid)
 
     def kill(self) -> None:
-        """End it and all it started, now, as the zygote does when the line closes."""
+        """Kill it and all it started, now, as the zygote does when the connection closes."""
         if not self.running:
             return
         if self._guarded:
-            self.terminate()  # its guardian does the rest, and then ends too
-            if self._late is None:
-                self._late = asyncio.get_running_loop().call_later(GUARDIAN_ENDS_WITHIN_S, self._kill_guardian)
+            self.terminate()  # the guardian kills what it guards, and then ends
+            if self._kill_timer is None:
+                self._kill_timer = asyncio.get_running_loop().call_later(GUARDIAN_ENDS_WITHIN_S, self._kill_guardian)
         else:
-            kill_tree(self.pid)  # a process that left the group is found only while this one lives
+            kill_tree(self.pid)  # processes that left the group are found only while this one lives
 
     def _kill_guardian(self) -> None:
-        """A guarded child may stop its guardian, again and again: then the guardian is killed too."""
+        """Kill a guardian that has not ended: a guarded child may stop its guardian again and again."""
         if self.running:
             kill_tree(self.pid)
 
@@ -117,13 +118,13 @@ class Child:
             return self._orphaned()
         finally:
             self._writer.close()
-            for timer in (self._late, self._resuming):
+            for timer in (self._kill_timer, self._resume_timer):
                 if timer is not None:
                     timer.cancel()
 
     def _orphaned(self) -> int:
-        """The zygote was killed. The kernel took the child along; what the child had started goes now. A guardian
-        was told by the kernel, and sees to it."""
+        """The zygote was killed, and the kernel killed the child: kill what that had started. A guardian does so
+        itself, since the kernel sends it SIGTERM."""
         if self._guarded:
             return -signal.SIGKILL
         with suppress(ProcessLookupError, PermissionError):
@@ -132,7 +133,7 @@ class Child:
 
 
 class ZygoteClient:
-    """A zygote that listens at `path`, whoever started it."""
+    """A zygote that listens at `path`. Another process may have started it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -146,14 +147,14 @@ class ZygoteClient:
         if len(message) > MESSAGE_MAX_BYTES:
             raise ValueError(f"the job's arguments and environment are over {MESSAGE_MAX_BYTES} bytes")
         with ExitStack() as unfinished:
-            line = unfinished.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-            line.connect(str(self.path))
-            socket.send_fds(line, [message], list(descriptors))
-            line.setblocking(False)
-            reader, writer = await asyncio.open_unix_connection(sock=line)
+            connection = unfinished.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            connection.connect(str(self.path))
+            socket.send_fds(connection, [message], list(descriptors))
+            connection.setblocking(False)
+            reader, writer = await asyncio.open_unix_connection(sock=connection)
             unfinished.pop_all()
         with ExitStack() as unfinished:
-            unfinished.callback(writer.close)  # and so the child ends, if it was forked already
+            unfinished.callback(writer.close)  # which ends the child, if it was forked already
             answer = json.loads(await reader.readline() or b"{}")
             if "error" in answer:
                 raise ChildProcessError(answer["error"])
@@ -179,10 +180,10 @@ class OwnedZygote(ZygoteClient):
         closed_within_s: float = CLOSED_WITHIN_S,
         forgotten: tuple[str, ...] = (),
     ) -> "OwnedZygote":
-        """Start it, listening at `path` at once: what is asked before its imports are done waits in line.
+        """Start it. It listens at `path` at once: requests wait until its imports are done.
 
-        Of this process's environment it gets what `inherited` lets through, without names that begin with `forgotten`:
-        its children can read what it was started with, whatever they are given themselves.
+        It gets the variables of this process that `inherited` lets through, without names that begin with one of
+        `forgotten`: its children can read with which variables it was started.
         """
         with suppress(FileNotFoundError):
             os.unlink(path)
@@ -212,7 +213,7 @@ class OwnedZygote(ZygoteClient):
         return self._process.returncode is None
 
     async def close(self) -> None:
-        """End it, and every child with it. One that does not hear is killed, with all below it."""
+        """End it and its children. A zygote that does not end in time is killed with all its descendants."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._resume()
@@ -226,6 +227,6 @@ class OwnedZygote(ZygoteClient):
             os.unlink(self.path)
 
     def _resume(self) -> None:
-        """A child, which runs anybody's code, may have stopped it."""
+        """Resume the zygote: a child, which runs foreign code, may have stopped it."""
         if self.running:
             resume(self._process.pid)

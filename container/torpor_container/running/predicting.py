@@ -1,4 +1,4 @@
-"""Predictions that take a while: on threads, in the order that `core.turns` gives, together where that is asked for."""
+"""Predicts on threads, in the order that `core.turns` gives; one call of a model may serve several of its requests."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ Work = Callable[[Sequence[Invocation]], Sequence[Outcome]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class QueuedRequest:
-    """One request, from when it stands in line until it is answered."""
+    """One request, from when it joins its model's queue until it is answered."""
 
     work: Work
     invocation: Invocation
@@ -24,7 +24,7 @@ class QueuedRequest:
 
 
 class Predictors:
-    """An instance's threads that predict."""
+    """The threads of one instance that predict."""
 
     def __init__(self, threads: Threads, turns: Turns[QueuedRequest], clock: Callable[[], float]) -> None:
         self._threads = threads
@@ -36,43 +36,46 @@ class Predictors:
 
     @property
     def lost(self) -> int:
-        """Threads that are stuck in a model's own code."""
+        """How many threads are stuck in a model's own code."""
         return self._threads.lost
 
-    async def predict(self, line: ModelQueue, work: Work, invocation: Invocation) -> Reply:
-        """Raises what the work answers. Once all who share a turn have gone, its thread is given up."""
-        asked = QueuedRequest(work, invocation, asyncio.get_running_loop().create_future())
-        self._ask(line, asked)
+    async def predict(self, queue: ModelQueue, work: Work, invocation: Invocation) -> Reply:
+        """Wait for a turn and predict. Raises the exception that `work` returns.
+
+        Once the callers of all requests of a turn are gone, its thread is given up as lost.
+        """
+        request = QueuedRequest(work, invocation, asyncio.get_running_loop().create_future())
+        self._enqueue(queue, request)
         try:
-            return await asked.answer
+            return await request.answer
         finally:
-            if asked.answer.cancelled():
-                self._turns.leave(line, asked)
-                self._give_up()
+            if request.answer.cancelled():
+                self._turns.leave(queue, request)
+                self._give_up_unawaited()
 
     def close(self) -> None:
-        """Whoever still waits is cancelled."""
+        """Cancel every request that waits, and end the threads."""
         self._closed = True
         if self._alarm is not None:
             self._alarm.cancel()
         for task in self._serving.values():
             task.cancel()
         self._threads.close()
-        self._go_on()
+        self._begin_turns()
 
-    def _ask(self, line: ModelQueue, asked: QueuedRequest) -> None:
+    def _enqueue(self, queue: ModelQueue, request: QueuedRequest) -> None:
         now_s = self._clock()
-        charged_s = None if self._closed else self._turns.begin(line)
+        charged_s = None if self._closed else self._turns.begin(queue)
         if charged_s is None:
-            self._turns.wait(line, asked, now_s)
-            self._go_on()
+            self._turns.wait(queue, request, now_s)
+            self._begin_turns()
         else:
-            self._begin(Turn(line, (asked,), charged_s), now_s)
+            self._begin(Turn(queue, (request,), charged_s), now_s)
 
-    def _go_on(self) -> None:
-        """Begin every turn that can begin; look again when one that waits for company has waited enough."""
+    def _begin_turns(self) -> None:
+        """Begin every turn that can begin; set an alarm for the next one that waits for more requests."""
         if self._closed:
-            self._send_away()
+            self._cancel_waiting()
             return
         now_s = self._clock()
         while turn := self._turns.next(now_s):
@@ -81,44 +84,45 @@ class Predictors:
             self._alarm.cancel()
             self._alarm = None
         if (due_s := self._turns.due_s()) < inf:
-            self._alarm = asyncio.get_running_loop().call_later(due_s - now_s, self._go_on)
+            self._alarm = asyncio.get_running_loop().call_later(due_s - now_s, self._begin_turns)
 
-    def _send_away(self) -> None:
+    def _cancel_waiting(self) -> None:
         while turn := self._turns.next(inf):
-            for asked in turn.asked:
-                asked.answer.cancel()
-            self._turns.ended(turn.line, turn.charged_s, 0.0)
+            for request in turn.requests:
+                request.answer.cancel()
+            self._turns.ended(turn.queue, turn.charged_s, 0.0)
 
     def _begin(self, turn: Turn[QueuedRequest], now_s: float) -> None:
         task = asyncio.create_task(self._serve(turn))
-        task.add_done_callback(lambda task: self._over(turn, task, now_s))
+        task.add_done_callback(lambda task: self._end(turn, task, now_s))
         self._serving[turn] = task
 
     async def _serve(self, turn: Turn[QueuedRequest]) -> None:
-        outcomes = await self._threads.run(turn.asked[0].work, [asked.invocation for asked in turn.asked])
-        for asked, outcome in zip(turn.asked, outcomes, strict=True):
-            _tell(asked, outcome)
+        outcomes = await self._threads.run(turn.requests[0].work, [request.invocation for request in turn.requests])
+        for request, outcome in zip(turn.requests, outcomes, strict=True):
+            _answer(request, outcome)
 
-    def _over(self, turn: Turn[QueuedRequest], task: "asyncio.Task[None]", began_s: float) -> None:
-        for asked in turn.asked:  # those who were told are done, and the rest must not wait for ever
+    def _end(self, turn: Turn[QueuedRequest], task: "asyncio.Task[None]", began_s: float) -> None:
+        for request in turn.requests:  # those without an answer must not wait for ever
             if task.cancelled():
-                asked.answer.cancel()
+                request.answer.cancel()
             elif isinstance(error := task.exception(), Exception):
-                _tell(asked, error)
+                _answer(request, error)
         del self._serving[turn]
-        self._turns.ended(turn.line, turn.charged_s, self._clock() - began_s)
-        self._go_on()
+        self._turns.ended(turn.queue, turn.charged_s, self._clock() - began_s)
+        self._begin_turns()
 
-    def _give_up(self) -> None:
+    def _give_up_unawaited(self) -> None:
+        """Cancel the turns of which no caller awaits an answer."""
         for turn, task in self._serving.items():
-            if all(asked.answer.done() for asked in turn.asked):
+            if all(request.answer.done() for request in turn.requests):
                 task.cancel()
 
 
-def _tell(asked: QueuedRequest, outcome: Outcome) -> None:
-    if asked.answer.done():  # the caller has gone
+def _answer(request: QueuedRequest, outcome: Outcome) -> None:
+    if request.answer.done():  # the caller is gone
         return
     if isinstance(outcome, Exception):
-        asked.answer.set_exception(outcome)
+        request.answer.set_exception(outcome)
     else:
-        asked.answer.set_result(outcome)
+        request.answer.set_result(outcome)

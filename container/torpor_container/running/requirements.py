@@ -1,7 +1,7 @@
-"""A script's `requirements.txt`: whether it is met by what is installed, and its installation beside the model.
+"""Checks a script's `requirements.txt` against the installed packages, and installs what is missing beside the model.
 
-AWS's containers run pip on it as they start. Here that needs the owner's word, TORPOR_REQUIREMENTS=install: packages
-run code as they are installed. What is loaded before any script starts, numpy and its like, cannot have
+AWS's containers run pip on it as they start. Here that needs the owner's permission, TORPOR_REQUIREMENTS=install, since
+packages run code as they are installed. Packages that are loaded before any script starts, such as numpy, cannot have
 another version.
 """
 
@@ -19,14 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from torpor_container.errors import LoadFailed
-from torpor_container.uncancellable import to_its_end
+from torpor_container.processes.threads import run_to_completion
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 FILE: Final = "requirements.txt"
 COMPLETE: Final = ".complete"
-"""In an installation: the digest of what it was made from. It is written last."""
+"""A file in an installation with the digest of its requirements. It is written last."""
 
 LOADED: Final = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "xgboost", "xgboost-cpu")
 """Scripts are forked from a process that has imported these."""
@@ -34,13 +34,13 @@ LOADED: Final = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "x
 SAME: Final[Mapping[str, str]] = {"xgboost": "xgboost-cpu"}
 """Distributions that hold the same modules."""
 
-SAID_MAX: Final = 600
-"""Characters of an installer's last words."""
+OUTPUT_MAX: Final = 600
+"""How many characters of an installer's last output an error has."""
 
 
 @dataclass(frozen=True)
 class Unmet:
-    """A line of the file that what is installed does not meet."""
+    """A line of the file that the installed packages do not meet."""
 
     line: str
     why: str
@@ -51,12 +51,12 @@ class Unmet:
 
 
 def unmet(file: Path) -> list[Unmet]:
-    """What the file asks for and is not installed. Raises OSError, UnicodeDecodeError."""
+    """The requirements of the file that are not installed. Raises OSError, UnicodeDecodeError."""
     return [fault for line in _lines(file) if (fault := _fault(line)) is not None]
 
 
 def _lines(file: Path, depth: int = 0) -> Iterator[str]:
-    """Requirements, also of files that this one includes. Options are the installer's."""
+    """The lines with requirements, also of included files. Options are left out: they are for the installer."""
     for line in file.read_text().replace("\\\n", " ").splitlines():
         text = line.strip() if line.lstrip().startswith(("-", "http")) else line.partition("#")[0].strip()
         option, _, value = text.partition(" ")
@@ -70,23 +70,23 @@ def _fault(line: str) -> Unmet | None:
     from packaging.requirements import InvalidRequirement, Requirement
 
     try:
-        asked = Requirement(line)
+        required = Requirement(line)
     except InvalidRequirement:
-        return Unmet(line, "only an installation can tell")
-    if asked.marker is not None and not asked.marker.evaluate():
+        return Unmet(line, "only an installation can show it")
+    if required.marker is not None and not required.marker.evaluate():
         return None
-    if asked.url is not None:
-        return Unmet(line, "only an installation can tell")
-    return _missing(asked, line)
+    if required.url is not None:
+        return Unmet(line, "only an installation can show it")
+    return _missing(required, line)
 
 
-def _missing(asked: "Requirement", line: str) -> Unmet | None:
-    installed = _installed(asked.name)
+def _missing(required: "Requirement", line: str) -> Unmet | None:
+    installed = _installed(required.name)
     if installed is None:
         return Unmet(line, "not installed")
-    if not asked.specifier.contains(installed.version, prereleases=True):
+    if not required.specifier.contains(installed.version, prereleases=True):
         return Unmet(line, f"{installed.version} is installed", final=_name(installed.metadata["Name"]) in LOADED)
-    for extra in asked.extras:
+    for extra in required.extras:
         for needed in installed.requires or ():
             if (fault := _missing_of_extra(needed, extra, line)) is not None:
                 return fault
@@ -96,10 +96,11 @@ def _missing(asked: "Requirement", line: str) -> Unmet | None:
 def _missing_of_extra(needed: str, extra: str, line: str) -> Unmet | None:
     from packaging.requirements import Requirement
 
-    asked = Requirement(needed)
-    if asked.marker is None or asked.marker.evaluate({"extra": ""}) or not asked.marker.evaluate({"extra": extra}):
+    required = Requirement(needed)
+    marker = required.marker
+    if marker is None or marker.evaluate({"extra": ""}) or not marker.evaluate({"extra": extra}):
         return None
-    return _missing(asked, line)
+    return _missing(required, line)
 
 
 def _installed(name: str) -> Distribution | None:
@@ -114,19 +115,19 @@ def _name(name: str) -> str:
 
 
 class Requirements:
-    """What scripts ask for, installed for one instance: one installation at a time."""
+    """Installs what scripts require, for one instance, one installation at a time."""
 
     def __init__(self, permission: str, base_dir: Path, environment: Mapping[str, str]) -> None:
-        """`permission` is TORPOR_REQUIREMENTS. `environment` is the installer's: it says which index is used."""
+        """`permission` is TORPOR_REQUIREMENTS. `environment` has the installer's variables, such as its index."""
         self._permission = permission
         self._base_dir = base_dir
         self._environment = environment
         self._installing = asyncio.Lock()
 
     async def met(self, code: Path, model: Path, timeout_s: float) -> Path | None:
-        """The folder with what the script in the folder `code` needs; None if nothing is to be added.
+        """The folder with the packages that the script in the folder `code` needs; None if it needs no further ones.
 
-        Raises LoadFailed: where a requirement is not met and may not, or cannot, be installed.
+        Raises LoadFailed if a requirement is not met, and may not or cannot be installed.
         """
         file = code / FILE
         if not file.is_file():
@@ -143,7 +144,7 @@ class Requirements:
             return await self._installed(file, self._home(model, digest), digest, timeout_s)
 
     def _home(self, model: Path, digest: str) -> Path:
-        """Beside the unpacked version of the artifact, and removed with it; else with the instance."""
+        """The folder to install to: beside the unpacked artifact, and removed with it; else that of the instance."""
         if (model.parent / "artifact.json").is_file():
             return model.parent / "requirements"
         return self._base_dir / "requirements" / digest
@@ -152,7 +153,7 @@ class Requirements:
         marker = home / COMPLETE
         if marker.is_file() and marker.read_text() == digest:
             return home
-        await to_its_end(_emptied, home)
+        await run_to_completion(_make_empty, home)
         try:
             async with asyncio.timeout(timeout_s):
                 await self._install(file, home)
@@ -162,7 +163,7 @@ class Requirements:
         return home
 
     async def _install(self, file: Path, home: Path) -> None:
-        """Raises LoadFailed with the installer's last words."""
+        """Run the installer. Raises LoadFailed with the end of its output."""
         constraints = home / ".constraints"
         constraints.write_text(_constraints())
         process = await asyncio.create_subprocess_exec(
@@ -179,21 +180,21 @@ class Requirements:
             start_new_session=True,
         )
         try:
-            said, _ = await process.communicate()
+            output, _ = await process.communicate()
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
         if process.returncode:
-            told = said.decode(errors="replace").strip()[-SAID_MAX:]
-            raise LoadFailed(f"{FILE} of the script cannot be installed: {told}")
+            end = output.decode(errors="replace").strip()[-OUTPUT_MAX:]
+            raise LoadFailed(f"{FILE} of the script cannot be installed: {end}")
 
 
 def _check(missing: list[Unmet], permission: str) -> None:
-    """Raises LoadFailed."""
-    hopeless = [str(fault) for fault in missing if fault.final]
-    if hopeless:
+    """Raise LoadFailed if the missing requirements cannot or may not be installed."""
+    impossible = [str(fault) for fault in missing if fault.final]
+    if impossible:
         raise LoadFailed(
-            f"{FILE} of the script asks for {', '.join(hopeless)}. Scripts run with the versions that Torpor has "
+            f"{FILE} of the script asks for {', '.join(impossible)}. Scripts run with the versions that Torpor has "
             "loaded: change the requirement, or install that version beside Torpor"
         )
     if permission != "install":
@@ -204,7 +205,7 @@ def _check(missing: list[Unmet], permission: str) -> None:
 
 
 def _installer(environment: Mapping[str, str], home: Path) -> list[str]:
-    """uv where it is on the path, else pip."""
+    """The installer's command: uv if it is on the path, else pip."""
     uv = shutil.which("uv", path=environment.get("PATH"))
     if uv is not None:
         return [uv, "pip", "install", "--python", sys.executable, "--target", str(home)]
@@ -217,11 +218,11 @@ def _constraints() -> str:
 
 
 def _digest(file: Path) -> str:
-    """Of all that decides what is installed."""
+    """A digest of all that decides what is installed."""
     content = "\n".join((*_lines(file), file.read_text(), sys.version))
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 
-def _emptied(folder: Path) -> None:
+def _make_empty(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)

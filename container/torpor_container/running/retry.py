@@ -1,4 +1,4 @@
-"""A request whose turn came when the model's process had ended is for the next process: it ended for another's."""
+"""Retries a request that never reached its model, because the model's process ended during another request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -7,10 +7,10 @@ from torpor_container.errors import ModelDied, NotCalled
 from torpor_container.invocation import Reply
 
 
-async def until_called(call: Callable[[], Awaitable[Reply]], timeout_s: float) -> Reply:
-    """Call again as long as the model is not called at all, for so many seconds since the first time.
+async def retry_until_called(call: Callable[[], Awaitable[Reply]], timeout_s: float) -> Reply:
+    """Call again while the model was not called at all, for `timeout_s` seconds after the first such failure.
 
-    Raises what the call raises, and ModelDied where one process after the other has ended before this one's turn.
+    Raises what the call raises, and ModelDied if one process after the other ended before this request's turn.
     """
     time_s = asyncio.get_running_loop().time
     until_s: float | None = None

@@ -1,4 +1,4 @@
-"""A loaded model that can be invoked, in this process or in one of its own. They know nothing of residency."""
+"""Loaded models that can predict, in this process or in one of their own. Runners know nothing of residency."""
 
 import asyncio
 import logging
@@ -23,13 +23,13 @@ log = logging.getLogger(__name__)
 CHEAP_BYTES = 64 * 1024
 """A larger body is never predicted on the event loop."""
 TOGETHER_MAX = 32
-"""So many requests that are there at once share a prediction on the event loop, if nobody says otherwise. None of them
-waits for it: their answers leave together anyway."""
+"""Unless a setting says otherwise, this many requests that are there at the same time share a prediction on the event
+loop. None of them waits longer for it: their answers leave together anyway."""
 PREDICT = WaitStep.PREDICT
-"""Looked up once: an enumeration finds its member anew each time."""
+"""Looked up once, since an enumeration looks up its member each time."""
 MEASURED_EVERY = 16
-"""Of a model's predictions on the event loop the first is measured, and then one in so many: the clocks cost a part of
-what they measure."""
+"""On the event loop, a model's first prediction is measured and then one in this many: the clocks cost a part of what
+they measure."""
 
 
 class Runner(Protocol):
@@ -40,24 +40,24 @@ class Runner(Protocol):
     """Whether it may read the model's folder for as long as it is loaded."""
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        """Predict, and tell what it took. Raises the container's errors; `TimedOut` after `timeout_s`."""
+        """Predict, and record in `timing` what it took. Raises the container's errors; TimedOut after `timeout_s`."""
 
     async def close(self) -> Effort | None:
-        """Let go of everything it holds. What that took, where it can be told from others'."""
+        """Release everything it holds. The effort of that; None where other work took part in it."""
 
     @property
     def alive(self) -> bool:
         """Whether it can answer again."""
 
     def processes(self) -> list[int]:
-        """Those of its own, the one that the others belong to first; none for a model inside this process."""
+        """The pids of its own processes, the parent of the others first; none for a model inside this process."""
 
 
 Then = Callable[[Reply | ContainerError], None]
-"""Called once, with the answer or with why there is none. It raises nothing."""
+"""The runner calls it once, with the answer or with the error. It raises nothing."""
 
 
-class Asking(NamedTuple):
+class LoopRequest(NamedTuple):
     """A request that is answered on the event loop."""
 
     invocation: Invocation
@@ -67,8 +67,8 @@ class Asking(NamedTuple):
 
 
 class InProcess:
-    """A model of a known format. What predicts cheaply, as measured, does so on the event loop, where no time limit
-    holds; the rest on a thread, and always what runs code that nobody knows."""
+    """A model of a known format. A model that predicts cheaply, as measured, does so on the event loop, where no time
+    limit holds. Others predict on a thread, as does every model that runs foreign code."""
 
     def __init__(
         self,
@@ -77,14 +77,14 @@ class InProcess:
         clocks: EffortClocks = CLOCKS,
         batch_size: int | None = None,
     ) -> None:
-        """Up to `batch_size` requests that come in one turn of the event loop share a prediction, if the model is
-        `rowwise`; TOGETHER_MAX if it is None."""
+        """Up to `batch_size` requests that come in one turn of the event loop share a prediction if the model is
+        `rowwise`; TOGETHER_MAX of them if it is None."""
         together_max = TOGETHER_MAX if batch_size is None else batch_size
         self.format = model.format
         self.needs_folder = False
         self._model = model
         self._predictors = predictors
-        self._line = ModelQueue(shares=model.rowwise)
+        self._queue = ModelQueue(shares=model.rowwise)
         self._clocks = clocks
         self._clock = clocks.wall
         self._pace = PredictionPace()
@@ -93,23 +93,23 @@ class InProcess:
         self._together = LoopBatch(self._answer_together, together_max) if shares else None
 
     def cheap(self, body: bytes) -> bool:
-        """Whether `answer` takes so little that nobody else need go on meanwhile."""
+        """Whether a prediction takes so little time that it may hold up the event loop."""
         return self._pace.cheap and len(body) <= CHEAP_BYTES and not self._model.foreign
 
     def answer(self, invocation: Invocation, timing: Timing) -> Reply:
-        """Predict here and now."""
-        (outcome,) = self._here([invocation], ((timing, self._clock()),))
+        """Predict in this call, on the event loop."""
+        (outcome,) = self._predict_on_loop([invocation], ((timing, self._clock()),))
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
     def answer_soon(self, invocation: Invocation, timing: Timing, then: Then) -> None:
-        """Predict on the event loop, and tell: now, or with the others that came in this turn of it."""
-        asking = Asking(invocation, timing, self._clock(), then)
+        """Predict on the event loop and call `then`: now, or with the other requests of this turn of the loop."""
+        request = LoopRequest(invocation, timing, self._clock(), then)
         if self._together is None:
-            self._answer_together((asking,))
+            self._answer_together((request,))
         else:
-            self._together.add(asking)
+            self._together.add(request)
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         if self.cheap(invocation.body):
@@ -117,7 +117,7 @@ class InProcess:
         with timing.step(WaitStep.PREDICT):  # waiting for a thread included, as in SageMaker's ModelLatency
             try:
                 async with asyncio.timeout(timeout_s):
-                    reply = await self._predictors.predict(self._line, self._predict, invocation)
+                    reply = await self._predictors.predict(self._queue, self._predict, invocation)
             except TimeoutError:
                 raise TimedOut(timeout_s) from None
         timing.effort = reply.effort
@@ -139,15 +139,19 @@ class InProcess:
             return self._measured_together(invocations)
         return [self._measured(invocations[0])]
 
-    def _answer_together(self, asking: Sequence[Asking]) -> None:
-        invocations = [one.invocation for one in asking]
-        outcomes = self._here(invocations, [(one.timing, one.since_s) for one in asking])
-        for one, outcome in zip(asking, outcomes, strict=True):
-            one.then(_told(outcome))
+    def _answer_together(self, requests: Sequence[LoopRequest]) -> None:
+        invocations = [request.invocation for request in requests]
+        outcomes = self._predict_on_loop(invocations, [(request.timing, request.since_s) for request in requests])
+        for request, outcome in zip(requests, outcomes, strict=True):
+            request.then(_reply_or_error(outcome))
 
-    def _here(self, invocations: Sequence[Invocation], waiting: Sequence[tuple[Timing, float]]) -> Sequence[Outcome]:
-        """Predict on the event loop, for those who wait since then: each has waited for the others too. What one
-        request takes is its part of the whole; what holds it up is the whole."""
+    def _predict_on_loop(
+        self, invocations: Sequence[Invocation], waiting: Sequence[tuple[Timing, float]]
+    ) -> Sequence[Outcome]:
+        """Predict on the event loop. `waiting` has each request's timing, and since when it waits.
+
+        A request waits for the whole prediction, and its effort is its part of the whole.
+        """
         self._unmeasured = unmeasured = (self._unmeasured + 1) % MEASURED_EVERY
         stopwatch = None if unmeasured else self._clocks.start()
         began_s = self._clock()
@@ -169,7 +173,7 @@ class InProcess:
             if len(invocations) > 1:
                 return self._model.invoke_together(invocations)
             return [self._model.invoke(invocations[0])]
-        except Exception as error:  # noqa: BLE001  each that asked is told, whatever it is
+        except Exception as error:  # noqa: BLE001  a model may raise anything: it is the answer of each request
             return [error] * len(invocations)
 
     def _measured_together(self, invocations: Sequence[Invocation]) -> list[Reply | Exception]:
@@ -187,20 +191,20 @@ class InProcess:
 
 
 def _predicted(outcomes: Sequence[Outcome]) -> bool:
-    """Whether there is an answer: what the model refuses, or fails with, tells nothing of what a prediction takes."""
+    """Whether any request has an answer: a refusal or a failure does not show what a prediction takes."""
     return any(isinstance(outcome, Reply) for outcome in outcomes)
 
 
-def _told(outcome: Outcome) -> Reply | ContainerError:
-    """What is neither is a fault of ours, and its traceback is worth having."""
+def _reply_or_error(outcome: Outcome) -> Reply | ContainerError:
+    """Log any other exception with its traceback: it is a fault of this package, not of a model."""
     if isinstance(outcome, Reply | ContainerError):
         return outcome
-    log.error("a prediction ended with an error that is no model's", exc_info=outcome)
+    log.error("a prediction failed with an error that is not the model's", exc_info=outcome)
     return PredictionFailed.because(outcome)
 
 
 class Scripted:
-    """A user script in its own process: it may crash, leak or hang, and only it pays."""
+    """A user script in its own process: it may crash, leak or hang without harm to other models."""
 
     format = "script"
     needs_folder = True
@@ -209,7 +213,7 @@ class Scripted:
         self._process = process
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
-        """Its time begins with its turn: to wait for others is no fault of the script, and does not end it."""
+        """The timeout begins with the request's turn: the script is not at fault for the wait before it."""
         laps = timing.laps()
         try:
             async with asyncio.timeout(timeout_s) as patience:
@@ -234,5 +238,5 @@ class Scripted:
         return self._process.alive
 
     def processes(self) -> list[int]:
-        """The script's, and all that it started."""
+        """The script's process, and all that it started."""
         return [self._process.pid, *descendants(self._process.pid)]

@@ -13,7 +13,7 @@ from torpor_container.formats.script import root_of
 from torpor_container.formats.script.environment import Place, environment
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.measuring.effort import CLOCKS, Effort
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.running.requirements import Requirements
 from torpor_container.running.runners import Scripted
@@ -24,31 +24,31 @@ OUTPUT = (1, 2)
 
 
 class Scripts:
-    """The instance's way to script processes. What they print goes where the instance's own output goes."""
+    """Starts the script processes of one instance. Their output goes where the instance's output goes."""
 
     def __init__(
         self,
         settings: Settings,
         conventions: Conventions,
-        parent: Parent,
+        zygote: ZygoteAccess,
         environment: Mapping[str, str],
         installer: Mapping[str, str] | None = None,
     ) -> None:
-        """`environment` is the container's, to which comes what AWS's images set for a script. `installer` is what an
-        installer of packages sees, if not this process's own."""
+        """`environment` has the container's variables; scripts also get those that AWS's images set. `installer` has
+        the variables for an installer of packages, if not those of this process."""
         self._settings = settings
         self._conventions = conventions
-        self._parent = parent
+        self._zygote = zygote
         self._environment = environment
         self._requirements = Requirements(settings.requirements, Path(settings.base_dir), installer or os.environ)
 
     async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
-        """Run the script, and wait until it has loaded; what that took. Raises LoadFailed, LoadOutOfMemory."""
+        """Run the script and wait until it has loaded. Its runner and effort. Raises LoadFailed, LoadOutOfMemory."""
         began_s = CLOCKS.wall()
         root = root_of(script, self._settings.program)
         packages = await self._requirements.met(root, directory, self._settings.load_timeout_s)
         async with AsyncExitStack() as unfinished:
-            process = await self._forked(directory, script, packages)
+            process = await self._start_process(directory, script, packages)
             unfinished.push_async_callback(process.close)
             try:
                 effort = await process.loaded(self._settings.load_timeout_s)
@@ -57,7 +57,7 @@ class Scripts:
             unfinished.pop_all()
         return Scripted(process), effort._replace(wall_s=CLOCKS.wall() - began_s)
 
-    async def _forked(self, directory: Path, script: Path, packages: Path | None) -> ScriptProcess:
+    async def _start_process(self, directory: Path, script: Path, packages: Path | None) -> ScriptProcess:
         ours, theirs = socket.socketpair()
         with theirs, ExitStack() as unfinished:
             unfinished.enter_context(ours)
@@ -76,6 +76,6 @@ class Scripts:
             "environment": environment(Place(directory, script, self._environment)),
         }
         try:
-            return await self._parent.fork(Job(START, arguments, guarded=True), [theirs.fileno(), *OUTPUT])
+            return await self._zygote.fork(Job(START, arguments, guarded=True), [theirs.fileno(), *OUTPUT])
         except (OSError, ValueError) as error:
             raise LoadFailed(f"no process could be started for the script: {error}") from error

@@ -1,8 +1,9 @@
-"""Finds the model whose prediction ended an instance. The instance that takes its place counts, and quarantines it.
+"""Finds the model whose prediction ended an instance. The next instance of the slot counts these ends, and
+quarantines the model.
 
-While a model predicts that was not proved sound, its version stands with its thread in a file in the slot's folder. A
-process that ends by SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL writes which thread that was (`faulthandler`). One that
-is killed, or leaves by itself, writes nothing, and nobody is suspected.
+While a model that was not proved sound predicts, a file in the slot's folder has its version and its thread. A process
+that ends by SIGSEGV, SIGABRT, SIGBUS, SIGFPE or SIGILL writes which thread that was (`faulthandler`). A process that is
+killed, or exits, writes nothing, and no model is suspected.
 """
 
 import faulthandler
@@ -23,13 +24,13 @@ MARKS, CRASH = "predicting", "crash.log"
 _MARK = struct.Struct("<Q32s")
 _NOTHING = bytes(_MARK.size)
 MARKS_MAX = 256
-"""Threads of an instance that are watched; what others predict is not."""
+"""How many threads of an instance are watched. Predictions on further threads are not."""
 _THREAD = re.compile(rb"Current thread 0x([0-9a-f]+)")
 _HOW = re.compile(rb"Fatal Python error: ([^\n]+)")
 
 
 class Suspects:
-    """What predicts now, in a file that outlives this process. One process at a time has a folder."""
+    """Records which model predicts now, in a file that outlives this process. One process at a time uses a folder."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -38,33 +39,34 @@ class Suspects:
             self._marks = mmap.mmap(file.fileno(), 0)
         self._crash: IO[bytes] = (folder / CRASH).open("wb")
         self._free = list(range(MARKS_MAX))
-        self._own = threading.local()
+        self._thread = threading.local()
 
     def watch(self) -> None:
-        """From now on this process says which thread ended it."""
-        faulthandler.enable(self._crash, all_threads=True)  # or it does not say which thread it is
+        """Make this process write which thread ends it, from now on."""
+        faulthandler.enable(self._crash, all_threads=True)  # otherwise it does not write which thread it is
 
     def watched(self, model: ServableModel, model_id: str) -> ServableModel:
-        """The same model, whose predictions stand in the file while they go on."""
+        """The same model, with its predictions recorded in the file while they run."""
         return _Watched(model, model_id.encode(), self)
 
     def enter(self, model_id: bytes) -> int:
-        """Where it stands; -1 where no place is free."""
+        """Record a prediction of this thread. Its place in the file; -1 if no place is free."""
         try:
-            at: int = self._own.at
+            at: int = self._thread.at
         except AttributeError:
-            at = self._own.at = self._free.pop() * _MARK.size if self._free else -1
+            at = self._thread.at = self._free.pop() * _MARK.size if self._free else -1
         if at >= 0:
             _MARK.pack_into(self._marks, at, threading.get_ident(), model_id)
         return at
 
     def leave(self, at: int) -> None:
+        """Remove the record of a prediction."""
         if at >= 0:
             self._marks[at : at + _MARK.size] = _NOTHING
 
 
 class _Watched:
-    """A model, and where its predictions stand."""
+    """A model whose predictions are recorded."""
 
     def __init__(self, model: ServableModel, model_id: bytes, suspects: Suspects) -> None:
         self.format, self.rowwise, self.foreign = model.format, model.rowwise, model.foreign
@@ -91,9 +93,9 @@ class _Watched:
 
 
 def judge(folder: Path, models: Path) -> str | None:
-    """Count the last end of an instance against the model that predicted in its thread; None if there is none.
+    """Count the last end of an instance against the model that predicted on the thread that ended it. Its version.
 
-    `models` has the folder of each version.
+    None if there is no such model. `models` has the folder of each version.
     """
     try:
         crash, marks = (folder / CRASH).read_bytes(), (folder / MARKS).read_bytes()

@@ -1,6 +1,6 @@
-"""The process of trials: loads models under limits, one after the other, looks them through, predicts once, says how.
+"""The process of trials: under limits, loads one model after the other, checks it, predicts once, and reports.
 
-It takes lines of JSON from a socket and answers each with one. It may end in any of them: that is what it is for.
+It reads lines of JSON from a socket and answers each with one line. A model may end it: that is its purpose.
 """
 
 import json
@@ -25,16 +25,16 @@ from torpor_container.processes.memory import end_before_others, give_back, limi
 
 DESCRIPTORS_MAX = 256
 FIRST = 1000
-"""Where the machine has no memory left, the kernel ends this process before any other."""
+"""When memory runs out, the kernel ends this process before any other."""
 STACKS_BYTES = 32 * 1024 * 1024
-"""Of threads that a model starts: they count for the limit, and hardly take any memory."""
+"""Room for the stacks of threads that a model starts: the limit counts them, though they take hardly any memory."""
 LARGE_BYTES = 1024 * 1024
 READY = {"act": "ready"}
 
 
 def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
-    """Entry point of a fresh process: `descriptors[0]` is the socket, the second takes a byte for each model that has
-    been loaded, and the next two are its output."""
+    """Entry point of a fresh process. `descriptors[0]` is the socket; the process writes a byte to the second for each
+    model that it has loaded; the next two are its output."""
     connection, loaded, *output = descriptors
     for given, taken in zip(output, (1, 2), strict=False):
         os.dup2(given, taken)
@@ -42,19 +42,19 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
     os.environ.clear()
     os.environ.update(arguments["environment"])
     os.chdir(arguments["directory"])
-    sys.path[:] = arguments["search_path"]  # what a pickle names is found as in the instance
+    sys.path[:] = arguments["search_path"]  # so that a pickle finds the modules that it finds in the instance
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     limit_descriptors(DESCRIPTORS_MAX)
     end_before_others(FIRST)
     process_tree.name(os.getpid(), process_tree.TRIAL)
     conventions = Conventions(**arguments["conventions"])
-    with socket.socket(fileno=connection) as line, line.makefile("rb") as requests:
-        line.set_inheritable(False)
-        tell = partial(_tell, line)
+    with socket.socket(fileno=connection) as channel, channel.makefile("rb") as requests:
+        channel.set_inheritable(False)
+        send = partial(_send, channel)
         _warm_up()
-        tell(READY)
+        send(READY)
         for request in requests:
-            serve(json.loads(request), conventions, partial(os.write, loaded, b"."), tell)
+            serve(json.loads(request), conventions, partial(os.write, loaded, b"."), send)
     return 0
 
 
@@ -66,34 +66,36 @@ def _warm_up() -> None:
     booster = train({"nthread": 1}, DMatrix(np.zeros((2, 1)), np.arange(2.0), nthread=1), 1)
     booster.load_model(booster.save_raw("ubj"))
     prove_booster(booster)
-    boosters.serve(booster, Conventions()).close()  # it starts the thread that asks boosters, whose stack is no model's
+    boosters.serve(booster, Conventions()).close()  # starts boosters' thread, whose stack is no model's
 
 
-def _tell(line: socket.socket, told: Mapping[str, str]) -> None:
-    line.sendall(json.dumps(told).encode() + b"\n")
+def _send(channel: socket.socket, answer: Mapping[str, str]) -> None:
+    channel.sendall(json.dumps(answer).encode() + b"\n")
 
 
 def serve(
     request: Mapping[str, Any],
     conventions: Conventions,
     loaded: Callable[[], object],
-    tell: Callable[[Mapping[str, str]], None],
+    send: Callable[[Mapping[str, str]], None],
 ) -> None:
-    """Try one model and tell how that ended: `end` is "good", "refused" with an error's type and message, or
-    "exceeded". `loaded` is called in between. The answer goes out before the model is freed."""
+    """Try one model and send the result: `end` is "good", "refused" with an error's type and message, or "exceeded".
+
+    Calls `loaded` once the model is loaded. Sends the result before it frees the model.
+    """
     known = next(known for known in available() if known.name == request["format"])
     model = None
     limit_cpu(request["limit_s"])
     try:
-        for framework in known.frameworks:  # no model's memory
+        for framework in known.frameworks:  # its memory must not count as the model's
             import_module(framework)
         limit_data(request["limit_bytes"] + STACKS_BYTES)
         model = known.load(Path(request["path"]), conventions)
         loaded()
         probe(model)
-        tell({"end": "good"})
-    except BaseException as error:  # noqa: BLE001  the outermost edge of foreign code
-        tell(_failure(error, Path(request["path"]).name))
+        send({"end": "good"})
+    except BaseException as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
+        send(_failure(error, Path(request["path"]).name))
     finally:
         if model is not None:
             model.close()
@@ -108,12 +110,12 @@ def _failure(error: BaseException, name: str) -> dict[str, str]:
         return {"end": "exceeded"}
     if isinstance(error, ContainerError):
         return {"end": "refused", "type": type(error).__name__, "message": str(error)}
-    said = f"{name} failed to load: {type(error).__name__}: {error}"
-    return {"end": "refused", "type": LoadFailed.__name__, "message": said}
+    message = f"{name} failed to load: {type(error).__name__}: {error}"
+    return {"end": "refused", "type": LoadFailed.__name__, "message": message}
 
 
 def limit_cpu(seconds: float) -> None:
-    """Let this process take so many more seconds of a processor: then the kernel ends it with SIGXCPU."""
+    """Limit this process to `seconds` more processor time: then the kernel ends it with SIGXCPU."""
     _, hard = resource.getrlimit(resource.RLIMIT_CPU)
     used = resource.getrusage(resource.RUSAGE_SELF)
     signal.signal(signal.SIGXCPU, signal.SIG_DFL)

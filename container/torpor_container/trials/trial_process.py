@@ -1,7 +1,7 @@
-"""Loads versions of artifacts in processes of their own before the instance loads them, and tells how each ended.
+"""Tries versions of artifacts in processes of their own before the instance loads them, and reports each result.
 
-A process that ended well is used for the next trial: to fork one takes longer than to load a small model. What ends in
-such a process is tried once more in a new one, so that no version answers for what another one did there.
+A process whose trial succeeded serves the next one: to fork one takes longer than to load a small model. A version that
+ends such a process is tried once more in a new one, so that it is not blamed for what an earlier version did there.
 """
 
 import asyncio
@@ -21,29 +21,29 @@ from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import RAISED
 from torpor_container.processes.process_tree import resident_bytes
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 
 START = "torpor_container.trials.trial_child:start"
 OUTPUT = (1, 2)
 IDLE_S = 60.0
-"""So long a process waits for the next trial."""
+"""How long a process waits for the next trial, in seconds."""
 QUICK_S = 1.0
-"""A trial that takes longer makes way: it goes on beside the quick ones."""
+"""A trial that takes longer leaves its place to quick ones, and goes on in a place for slow ones."""
 WATCH_S = 0.1
-ASKED_MAX = 1000
-"""So many trials in one process, for what they leave there."""
+TRIALS_MAX = 1000
+"""How many trials one process serves, since each may leave something behind."""
 SLACK_BYTES = 64 * 1024 * 1024
-"""Pages are watched too, for the limit is on private memory alone. Those of libraries that it reads in are no harm."""
+"""All pages are watched too, since the limit is on private memory alone. This much is for libraries that it loads."""
 LINE_MAX_BYTES = 1024 * 1024
 GOOD = {"end": "good"}
 END_OF = {"refused": End.REFUSED, "exceeded": End.EXCEEDED}
-"""What a process of trials says of itself."""
+"""The results that a process of trials reports itself, by their words."""
 
 
 @dataclass(frozen=True)
 class TrialCandidate:
-    """What is to be tried: a model's file and its format, and the bytes of its folder."""
+    """What to try: a model's file and its format, and the bytes of its folder."""
 
     format: str
     path: Path
@@ -51,7 +51,7 @@ class TrialCandidate:
 
 
 class TrialEnd(NamedTuple):
-    """How a trial ended; what there is to say of it; and the error that the instance would have raised, if any."""
+    """The result of a trial, its text for a person, and the error that the instance would have raised, if any."""
 
     end: End
     how: str = ""
@@ -59,14 +59,14 @@ class TrialEnd(NamedTuple):
 
 
 class Trials:
-    """The trials of one instance. `environment` is all that a model's own code sees of any."""
+    """Runs the trials of one instance. `environment` has all variables that a model's own code sees."""
 
     def __init__(
         self,
         budget_bytes: int,
         load_timeout_s: float,
         conventions: Conventions,
-        parent: Parent,
+        zygote: ZygoteAccess,
         environment: Mapping[str, str],
     ) -> None:
         self.budget_bytes = budget_bytes
@@ -77,21 +77,21 @@ class Trials:
             "search_path": sys.path,
             "directory": os.getcwd(),
         }
-        self._parent = parent
+        self._zygote = zygote
         self._quick, self._slow = asyncio.Semaphore(QUICK_MAX), asyncio.Semaphore(SLOW_MAX)
         self._alone = asyncio.Lock()
         self._idle: list[_Tester] = []
         self._busy: set[_Tester] = set()
         self._closing: asyncio.TimerHandle | None = None
-        self._expecting: asyncio.Task[None] | None = None
+        self._preparing: asyncio.Task[None] | None = None
         self._closed = False
 
     async def share(self, candidate: TrialCandidate, loaded: Callable[[], None] = lambda: None) -> TrialEnd:
-        """Try with as much memory as one of several has. `loaded` is called once the model has been loaded there."""
+        """Try with one share of the memory for trials. `loaded` is called once the trial has loaded the model."""
         await self._quick.acquire()
         with ExitStack() as place:
             place.callback(self._quick.release)
-            trial = asyncio.ensure_future(self._tried(candidate, share_bytes(self.budget_bytes), loaded))
+            trial = asyncio.ensure_future(self._try(candidate, share_bytes(self.budget_bytes), loaded))
             try:
                 if (await asyncio.wait({trial}, timeout=QUICK_S))[1]:
                     async with self._slow:
@@ -102,39 +102,39 @@ class Trials:
                 trial.cancel()
 
     async def alone(self, candidate: TrialCandidate, limit_bytes: int) -> TrialEnd:
-        """Try with so much memory, one after the other."""
+        """Try with `limit_bytes` of memory, one trial after the other."""
         async with self._alone:
-            return await self._tried(candidate, limit_bytes)
+            return await self._try(candidate, limit_bytes)
 
     def expect(self) -> None:
-        """A version that is new here will come soon: a process for it is made ready meanwhile."""
-        if self._expecting is None and not self._idle:
-            self._expecting = asyncio.create_task(self._made_ready())
+        """Prepare a process, since a new version will come soon."""
+        if self._preparing is None and not self._idle:
+            self._preparing = asyncio.create_task(self._prepare())
 
     async def close(self) -> None:
         self._closed = True
-        if self._expecting is not None:
-            self._expecting.cancel()
-            await asyncio.gather(self._expecting, return_exceptions=True)
+        if self._preparing is not None:
+            self._preparing.cancel()
+            await asyncio.gather(self._preparing, return_exceptions=True)
         if self._closing is not None:
             self._closing.cancel()
         testers, self._idle = [*self._idle, *self._busy], []
         await asyncio.gather(*(tester.close() for tester in testers))
 
     # -- inside ----------------------------------------------------------------------------------------------------
-    async def _tried(
+    async def _try(
         self, candidate: TrialCandidate, limit_bytes: int, loaded: Callable[[], None] = lambda: None
     ) -> TrialEnd:
-        if self._expecting is not None and not self._idle:
-            await asyncio.wait({self._expecting})
+        if self._preparing is not None and not self._idle:
+            await asyncio.wait({self._preparing})
         used = bool(self._idle)
-        tester = self._idle.pop() if used else await self._forked()
-        ended = await self._asked(tester, candidate, limit_bytes, loaded)
+        tester = self._idle.pop() if used else await self._fork()
+        ended = await self._try_in(tester, candidate, limit_bytes, loaded)
         if used and ended.end is End.DIED and not self._closed:
-            ended = await self._asked(await self._forked(), candidate, limit_bytes, loaded)
+            ended = await self._try_in(await self._fork(), candidate, limit_bytes, loaded)
         return ended
 
-    async def _asked(
+    async def _try_in(
         self, tester: "_Tester", candidate: TrialCandidate, limit_bytes: int, loaded: Callable[[], None]
     ) -> TrialEnd:
         self._busy.add(tester)
@@ -142,8 +142,8 @@ class Trials:
             unless_good.callback(self._busy.discard, tester)
             unless_good.push_async_callback(tester.close)
             within_s = limit_s(candidate.disk_bytes, self._load_timeout_s)
-            ended = await tester.ask(candidate, limit_bytes, within_s, loaded)
-            if ended.end is End.GOOD and tester.asked < ASKED_MAX:
+            ended = await tester.try_one(candidate, limit_bytes, within_s, loaded)
+            if ended.end is End.GOOD and tester.trials < TRIALS_MAX:
                 unless_good.pop_all()
                 self._busy.discard(tester)
                 self._keep(tester)
@@ -153,53 +153,55 @@ class Trials:
         self._idle.append(tester)
         if self._closing is not None:
             self._closing.cancel()
-        self._closing = asyncio.get_running_loop().call_later(IDLE_S, self._let_go)
+        self._closing = asyncio.get_running_loop().call_later(IDLE_S, self._end_idle)
 
-    def _let_go(self) -> None:
+    def _end_idle(self) -> None:
         while self._idle:
             self._idle.pop().end()
 
-    async def _made_ready(self) -> None:
-        """Where none can be had, the first trial says why."""
+    async def _prepare(self) -> None:
+        """Make a process ready. If that fails, the first trial reports why."""
         try:
             with suppress(LoadFailed):
-                self._keep(await self._forked())
+                self._keep(await self._fork())
         finally:
-            self._expecting = None
+            self._preparing = None
 
-    async def _forked(self) -> "_Tester":
+    async def _fork(self) -> "_Tester":
         ours, theirs = socket.socketpair()
-        acts, told = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        loaded_read, loaded_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         with theirs, ExitStack() as forked, ExitStack() as unfinished:
-            forked.callback(os.close, told)
-            unfinished.callback(os.close, acts)
+            forked.callback(os.close, loaded_write)
+            unfinished.callback(os.close, loaded_read)
             unfinished.enter_context(ours)
             try:
-                child = await self._parent.fork(Job(START, self._arguments), [theirs.fileno(), told, *OUTPUT])
+                child = await self._zygote.fork(Job(START, self._arguments), [theirs.fileno(), loaded_write, *OUTPUT])
             except (OSError, ValueError) as error:
                 raise LoadFailed(f"no process could be started to try the model in: {error}") from error
             ours.setblocking(False)
             reader, writer = await asyncio.open_unix_connection(sock=ours, limit=LINE_MAX_BYTES)
             unfinished.pop_all()
-        tester = _Tester(child, reader, writer, acts)
+        tester = _Tester(child, reader, writer, loaded_read)
         await tester.ready()
         return tester
 
 
 class _Tester:
-    """One process of trials. It writes a byte to `acts` for each model that it has loaded."""
+    """One process of trials. It writes a byte to the pipe `loaded_pipe` for each model that it has loaded."""
 
-    def __init__(self, child: Child, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, acts: int) -> None:
+    def __init__(
+        self, child: Child, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, loaded_pipe: int
+    ) -> None:
         self._child = child
-        self._acts = acts
-        self.asked = 0
+        self._loaded_pipe = loaded_pipe
+        self.trials = 0
         self._loaded = 0
         self._reader = reader
         self._writer = writer
         self._resident_bytes = resident_bytes(child.pid)
 
     async def ready(self) -> None:
-        """Raises LoadFailed."""
+        """Wait until the process is ready. Raises LoadFailed."""
         with ExitStack() as unless_ready:
             unless_ready.callback(self.end)
             with suppress(OSError, ValueError):
@@ -208,10 +210,10 @@ class _Tester:
                     return
         raise LoadFailed("the process to try the model in ended before it began")
 
-    async def ask(
+    async def try_one(
         self, candidate: TrialCandidate, limit_bytes: int, limit_s: float, loaded: Callable[[], None]
     ) -> TrialEnd:
-        """Within limits on memory and time. It may be asked again only if that ended well."""
+        """Run one trial, within limits on memory and time. Run another one only if this one succeeded."""
         request = {
             "format": candidate.format,
             "path": os.fspath(candidate.path),
@@ -219,30 +221,29 @@ class _Tester:
             "limit_bytes": limit_bytes,
             "limit_s": limit_s,
         }
-        self.asked += 1
-        answered = asyncio.ensure_future(self._answer(json.dumps(request).encode() + b"\n"))
-        asyncio.get_running_loop().add_reader(self._acts, self._heard, loaded)
+        self.trials += 1
+        answering = asyncio.ensure_future(self._answer(json.dumps(request).encode() + b"\n"))
+        asyncio.get_running_loop().add_reader(self._loaded_pipe, self._count_loaded, loaded)
+        exit_text = ""
         try:
-            end = await self._watched(answered, limit_bytes, limit_s)
-            told = await answered if end is None else None
-            if end is None and told is None:
+            end = await self._watch(answering, limit_bytes, limit_s)
+            answer = await answering if end is None else None
+            if end is None and answer is None:
                 code = await self._child.wait()
-                end, how = (End.TOO_LONG, "") if code == -signal.SIGXCPU else (End.DIED, _how(code))
-            else:
-                how = ""
+                end, exit_text = (End.TOO_LONG, "") if code == -signal.SIGXCPU else (End.DIED, _exit_text(code))
         finally:
-            asyncio.get_running_loop().remove_reader(self._acts)
-            answered.cancel()
-        if told == GOOD:
+            asyncio.get_running_loop().remove_reader(self._loaded_pipe)
+            answering.cancel()
+        if answer == GOOD:
             return TrialEnd(End.GOOD)
-        name, act = candidate.path.name, self._act()
-        exceeded = f"{name} took more than {limit_bytes // MIB} MiB of memory {act}"
-        if told is not None:
-            return _ended(told, exceeded)
+        name, step = candidate.path.name, self._current_step()
+        exceeded = f"{name} took more than {limit_bytes // MIB} MiB of memory {step}"
+        if answer is not None:
+            return _reported(answer, exceeded)
         texts = {
-            End.DIED: f"{name} ended its process with {how} {act}",
+            End.DIED: f"{name} ended its process with {exit_text} {step}",
             End.EXCEEDED: exceeded,
-            End.TOO_LONG: f"{name} did not come to an end within {limit_s:g} s {act}",
+            End.TOO_LONG: f"{name} did not come to an end within {limit_s:g} s {step}",
         }
         assert end is not None
         return TrialEnd(end, texts[end])
@@ -254,40 +255,40 @@ class _Tester:
     def end(self) -> None:
         self._writer.close()
         self._child.kill()
-        acts, self._acts = self._acts, -1
-        if acts >= 0:
-            os.close(acts)
+        pipe, self._loaded_pipe = self._loaded_pipe, -1
+        if pipe >= 0:
+            os.close(pipe)
 
-    def _heard(self, loaded: Callable[[], None] = lambda: None) -> None:
+    def _count_loaded(self, loaded: Callable[[], None] = lambda: None) -> None:
         with suppress(BlockingIOError):
-            self._loaded += len(os.read(self._acts, 4096))
-        if self._loaded == self.asked:
+            self._loaded += len(os.read(self._loaded_pipe, 4096))
+        if self._loaded == self.trials:
             loaded()
 
-    def _act(self) -> str:
-        """What it does, or did when it ended."""
-        self._heard()
-        return "while it loaded" if self._loaded < self.asked else "while it predicted one row"
+    def _current_step(self) -> str:
+        """The step that the trial is in, or was in when it ended."""
+        self._count_loaded()
+        return "while it loaded" if self._loaded < self.trials else "while it predicted one row"
 
     async def _answer(self, request: bytes) -> Mapping[str, str] | None:
-        """None where the process ended, or said what is no answer."""
+        """The answer; None if the process ended, or answered something else."""
         try:
             self._writer.write(request)
             if line := await self._reader.readline():
-                told: dict[str, str] = json.loads(line)
-                return told
+                answer: dict[str, str] = json.loads(line)
+                return answer
         except (OSError, ValueError, TypeError):
             self._child.kill()
         return None
 
-    async def _watched(
-        self, answered: "asyncio.Future[Mapping[str, str] | None]", limit_bytes: int, limit_s: float
+    async def _watch(
+        self, answering: "asyncio.Future[Mapping[str, str] | None]", limit_bytes: int, limit_s: float
     ) -> End | None:
-        """How it was ended; None if it answered, or ended by itself."""
+        """Watch time and memory. The limit that was exceeded; None if the process answered or ended."""
         time_s = asyncio.get_running_loop().time
         until_s = time_s() + limit_s
         most_bytes = self._resident_bytes + limit_bytes + SLACK_BYTES
-        while not (await asyncio.wait({answered}, timeout=WATCH_S))[0]:
+        while not (await asyncio.wait({answering}, timeout=WATCH_S))[0]:
             if time_s() > until_s:
                 return End.TOO_LONG
             if resident_bytes(self._child.pid) > most_bytes:
@@ -295,15 +296,16 @@ class _Tester:
         return None
 
 
-def _ended(told: Mapping[str, str], exceeded: str) -> TrialEnd:
-    end = END_OF.get(told["end"], End.DIED)
+def _reported(answer: Mapping[str, str], exceeded: str) -> TrialEnd:
+    """The result that the process reports itself."""
+    end = END_OF.get(answer["end"], End.DIED)
     if end is not End.REFUSED:
         return TrialEnd(end, exceeded if end is End.EXCEEDED else "")
-    raised = RAISED.get(told.get("type", ""), LoadFailed)
-    return TrialEnd(end, error=raised(told.get("message", "")))
+    error = RAISED.get(answer.get("type", ""), LoadFailed)
+    return TrialEnd(end, error=error(answer.get("message", "")))
 
 
-def _how(code: int) -> str:
+def _exit_text(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
     with suppress(ValueError):

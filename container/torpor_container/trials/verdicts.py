@@ -1,7 +1,7 @@
 """Keeps the verdict on a version of an artifact in a small file beside its unpacked folder.
 
-The verdict is removed together with the folder; a newer version has a folder of its own. A file that cannot be
-read, or is torn, says nothing: the version is tried again.
+The verdict is removed together with the folder; a newer version has its own folder. If the file cannot be read, or is
+incomplete, the version is tried again.
 """
 
 import json
@@ -16,15 +16,16 @@ NAME = "trial.json"
 
 
 def read(file: Path) -> Verdict | None:
+    """The verdict; None if there is none that can be read."""
     try:
-        told = json.loads(file.read_bytes())
-        return Verdict(str(told["reason"]), str(told["software"]), int(told["limit_bytes"]), int(told["deaths"]))
+        saved = json.loads(file.read_bytes())
+        return Verdict(str(saved["reason"]), str(saved["software"]), int(saved["limit_bytes"]), int(saved["deaths"]))
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
 def write(file: Path, verdict: Verdict) -> None:
-    """Whole or not at all. Where the folder is gone, or nothing can be written, the version is tried again."""
+    """Write the whole verdict or none. Without a folder, or if the write fails, the version is tried again."""
     with suppress(OSError):
         new = file.with_name(f"{file.name}.{os.getpid()}")
         new.write_text(json.dumps(asdict(verdict)))

@@ -83,7 +83,7 @@ def test_a_failure_names_the_setting_and_the_next_model_tries_again(tmp_path: Pa
 def test_a_torn_archive_is_a_failure_of_the_load(tmp_path: Path) -> None:
     (tmp_path / "bucket" / "code").mkdir(parents=True)
     (tmp_path / "bucket" / KEY).write_bytes(b"no archive")
-    with pytest.raises(LoadFailed, match="SAGEMAKER_SUBMIT_DIRECTORY cannot be had"):
+    with pytest.raises(LoadFailed, match="SAGEMAKER_SUBMIT_DIRECTORY cannot be fetched"):
         asyncio.run(submitted(tmp_path).script())
 
 

@@ -97,7 +97,7 @@ def test_ordered_names_are_taken_by_their_places_where_the_model_knows_none() ->
 
 @pytest.mark.parametrize("body", [RECORDS, {"instances": RECORDS}, RECORDS[0], COLUMNS, {"inputs": COLUMNS}])
 def test_members_of_an_object_have_no_places_where_the_model_knows_no_names(body: object) -> None:
-    with pytest.raises(BadInput, match=r"knows no names .* age, beds, sqft\. Send rows as lists"):
+    with pytest.raises(BadInput, match=r"has no names .* age, beds, sqft\. Send rows as lists"):
         decode(written(body), JSON, NAMELESS)
 
 
@@ -108,23 +108,27 @@ def test_numbered_names_have_places_in_any_model(prefix: str) -> None:
 
 
 FAULTS = {
-    "another name in row 2": (JSON, b'[{"sqft": 1, "beds": 2}, {"sqft": 1}]', "rows 1 and 2 have not .* names: beds"),
+    "another name in row 2": (
+        JSON,
+        b'[{"sqft": 1, "beds": 2}, {"sqft": 1}]',
+        "rows 1 and 2 do not have .* names: beds",
+    ),
     "records beside lists": (JSON, b'[{"sqft": 1}, [1]]', "either all records, .* or all lists"),
     "an empty record": (JSON, b"[{}]", "row 1 is an empty object"),
     "text for a number": (JSON, written([{**RECORDS[0], "beds": "two"}]), r'row 1, column 2 \(beds\): "two" is not a'),
     "text that numpy takes for nan": (JSON, written([{**RECORDS[0], "beds": "nan"}]), r"column 2 \(beds\): \"nan\""),
     "text for nan without names": (JSON, b'[[1, 2, "NaN"]]', 'column 3: "NaN" is not a number'),
-    "columns with other rows": (JSON, b'{"a": {"0": 1}, "b": {"1": 1}}', "not the same rows"),
+    "columns with other rows": (JSON, b'{"a": {"0": 1}, "b": {"1": 1}}', "do not have the same rows"),
     "a header alone": (HEADED, b"sqft,beds,age\n", "no row below the header"),
     "a header of other bytes": (HEADED, b"\xff,beds,age\n1,2,3", "not CSV in UTF-8"),
     "a header that is too short": (HEADED, b"sqft,beds\n1,2,3", "missing: age"),
     "rows that are too short": (HEADED, b"sqft,beds,age\n1,2", "takes 3 columns, and the rows have 2"),
-    "another word for the header": ("text/csv; header=yes", b"1,2,3", "header=yes .* it is present or absent"),
+    "another word for the header": ("text/csv; header=yes", b"1,2,3", "header=yes .* it must be present or absent"),
     "labels": ("text/csv; label_size=1", b"7,1,2,3", "label_size=1 .* send rows without labels"),
     "an instruction": (
         JSON,
         b'{"instances": [[1, 2, 3]], "parameters": {"a": 1}}',
-        "parameters beside instances cannot",
+        "parameters beside instances cannot be used",
     ),
     "another signature": (
         JSON,

@@ -1,4 +1,4 @@
-"""The residency plan as a state machine: whatever callers and loads do, the books stay true."""
+"""The residency plan as a state machine: whatever callers and loads do, its counts stay right."""
 
 import pytest
 from hypothesis import settings
@@ -21,7 +21,7 @@ class Books(RuleBasedStateMachine):
     def start(self, name: str, loads_max: int) -> None:
         self.now = 0.0
         self.decisions: list[Decision] = []
-        self.books = Residency(BUDGET, policy(name), loads_max, self.decisions.append)
+        self.residency = Residency(BUDGET, policy(name), loads_max, self.decisions.append)
         self.loads_max = loads_max
         self.coming: set[str] = set()  # led, not admitted
         self.loading: dict[str, int] = {}
@@ -43,7 +43,7 @@ class Books(RuleBasedStateMachine):
 
     @rule(target=callers, name=names)
     def request(self, name: str) -> object:
-        plan = self.books.request(name, self.tick())
+        plan = self.residency.request(name, self.tick())
         if name in self.leaving:
             assert isinstance(plan, Later)
             return multiple()
@@ -62,7 +62,7 @@ class Books(RuleBasedStateMachine):
     def expect(self, name: str) -> object:
         """For nobody, with a pin of its own."""
         known = {*self.coming, *self.loading, *self.here, *self.leaving}
-        assert self.books.expect(name, self.tick()) is (name not in known)
+        assert self.residency.expect(name, self.tick()) is (name not in known)
         if name in known:
             return multiple()
         self.coming.add(name)
@@ -75,14 +75,14 @@ class Books(RuleBasedStateMachine):
         if not self.pins.get(caller):
             return  # its load failed, and its pin with it
         self.pins[caller] -= 1
-        assert self.books.released(caller) == (self.pins[caller] == 0 and caller in self.here)
+        assert self.residency.released(caller) == (self.pins[caller] == 0 and caller in self.here)
 
     @rule(data=st.data(), size=st.integers(1, 130))
     def admit(self, data: st.DataObject, size: int) -> None:
         if not self.coming:
             return
         name = data.draw(st.sampled_from(sorted(self.coming)))
-        plan = self.books.admit(name, size, self.tick())
+        plan = self.residency.admit(name, size, self.tick())
         if isinstance(plan, Admit):
             assert name not in self.awaited or self.awaited.isdisjoint(plan.victims)
             self.leave(plan.victims)
@@ -104,8 +104,8 @@ class Books(RuleBasedStateMachine):
         if not self.loading:
             return
         name = data.draw(st.sampled_from(sorted(self.loading)))
-        self.books.loaded(name, min(size, self.loading.pop(name)), 0.1, self.tick())
-        resident = self.books.get(name)
+        self.residency.loaded(name, min(size, self.loading.pop(name)), 0.1, self.tick())
+        resident = self.residency.get(name)
         assert resident is not None
         self.here[name] = resident.size_bytes
 
@@ -115,7 +115,7 @@ class Books(RuleBasedStateMachine):
             self.fail(data.draw(st.sampled_from(sorted(self.coming | set(self.loading)))))
 
     def fail(self, name: str) -> None:
-        self.books.failed(name, "no reason", self.tick())
+        self.residency.failed(name, "no reason", self.tick())
         self.coming.discard(name)
         self.loading.pop(name, None)
         self.pins.pop(name, None)
@@ -124,38 +124,38 @@ class Books(RuleBasedStateMachine):
     def unloaded(self, data: st.DataObject) -> None:
         if self.leaving:
             name = data.draw(st.sampled_from(sorted(self.leaving)))
-            self.books.unloaded(name, 0.1, self.tick())
+            self.residency.unloaded(name, 0.1, self.tick())
             self.leaving.remove(name)
 
     @rule(used=st.integers(0, 150))
     def measured(self, used: int) -> None:
-        self.books.measured(used)
-        self.leave(self.books.excess("somebody", self.tick()))
-        self.books.measured(0)
+        self.residency.measured(used)
+        self.leave(self.residency.evict_excess("somebody", self.tick()))
+        self.residency.measured(0)
 
     @rule(name=names)
     def drop(self, name: str) -> None:
         idle = name in self.here and not self.pins.get(name)
-        assert self.books.drop(name, "no reason", self.tick()) == idle
+        assert self.residency.drop(name, "no reason", self.tick()) == idle
         if idle:
             self.leave((name,))
 
     @invariant()
     def the_plan_never_exceeds_the_budget(self) -> None:
         if hasattr(self, "books"):
-            assert self.books.planned_bytes == sum(self.here.values()) + sum(self.loading.values())
-            assert self.books.planned_bytes <= BUDGET
+            assert self.residency.planned_bytes == sum(self.here.values()) + sum(self.loading.values())
+            assert self.residency.planned_bytes <= BUDGET
 
     @invariant()
-    def the_books_know_who_is_here(self) -> None:
+    def the_residency_knows_which_models_are_here(self) -> None:
         if hasattr(self, "books"):
-            assert {name for name, _ in self.books} == set(self.here)
-            assert all(model.pins == self.pins.get(name, 0) for name, model in self.books)
+            assert {name for name, _ in self.residency} == set(self.here)
+            assert all(model.pins == self.pins.get(name, 0) for name, model in self.residency)
 
     @invariant()
     def idle_bytes_are_those_of_models_that_nobody_uses(self) -> None:
         if hasattr(self, "books"):
-            assert self.books.idle_bytes == sum(model.size_bytes for _, model in self.books if not model.pins)
+            assert self.residency.idle_bytes == sum(model.size_bytes for _, model in self.residency if not model.pins)
 
 
 Books.TestCase.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
@@ -242,12 +242,12 @@ def test_nobody_leaves_for_the_bytes_of_who_is_on_the_way_out() -> None:
     for name in "abcd":
         brought(books, name, 20)
     books.measured(110)
-    assert books.excess("d", 1.0) == ("a",)
+    assert books.evict_excess("d", 1.0) == ("a",)
     books.measured(110)  # nothing is freed yet
-    assert books.excess("d", 1.0) == ()
+    assert books.evict_excess("d", 1.0) == ()
     books.measured(95, gone="a")
     books.unloaded("a", 0.1, 1.0)
-    assert books.excess("d", 1.0) == ()
+    assert books.evict_excess("d", 1.0) == ()
 
 
 def brought(books: Residency, name: str, size_bytes: int) -> None:
@@ -297,7 +297,7 @@ def test_a_model_that_turns_out_bigger_makes_idle_ones_leave() -> None:
     books.request("a", 0.0)
     books.admit("a", 50, 0.0)
     books.loaded("a", 90, 0.1, 0.0)
-    assert books.excess("a", 1.0) == ("idle",)
+    assert books.evict_excess("a", 1.0) == ("idle",)
     assert "a" in books
 
 

@@ -14,9 +14,9 @@ COSTS_S = st.lists(st.floats(0.001, 5.0), min_size=6, max_size=6)
 
 @given(st.lists(MODELS, max_size=60), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
 def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
-    calls: list[int], at_once: int, per_model: int, batch_size: int
+    calls: list[int], parallel: int, per_model: int, batch_size: int
 ) -> None:
-    turns: Turns[int] = Turns(Sharing(at_once, per_model, batch_size))
+    turns: Turns[int] = Turns(Sharing(parallel, per_model, batch_size))
     lines: list[ModelQueue] = [ModelQueue(shares=number % 2 == 0) for number in range(6)]
     for number, model in enumerate(calls):
         turns.wait(lines[model], number, 0.0)
@@ -25,13 +25,13 @@ def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
     while len(served) < len(calls):
         while turn := turns.next(0.0):
             running.append(turn)
-            served += turn.asked
-            assert len(turn.asked) <= (batch_size if turn.line.shares else 1)
+            served += turn.requests
+            assert len(turn.requests) <= (batch_size if turn.queue.shares else 1)
         assert running  # whoever waits and may begin has begun
-        assert len(running) <= at_once
-        assert max(Counter(turn.line for turn in running).values()) <= per_model
+        assert len(running) <= parallel
+        assert max(Counter(turn.queue for turn in running).values()) <= per_model
         over = running.pop(0)
-        turns.ended(over.line, over.charged_s, 1.0)
+        turns.ended(over.queue, over.charged_s, 1.0)
     for model in range(6):
         assert [call for call in served if calls[call] == model] == [n for n, m in enumerate(calls) if m == model]
 
@@ -40,17 +40,17 @@ def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
     st.lists(st.sampled_from([0, 1, 1, "over", "over"]), min_size=20, max_size=60),
     st.builds(Sharing, st.integers(1, 3), st.integers(1, 3), st.integers(1, 4), st.sampled_from([0.0, 0.6])),
 )
-def test_whoever_begins_at_once_does_as_if_he_had_stood_in_line(story: list[int | str], sharing: Sharing) -> None:
-    in_line, at_once = TwoModels(sharing), TwoModels(sharing)
+def test_a_turn_that_begins_directly_counts_like_one_from_the_queue(story: list[int | str], sharing: Sharing) -> None:
+    queued, immediate = TwoModels(sharing), TwoModels(sharing)
     for number, what in enumerate(story):
         now_s = 0.25 * number
-        for models in (in_line, at_once):
+        for models in (queued, immediate):
             if isinstance(what, str):
                 models.one_is_over(now_s)
-            elif models is in_line or not models.began(what, number):
+            elif models is queued or not models.began(what, number):
                 models.turns.wait(models.lines[what], number, now_s)
             models.go_on(now_s)
-        assert at_once.story == in_line.story
+        assert immediate.story == queued.story
 
 
 class TwoModels:
@@ -70,7 +70,7 @@ class TwoModels:
 
     def go_on(self, now_s: float) -> None:
         while turn := self.turns.next(now_s):
-            self._enter(self.lines.index(turn.line), turn.asked, turn.charged_s)
+            self._enter(self.lines.index(turn.queue), turn.requests, turn.charged_s)
 
     def one_is_over(self, now_s: float) -> None:
         if self._running:
@@ -95,9 +95,9 @@ def test_models_that_are_always_waited_for_have_had_the_same_but_for_a_turn_of_e
     while len(turns.waiting) == count:
         turn = turns.next(0.0)
         assert turn is not None
-        took_s = costs_s[lines.index(turn.line)]
-        had_s[turn.line] += took_s
-        turns.ended(turn.line, turn.charged_s, took_s)
+        took_s = costs_s[lines.index(turn.queue)]
+        had_s[turn.queue] += took_s
+        turns.ended(turn.queue, turn.charged_s, took_s)
     longest_s = max(costs_s[:count])
     assert max(had_s.values()) - min(had_s.values()) <= 2 * longest_s + 1e-9
 
@@ -112,11 +112,11 @@ def test_who_calls_a_quiet_model_waits_for_one_turn_of_the_busy_one_at_most(busy
     for _ in range(3):
         assert began is not None
         turns.wait(quiet, "quiet", 0.0)
-        turns.ended(began.line, began.charged_s, cost_s)
+        turns.ended(began.queue, began.charged_s, cost_s)
         following = turns.next(0.0)
         assert following is not None
-        assert following.line is quiet
-        turns.ended(following.line, following.charged_s, 0.001)
+        assert following.queue is quiet
+        turns.ended(following.queue, following.charged_s, 0.001)
         began = turns.next(0.0) or following
 
 
@@ -127,14 +127,14 @@ def test_a_model_that_nobody_called_has_saved_nothing_up() -> None:
         turns.wait(one, 0, 0.0)
         turn = turns.next(0.0)
         assert turn is not None
-        turns.ended(turn.line, turn.charged_s, 1.0)
+        turns.ended(turn.queue, turn.charged_s, 1.0)
     for number in range(4):
         turns.wait(one, number, 0.0)
         turns.wait(other, number, 0.0)
     order = []
     while turn := turns.next(0.0):
-        order.append(turn.line is one)
-        turns.ended(turn.line, turn.charged_s, 1.0)
+        order.append(turn.queue is one)
+        turns.ended(turn.queue, turn.charged_s, 1.0)
     assert sum(order[:4]) == 2  # they take turns from the beginning
 
 
@@ -147,9 +147,9 @@ def test_who_leaves_is_not_served_and_who_stays_is() -> None:
     turns.leave(line, first)
     turn = turns.next(0.0)
     assert turn is not None
-    assert turn.asked == (second,)
+    assert turn.requests == (second,)
     turns.leave(line, second)  # too late, and no error
-    turns.ended(turn.line, turn.charged_s, 1.0)
+    turns.ended(turn.queue, turn.charged_s, 1.0)
     assert turns.next(0.0) is None
 
 
@@ -161,18 +161,18 @@ def test_a_batch_waits_only_for_as_much_company_as_the_last_one_had() -> None:
     assert alone is not None
     for number in (1, 2, 3):
         turns.wait(line, number, 0.0)
-    turns.ended(alone.line, alone.charged_s, 0.1)
+    turns.ended(alone.queue, alone.charged_s, 0.1)
     three = turns.next(0.1)
     assert three is not None
-    assert three.asked == (1, 2, 3)
-    turns.ended(three.line, three.charged_s, 0.1)
+    assert three.requests == (1, 2, 3)
+    turns.ended(three.queue, three.charged_s, 0.1)
     turns.wait(line, 4, 2.0)
     assert (turns.next(2.0), turns.due_s()) == (None, 2.25)
     turns.wait(line, 5, 2.1)
     turns.wait(line, 6, 2.2)
     whole = turns.next(2.2)
     assert whole is not None
-    assert (whole.asked, turns.due_s()) == ((4, 5, 6), inf)
+    assert (whole.requests, turns.due_s()) == ((4, 5, 6), inf)
 
 
 def test_whoever_waits_for_company_in_vain_goes_alone_and_the_next_waits_no_more() -> None:
@@ -183,7 +183,7 @@ def test_whoever_waits_for_company_in_vain_goes_alone_and_the_next_waits_no_more
     assert turns.next(1.0) is None
     turn = turns.next(turns.due_s())
     assert turn is not None
-    assert turn.asked == (0,)
-    turns.ended(turn.line, turn.charged_s, 0.1)
+    assert turn.requests == (0,)
+    turns.ended(turn.queue, turn.charged_s, 0.1)
     turns.wait(line, 1, 2.0)
     assert turns.next(2.0) is not None

@@ -86,7 +86,7 @@ def test_onnx_refuses_cells_that_would_become_others(tmp_path: Path, kind: int, 
 def test_onnx_with_an_input_of_another_type_says_which_are_taken(tmp_path: Path) -> None:
     save_identity(tmp_path / "model.onnx", TensorProto.BFLOAT16)
     with pytest.raises(
-        LoadFailed, match=r"input x is a tensor\(bfloat16\), and only these are taken: tensor\(float\), "
+        LoadFailed, match=r"input x is a tensor\(bfloat16\), and Torpor takes only these: tensor\(float\), "
     ):
         load(tmp_path)
 

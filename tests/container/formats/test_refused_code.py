@@ -15,7 +15,7 @@ from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.models.built_in_loader import BuiltInLoader
 from torpor_container.models.loader import Placed
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
@@ -26,7 +26,7 @@ ROWS = np.random.default_rng(7).normal(size=(20, 3))
 def refusing(**settings: str) -> BuiltInLoader:
     read = Settings.read(settings)
     conventions = Conventions(pickles=read.pickles)
-    return BuiltInLoader(read, conventions, Scripts(read, conventions, Parent(""), {}), lambda: 0.0)
+    return BuiltInLoader(read, conventions, Scripts(read, conventions, ZygoteAccess(""), {}), lambda: 0.0)
 
 
 def load(shop: BuiltInLoader, folder: Path) -> str:

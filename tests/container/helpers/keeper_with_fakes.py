@@ -17,7 +17,7 @@ from torpor_container.measuring.timing import LoadStory, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
-from torpor_container.models.memory_tier import MakeRoom
+from torpor_container.models.tier import MakeRoom
 
 SIZE_BYTES = 100
 
@@ -148,7 +148,7 @@ class FakeLoader:
 
 
 class KeeperWithFakes:
-    """The keeper, its books and its edges. `room` is how many models fit. Its disk tier may be a real one."""
+    """The keeper, its residency and its edges. `room` is how many models fit. Its disk tier may be a real one."""
 
     def __init__(
         self, room: int = 2, patience: WaitLimits | None = None, cache: bool = True, disk_tier: DiskTier | None = None
@@ -156,9 +156,9 @@ class KeeperWithFakes:
         self.models = FakeModels()
         self.loader = FakeLoader(self.models)
         self.decisions: list[Decision] = []
-        self.books = Residency(room * SIZE_BYTES, LRU(), 4, self.decisions.append)
+        self.residency = Residency(room * SIZE_BYTES, LRU(), 4, self.decisions.append)
         disk_tier = disk_tier or FakeDiskTier(self.models)
-        self.keeper = Keeper(disk_tier, self.loader, self.books, patience or WaitLimits(), self.clock, cache)
+        self.keeper = Keeper(disk_tier, self.loader, self.residency, patience or WaitLimits(), self.clock, cache)
 
     def clock(self) -> float:
         return asyncio.get_running_loop().time()

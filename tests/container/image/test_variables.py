@@ -34,7 +34,7 @@ def test_a_variable_that_would_change_answers_is_refused_unless_it_says_what_hol
         ("SAGEMAKER_MODEL_SERVER_WORKERS", "4", "=4 has no effect: .* Use instead: TORPOR_VCPU"),
         ("MMS_DEFAULT_RESPONSE_TIMEOUT", "900", "Use instead: TORPOR_INVOCATION_TIMEOUT_SECONDS"),
         ("SAGEMAKER_PROGRAMM", "serve.py", "no image .* Did you mean SAGEMAKER_PROGRAM"),
-        ("TS_MAX_RESPONSE_SIZE", "1", "no image that Torpor stands in for reads it"),
+        ("TS_MAX_RESPONSE_SIZE", "1", "no image that Torpor replaces reads it"),
         ("SM_HP_DEPTH", "3", "User scripts see it"),
     ],
 )

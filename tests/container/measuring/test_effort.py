@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.measuring.effort import CLOCKS, STANDING, Effort, EffortClocks, in_line_s, measured, process_s
+from torpor_container.measuring.effort import CLOCKS, SCHEDSTAT, Effort, EffortClocks, in_line_s, measured, process_s
 
 
 def computing(cpu_s: float) -> None:
@@ -20,13 +20,13 @@ def computing(cpu_s: float) -> None:
 def test_sleeping_is_a_delay_and_computing_is_work() -> None:
     _, slept = measured(time.sleep, 0.05)
     _, computed = measured(computing, 0.02)
-    assert slept.told()["work_s"] < 0.01
-    assert slept.told()["delay_s"] >= 0.045
-    assert 0.02 <= computed.told()["work_s"] < 0.03
-    assert computed.told()["delay_s"] < 0.02 + computed.in_line_s
+    assert slept.fields()["work_s"] < 0.01
+    assert slept.fields()["delay_s"] >= 0.045
+    assert 0.02 <= computed.fields()["work_s"] < 0.03
+    assert computed.fields()["delay_s"] < 0.02 + computed.in_line_s
 
 
-@pytest.mark.skipif(not Path(STANDING).exists(), reason="the system does not tell who stands in line")
+@pytest.mark.skipif(not Path(SCHEDSTAT).exists(), reason="the system does not tell who stands in line")
 def test_waiting_for_a_processor_that_others_are_busy_on_is_neither() -> None:
     here = os.sched_getaffinity(0)
     one = {min(here)}
@@ -43,16 +43,16 @@ def test_waiting_for_a_processor_that_others_are_busy_on_is_neither() -> None:
             process.wait()
     assert effort.wall_s > 0.15
     assert effort.in_line_s > 0.05
-    assert effort.told()["work_s"] == pytest.approx(0.1, rel=0.1)
-    assert effort.told()["delay_s"] < 0.03
+    assert effort.fields()["work_s"] == pytest.approx(0.1, rel=0.1)
+    assert effort.fields()["delay_s"] < 0.03
 
 
-@pytest.mark.skipif(not Path(STANDING).exists(), reason="the system does not tell who stands in line")
+@pytest.mark.skipif(not Path(SCHEDSTAT).exists(), reason="the system does not tell who stands in line")
 def test_a_forked_process_stands_in_line_for_itself() -> None:
     in_line_s()  # the file is open
     reading, writing = os.pipe()
     if not (child := os.fork()):
-        told, own = in_line_s(), int(Path(STANDING).read_text().split()[1]) * 1e-9
+        told, own = in_line_s(), int(Path(SCHEDSTAT).read_text().split()[1]) * 1e-9
         os.write(writing, b"well" if told <= own else b"%f of %f" % (told, own))
         os._exit(0)
     os.waitpid(child, 0)
@@ -62,8 +62,8 @@ def test_a_forked_process_stands_in_line_for_itself() -> None:
 
 
 def test_who_has_several_processors_at_once_is_told_as_busy_with_one() -> None:
-    assert Effort(wall_s=1.0, work_s=3.2).told() == {"work_s": 1.0, "delay_s": 0.0}
-    assert Effort(wall_s=1.0, work_s=0.9, in_line_s=0.4).told() == {"work_s": 0.6, "delay_s": 0.0}
+    assert Effort(wall_s=1.0, work_s=3.2).fields() == {"work_s": 1.0, "delay_s": 0.0}
+    assert Effort(wall_s=1.0, work_s=0.9, in_line_s=0.4).fields() == {"work_s": 0.6, "delay_s": 0.0}
 
 
 def test_efforts_add_up_and_are_shared() -> None:

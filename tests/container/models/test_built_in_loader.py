@@ -15,7 +15,7 @@ from torpor_container.measuring.gauge import MemoryGauge
 from torpor_container.models.built_in_loader import FLOOR_BYTES, BuiltInLoader
 from torpor_container.models.loader import Loaded, Placed
 from torpor_container.processes.memory import give_back
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.running.runners import Scripted
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
@@ -26,7 +26,7 @@ SETTINGS, CONVENTIONS = Settings.read({}), Conventions()
 def loader(
     scripts: Scripts | None = None, gauge: MemoryGauge | None = None, give_back: Callable[[], None] = give_back
 ) -> BuiltInLoader:
-    scripts = scripts or Scripts(SETTINGS, CONVENTIONS, Parent(""), {})
+    scripts = scripts or Scripts(SETTINGS, CONVENTIONS, ZygoteAccess(""), {})
     return BuiltInLoader(SETTINGS, CONVENTIONS, scripts, lambda: 0.0, gauge=gauge, give_back=give_back)
 
 

@@ -223,7 +223,7 @@ def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in
             assert instance.resident() == {"a", "c"}
         assert timing.cold is not None
         assert timing.cold["victims"] == ["b"]
-        assert instance.books.why_absent("b") == "c needs the room of its folder on disk"
+        assert instance.residency.why_absent("b") == "c needs the room of its folder on disk"
         assert await instance.call("b") == b"b"
 
     run(story())

@@ -12,7 +12,7 @@ from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.stores.store import ArtifactHead
 from torpor_container.measuring.timing import LoadStory
 from torpor_container.models.disk_tier import DiskTier
-from torpor_container.models.freshness import ASKED_AGAIN_S, Freshness
+from torpor_container.models.freshness import ASK_AGAIN_S, Freshness
 
 
 class CountingStore(FakeStore):
@@ -37,13 +37,13 @@ def test_another_machine_is_asked_once_in_a_while(tmp_path: Path) -> None:
     async def story() -> None:
         store, now_s = CountingStore(a=b"one"), [0.0]
         on = disk_tier(tmp_path, store)
-        fresh = Freshness(on, lambda: now_s[0], asks=True)
+        fresh = Freshness(on, lambda: now_s[0], asks_s3=True)
         await loaded(on, fresh)
         before = store.heads
         assert [await fresh.outdated("a") for _ in range(5)] == [False] * 5
         store.objects["a"] = b"two"
         assert (await fresh.outdated("a"), store.heads - before) == (False, 1)
-        now_s[0] += ASKED_AGAIN_S
+        now_s[0] += ASK_AGAIN_S
         assert (await fresh.outdated("a"), store.heads - before) == (True, 2)
 
     run(story())
@@ -54,7 +54,7 @@ def test_a_file_of_this_machine_is_looked_at_each_time(tmp_path: Path) -> None:
         store = CountingStore(a=b"one")
         store.lay("a", tmp_path / "file")
         on = disk_tier(tmp_path / "disk", store)
-        fresh = Freshness(on, lambda: 0.0, asks=True)
+        fresh = Freshness(on, lambda: 0.0, asks_s3=True)
         await loaded(on, fresh)
         assert not await fresh.outdated("a")
         store.objects["a"] = b"two"
@@ -67,7 +67,7 @@ def test_what_s3_has_no_more_is_an_error_each_time_and_a_model_that_is_gone_none
     async def story() -> None:
         store = CountingStore(a=b"one")
         on = disk_tier(tmp_path, store)
-        fresh = Freshness(on, lambda: 0.0, asks=True)
+        fresh = Freshness(on, lambda: 0.0, asks_s3=True)
         await loaded(on, fresh)
         store.objects.clear()
         for _ in range(2):

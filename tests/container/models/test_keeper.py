@@ -51,7 +51,7 @@ def test_a_failed_load_reaches_every_caller_and_the_next_one_tries_again() -> No
         instance.models.broken = {"a"}
         ends = await asyncio.gather(*(instance.call("a") for _ in range(5)), return_exceptions=True)
         assert [type(end) for end in ends] == [LoadFailed] * 5
-        assert (instance.books.get("a"), instance.books.planned_bytes) == (None, 0)
+        assert (instance.residency.get("a"), instance.residency.planned_bytes) == (None, 0)
         instance.models.broken.clear()
         assert await instance.call("a") == b"a"
         assert instance.models.counts()["download", "a"] == 2
@@ -64,7 +64,7 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
         instance = KeeperWithFakes(room=10)
         await instance.call("a")
         instance.loader.loaded[0].grown_bytes = 9 * SIZE_BYTES + SIZE_BYTES // 2
-        instance.books.measured(await instance.loader.used_bytes())
+        instance.residency.measured(await instance.loader.used_bytes())
         timing = Timing(instance.clock)
         async with instance.keeper.lend("b", timing):
             assert instance.resident() == {"b"}
@@ -75,13 +75,13 @@ def test_a_model_that_has_grown_and_is_idle_leaves_for_one_that_finds_no_room() 
     run(story())
 
 
-def test_a_load_that_takes_too_long_fails_and_leaves_the_books_clean() -> None:
+def test_a_load_that_takes_too_long_fails_and_leaves_the_residency_clean() -> None:
     async def story() -> None:
         instance = KeeperWithFakes(patience=WaitLimits(load_timeout_s=0.01))
         instance.models.pause = lambda: asyncio.Event().wait()
         with pytest.raises(LoadTimedOut):
             await instance.call("a")
-        assert (instance.books.get("a"), instance.books.planned_bytes) == (None, 0)
+        assert (instance.residency.get("a"), instance.residency.planned_bytes) == (None, 0)
 
     run(story())
 
@@ -104,7 +104,7 @@ def test_a_victim_that_can_not_be_closed_cleanly_hinders_neither_the_newcomer_no
         await asyncio.gather(instance.call("a"), instance.call("b"))
         for runner in instance.loader.loaded:
             runner.models = FakeModels(pause=refuse)
-        instance.books.budget_bytes = 100
+        instance.residency.budget_bytes = 100
         assert await instance.call("c") == b"c"
         await instance.settled()
         assert await instance.call("a") == b"a"
@@ -124,7 +124,9 @@ def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> N
         leaver.alive, leaver.models = False, FakeModels(pause=gate.wait)
         again = asyncio.create_task(instance.call("a"))
         await leaver.models.until("close", "a")
-        instance.books.measured(SIZE_BYTES + SIZE_BYTES // 2)  # what its process still holds, which is more than it was
+        instance.residency.measured(
+            SIZE_BYTES + SIZE_BYTES // 2
+        )  # what its process still holds, which is more than it was
         newcomer = asyncio.create_task(instance.call("b"))
         await instance.models.until("recognise", "b")
         gate.set()
@@ -209,7 +211,7 @@ def test_a_caller_who_leaves_a_script_broken_leaves_it_to_nobody_else() -> None:
         only(instance).alive = False  # as a script's process is ended when its caller goes
         caller.cancel()
         await asyncio.gather(caller, return_exceptions=True)
-        assert "a" not in instance.books
+        assert "a" not in instance.residency
         never.set()
 
     run(story())
@@ -267,7 +269,7 @@ STEPS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS, st.integers(1, 3))
-def test_in_any_interleaving_answers_are_right_and_the_books_true(steps: list[tuple[str, int, str]], room: int) -> None:
+def test_in_any_interleaving_answers_and_counts_are_right(steps: list[tuple[str, int, str]], room: int) -> None:
     async def story() -> None:
         instance = KeeperWithFakes(room)
         instance.models.broken = {"d"}
@@ -276,7 +278,7 @@ def test_in_any_interleaving_answers_are_right_and_the_books_true(steps: list[tu
             callers.append((name, asyncio.create_task(instance.call(name))))
             for _ in range(turns):
                 await asyncio.sleep(0)
-                assert instance.books.planned_bytes <= instance.books.budget_bytes
+                assert instance.residency.planned_bytes <= instance.residency.budget_bytes
             hurt(instance, harm, callers[turns % len(callers)][1])
         ends = await asyncio.gather(*(task for _, task in callers), return_exceptions=True)
         await instance.settled()

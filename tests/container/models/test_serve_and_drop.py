@@ -9,7 +9,7 @@ from torpor_container.measuring.timing import Timing
 from torpor_container.models.keeper import Keeper, WaitLimits
 
 
-def books(room: int, story: list[Decision]) -> Residency:
+def residency(room: int, story: list[Decision]) -> Residency:
     return Residency(room * SIZE_BYTES, TinyLFU(), 4, story.append)
 
 
@@ -18,14 +18,14 @@ def visit(instance: Residency, name: str) -> bool:
     if isinstance(instance.request(name, 0.0), Lead):
         assert isinstance(instance.admit(name, SIZE_BYTES, 0.0), Admit)
         instance.loaded(name, SIZE_BYTES, 0.5, 0.0)
-    assert not instance.spent(name, 1.0), "nobody leaves while it is in use"
+    assert not instance.drop_unless_kept(name, 1.0), "nobody leaves while it is in use"
     instance.released(name)
-    return instance.spent(name, 1.0)
+    return instance.drop_unless_kept(name, 1.0)
 
 
 def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> None:
     story: list[Decision] = []
-    instance = books(3, story)
+    instance = residency(3, story)
     assert [visit(instance, name) for name in "abab"] == [False] * 4
     assert [visit(instance, name) for name in "cde"] == [True] * 3
     assert instance.planned_bytes == 2 * SIZE_BYTES
@@ -39,7 +39,7 @@ def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> No
 
 def test_the_keeper_lets_a_visitor_go_when_its_last_caller_is_served() -> None:
     async def story() -> None:
-        models, instance = FakeModels(), books(3, [])
+        models, instance = FakeModels(), residency(3, [])
         loader = FakeLoader(models)
         keeper = Keeper(FakeDiskTier(models), loader, instance, WaitLimits(), asyncio.get_running_loop().time)
 

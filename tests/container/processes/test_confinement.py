@@ -17,13 +17,13 @@ from torpor_container.core.residency import Residency
 from torpor_container.errors import OutOfMemory
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
-from torpor_container.models.memory_tier import MemoryTier
 from torpor_container.models.relief import Relief
+from torpor_container.models.tier import Tier
 
 MIB = 1024 * 1024
 
 CONFINED = """
-from torpor_container.processes.confinement import SCORE, confine
+from torpor_container.processes.memory import SCORE, confine
 confine(100 << 20)
 kept = b"x" * (60 << 20)
 try:
@@ -96,9 +96,9 @@ def test_no_model_leaves_for_what_no_model_took() -> None:
     kept = books()
     kept.measured(2600)
     assert kept.overrun
-    assert kept.excess("model", 1.0) == ()
+    assert kept.evict_excess("model", 1.0) == ()
     kept.measured(1050)
-    assert kept.excess("another", 1.0) == ("model",)
+    assert kept.evict_excess("another", 1.0) == ("model",)
 
 
 @pytest.mark.parametrize(("used", "replaced"), [([2600, 2600, 900], False), ([2600, 2600, 2600], True)])
@@ -109,7 +109,7 @@ def test_an_instance_that_stays_over_its_budget_is_replaced(used: list[int], rep
         async def settled() -> int:
             return used.pop(0)
 
-        tier = MemoryTier(books(), lambda: 0.0, lambda name: asyncio.sleep(0))
+        tier = Tier(books(), lambda: 0.0, lambda name: asyncio.sleep(0))
         relief = Relief(tier, settled, lambda: told.append("replace"), pauses_s=(0.0, 0.0, 0.0))
         relief.begin()
         relief.begin()

@@ -6,16 +6,16 @@ import signal
 from contextlib import aclosing
 
 from torpor_container.processes.process_tree import descendants
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Job
 
 JOB = Job("builtins:print")
 
 
-class Closing(Parent):
+class Closing(ZygoteAccess):
     """Closed at a block's end, whatever happens in it."""
 
-    aclose = Parent.close
+    aclose = ZygoteAccess.close
 
 
 def test_one_that_was_killed_is_seen_out_before_another_is_started() -> None:

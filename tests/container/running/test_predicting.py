@@ -33,7 +33,7 @@ class Model:
 
 
 def made(sharing: Sharing) -> Predictors:
-    return Predictors(Threads(sharing.at_once, "test"), Turns(sharing), time.monotonic)
+    return Predictors(Threads(sharing.parallel, "test"), Turns(sharing), time.monotonic)
 
 
 def asked(predictors: Predictors, model: Model, body: bytes) -> "asyncio.Task[Reply]":

@@ -13,7 +13,7 @@ from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.invocation import Invocation
 from torpor_container.measuring.timing import Timing
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import Requirements, unmet
 from torpor_container.running.scripts import Scripts
@@ -35,9 +35,9 @@ NUMPY = version("numpy")
         ('left-pad; python_version > "3"\n', ['left-pad; python_version > "3" (not installed)']),
         ("pytest[dev]\n", None),
         ("--prefer-binary\n--no-cache\n-r more.txt\n", ["not-there-either>2 (not installed)"]),
-        ("-e ./mine\n", ["-e ./mine (only an installation can tell)"]),
-        ("./wheels/mine.whl\n", ["./wheels/mine.whl (only an installation can tell)"]),
-        ("mine @ https://place/mine.whl\n", ["mine @ https://place/mine.whl (only an installation can tell)"]),
+        ("-e ./mine\n", ["-e ./mine (only an installation can show it)"]),
+        ("./wheels/mine.whl\n", ["./wheels/mine.whl (only an installation can show it)"]),
+        ("mine @ https://place/mine.whl\n", ["mine @ https://place/mine.whl (only an installation can show it)"]),
         ("numpy \\\n  >=1\n", []),
     ],
 )
@@ -96,7 +96,7 @@ def test_requirements_are_installed_once_beside_the_model_and_found_by_its_scrip
     settings = Settings.read({"TORPOR_REQUIREMENTS": "install", "SAGEMAKER_BASE_DIR": str(tmp_path / "base")})
 
     async def story() -> None:
-        scripts = Scripts(settings, Conventions(), Parent(str(zygote.path)), {})
+        scripts = Scripts(settings, Conventions(), ZygoteAccess(str(zygote.path)), {})
         for _ in range(2):
             running, _ = await scripts.start(model, script)
             reply = await running.invoke(Invocation(b""), 10.0, Timing(asyncio.get_running_loop().time))

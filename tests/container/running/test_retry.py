@@ -13,7 +13,7 @@ from tests.container.helpers.script_processes import write_script
 from torpor_container.errors import ModelDied, NotCalled
 from torpor_container.invocation import Reply
 from torpor_container.processes.zygote_client import ZygoteClient
-from torpor_container.running.retry import until_called
+from torpor_container.running.retry import retry_until_called
 
 ENDS = """
 import os
@@ -70,5 +70,5 @@ def test_a_process_that_always_ends_before_its_call_comes_to_an_end_and_says_so(
         raise NotCalled(3)
 
     with pytest.raises(ModelDied, match=r"again and again for 0.05 s, .* \(the model's process ended: exit code 3\)"):
-        asyncio.run(until_called(call, 0.05))
+        asyncio.run(retry_until_called(call, 0.05))
     assert len(tries) > 2

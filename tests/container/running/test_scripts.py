@@ -17,7 +17,7 @@ from torpor_container.formats.script.environment import VARIABLES
 from torpor_container.invocation import Invocation
 from torpor_container.measuring.timing import Timing
 from torpor_container.processes.memory import uss_bytes
-from torpor_container.processes.zygote_access import Parent
+from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.runners import Scripted
 from torpor_container.running.scripts import Scripts
@@ -45,7 +45,7 @@ def transform_fn(model, body, content_type, accept):
 
 @asynccontextmanager
 async def running(parent: ZygoteClient, folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
-    scripts = Scripts(Settings.read({}), Conventions(), Parent(str(parent.path)), environment)
+    scripts = Scripts(Settings.read({}), Conventions(), ZygoteAccess(str(parent.path)), environment)
     script, _ = await scripts.start(folder, write_script(folder, SCRIPT))
     try:
         yield script
@@ -80,7 +80,7 @@ def transform_fn(model, body, content_type, accept):
     async def story() -> None:
         (tmp_path / "code").mkdir()
         (tmp_path / "code" / "vocabulary.txt").write_text("seven")
-        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(zygote.path)), {})
+        scripts = Scripts(Settings.read({}), Conventions(), ZygoteAccess(str(zygote.path)), {})
         script, _ = await scripts.start(tmp_path, write_script(tmp_path, source, "code/inference.py"))
         try:
             assert await asked(script, b"") == b"seven"
@@ -116,12 +116,12 @@ def test_what_a_script_and_its_processes_compute_is_work_and_what_it_waits_for_i
     tmp_path: Path, zygote: ZygoteClient
 ) -> None:
     async def story() -> None:
-        scripts = Scripts(Settings.read({}), Conventions(), Parent(str(zygote.path)), {"PATH": ""})
+        scripts = Scripts(Settings.read({}), Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": ""})
         script, load = await scripts.start(tmp_path, write_script(tmp_path, WORKS_AND_WAITS))
         timing = Timing(monotonic)
         await script.invoke(Invocation(b"", "application/octet-stream"), 30.0, timing)
         await script.close()
-        assert load.told()["delay_s"] > 0.09
+        assert load.fields()["delay_s"] > 0.09
         assert 0 < load.work_s < 0.1 < load.wall_s
         assert timing.effort is not None
         assert timing.effort.work_s > 0.02

@@ -1,1 +1,1 @@
-"""Unpacks archives that nobody trusts: decompression, tar members, and the files that they become."""
+"""Unpacks untrusted archives: decompression, tar members, and the files that they become."""

@@ -1,4 +1,4 @@
-"""An archive's bytes after decompression, counted and bounded as they come. It knows gzip; it does not know tar."""
+"""Decompresses an archive, and counts and bounds its bytes as they come. It knows gzip; it does not know tar."""
 
 import zlib
 from typing import BinaryIO, Protocol
@@ -7,11 +7,11 @@ GZIP_MAGIC = b"\x1f\x8b"
 PACKED_BYTES = 256 * 1024
 _GZIP_WITH_CHECKSUM = 31
 MEMBERS_MAX = 10_000
-"""Of a gzip file whose members hold less than a KiB on average: each takes microseconds, however little it holds."""
+"""The most members of a gzip file with less than a KiB each on average: each takes microseconds, however small."""
 
 
 class Refused(Exception):
-    """The archive is not one to trust. The text is the reason, ready for a person."""
+    """The archive cannot be trusted. The text is the reason, for a person."""
 
 
 class Readable(Protocol):
@@ -20,7 +20,7 @@ class Readable(Protocol):
 
 
 class Gunzip:
-    """What a gzip file holds, member after member, each checked against its own CRC."""
+    """The content of a gzip file, member after member, each checked against its own CRC."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -58,13 +58,13 @@ class Gunzip:
             return False
         self._members += 1
         if self._members > max(MEMBERS_MAX, self._unpacked_bytes // 1024):
-            raise Refused(f"it is made of more than {MEMBERS_MAX} gzip members that hold next to nothing")
+            raise Refused(f"it is made of more than {MEMBERS_MAX} gzip members that have hardly any content")
         self._member = zlib.decompressobj(_GZIP_WITH_CHECKSUM)
         return True
 
 
 class Bounded:
-    """Reads, counts, and refuses to go on beyond `bytes_max`."""
+    """Reads and counts bytes. Raises Refused with `reason` beyond `bytes_max`."""
 
     def __init__(self, source: Readable, bytes_max: int, reason: str) -> None:
         self.position = 0

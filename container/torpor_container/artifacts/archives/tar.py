@@ -1,4 +1,4 @@
-"""Reads a tar stream member by member, and refuses whatever a model has no use for. It never writes.
+"""Reads a tar stream member by member, and refuses members that no model needs. It never writes.
 
 Why not `tarfile`: it takes a damaged header for the end of the archive, reads a header of any claimed size into memory,
 and follows sparse maps. What is left of tar without links, devices and sparse files is small enough to read here.
@@ -13,7 +13,7 @@ from torpor_container.artifacts.archives.stream import Bounded, Refused
 
 BLOCK = 512
 HEADER_MAX_BYTES = 64 * 1024
-"""Of one extended header: long names, and the attributes that macOS adds."""
+"""The most bytes of one extended header: long names, and the attributes that macOS adds."""
 HEADERS_MAX = 4
 """Extended headers before one member. GNU tar and pax write at most three."""
 
@@ -36,7 +36,7 @@ _DECIMAL = re.compile(rb"[0-9]{1,18}")
 
 @dataclass(frozen=True, slots=True)
 class TarMember:
-    """One file or folder. `path` is as the archive has it: nothing about it has been checked."""
+    """One file or folder. `path` is as in the archive, unchecked."""
 
     path: str
     size_bytes: int
@@ -62,7 +62,7 @@ def is_header(block: bytes) -> bool:
 
 
 def members(stream: Bounded) -> Iterator[TarMember]:
-    """Every member up to the end mark. After each the caller may read its content from the stream, or leave it."""
+    """Every member up to the end mark. After each, the caller may read its content from the stream, or skip it."""
     while header := _header(stream):
         extension = _Extension()
         for _ in range(HEADERS_MAX):
@@ -136,7 +136,7 @@ def _apply(extension: _Extension, records: dict[bytes, bytes], for_all: bool) ->
         extension.path = path
     if size is not None:
         if not _DECIMAL.fullmatch(size):
-            raise Refused("a tar header gives a size that is no number")
+            raise Refused("a tar header gives a size that is not a number")
         extension.size_bytes = int(size)
 
 
@@ -160,7 +160,7 @@ def _number(digits: bytes) -> int:
         return int.from_bytes(digits[1:], "big")
     octal = _text(digits).strip(b" ")
     if not _OCTAL.fullmatch(octal):
-        raise Refused("a tar header gives a size that is no number")
+        raise Refused("a tar header gives a size that is not a number")
     return int(octal or b"0", 8)
 
 

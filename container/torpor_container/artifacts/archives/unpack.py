@@ -1,8 +1,8 @@
-"""Turns an artifact into a folder without trusting it: nothing is written outside the folder, every size is bounded.
+"""Unpacks an untrusted artifact to a folder: it writes nothing outside the folder, and every size has a limit.
 
-A gzipped tar, a plain tar, or one bare model file, told apart by their first bytes and never by name. Links are all
-refused: they are the one thing in an archive that makes a path mean something else than it says. Modes, owners and
-times are dropped. A name that comes twice is refused. For worker threads: it blocks.
+An artifact is a gzipped tar, a plain tar, or one bare model file; their first bytes decide, never the name. All links
+are refused, since a link can make a path lead elsewhere. Modes, owners and times are dropped. A name that comes twice
+is refused. For worker threads: it blocks.
 """
 
 import os
@@ -19,7 +19,7 @@ from torpor_container.settings import DEFAULTS
 COPY_BYTES = 1024 * 1024
 ARCHIVE_SUFFIXES = (".tar.gz", ".tgz", ".tar")
 RATIO_FLOOR_BYTES = 16 * 1024 * 1024
-"""An archive this small when unpacked is never called a bomb, however well it packs."""
+"""An archive that unpacks to less than this is never refused as a bomb, however well it is compressed."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Unpacked:
 def unpack(archive: Path, into: Path, limits: UnpackLimits, name: str) -> Unpacked:
     """Unpack `archive` into the new folder `into`; `name` is its object's key. Raises ArtifactInvalid and DiskFull.
 
-    What it wrote before it raised stays: the folder is the caller's to remove.
+    After an error the caller removes the folder, with what was written.
     """
     try:
         with disk_full_for(name), archive.open("rb") as file:

@@ -13,7 +13,7 @@ from pathlib import Path
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
 from torpor_container.artifacts.keys import RESERVED, aside, ordinary
 from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
-from torpor_container.uncancellable import to_its_end
+from torpor_container.processes.threads import run_to_completion
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class FolderArtifactStore:
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         path = await asyncio.to_thread(self.local_path, key)
         if path is not None:
-            await to_its_end(self._copy, key, head, path, into)
+            await run_to_completion(self._copy, key, head, path, into)
         elif self.otherwise is not None:
             await self.otherwise.get(key, head, into)
         else:

@@ -1,4 +1,4 @@
-"""Artifacts from S3, or from anything that speaks its protocol. It reads one bucket, and writes nothing to it."""
+"""Reads artifacts from S3, or from any server with its protocol. It reads one bucket, and writes nothing to it."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator
@@ -20,17 +20,17 @@ from torpor_container.artifacts.receiver import Receiver, md5_of
 from torpor_container.artifacts.stores.s3_access import S3Access, connect, encrypted_at_rest, signs
 from torpor_container.artifacts.stores.s3_exact import ExactS3, expressible
 from torpor_container.artifacts.stores.store import ArtifactHead, Listed
-from torpor_container.uncancellable import to_its_end
+from torpor_container.processes.threads import run_to_completion
 
 if TYPE_CHECKING:
     from obstore import GetOptions
 
 CHUNK_BYTES = 1024 * 1024
-"""What is handed to a worker thread at a time: most artifacts are one chunk, and memory stays flat for the others."""
+"""How much a worker thread gets at a time: most artifacts are one chunk, and larger ones do not take more memory."""
 
 
 class S3ArtifactStore:
-    """One bucket, read with obstore. `receiver` makes what writes a download into its file."""
+    """One bucket, read with obstore. `receiver` makes the object that writes a download to its file."""
 
     def __init__(self, bucket: str, access: S3Access, receiver: Callable[[Path], Receiver] = Receiver) -> None:
         self._bucket = bucket
@@ -48,18 +48,18 @@ class S3ArtifactStore:
     async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
         receiver = self._receiver(into)
         async with AsyncExitStack() as unfinished:
-            unfinished.push_async_callback(to_its_end, receiver.abandon)
+            unfinished.push_async_callback(run_to_completion, receiver.abandon)
             with disk_full_for(key):
                 await self._receive(key, head, receiver)
                 await self._verify(key, head, receiver)
-                await to_its_end(receiver.complete)
+                await run_to_completion(receiver.complete)
             unfinished.pop_all()
 
     async def listed(self, prefix: str, at_most: int) -> list[Listed]:
         return await asyncio.to_thread(self._exact.listed, prefix, at_most)
 
     async def some_keys(self, folder: str, at_most: int) -> list[str]:
-        """By obstore, which lists no key that its paths cannot name."""
+        """Some keys, by obstore, which lists only keys that its paths can name."""
         inner = folder.removesuffix("/")
         if inner and not expressible(inner):
             return []
@@ -71,7 +71,7 @@ class S3ArtifactStore:
     async def _receive(self, key: str, head: ArtifactHead, receiver: Receiver) -> None:
         async with aclosing(self._chunks(key, head)) as chunks:
             async for chunk in chunks:
-                await to_its_end(receiver.take, chunk)
+                await run_to_completion(receiver.take, chunk)
 
     async def _chunks(self, key: str, head: ArtifactHead) -> AsyncGenerator[bytes, None]:
         if not expressible(key):

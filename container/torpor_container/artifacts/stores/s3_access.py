@@ -1,4 +1,4 @@
-"""How S3 is reached and with whose credentials, said in full: no variable of the environment adds to it by itself."""
+"""How to reach S3, and with which credentials: complete, so that no environment variable changes it."""
 
 import asyncio
 import urllib.error
@@ -21,7 +21,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True)
 class S3Access:
-    """An endpoint (empty: AWS), credentials (empty: the AWS SDK's usual chain) and how long to put up with silence."""
+    """An endpoint (empty: AWS), credentials (empty: the AWS SDK's usual chain), and timeouts in seconds."""
 
     endpoint_url: str = ""
     region: str = ""
@@ -34,7 +34,7 @@ class S3Access:
 
     @classmethod
     def read(cls, environment: Mapping[str, str], endpoint_url: str = "") -> "S3Access":
-        """Credentials and region from the environment. The endpoint never: `AWS_ENDPOINT_URL` may well be ourselves."""
+        """Credentials and region from the environment. Not the endpoint: `AWS_ENDPOINT_URL` may be Torpor itself."""
         return cls(
             endpoint_url=endpoint_url,
             region=environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION", ""),
@@ -45,7 +45,7 @@ class S3Access:
 
     @property
     def local(self) -> bool:
-        """Whether the endpoint is on this machine, which no proxy stands before."""
+        """Whether the endpoint is on this machine, where no proxy is needed."""
         host = urlsplit(self.endpoint_url).hostname or ""
         return host in _LOOPBACK or host.endswith(".localhost")
 
@@ -69,7 +69,7 @@ def connect(bucket: str, access: S3Access) -> S3Store:
         retry_config={
             "max_retries": access.retries_max,
             "retry_timeout": timedelta(seconds=access.patience_s),
-            "backoff": {  # which obstore spreads by chance, so that many who were throttled do not come back as one
+            "backoff": {  # obstore adds jitter, so that throttled clients do not all retry together
                 "init_backoff": timedelta(milliseconds=100),
                 "max_backoff": timedelta(seconds=2),
                 "base": 2,
@@ -84,10 +84,10 @@ def signs(client: S3Store) -> bool:
 
 
 async def encrypted_at_rest(client: S3Store, key: str) -> bool:
-    """Whether the object's ETag may look like an MD5 and be none. Asked only when they differ: it is a request more.
+    """Whether the object's ETag may look like an MD5 without being one. It takes a request: call it if they differ.
 
     AWS: "Objects encrypted by SSE-C or SSE-KMS have ETags that are not an MD5 digest of their object data." The client
-    does not hand on the header that tells.
+    does not return the header that shows it.
     """
     try:
         url = await obstore.sign_async(client, "HEAD", key, timedelta(minutes=1))
@@ -144,7 +144,7 @@ def _client_options(endpoint: str, access: S3Access) -> "ClientConfig":
         "allow_http": endpoint.startswith("http://"),
         "connect_timeout": timedelta(seconds=access.connect_timeout_s),
         "read_timeout": timedelta(seconds=access.patience_s),
-        "timeout": timedelta(hours=1),  # of a whole download; how long a load may take is the keeper's affair
+        "timeout": timedelta(hours=1),  # of a whole download; the keeper limits how long a load may take
     }
     host = urlsplit(endpoint).hostname or ""
     if host in _LOOPBACK or host.endswith(".localhost"):

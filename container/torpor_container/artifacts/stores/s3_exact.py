@@ -1,6 +1,6 @@
-"""S3 with keys taken letter by letter, and with lists of them: by boto3, which is slow to import. Everything blocks.
+"""Reads S3 with any key, unchanged, and lists keys: by boto3, which is slow to import. All calls block.
 
-obstore's paths know neither an empty segment nor a slash at either end, which are legal in S3's keys.
+obstore's paths have no empty segments and no slash at either end, which are legal in S3's keys.
 """
 
 from collections.abc import Iterator

@@ -16,21 +16,21 @@ from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.errors import BadInput
 
 DELIMITERS = b",;\t| "
-"""In order of preference. SageMaker's XGBoost container guesses the delimiter too."""
+"""Delimiters in order of preference. SageMaker's XGBoost container guesses the delimiter too."""
 BETWEEN_NAMES = b",;\t|"
-"""The same without the space, which names may have."""
+"""Delimiters of a header: without the space, since names may have spaces."""
 MARK = b"\xef\xbb\xbf"
-"""Begins UTF-8 that Excel writes."""
+"""The byte order mark with which Excel begins UTF-8."""
 HEADER_HINT = (
     "row 1 looks like a header: send the content type 'text/csv; header=present' with it, which matches its names to "
     "the model's, or leave it out"
 )
 MANY_BYTES = 64 * 1024
-"""More are read in pieces of so many. numpy's reader has a price of its own, which a few rows do not earn back."""
+"""Larger bodies are read in pieces of this many bytes. numpy's reader has a fixed cost, too high for a few rows."""
 
 
 def decode_csv(body: bytes, layout: RowLayout) -> Rows:
-    """Raises BadInput, which names the row and column at fault, both counted from 1."""
+    """Read rows. Raises BadInput, which names the row and column at fault, both counted from 1."""
     read = _numbers if len(body) <= MANY_BYTES else _many
     try:
         return read(body, layout)
@@ -39,13 +39,13 @@ def decode_csv(body: bytes, layout: RowLayout) -> Rows:
 
 
 def decode_csv_with_header(body: bytes, layout: RowLayout) -> Rows:
-    """Raises BadInput, which counts rows without the header, or lists the names that are not the model's."""
+    """Read rows below a header. Raises BadInput, which counts rows without the header, or lists wrong names."""
     names, rest, _ = split_header(body)
     return layout.ordered(decode_csv(rest, layout), names)
 
 
 def split_header(body: bytes) -> tuple[list[str], bytes, str]:
-    """The columns' names, the rows below them, and what stands between two cells. Raises BadInput."""
+    """The columns' names, the rows below them, and the delimiter. Raises BadInput."""
     lines = body.removeprefix(MARK).lstrip(b"\r\n").splitlines(keepends=True) or [b""]
     delimiter = _between_names(lines[0])
     try:
@@ -64,7 +64,7 @@ def _between_names(line: bytes) -> str:
 
 
 def _numbers(body: bytes, layout: RowLayout) -> Rows:
-    """The fast path: every cell a plain number. ValueError for anything else, whatever it is."""
+    """The fast path, for plain numbers only. Raises ValueError for anything else."""
     text = body.strip(b"\r\n")
     if b"_" in text:
         raise ValueError("Python reads 1_000 as a number, CSV does not")
@@ -79,7 +79,7 @@ def _numbers(body: bytes, layout: RowLayout) -> Rows:
 
 
 def _many(body: bytes, layout: RowLayout) -> Rows:
-    """A large body, one piece after another into one array: as text and as cells it would take many times its size.
+    """Read a large body, piece by piece, into one array: as text and as cells it would take many times its size.
 
     ValueError or BadInput for whatever is not right. Only who reads the whole knows what to say of it.
     """
@@ -128,9 +128,9 @@ def _piece(text: bytes, layout: RowLayout) -> Rows:
 
 
 def _loaded(text: bytes) -> Rows:
-    """By numpy: plain numbers in half the time, with no object for each cell. ValueError for anything else."""
+    """Read plain numbers by numpy, in half the time. Raises ValueError for anything else."""
     if text[:1] in b"\r\n" or b"\n\n" in text or b"\n\r" in text or text[-1:] == b"\n":
-        raise ValueError("numpy passes over empty lines, which here are rows of one empty cell")
+        raise ValueError("numpy skips empty lines, which here are rows of one empty cell")
     return np.loadtxt(text.decode("latin-1").split("\n"), delimiter=",", comments=None, ndmin=2)
 
 
@@ -151,7 +151,7 @@ def _cells(text: bytes, layout: RowLayout) -> Rows:
 
 
 def _texts(text: bytes) -> list[list[object]]:
-    """Between commas alone, for text may hold any other delimiter."""
+    """Cells between commas alone, since text may contain any other delimiter."""
     try:
         return [[*row] or [""] for row in csv.reader(io.StringIO(text.decode(), newline=""), strict=True)]
     except (UnicodeDecodeError, csv.Error) as error:
@@ -159,7 +159,7 @@ def _texts(text: bytes) -> list[list[object]]:
 
 
 def _delimiter(line: bytes) -> bytes:
-    """The first row's."""
+    """The delimiter of the first row."""
     return next((bytes([byte]) for byte in DELIMITERS if byte in line.strip()), b",")
 
 
@@ -173,7 +173,7 @@ def _rows(lines: list[bytes], delimiter: bytes, kind: CellKind) -> list[list[obj
 
 
 def looks_like_header(cells: list[bytes]) -> bool:
-    """Whether each cell is a word: not empty, and no number."""
+    """Whether each cell is a word: neither empty nor a number."""
     return all(cell.strip().strip(b'"').strip() and not _is_number(cell.strip().strip(b'"')) for cell in cells)
 
 

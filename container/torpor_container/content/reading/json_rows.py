@@ -1,4 +1,4 @@
-"""Reads JSON: the shapes in which SageMaker's algorithms and common clients send rows, and JSON Lines.
+"""Reads JSON, in the shapes in which SageMaker's algorithms and common clients send rows, and JSON Lines.
 
 [1, 2]                                   one row
 [[1, 2], [3, 4]]                         rows
@@ -29,7 +29,7 @@ from torpor_container.errors import BadInput
 STEPS = ("data", "features", "values")
 """The keys that lead from an instance to its numbers."""
 INSTRUCTIONS = ("configuration", "outputs", "parameters", "params", "signature_name")
-"""What other servers take beside rows, and what changes their answer: nothing here acts on it."""
+"""Members that change the answer of other servers, and that Torpor does not support."""
 
 QUOTES_OF_AN_ENVELOPE = 2
 """Those around `instances` and the like: with no others a body holds no text."""
@@ -38,14 +38,14 @@ ONLY_OUTPUT = "predict"
 
 
 class Table(NamedTuple):
-    """Nested lists, and the names of the columns where the body tells them."""
+    """Nested lists, and the names of the columns if the body has them."""
 
     values: Any
     names: Sequence[object] | None = None
     in_order: bool = True
-    """Whether the columns stand in an order that means something, as members of an object do not (RFC 8259)."""
+    """Whether the order of the columns is defined; that of an object's members is not (RFC 8259)."""
     text: bool = False
-    """Whether each cell is text that may stand for another value, as in CSV."""
+    """Whether each cell is text that may mean another value, as in CSV."""
 
 
 def decode_json(body: bytes, layout: RowLayout) -> Rows:
@@ -61,7 +61,7 @@ def decode_jsonlines(body: bytes, layout: RowLayout) -> Rows:
 
 
 def json_lines(body: bytes, flat: bool = True) -> Table:
-    """`flat`: a line that is no list is a row's only cell. Raises BadInput."""
+    """Read JSON Lines. `flat`: a line that is not a list is a row's only cell. Raises BadInput."""
     read = _rows(_lines([line for line in body.split(b"\n") if line.strip()]))
     if flat and not read.names:
         return Table([row if isinstance(row, list) else [row] for row in read.values])
@@ -98,7 +98,7 @@ def numbers(value: Any, layout: RowLayout, names: Sequence[object] | None = None
     except (ValueError, TypeError, OverflowError) as error:
         raise BadInput(explain(value, layout, names) or str(error)) from None
     if with_text and layout.from_text and np.isnan(rows).any() and (fault := explain(value, layout, names)):
-        raise BadInput(fault)  # numpy takes the text "nan" for a number
+        raise BadInput(fault)  # numpy reads the text "nan" as a number
     return rows
 
 
@@ -110,8 +110,8 @@ def _laid(read: Table, layout: RowLayout, with_text: bool) -> Rows:
 def _refuse_instructions(value: dict[str, Any], envelope: str) -> None:
     if len(value) == 1:
         return
-    if told := [key for key in INSTRUCTIONS if value.get(key) and key != envelope]:
-        raise BadInput(f"{', '.join(told)} beside {envelope} cannot be obeyed: leave it out")
+    if unsupported := [key for key in INSTRUCTIONS if value.get(key) and key != envelope]:
+        raise BadInput(f"{', '.join(unsupported)} beside {envelope} cannot be used: leave it out")
 
 
 # -- rows and records --------------------------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ def _records(records: list[dict[str, Any]]) -> Table:
     for number, record in enumerate(records[1:], start=2):
         if record.keys() != records[0].keys():
             differing = sorted(record.keys() ^ records[0].keys())
-            raise BadInput(f"rows 1 and {number} have not the same names: {', '.join(differing)}")
+            raise BadInput(f"rows 1 and {number} do not have the same names: {', '.join(differing)}")
     return Table([[record[name] for name in names] for record in records], names, in_order=False)
 
 
@@ -159,12 +159,12 @@ def _columns(columns: Any) -> Table:
     listed = list(columns.values()) if isinstance(columns, dict) else columns
     if listed and all(isinstance(column, dict) for column in listed):  # pandas: by the row's label
         if any(list(column) != list(listed[0]) for column in listed):
-            raise BadInput("the columns have not the same rows")
+            raise BadInput("the columns do not have the same rows")
         listed = [list(column.values()) for column in listed]
     if not (isinstance(listed, list) and all(isinstance(column, list) for column in listed)):
         raise BadInput("columns are lists of numbers, by name or in order")
     if len({len(column) for column in listed}) > 1:
-        raise BadInput("the columns are not of one length")
+        raise BadInput("the columns differ in length")
     return Table([list(row) for row in zip(*map(_only_cells, listed), strict=True)], names)
 
 
@@ -197,7 +197,7 @@ def _split(value: Any) -> Table:
 
 
 def _beside_names(value: dict[str, Any], key: str) -> Table:
-    """Rows, and the columns' names where the body tells them beside."""
+    """Rows, and the columns' names if the body has them beside."""
     columns = value.get("columns")
     read = _rows(value[key])
     named = isinstance(columns, list) and not any(isinstance(name, list | dict) for name in columns)
@@ -228,8 +228,8 @@ ENVELOPES: Mapping[str, Callable[[dict[str, Any]], Table]] = {
     "features": _of_features,
     "columns": lambda value: _columns(value["columns"]),
 }
-"""By key, the first found wins: `data` stands before `columns`, which are mere names beside it. One whose value is no
-list and no object is a column's name."""
+"""Readers by key; the first key found decides: `data` comes before `columns`, which are only names beside it. A key
+whose value is neither a list nor an object is a column's name."""
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------

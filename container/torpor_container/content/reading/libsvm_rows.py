@@ -1,4 +1,4 @@
-"""Reads `text/libsvm`: `[label] index:value index:value ...`, one row a line; what a row leaves out is absent.
+"""Reads `text/libsvm`: `[label] index:value index:value ...`, one row a line; columns that a row leaves out are absent.
 
 Indexes are taken as they are, as SageMaker's XGBoost container takes them: column 0 is `0:`, and a model that was
 trained on files that count from 1 has one column more.
@@ -36,7 +36,7 @@ def decode_libsvm(body: bytes, layout: RowLayout) -> Rows:
 
 
 def _counted(rows: list[dict[int, object]], columns: int) -> str:
-    """A hint for rows that count their columns from 1. They are not shifted: short rows would not tell that they do."""
+    """A hint for rows that count their columns from 1. They are not shifted, since short rows do not show it."""
     indexes = {index for row in rows for index in row}
     if 0 in indexes or max(indexes) != columns:
         return ""
@@ -58,7 +58,7 @@ def _row(number: int, tokens: list[bytes], read: Callable[[bytes], object]) -> d
 
 
 def _features(tokens: list[bytes]) -> list[bytes]:
-    """All but the label, which is a number. ValueError for what is none."""
+    """The cells without the label. Raises ValueError if the label is not a number."""
     if not tokens or b":" in tokens[0]:
         return tokens
     try:

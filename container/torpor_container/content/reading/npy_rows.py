@@ -1,4 +1,4 @@
-"""Reads `application/x-npy`, numpy's own format, without pickles and without believing its header."""
+"""Reads `application/x-npy`, numpy's own format, without pickles and without trust in its header."""
 
 import io
 from math import prod
@@ -12,7 +12,7 @@ from torpor_container.errors import BadInput
 
 
 def decode_npy(body: bytes, layout: RowLayout) -> Rows:
-    """A view on the body where the type is right already. Raises BadInput."""
+    """Read rows: a view on the body if the type is right already. Raises BadInput."""
     array = read_npy(body)
     if array.dtype.kind not in NUMERIC and layout.kind is not TEXT:
         if array.dtype.names:
@@ -29,7 +29,7 @@ def read_npy(body: bytes) -> Rows:
     stream = io.BytesIO(body)
     shape, fortran, dtype = _header(stream)
     if dtype.hasobject:
-        raise BadInput(f"an array of {dtype} is not an array of numbers: it is pickled, and no pickle is read")
+        raise BadInput(f"an array of {dtype} is not an array of numbers: Torpor reads no pickles in requests")
     try:
         # The header is the caller's: `frombuffer` refuses a shape that the body does not hold.
         flat = np.frombuffer(body, dtype=dtype, count=prod(shape), offset=stream.tell())
@@ -43,7 +43,7 @@ def _fields(array: Rows, layout: RowLayout) -> Rows:
     names = list(array.dtype.names or ())
     columns = [array[name] for name in names]
     if any(column.ndim != 1 or column.dtype.kind not in NUMERIC for column in columns):
-        raise BadInput(f"an array of {array.dtype} is not rows of numbers")
+        raise BadInput(f"an array of {array.dtype} does not have rows of numbers")
     try:
         return layout.ordered(np.stack([layout.cast(column) for column in columns], axis=1), names)
     except ValueError as error:
@@ -51,12 +51,12 @@ def _fields(array: Rows, layout: RowLayout) -> Rows:
 
 
 def _header(stream: io.BytesIO) -> tuple[tuple[int, ...], bool, "np.dtype[np.generic]"]:
-    """Raises BadInput."""
+    """The shape, order and type in the header. Raises BadInput."""
     try:
         version = npy.read_magic(stream)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         return read(stream)
-    except Exception as error:  # noqa: BLE001  it is read as Python's own literals, and may raise what their parser does
+    except Exception as error:  # noqa: BLE001  numpy parses arbitrary bytes as Python literals, and may raise anything
         raise _no_array(error) from None
 
 

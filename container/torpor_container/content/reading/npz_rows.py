@@ -20,9 +20,9 @@ from torpor_container.errors import BadInput
 
 EXPANDED_MAX_BYTES = 2**27
 ROWS_MAX = 2**22
-"""A matrix stored by columns or by coordinates can name rows that none of its bytes pay for."""
+"""The most rows: a matrix that is stored by columns or coordinates can claim rows without any bytes for them."""
 CELLS_MAX = 2**25
-"""Of a matrix that becomes dense, for a model that takes no sparse one."""
+"""The most cells of a matrix that becomes dense, for a model that does not take a sparse one."""
 
 PARTS: Mapping[str, tuple[str, ...]] = {
     "csr": ("data", "indices", "indptr"),
@@ -31,11 +31,11 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "coo": ("data", "row", "col"),
     "dia": ("data", "offsets"),
 }
-"""By the format that an archive names, the arrays that it holds besides `format` and `shape`."""
+"""The arrays of each sparse format, besides `format` and `shape`."""
 
 
 def decode_npz(body: bytes, layout: RowLayout) -> Rows:
-    """A matrix in scipy's `csr` format, of the model's type; dense where the layout takes no other. Raises BadInput."""
+    """A matrix in scipy's `csr` format, of the model's type; dense if the layout is not sparse. Raises BadInput."""
     if layout.kind is TEXT:
         raise BadInput(f"a sparse matrix holds numbers, and {TEXT.refusal}")
     arrays = _arrays(body)
@@ -43,12 +43,12 @@ def decode_npz(body: bytes, layout: RowLayout) -> Rows:
         matrix = _matrix(arrays, layout)
         matrix.data = layout.cast(matrix.data)
     except (ValueError, TypeError, IndexError, OverflowError) as error:
-        raise BadInput(f"the .npz archive holds no sparse matrix that can be read: {error}") from None
+        raise BadInput(f"the .npz archive has no sparse matrix that can be read: {error}") from None
     return matrix if layout.sparse else densely(matrix, layout)
 
 
 def densely(matrix: Any, layout: RowLayout) -> Rows:
-    """The same as an array, with what the layout says of cells that are not there. Raises BadInput."""
+    """The same as an array, with the layout's value for absent cells. Raises BadInput."""
     count, columns = matrix.shape
     if count * columns > CELLS_MAX:
         raise BadInput(f"{count} rows of {columns} columns are too many for a model that takes no sparse matrix")
@@ -77,7 +77,7 @@ def _unpacked(archive: zipfile.ZipFile) -> dict[str, Rows]:
         )
     for name in sorted(wanted.intersection(archive.namelist())):
         with archive.open(name) as file:
-            content = file.read(left + 1)  # the size that the archive tells need not be true
+            content = file.read(left + 1)  # the size in the archive may be wrong
         left -= len(content)
         if left < 0:
             raise BadInput(f"the .npz archive unpacks to more than {EXPANDED_MAX_BYTES} bytes")
@@ -86,7 +86,7 @@ def _unpacked(archive: zipfile.ZipFile) -> dict[str, Rows]:
 
 
 def _matrix(arrays: Mapping[str, Rows], layout: RowLayout) -> Any:
-    """Raises BadInput and, where the arrays do not go together, what numpy and scipy raise."""
+    """Make the matrix. Raises BadInput and, if the arrays do not fit together, what numpy and scipy raise."""
     from scipy import sparse
 
     kind = _word(arrays["format"])
@@ -110,7 +110,7 @@ def _matrix(arrays: Mapping[str, Rows], layout: RowLayout) -> Any:
 def _shape(array: Rows, layout: RowLayout) -> tuple[int, int]:
     shape = tuple(int(size) for size in array.ravel())
     if len(shape) != 2 or min(shape) < 1:
-        raise BadInput(f"rows are wanted, and the sparse matrix has the shape {shape}")
+        raise BadInput(f"the model takes rows, and the sparse matrix has the shape {shape}")
     if layout.columns is not None and shape[1] != layout.columns:
         raise BadInput(f"the model takes {layout.columns} columns, and the rows have {shape[1]}")
     if shape[0] > ROWS_MAX:

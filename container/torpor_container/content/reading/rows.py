@@ -26,11 +26,11 @@ DECODERS: Mapping[str, Decoder] = {
 }
 
 UNLABELLED = "0"
-"""The `label_size` of rows to predict: SageMaker's own algorithms say by it how many columns are labels."""
+"""The `label_size` of rows to predict. For SageMaker's own algorithms it is the number of columns with labels."""
 
 
 def decode(body: bytes, content_type: str, layout: RowLayout) -> Rows:
-    """Rows as the model wants them: an array, or a sparse matrix where the body holds one and the layout takes it.
+    """Rows as the model takes them: an array, or a sparse matrix if the body has one and the layout takes it.
 
     Raises BadInput, or UnsupportedContentType with the list of the known ones.
 
@@ -45,7 +45,7 @@ def decode(body: bytes, content_type: str, layout: RowLayout) -> Rows:
 
 @lru_cache(maxsize=64)
 def _decoder(content_type: str) -> Decoder:
-    """Raises BadInput for a parameter that cannot be obeyed, and UnsupportedContentType."""
+    """The decoder of a content type. Raises BadInput for an unsupported parameter, and UnsupportedContentType."""
     kind = media_type(content_type) if content_type else CSV
     if kind not in DECODERS:
         raise UnsupportedContentType.of(content_type, DECODERS)
@@ -53,13 +53,13 @@ def _decoder(content_type: str) -> Decoder:
 
 
 def csv_has_header(content_type: str) -> bool:
-    """What the parameter `header` says of CSV (RFC 4180, section 3), absent where it is not there. Raises BadInput."""
-    told = parameters(content_type)
-    header = told.get("header", "absent").lower()
+    """Whether CSV has a header, by the parameter `header` (RFC 4180, section 3). Raises BadInput."""
+    given = parameters(content_type)
+    header = given.get("header", "absent").lower()
     if header not in ("present", "absent"):
-        raise BadInput(f"header={header} in the content type {content_type!r}: it is present or absent")
-    if told.get("label_size", UNLABELLED) != UNLABELLED:
+        raise BadInput(f"header={header} in the content type {content_type!r}: it must be present or absent")
+    if given.get("label_size", UNLABELLED) != UNLABELLED:
         raise BadInput(
-            f"label_size={told['label_size']} in the content type {content_type!r}: send rows without labels"
+            f"label_size={given['label_size']} in the content type {content_type!r}: send rows without labels"
         )
     return header == "present"

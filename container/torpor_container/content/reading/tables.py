@@ -1,4 +1,4 @@
-"""Reads a body to a table of cells as they were written, for models whose columns are not all of one type.
+"""Reads a body to a table of unconverted cells, for models whose columns differ in type.
 
 CSV cells are text, whatever they look like: what a column holds is the model's to say.
 """
@@ -16,12 +16,12 @@ from torpor_container.errors import BadInput, UnsupportedContentType
 
 
 def read_table(body: bytes, content_type: str) -> Table:
-    """Rows of one length. Raises BadInput, and UnsupportedContentType for a type that carries no such table."""
+    """Rows of equal length. Raises BadInput, and UnsupportedContentType for a type without tables."""
     return as_rows(read_cells(body, content_type))
 
 
 def read_cells(body: bytes, content_type: str) -> Table:
-    """Whatever the body holds, rows or not. Raises BadInput and UnsupportedContentType."""
+    """The content of the body, rows or not. Raises BadInput and UnsupportedContentType."""
     kind = media_type(content_type) if content_type else CSV
     if kind not in READERS:
         raise UnsupportedContentType.of(content_type, READERS)
@@ -31,12 +31,12 @@ def read_cells(body: bytes, content_type: str) -> Table:
 
 
 def as_rows(read: Table) -> Table:
-    """With a list for each row, all of one length. Raises BadInput."""
+    """The same with a list for each row, all of equal length. Raises BadInput."""
     rows = read.values
     if isinstance(rows, list) and rows and not any(isinstance(row, list) for row in rows):
         rows = [rows]
     if not isinstance(rows, list) or not rows or not all(isinstance(row, list) and row for row in rows):
-        raise BadInput("rows are wanted: lists of cells, or records")
+        raise BadInput("send rows: lists of cells, or records")
     width = len(rows[0]) if read.names is None else len(read.names)
     for number, row in enumerate(rows, start=1):
         if len(row) != width:

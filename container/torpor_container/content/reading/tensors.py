@@ -17,11 +17,11 @@ from torpor_container.content.kinds import kind_of
 from torpor_container.errors import BadInput
 
 MEMBERS = ("name", "shape", "datatype", "data")
-"""Of each tensor, all required."""
+"""The members of each tensor, all required."""
 REQUEST = ("inputs", "id", "outputs", "parameters")
-"""Of a request."""
+"""The members of a request."""
 CODECS = ("np", "pd", "str")
-"""MLServer's words for a request as arrays, as a frame and as text: what is done here by itself."""
+"""MLServer's codecs for arrays, frames and text: they change nothing here."""
 
 DATATYPES: Mapping[str, Any] = {
     "BOOL": np.bool_,
@@ -44,7 +44,7 @@ NAMED_TYPES: Mapping[str, str] = {np.dtype(dtype).name: name for name, dtype in 
 
 @dataclass(frozen=True)
 class Tensor:
-    """One tensor, checked: as many values as its shape has places, each of its datatype."""
+    """One checked tensor: its values fit its shape and its datatype."""
 
     name: str
     shape: tuple[int, ...]
@@ -53,7 +53,7 @@ class Tensor:
 
     @property
     def nested(self) -> Any:
-        """Lists as deep as the shape is long."""
+        """The values as nested lists of the tensor's shape."""
         value: Any = self.flat
         for size in reversed(self.shape[1:]):
             value = [value[at : at + size] for at in range(0, len(value), size)] if size else []
@@ -62,22 +62,22 @@ class Tensor:
 
 @dataclass(frozen=True)
 class TensorRequest:
-    """What a request of this protocol asks for beside its tensors."""
+    """What a request of this protocol has besides its tensors."""
 
     outputs: tuple[str, ...] = ()
-    """By name; empty is all."""
+    """The names of the outputs; empty for all."""
     request_id: str | None = None
 
 
 def are_tensors(value: object) -> bool:
-    """Whether these are tensors of this protocol, well made or not: `data` alone is an instance of other ones."""
+    """Whether these are tensors of this protocol, valid or not: `data` alone is an instance of another protocol."""
     if not isinstance(value, list) or not value:
         return False
     return all(isinstance(one, dict) and ("datatype" in one or "shape" in one) and "name" in one for one in value)
 
 
 def asked(request: Mapping[str, Any]) -> TensorRequest:
-    """Raises BadInput for what changes the request's meaning, and cannot be obeyed."""
+    """Read the options. Raises BadInput for an unsupported one that changes the request's meaning."""
     if unknown := [key for key in request if key not in REQUEST]:
         raise BadInput(
             f"a request of the Open Inference Protocol has {', '.join(REQUEST)}, and no {', '.join(unknown)}"
@@ -88,12 +88,13 @@ def asked(request: Mapping[str, Any]) -> TensorRequest:
         raise BadInput("outputs is a list of objects, each with the name of an output")
     for one in outputs:
         _check_parameters(one.get("parameters"), f"output {one['name']}")
-    told = request.get("id")
-    return TensorRequest(tuple(str(one["name"]) for one in outputs), None if told is None else str(told))
+    request_id = request.get("id")
+    names = tuple(str(one["name"]) for one in outputs)
+    return TensorRequest(names, None if request_id is None else str(request_id))
 
 
 def tensors(inputs: Sequence[Mapping[str, Any]]) -> dict[str, Tensor]:
-    """By name. Raises BadInput, which names the tensor."""
+    """The tensors by name. Raises BadInput, which names the tensor."""
     read = [_tensor(one) for one in inputs]
     named = {one.name: one for one in read}
     if len(named) < len(read):
@@ -116,23 +117,23 @@ def table_of_tensors(inputs: Sequence[Mapping[str, Any]]) -> tuple[Any, list[obj
                 "one of shape [rows] or [rows, 1] for each column, named like it"
             )
     if len({one.shape[0] for one in read}) > 1:
-        told = ", ".join(f"{one.name} {one.shape[0]}" for one in read)
-        raise BadInput(f"the tensors have not the same number of rows: {told}")
+        sizes = ", ".join(f"{one.name} {one.shape[0]}" for one in read)
+        raise BadInput(f"the tensors do not have the same number of rows: {sizes}")
     return [list(row) for row in zip(*(one.flat for one in read), strict=True)], [one.name for one in read]
 
 
-def _tensor(told: Mapping[str, Any]) -> Tensor:
-    name = str(told.get("name"))
-    if missing := [member for member in MEMBERS if member not in told]:
+def _tensor(members: Mapping[str, Any]) -> Tensor:
+    name = str(members.get("name"))
+    if missing := [member for member in MEMBERS if member not in members]:
         raise BadInput(f"tensor {name} lacks {', '.join(missing)}")
-    if unknown := [member for member in told if member not in (*MEMBERS, "parameters")]:
-        raise BadInput(f"tensor {name} has {', '.join(unknown)}, which the Open Inference Protocol has not")
-    _check_parameters(told.get("parameters"), f"tensor {name}")
-    if not isinstance(told["datatype"], str) or told["datatype"] not in DATATYPES:
+    if unknown := [member for member in members if member not in (*MEMBERS, "parameters")]:
+        raise BadInput(f"tensor {name} has {', '.join(unknown)}, which the Open Inference Protocol does not have")
+    _check_parameters(members.get("parameters"), f"tensor {name}")
+    if not isinstance(members["datatype"], str) or members["datatype"] not in DATATYPES:
         raise BadInput(
-            f"tensor {name} is of datatype {told['datatype']!r}, and these are known: {', '.join(DATATYPES)}"
+            f"tensor {name} is of datatype {members['datatype']!r}, and these are known: {', '.join(DATATYPES)}"
         )
-    return _checked(name, told["shape"], told["datatype"], told["data"])
+    return _checked(name, members["shape"], members["datatype"], members["data"])
 
 
 def _checked(name: str, shape: Any, datatype: str, data: Any) -> Tensor:
@@ -163,8 +164,8 @@ def _flattened(data: Any, depth: int) -> list[Any]:
     return list(data)
 
 
-def _check_parameters(told: Any, whose: str) -> None:
-    """Raises BadInput for each but a codec that changes nothing."""
-    for name, value in (told or {}).items() if isinstance(told or {}, dict) else [("parameters", told)]:
+def _check_parameters(given: Any, owner: str) -> None:
+    """Raise BadInput for each parameter, except a codec that changes nothing."""
+    for name, value in (given or {}).items() if isinstance(given or {}, dict) else [("parameters", given)]:
         if not (name == "content_type" and value in CODECS):
-            raise BadInput(f"the parameter {name} of {whose} cannot be obeyed: leave it out")
+            raise BadInput(f"the parameter {name} of {owner} is not supported: leave it out")

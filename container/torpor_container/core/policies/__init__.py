@@ -1,4 +1,4 @@
-"""In which order models leave: the eviction policies by name, for live instances and, apart, the offline references."""
+"""The eviction policies by name: those of live instances and, apart, the offline references."""
 
 from collections.abc import Callable
 
@@ -47,7 +47,7 @@ POLICIES: dict[str, Callable[[], Policy]] = {
 }
 
 OFFLINE: dict[str, Callable[[Future], Policy]] = {"BELADY": Belady, "BELADY-SIZE": BeladySize}
-"""Offline references: what could be reached by one who knows the future."""
+"""Offline references: what a policy could reach that knows the future."""
 
 
 def policy(name: str) -> Policy:

@@ -1,4 +1,4 @@
-"""What every eviction policy is told and asked; a policy orders names, and never loads, unloads or waits."""
+"""The interface of every eviction policy. A policy orders names; it never loads, unloads or waits."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,16 +8,16 @@ MayLeave = Callable[[str], bool]
 
 
 class Policy(ABC):
-    """One way to choose who leaves. Sizes are bytes, a cost is the seconds that loading took, a touch is a request."""
+    """Chooses which model leaves. Sizes are bytes, a cost is the seconds of the load, a touch is a request."""
 
     selective: ClassVar[bool] = False
-    """Whether `keeps` may say no. It is not asked otherwise."""
+    """Whether `keeps` may return False. It is not called otherwise."""
     evicts: ClassVar[bool] = True
-    """Whether idle models leave for others at all."""
+    """Whether idle models leave for other models at all."""
 
     @abstractmethod
     def added(self, name: str, size_bytes: int, cost_s: float) -> None:
-        """The model is resident from now on, because somebody asked for it."""
+        """The model is resident from now on."""
 
     @abstractmethod
     def touched(self, name: str) -> None:
@@ -25,22 +25,22 @@ class Policy(ABC):
 
     @abstractmethod
     def removed(self, name: str) -> None:
-        """The model is resident no more."""
+        """The model is no longer resident."""
 
     @abstractmethod
     def victim(self, may_leave: MayLeave) -> str | None:
-        """Name the next model to leave among those that may. The caller does remove it: asking is choosing."""
+        """Choose the next model to leave among those that may. The caller must remove it."""
 
     def keeps(self, name: str, free_bytes: int) -> bool:
-        """Whether the resident model is to stay now that it has served its callers, with so much memory left beside it.
+        """Whether a model stays once it has served its callers. `free_bytes` is the memory that no model takes.
 
-        One that does not stay leaves at once, and the next newcomer finds its room.
+        A model that does not stay leaves at once, and its room is free for the next newcomer.
         """
         return True
 
 
 class Nobody(Policy):
-    """Nobody ever leaves by itself: somebody else drives the unloading."""
+    """Evicts no model: the platform says which models unload."""
 
     evicts = False
 

@@ -7,9 +7,9 @@ from torpor_container.core.policies.ranking import Rank, RankedModel, Ranking
 
 
 class LFU(Policy):
-    """The least often used while resident leaves first; of equals, the one touched longest ago.
+    """The model with the fewest uses while resident leaves first; of equals, the one touched longest ago.
 
-    It never forgets: a star of yesterday stays. LFUDA is the form that does.
+    It never forgets: a model that was popular long ago stays. LFUDA is the form that forgets.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class LFU(Policy):
 
 
 class Used(RankedModel):
-    """When a model was used last, and by its rank the last time but one."""
+    """The times of a model's last use and, as its rank, of the last use but one."""
 
     __slots__ = ("last",)
 
@@ -44,9 +44,9 @@ class Used(RankedModel):
 
 
 class LRU2(Policy):
-    """The one whose last use but one is longest ago leaves first: LRU-K with K = 2 (O'Neil and others, SIGMOD 1993).
+    """The model whose last use but one is longest ago leaves first: LRU-K with K = 2 (O'Neil and others, SIGMOD 1993).
 
-    Those used only once leave before all others, first come, first gone. What left is forgotten.
+    Models used only once leave before all others, the first one first. What left is forgotten.
     """
 
     NEVER = -1

@@ -1,4 +1,4 @@
-"""The greedy-dual family: worth = clock + gain, where the clock makes everybody fade who is not used.
+"""The greedy-dual family: worth = clock + gain, where the clock devalues models that are not used.
 
 The clock is the worth of the last victim. It never runs backwards, although a busy model can outlive its worth, so the
 worth of a model only grows while it stays. Sources: GDSF as in FaasCache (Fuerst and Sharma, ASPLOS 2021); LANDLORD
@@ -24,7 +24,7 @@ class Use(RankedModel):
 
 
 class GreedyDual(Policy):
-    """The least worth leaves first; of equals, the one touched longest ago."""
+    """The model of least worth leaves first; of equals, the one touched longest ago."""
 
     def __init__(self) -> None:
         self._clock = 0.0
@@ -66,14 +66,14 @@ class GDSF(GreedyDual):
 
 
 class LANDLORD(GreedyDual):
-    """Each use pays the load seconds in; all pay rent by their size when room is short; who has nothing left leaves."""
+    """Each use earns the load seconds; models pay rent by size when room is short; one without credit leaves."""
 
     def gain(self, use: Use) -> float:
         return use.cost_s / use.size_bytes
 
 
 class LFUDA(GreedyDual):
-    """LFU with dynamic aging: uses alone, and the clock lets an old star fade."""
+    """LFU with dynamic aging: uses alone, and the clock devalues models that were popular long ago."""
 
     def gain(self, use: Use) -> float:
         return use.uses

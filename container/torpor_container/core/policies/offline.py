@@ -21,17 +21,16 @@ class Future:
             self._times[name].append(at)
 
     def next_use(self, name: str) -> float:
-        """After now. Infinity: never."""
+        """The time of the next use after now; infinity if there is none."""
         times = self._times.get(name, array("d"))
         index = bisect_right(times, self.now())
         return times[index] if index < len(times) else inf
 
 
 class Belady(Policy):
-    """Offline reference: whose next use is furthest leaves first (Belady, 1966). Optimal if all sizes are equal.
+    """Offline reference: the model whose next use is furthest leaves first (Belady, 1966). Optimal for equal sizes.
 
-    A use brings the next one nearer to the front than the heap knows, so each is entered anew and old entries are
-    skipped when they come up.
+    Each use enters the model anew, since its next use changes; old entries are skipped when they come up.
     """
 
     def __init__(self, future: Future) -> None:
@@ -67,9 +66,10 @@ class Belady(Policy):
 
 
 class BeladySize(Policy):
-    """Offline reference: whose distance to its next use x size is largest leaves first; who has none is not kept.
+    """Offline reference: the model with the largest (distance to its next use x size) leaves first. One without a next
+    use is not kept.
 
-    Looks at every resident for each victim.
+    It looks at every resident for each victim.
     """
 
     selective = True

@@ -1,6 +1,6 @@
-"""Names in an order in which each can only rise while it stays: rising is O(1), finding the lowest mends the heap.
+"""Keeps names in an order in which each can only rise: a rise is O(1), and the search for the lowest mends the heap.
 
-A heap entry may be out of date, but then it is too low: so it comes up too early, is put right, and sinks.
+A heap entry may be out of date, but then it is too low: it comes up too early, is corrected, and sinks.
 """
 
 from heapq import heapify, heappop, heappush, heapreplace
@@ -8,11 +8,11 @@ from heapq import heapify, heappop, heappush, heapreplace
 from torpor_container.core.policies.contract import MayLeave
 
 Rank = tuple[float, int]
-"""The worth, and the tick at which it rose: of equals, the one that rose longest ago is the lower."""
+"""The worth, and the tick at which it rose: of equal worths, the one that rose longest ago is lower."""
 
 
 class RankedModel:
-    """Whoever holds it makes it rise by giving it a higher rank, which nobody else has."""
+    """One model. Its policy makes it rise by a higher rank, which no other model has."""
 
     __slots__ = ("gone", "name", "rank")
 
@@ -23,11 +23,11 @@ class RankedModel:
 
 
 Entry = tuple[float, int, RankedModel]
-"""The member, by the rank that it had."""
+"""The rank that a member had, and the member."""
 
 
 class Ranking:
-    """The heap. Each member has one entry, which outlives it at most until it comes up or the gone are the most."""
+    """The heap. Each member has one entry. Entries of removed members stay until they come up, or are the majority."""
 
     def __init__(self) -> None:
         self._heap: list[Entry] = []
@@ -45,7 +45,7 @@ class Ranking:
             heapify(self._heap)
 
     def lowest(self, may_leave: MayLeave) -> RankedModel | None:
-        """The lowest of those that may leave. It stays until it is removed."""
+        """The lowest member that may leave. It stays until `remove`."""
         passed: list[Entry] = []
         chosen = None
         while self._heap and chosen is None:

@@ -1,4 +1,4 @@
-"""The policies that look at when a model came or was used last: LRU and FIFO. Sizes and costs do not count."""
+"""The policies that look at when a model came or was last used: LRU and FIFO. Sizes and costs do not count."""
 
 from collections import OrderedDict
 
@@ -6,7 +6,7 @@ from torpor_container.core.policies.contract import MayLeave, Policy
 
 
 class FIFO(Policy):
-    """Who came first leaves first, used or not: the floor that the others are measured against."""
+    """The model that came first leaves first, used or not: the baseline for the other policies."""
 
     def __init__(self) -> None:
         self._oldest_first: OrderedDict[str, None] = OrderedDict()
@@ -28,11 +28,11 @@ class FIFO(Policy):
 
 
 class LRU(FIFO):
-    """The least recently used leaves first: closest to what AWS documents ("unloads unused models")."""
+    """The least recently used model leaves first: closest to what AWS documents ("unloads unused models")."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._used = self._oldest_first.move_to_end  # bound once: that takes as long as the moving
+        self._used = self._oldest_first.move_to_end  # bound once, since to bind it takes as long as the move
 
     def touched(self, name: str) -> None:
         self._used(name)

@@ -1,7 +1,7 @@
-"""S3-FIFO: a small queue on trial, a main queue, and the names of those who failed (Yang and others, SOSP 2023).
+"""S3-FIFO: a small queue on trial, a main queue, and the names of models that failed (Yang and others, SOSP 2023).
 
-As published, the small queue is a tenth of the room, and what is larger is never admitted: with few, big models that is
-everybody. Here the small queue holds at least the largest resident model, and among few models each counts as one.
+As published, the small queue is a tenth of the room, and a larger model is never admitted: with few, big models that is
+every model. Here the small queue holds at least the largest resident model, and among few models each counts as one.
 """
 
 from collections import OrderedDict
@@ -31,7 +31,7 @@ class Queue:
         return next(iter(self._oldest_first))
 
     def again(self, name: str) -> None:
-        """To the young end."""
+        """Move a name to the young end."""
         self._oldest_first.move_to_end(name)
 
     def __contains__(self, name: str) -> bool:
@@ -80,10 +80,10 @@ class Shares:
 
 
 class S3FIFO(Policy):
-    """Newcomers are on trial in the small queue; who is used twice there moves on to the main one, the others leave.
+    """A newcomer is on trial in the small queue: one that is used twice there moves to the main queue, others leave.
 
-    Who comes back soon after that goes to the main queue at once. There the oldest leaves, unless it was used: then it
-    goes round again, at most three times for all its uses.
+    One that comes back soon goes to the main queue. There the oldest leaves, unless it was used: then it goes
+    round again, at most three times for all its uses.
     """
 
     REUSED = 2
@@ -104,7 +104,7 @@ class S3FIFO(Policy):
         if known:
             self._ghosts.take(name)
         self._forget(shares.main_max)
-        overflows = not self._was_full and shares.small_is_full  # until somebody must leave, all room is used
+        overflows = not self._was_full and shares.small_is_full  # all room is used before a model must leave
         (self._main if known or overflows else self._small).put(name, max(size_bytes, 1))
         counted = self._resident[name] = Counted(name, (-size_bytes, next(self._ticks)))
         self._largest_first.add(counted)
@@ -120,10 +120,10 @@ class S3FIFO(Policy):
             self._ghosts.put(name, self._small.take(name))
 
     def victim(self, may_leave: MayLeave) -> str | None:
-        """Whoever the small queue passes on to the main one is looked at there, so the main one is asked last."""
-        asked = (self._from_small, self._from_main)
-        for ask in (self._from_main, *asked) if self._shares().main_is_over else asked:
-            if (chosen := ask(may_leave)) is not None:
+        """The main queue comes last, since the small queue may pass models on to it."""
+        sources = (self._from_small, self._from_main)
+        for source in (self._from_main, *sources) if self._shares().main_is_over else sources:
+            if (chosen := source(may_leave)) is not None:
                 self._was_full = True
                 return chosen
         return None
@@ -152,7 +152,7 @@ class S3FIFO(Policy):
         return None
 
     def _forget(self, main_max: int) -> None:
-        """Of those who failed, as many are known as the main queue has room for."""
+        """Forget the oldest failed models, until the main queue has room for as many as are known."""
         while (len(self._ghosts) if self._is_few() else self._ghosts.size_bytes) > max(main_max, 1):
             self._ghosts.take(self._ghosts.oldest())
 

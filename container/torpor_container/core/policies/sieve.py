@@ -6,7 +6,7 @@ from torpor_container.core.policies.contract import MayLeave, Policy
 
 
 class SIEVE(Policy):
-    """The hand walks from old to new: who was used since it last came by stays, the first who was not leaves.
+    """The hand walks from old to new: models used since it last passed stay, and the first unused one leaves.
 
     The queue is kept in two pieces, cut where the hand is: old models that the hand has passed are `behind`, the others
     `ahead` of it. A newcomer is ahead of the hand, which begins anew with the oldest when it has reached the end.
@@ -30,7 +30,7 @@ class SIEVE(Policy):
         del (self._ahead if name in self._ahead else self._behind)[name]
 
     def victim(self, may_leave: MayLeave) -> str | None:
-        """One round clears bits, so that the second finds somebody, unless nobody may leave."""
+        """One round clears bits, so that the second finds a victim, unless no model may leave."""
         for _ in range(2 * len(self._used)):
             self._begin_anew_at_the_end()
             name = next(iter(self._ahead))

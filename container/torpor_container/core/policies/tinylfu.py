@@ -1,7 +1,7 @@
 """TinyLFU admission: an unpopular newcomer is served and leaves at once (Einziger and others, ACM ToS 2017).
 
-Room is made before a model is loaded, so nobody can be refused at the door. But who has served its callers need not be
-kept: its room stays free for the next visitor, and the popular models are left alone.
+Room is made before a model is loaded, so no newcomer can be refused. But a model that has served its callers need not
+stay: its room is free for the next newcomer, and the popular models stay.
 """
 
 from collections import OrderedDict
@@ -10,7 +10,7 @@ from torpor_container.core.policies.contract import MayLeave, Policy
 
 
 class Popularity:
-    """Uses of late, of residents and others: all counts are halved each time `SAMPLE` uses a resident were seen.
+    """Counts recent uses, of residents and others: all counts are halved after every `SAMPLE` uses per resident.
 
     So there are never more names than uses in that sample, few enough to count them exactly instead of in a sketch.
     """
@@ -35,8 +35,8 @@ class Popularity:
 class TinyLFU(Policy):
     """LRU, but a newcomer stays only if there is room for one more like it, or if it is more popular than the oldest.
 
-    It is judged once, when its first callers have been served. Traffic in sessions pays for a model that is let go too
-    early by loading it again.
+    The policy decides once, when the first callers have been served. A model that leaves too early, as with traffic in
+    sessions, must be loaded again.
     """
 
     selective = True

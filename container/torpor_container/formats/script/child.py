@@ -1,4 +1,4 @@
-"""The script's own process: loads it, says so, then serves one request after another until the socket ends."""
+"""The process of a script: loads it, reports that, and serves one request after another until the socket ends."""
 
 import json
 import os
@@ -19,16 +19,16 @@ from torpor_container.invocation import Invocation
 from torpor_container.measuring.effort import EffortClocks, process_s
 
 CLOCKS = EffortClocks(work=process_s)
-"""All that the script does, in whatever threads and processes: it is alone here."""
+"""Clocks of the whole process, all its threads and children included, since only the script runs in it."""
 
 
 def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
     """Entry point of a fresh process: `directory`, `script`, and optionally `memory_bytes`, `conventions`, `root` and
-    `packages`: where the script's modules lie, and what was installed for it.
+    `packages`: where the script's modules are, and the folder of packages that were installed for it.
 
-    `environment` is the script's whole environment, if given, and the second and third descriptor are its output.
-    It runs in the model's folder, as Multi Model Server's workers do: relative paths lead there, and what is written
-    there goes with the model.
+    `environment` is the script's whole environment, if given; the second and third descriptor are its output. It runs
+    in the model's folder, as Multi Model Server's workers do: relative paths lead there, and files that it writes there
+    are removed with the model.
     """
     connection, *output = descriptors
     _print_to(output)
@@ -56,7 +56,7 @@ def main(
     root: str | None = None,
 ) -> None:
     """Serve the script `program`, a path or a name within `directory`. A script that exits ends the process."""
-    connection.set_inheritable(False)  # what the script starts must not hold it open
+    connection.set_inheritable(False)  # the script's own processes must not hold it open
     if memory_bytes is not None:
         limit_memory(memory_bytes)
     toolkits.offer()
@@ -67,7 +67,7 @@ def main(
 
 
 def read(stream: BinaryIO) -> ScriptFrame | None:
-    """The next frame; None where the stream ends."""
+    """The next frame; None at the end of the stream."""
     prefix = stream.read(frames.PREFIX.size)
     if len(prefix) < frames.PREFIX.size:
         return None
@@ -76,7 +76,7 @@ def read(stream: BinaryIO) -> ScriptFrame | None:
 
 
 def answer(model: ScriptModel, request: ScriptFrame) -> ScriptFrame:
-    """One request to one answer. What the script raises is the answer, as the inference toolkit gives it."""
+    """Answer one request. An exception of the script is the answer, in the form of the inference toolkit."""
     effort = CLOCKS.start()
     try:
         reply = model.invoke(_invocation(request))
@@ -88,7 +88,7 @@ def answer(model: ScriptModel, request: ScriptFrame) -> ScriptFrame:
         return _error(FrameKind.ERROR, error)
     except MemoryError as error:
         return _error(FrameKind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
-    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
+    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
         return _error(FrameKind.ERROR, failure_of(error))
 
 
@@ -100,7 +100,7 @@ def _invocation(request: ScriptFrame) -> Invocation:
 
 
 def _encoded(answer: ScriptFrame) -> bytes:
-    """An answer that is too large to be sent is a failure of the script, which lives on."""
+    """The bytes of an answer. One that is too large to send becomes a failure, and the script goes on."""
     try:
         return frames.encode(answer)
     except BadFrame as large:
@@ -108,11 +108,11 @@ def _encoded(answer: ScriptFrame) -> bytes:
 
 
 def _print_to(output: Sequence[int]) -> None:
-    """Let these be standard output and error. A line that is printed is told at once, also if the script is killed."""
+    """Use these as standard output and error. Each line is written at once: none is lost if the script is killed."""
     for given, taken in zip(output, (1, 2), strict=False):
         os.dup2(given, taken)
         os.close(given)
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # it is what Python made it
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # the stream that Python made
 
 
 def _see_only(environment: Mapping[str, str]) -> None:
@@ -121,7 +121,7 @@ def _see_only(environment: Mapping[str, str]) -> None:
 
 
 def limit_memory(extra_bytes: int) -> None:
-    """Let this process take so much more than it has: beyond it the script gets MemoryError, and the machine is safe.
+    """Limit this process to `extra_bytes` more than it has. Beyond that, the script gets MemoryError.
 
     The limit is on writable private memory (RLIMIT_DATA), not on addresses, of which libraries reserve far more.
     """
@@ -146,7 +146,7 @@ def _load(
         failure: ContainerError = error
     except MemoryError as error:
         failure = LoadOutOfMemory(f"the script ran out of memory while loading: {error}")
-    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code
+    except Exception as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
         failure = LoadFailed(str(PredictionFailed.because(error)))
     else:
         connection.sendall(frames.encode(frames.with_effort(ScriptFrame(FrameKind.LOADED), CLOCKS.so_far())))

@@ -1,6 +1,6 @@
-"""Arrays to bodies and back, as the toolkits of AWS's images do it: what stand-ins for their encoders share.
+"""Turns arrays into bodies and back, as the toolkits of AWS's images do. The stand-ins for their encoders share it.
 
-An `.npy` body is read without pickles, unlike there: a request must not run code here.
+Unlike the toolkits, it reads an `.npy` body without pickles: a request must not run code.
 """
 
 import csv
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def array_to_json(array_like: Any) -> str:
-    """Arrays, at any depth, as lists."""
+    """JSON, with arrays at any depth as lists."""
     return json.dumps(array_like, default=_listed)
 
 
@@ -29,14 +29,14 @@ def array_to_npy(array_like: Any) -> bytes:
 
 
 def rows_to_csv(array_like: Any) -> str:
-    """As `numpy.savetxt` writes it: sagemaker_inference."""
+    """CSV as `numpy.savetxt` writes it, for sagemaker_inference."""
     stream = io.StringIO()
     np.savetxt(stream, array_like, delimiter=",", fmt="%s")
     return stream.getvalue()
 
 
 def quoted_rows_to_csv(array_like: Any) -> str:
-    """As Python's csv writes it, one number a line for a list of them: sagemaker_containers."""
+    """CSV as Python's csv writes it, one number a line for a list of numbers, for sagemaker_containers."""
     array = np.array(array_like)
     if array.ndim == 1:
         array = array.reshape(-1, 1)
@@ -50,12 +50,15 @@ def json_to_numpy(string_like: str | bytes, dtype: Any = None) -> Any:
 
 
 def csv_to_numpy(string_like: str | bytes, dtype: Any = None) -> Any:
-    """Numbers, one row as a flat array: sagemaker_inference."""
+    """An array of numbers, with one row as a flat array, for sagemaker_inference."""
     return np.genfromtxt(io.StringIO(_text(string_like)), dtype=dtype, delimiter=",")
 
 
 def quoted_csv_to_numpy(string_like: str | bytes, dtype: Any = None) -> Any:
-    """Numbers; texts where some cell is none and no type is asked for: sagemaker_containers. Raises ValueError."""
+    """An array of numbers, for sagemaker_containers; of texts if a cell is not a number and no type is given.
+
+    Raises ValueError.
+    """
     rows = csv.reader(io.StringIO(_text(string_like)), strict=True)
     array = np.array(list(rows)).squeeze()
     try:

@@ -1,6 +1,6 @@
 """The `context` that a script's functions may take: Multi Model Server's names, for one request at a time.
 
-What that server has and is not here: `metrics`, `model_name`, and the server's own name and version.
+It does not have that server's `metrics`, `model_name`, name and version.
 """
 
 import json
@@ -14,7 +14,7 @@ MANIFEST = Path("MAR-INF/MANIFEST.json")
 
 
 class Headers(dict[str, str]):
-    """By name, in any case."""
+    """Look up a header by its name, in any letter case."""
 
     def __init__(self, given: Mapping[str, str] | None = None) -> None:
         super().__init__({name.lower(): value for name, value in (given or {}).items() if value})
@@ -33,7 +33,7 @@ class Headers(dict[str, str]):
 
 
 class RequestProcessor:
-    """One request's headers, and what its answer shall have beside a body."""
+    """One request's headers, and the status and headers of its answer."""
 
     def __init__(self, request_headers: Mapping[str, str]) -> None:
         self._request_headers = Headers(request_headers)
@@ -48,7 +48,7 @@ class RequestProcessor:
         return self._request_headers
 
     def report_status(self, code: int, reason_phrase: str | None = None) -> None:
-        """The phrase is told to who asks for it here, and goes no further."""
+        """Set the status. The phrase can be read here, and is not sent."""
         self._status = (code, reason_phrase)
 
     def get_response_status_code(self) -> int:
@@ -58,7 +58,7 @@ class RequestProcessor:
         return self._status[1]
 
     def add_response_property(self, key: str, value: str) -> None:
-        """Of all headers, the custom attributes are sent."""
+        """Set a header of the answer. Only the custom attributes are sent."""
         self._response_headers[key] = value
 
     def get_response_headers(self) -> dict[str, str]:
@@ -70,9 +70,9 @@ class RequestProcessor:
 
 
 class Context:
-    """What a function may ask about its surroundings and its request, and tell about its answer.
+    """What a function can read about its environment and its request, and set for its answer.
 
-    That server hands over requests in batches; here each is a batch of its own, so an index is always 0.
+    That server passes requests in batches; here each batch has one request, so an index is always 0.
     """
 
     def __init__(self, model_dir: Path) -> None:
@@ -81,12 +81,12 @@ class Context:
         self.begin({})
 
     def begin(self, request_headers: Mapping[str, str]) -> None:
-        """Another request: nothing of the last one is left."""
+        """Begin another request, without anything of the last one."""
         self.request_ids = {0: str(uuid4())}
         self.request_processor = [RequestProcessor(request_headers)]
 
     def get_request_id(self, idx: int = 0) -> str | None:
-        """One that is made up here: no caller knows it."""
+        """The request's id, which is made here: no caller knows it."""
         return self.request_ids.get(idx)
 
     def get_request_header(self, idx: int, key: str) -> str | None:
@@ -96,7 +96,7 @@ class Context:
         return self.request_processor[idx].get_request_properties()
 
     def set_response_content_type(self, idx: int, value: str) -> None:
-        """For those who ask for it: as in the toolkit, what a function returns, or Accept, has the last word."""
+        """Set the answer's type, for scripts that read it. As in the toolkit, a return value or Accept decides."""
         self.set_response_header(idx, CONTENT_TYPE, value)
 
     def get_response_content_type(self, idx: int) -> str | None:
@@ -107,7 +107,7 @@ class Context:
         return processor.get_response_status_code(), processor.get_response_status_phrase()
 
     def set_response_status(self, code: int = 200, phrase: str = "", idx: int = 0) -> None:
-        """The answer's, where the script returns one. What it raises has a status of its own."""
+        """The status of an answer that the script returns. An exception has its own status."""
         self.request_processor[idx].report_status(code, phrase)
 
     def set_all_response_status(self, code: int = 200, phrase: str = "") -> None:
@@ -122,6 +122,6 @@ class Context:
 
 
 def _manifest(model_dir: Path) -> Any:
-    """That of a model archive; None where there is none."""
+    """The manifest of a model archive; None if there is none."""
     path = model_dir / MANIFEST
     return json.loads(path.read_bytes()) if path.is_file() else None

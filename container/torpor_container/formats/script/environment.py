@@ -1,4 +1,4 @@
-"""The environment variables of a script's process, as a table: what AWS's images set, beside the container's own.
+"""The environment variables of a script's process, as a table: what AWS's images set, besides the container's.
 
 Sources: the images' Dockerfiles (`ENV SM_MODEL_DIR /opt/ml/model`, `SM_INPUT…`, `PYTHON…`), the SageMaker SDK's
 `Model` (SAGEMAKER_PROGRAM, SAGEMAKER_SUBMIT_DIRECTORY, SAGEMAKER_REGION, SAGEMAKER_CONTAINER_LOG_LEVEL) and the
@@ -23,7 +23,7 @@ class Place:
 
     @property
     def input(self) -> Path:
-        """AWS's containers have it beside the model; there is nothing in it for a script that serves."""
+        """The folder beside the model that AWS's containers have. It is empty for a script that serves."""
         return Path(self.given.get("SAGEMAKER_BASE_DIR") or BASE) / "input"
 
     @property
@@ -34,7 +34,7 @@ class Place:
 
 @dataclass(frozen=True)
 class ScriptVariable:
-    """One row: a variable, its value where the container's Environment has none, and its meaning."""
+    """One row: a variable, its value unless the container's Environment has it, and its meaning."""
 
     name: str
     value: Callable[[Place], str]
@@ -62,6 +62,6 @@ VARIABLES: Final[tuple[ScriptVariable, ...]] = (
 
 
 def environment(place: Place) -> dict[str, str]:
-    """All variables of the script's process. What the container was given wins over the table."""
-    told = {variable.name: variable.value(place) for variable in VARIABLES}
-    return {name: value for name, value in told.items() if value} | dict(place.given)
+    """All variables of the script's process. The container's Environment takes precedence over the table."""
+    values = {variable.name: variable.value(place) for variable in VARIABLES}
+    return {name: value for name, value in values.items() if value} | dict(place.given)

@@ -1,4 +1,4 @@
-"""A training job's facts as attributes, read from SM_TRAINING_ENV: what stand-ins for the training toolkits share."""
+"""Reads a training job's facts from SM_TRAINING_ENV, as attributes. The stand-ins for training toolkits share it."""
 
 import json
 import os
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Facts(Mapping[str, Any]):
-    """By attribute or by key: `facts.model_dir`, `facts["hyperparameters"]`, `facts.channel_input_dirs["train"]`."""
+    """The facts, by attribute or key: `facts.model_dir`, `facts["job_name"]`, `facts.channel_input_dirs["train"]`."""
 
     def __init__(self, **_: object) -> None:
         self._facts: dict[str, Any] = json.loads(os.environ.get("SM_TRAINING_ENV", "{}"))

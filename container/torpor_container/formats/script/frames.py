@@ -1,8 +1,8 @@
-"""The frames between an instance and a script's process: lengths, a JSON head, a body. They encode and decode only.
+"""Encodes and decodes the frames between an instance and a script's process: lengths, a JSON head, a body.
 
 The instance sends INVOKE {content_type, accept, custom_attributes, headers} + body; `headers` is JSON of others. The
 script's process first says LOADED, or FAILED {type} + message; then, for each INVOKE, REPLY {content_type} + body, or
-ERROR {type} + message. LOADED and REPLY tell the effort too, and all but LOADED may tell an HTTP status.
+ERROR {type} + message. LOADED and REPLY have the effort too, and all but LOADED may have an HTTP status.
 """
 
 import json
@@ -44,7 +44,7 @@ class ScriptFrame:
 
 
 def with_effort(frame: ScriptFrame, effort: Effort) -> ScriptFrame:
-    """The same frame, and what it took to come to it."""
+    """The same frame, with the effort that led to it."""
     return replace(frame, fields={**frame.fields, EFFORT: " ".join(map(repr, effort))})
 
 
@@ -54,31 +54,31 @@ def effort_of(frame: ScriptFrame) -> Effort:
         effort = Effort(*map(float, frame.fields[EFFORT].split()))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise BadFrame(f"a frame {frame.kind} without its effort") from error
-    if not all(0 <= part_s < inf for part_s in effort):  # nor is it nan
-        raise BadFrame(f"a frame {frame.kind} with an effort that nothing takes")
+    if not all(0 <= part_s < inf for part_s in effort):  # also False for nan
+        raise BadFrame(f"a frame {frame.kind} with an impossible effort")
     return effort
 
 
 def status_of(frame: ScriptFrame) -> int | None:
-    """None if it tells none. Raises BadFrame."""
-    told = frame.fields.get(STATUS)
-    if told is None:
+    """The status; None if the frame has none. Raises BadFrame."""
+    text = frame.fields.get(STATUS)
+    if text is None:
         return None
     try:
-        return STATUSES[STATUSES.index(int(told))]
+        return STATUSES[STATUSES.index(int(text))]
     except (TypeError, ValueError) as error:
-        raise BadFrame(f"a frame {frame.kind} with a status that no answer has") from error
+        raise BadFrame(f"a frame {frame.kind} with an invalid status") from error
 
 
 def encode(frame: ScriptFrame) -> bytes:
-    """Raises BadFrame for one that is too large: the other side would take it for none."""
+    """The bytes of a frame. Raises BadFrame for one that is too large, which the other side would refuse."""
     head = json.dumps({"kind": frame.kind, **frame.fields}).encode()
     _check(len(head), len(frame.body))
     return PREFIX.pack(len(head), len(frame.body)) + head + frame.body
 
 
 def sizes(prefix: bytes) -> tuple[int, int]:
-    """The lengths of head and body that follow. Raises BadFrame where they cannot be meant."""
+    """The lengths of the head and body that follow. Raises BadFrame for impossible ones."""
     head, body = PREFIX.unpack(prefix)
     _check(head, body)
     return head, body

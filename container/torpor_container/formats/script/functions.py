@@ -33,7 +33,7 @@ Function = Callable[..., Any]
 
 
 class Text(str):
-    """A body of a text type. The toolkit hands scripts `str`, the framework containers `bytes`: this suits both."""
+    """A body of a text type. The toolkit passes `str` to scripts, the framework containers `bytes`: this is both."""
 
     def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
         return str(self)
@@ -54,7 +54,7 @@ class Functions:
 
     @classmethod
     def of(cls, module: ModuleType, directory: Path) -> "Functions":
-        """Raises LoadFailed for transform_fn beside one of those that it replaces."""
+        """The functions of a module. Raises LoadFailed for transform_fn beside one of those that it replaces."""
         found = {name: getattr(module, name, None) for name in NAMES}
         if found["transform_fn"] and (found["input_fn"] or found["predict_fn"] or found["output_fn"]):
             raise LoadFailed(
@@ -65,20 +65,20 @@ class Functions:
 
     @property
     def only_loads(self) -> bool:
-        """No function of its own after model_fn."""
+        """Whether the script has no function after model_fn."""
         return not (self.input_fn or self.predict_fn or self.output_fn or self.transform_fn)
 
     def call(self, function: Function, *arguments: Any) -> Any:
-        """Call it, with the context where it takes one argument more."""
+        """Call a function, with the context if it takes one more argument."""
         if len(signature(function).parameters) == len(arguments) + 1:
             return function(*arguments, self.context)
         return function(*arguments)
 
 
 def import_script(path: Path, root: Path | None = None) -> ModuleType:
-    """Import the script under its own name. Its folder, and `root` if modules lie there too, come first on the path.
+    """Import the script under its own name. Its folder, and `root` if modules are there too, come first on the path.
 
-    Whatever it raises is raised.
+    Raises whatever the script raises.
     """
     package = path.name == PACKAGE
     name = path.parent.name if package else path.stem
@@ -90,13 +90,13 @@ def import_script(path: Path, root: Path | None = None) -> ModuleType:
     if spec is None or spec.loader is None:
         raise LoadFailed(f"{path.name} is not a Python file")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # pickles and its own helpers find its classes by this name
+    sys.modules[name] = module  # pickles and the script's modules find its classes by this name
     spec.loader.exec_module(module)
     return module
 
 
 def body_of(body: bytes, content_type: str) -> Any:
-    """The toolkit decodes the text types named without parameters; here with them too. Raises BadInput."""
+    """The body for a script: decoded for text types, here also for those with parameters. Raises BadInput."""
     if content_type.partition(";")[0].strip().lower() not in TEXT_TYPES:
         return body
     try:
@@ -106,7 +106,7 @@ def body_of(body: bytes, content_type: str) -> Any:
 
 
 def failure_of(error: Exception) -> PredictionFailed:
-    """What the script raised, as the toolkit's `handle_error` answers it.
+    """The answer to an exception of the script, as in the toolkit's `handle_error`.
 
     The toolkit's own errors (`sagemaker_inference.errors`, known by their attributes) have a status and a message.
     """

@@ -1,4 +1,4 @@
-"""A loaded user script: runs its functions, and the defaults between them, on one request after another."""
+"""Runs a loaded user script: its functions, and defaults for missing ones, on one request after another."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -19,18 +19,18 @@ from torpor_container.wire import CUSTOM_ATTRIBUTES
 
 DEFAULT_ACCEPT = JSON
 WITHOUT_BODY = (204, 205, 304)
-"""Statuses that say there is no body: HTTP's clients wait for none."""
+"""Statuses without a body: HTTP clients do not wait for one."""
 
 
 class ScriptModel:
-    """The script's functions and the model that model_fn gave."""
+    """The script's functions, and the model that model_fn returned."""
 
     format = SCRIPT
 
     def __init__(
         self, functions: Functions, native: Any, default: ServedModel[Any] | None, conventions: Conventions
     ) -> None:
-        """`native` is what the script calls its model; `default` serves it where the script does not."""
+        """`native` is what model_fn returned; `default` serves it where the script has no function."""
         self._functions = functions
         self._native = native
         self._default = default
@@ -38,9 +38,9 @@ class ScriptModel:
 
     @classmethod
     def load(cls, script: Path, directory: Path, conventions: Conventions, root: Path | None = None) -> "ScriptModel":
-        """`root` is where the script's modules lie, if not beside it alone.
+        """Load a script. `root` is where its modules are, if not only beside it.
 
-        Whatever the script raises is raised; beside that LoadFailed and LoadOutOfMemory.
+        Raises whatever the script raises, and LoadFailed and LoadOutOfMemory.
         """
         functions = Functions.of(import_script(script, root), directory)
         if functions.pre_model_fn:
@@ -51,7 +51,7 @@ class ScriptModel:
         return model
 
     def invoke(self, invocation: Invocation) -> Reply:
-        """Whatever the script raises is raised; beside that the errors of the defaults."""
+        """Answer a request. Raises whatever the script raises, and the errors of the defaults."""
         if self._functions.only_loads and self._default is not None:
             return self._default.invoke(invocation)
         context = self._functions.context
@@ -64,7 +64,7 @@ class ScriptModel:
         return reply._replace(custom_attributes=attributes, status=_status(answered.get_response_status_code()))
 
     def close(self) -> None:
-        """Nothing: the process ends with the script."""
+        """Nothing to do: the process ends with the script."""
 
     def _answer(self, invocation: Invocation) -> Reply:
         accept = self._accept(invocation.accept)
@@ -105,14 +105,14 @@ class ScriptModel:
         return self._native.predict(_as_taken_by(self._native, inputs))
 
     def _accept(self, accept: str) -> str:
-        """As the toolkit: the caller's own words, or the default where there are none."""
+        """The accepted type, as in the toolkit: the caller's unchanged, or the default if there is none."""
         if accept and accept != "*/*":
             return accept
         return self._conventions.default_accept or DEFAULT_ACCEPT
 
 
 def _headers(invocation: Invocation) -> dict[str, str]:
-    """Those that a script may ask for."""
+    """The headers that a script may read."""
     return {
         "Content-Type": invocation.content_type,
         "Accept": invocation.accept,
@@ -127,8 +127,8 @@ def _check_header(name: str, value: object) -> None:
 
 
 def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> tuple[Any, ServedModel[Any] | None]:
-    """What the script calls its model, and what serves it where the script does not."""
-    # AWS's images answer otherwise under a script than without one; what a script writes itself it selects itself.
+    """What model_fn returned, and what serves it where the script has no function."""
+    # AWS's images answer differently with a script; a script that writes its answer selects its content too.
     selected = conventions.inference_output if functions.only_loads else ""
     scripted = replace(conventions, image="", inference_output=selected)
     if functions.model_fn is None:
@@ -138,10 +138,10 @@ def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> 
     return native, _served(native, scripted)
 
 
-def _status(told: object) -> int:
-    if not isinstance(told, int) or told not in STATUSES or told in WITHOUT_BODY:
-        raise PredictionFailed(f"the script's status cannot be sent with an answer: {told!r}")
-    return int(told)
+def _status(value: object) -> int:
+    if not isinstance(value, int) or value not in STATUSES or value in WITHOUT_BODY:
+        raise PredictionFailed(f"the script's status cannot be sent with an answer: {value!r}")
+    return int(value)
 
 
 def _load_beside(directory: Path, image: str, conventions: Conventions) -> ServedModel[Any]:
@@ -164,12 +164,12 @@ def _served(native: Any, conventions: Conventions) -> ServedModel[Any] | None:
 
 
 def _as_taken_by(native: Any, rows: Any) -> Any:
-    """A booster predicts on a DMatrix only: SageMaker's XGBoost container hands scripts one."""
+    """The rows as the model takes them. A booster takes only a DMatrix, as in SageMaker's XGBoost container."""
     if not (is_xgboost_booster(native) and hasattr(rows, "dtype")):
         return rows
     from xgboost import DMatrix
 
-    return DMatrix(rows, nthread=1, feature_names=native.feature_names)  # the rows are in their order
+    return DMatrix(rows, nthread=1, feature_names=native.feature_names)  # in the order of the rows' columns
 
 
 def _reply(result: Any, accept: str) -> Reply:

@@ -1,7 +1,7 @@
-"""The path `/opt/ml/model` where a script has it written into it: found in its source, and shown to its process.
+"""Finds the path `/opt/ml/model` in a script's source, and shows the model at that path to the script's process.
 
-Most scripts take the model's folder as an argument, and start without any of this: a mention of `/opt/ml` in the source
-is looked for first, which costs some ten microseconds.
+Most scripts take the model's folder as an argument, and need none of this: the search for `/opt/ml` in the source takes
+some ten microseconds.
 """
 
 import ast
@@ -15,7 +15,7 @@ from torpor_container.processes.namespaces import NoNamespace, bind_mounts
 
 MODEL = "/opt/ml/model"
 CODE = "/opt/ml/code"
-"""Where AWS's older images have the script's folder."""
+"""The script's folder in AWS's older images."""
 
 ROOT = "/opt/ml"
 SOURCES_MAX = 100
@@ -23,7 +23,7 @@ SOURCE_MAX_BYTES = 1024 * 1024
 
 
 class Mention(NamedTuple):
-    """A path that stands in a source."""
+    """A path in a source."""
 
     file: str
     line: int
@@ -66,7 +66,7 @@ def mentions(script: Path) -> list[Mention]:
 
 
 def _sources(script: Path) -> Iterator[Path]:
-    """The script first."""
+    """The script and the modules beside it, the script first."""
     yield script
     with os.scandir(script.parent) as entries:
         others = [entry.path for entry in entries if entry.name.endswith(".py") and entry.path != str(script)]
@@ -86,8 +86,8 @@ def _first(source: bytes, name: str) -> Mention | None:
 
 
 def _only_said(node: ast.AST) -> Iterator[ast.AST]:
-    """What opens no path here: docstrings, the default of a variable or an option, and what only runs as a program, for
-    a script often trains its model too."""
+    """Strings that open no path here: docstrings, defaults of variables and options, and those in code that runs only
+    as a program, since a script often trains its model too."""
     if isinstance(node, ast.Expr):
         yield node.value
     if isinstance(node, ast.Call):
@@ -105,7 +105,7 @@ def _is_below(value: object) -> bool:
 
 
 def _is_there(model: Path) -> bool:
-    """In a container of its own the one model lies at the very path."""
+    """Whether the model is at that path already, as in a container of its own."""
     try:
         return os.path.samefile(MODEL, model)
     except OSError:

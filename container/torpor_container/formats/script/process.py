@@ -1,4 +1,4 @@
-"""The instance's side of a script's process: sends it one request at a time, and outlives whatever it does."""
+"""The instance's side of a script's process: sends it one request at a time, and survives whatever it does."""
 
 import asyncio
 import json
@@ -37,38 +37,38 @@ RAISED: dict[str, type[ContainerError]] = {
         errors.LoadOutOfMemory,
     )
 }
-"""What a script's process may report: errors that a message alone makes again on this side."""
+"""Errors that a script's process may report: a message is enough to make them again on this side."""
 
 HEADERS = {"content_type": "Content-Type", "accept": "Accept", "custom_attributes": CUSTOM_ATTRIBUTES}
-"""What a frame's fields are called where they come from."""
+"""The headers from which a frame's fields come, for messages."""
 
 HEADER_MAX_BYTES = 16 * 1024
-"""Of each header, as a frame has it: together they fit into its head, and into that of an answer that returns them."""
+"""The most bytes of each header in a frame: together they fit into its head, and into that of an answer."""
 
 OTHERS = {name.lower().encode(): name for name in (*FORWARDED, TARGET_MODEL) if name not in HEADERS.values()}
-"""Headers that reach a script beside those, by how they arrive: in AWS's spelling."""
+"""Further headers that reach a script, in AWS's spelling, by their names in lower case."""
 
 OTHERS_MAX_BYTES = 8 * 1024
-"""Of these together, which no caller comes near: an id has 64 characters, a target 1024."""
+"""The most bytes of these together. Usual ones are far smaller: an id has 64 characters, a target 1024."""
 
 GRACE_S = 1.0
 
 
 class ChildProcess(Protocol):
-    """A handle on the script's process, whoever started it."""
+    """A handle on the script's process."""
 
     @property
     def pid(self) -> int: ...
 
     def kill(self) -> None:
-        """End it now. Harmless once it has ended."""
+        """End it now. Does nothing once it has ended."""
 
     async def wait(self) -> int:
         """The exit code, negative for a signal."""
 
 
 class ScriptProcess:
-    """One script in one process. `loaded` comes first and once; then `invoke`, first come first served."""
+    """One script in one process. Call `loaded` first, once; then `invoke`, which serves requests in order."""
 
     def __init__(self, connection: socket.socket, child: ChildProcess) -> None:
         self.pid = child.pid
@@ -77,14 +77,14 @@ class ScriptProcess:
         self._turn = asyncio.Lock()
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
         self._watch: asyncio.Task[None] | None = None
-        self._ended = ""  # why we ended it ourselves
+        self._ended = ""  # why the instance ended it
 
     async def loaded(self, timeout_s: float) -> Effort:
-        """Wait until the script has loaded, and tell what that took its process, but for the time on the wall. Raises
-        LoadFailed, LoadOutOfMemory, or TimeoutError; then it is ended."""
+        """Wait until the script has loaded. Its effort, without the wall time. Raises LoadFailed, LoadOutOfMemory, or
+        TimeoutError, after which the process is ended."""
         self._connection.setblocking(False)
         self._streams = await asyncio.open_unix_connection(sock=self._connection)
-        self._watch = asyncio.create_task(self._read_no_more_once_it_ended())
+        self._watch = asyncio.create_task(self._end_stream_with_process())
         try:
             async with asyncio.timeout(timeout_s):
                 frame = await self._receive(FrameKind.LOADED, FrameKind.FAILED)
@@ -94,7 +94,7 @@ class ScriptProcess:
         except BadFrame as bad:
             self._end(f"it sent {bad}")
             await self._raise_load_failure()
-        except BaseException:
+        except BaseException:  # time is up, or the caller is cancelled: the process ends whatever it was
             self._end("it did not load in time")
             raise
         if effort is None:
@@ -102,11 +102,11 @@ class ScriptProcess:
         return effort
 
     async def invoke(self, invocation: Invocation, began: Callable[[], None] = lambda: None) -> Reply:
-        """One request, after those that came before it; `began` is called when its turn has come.
+        """Answer one request, after those before it. Calls `began` when its turn has come.
 
-        Raises BadInput for what no script is sent, what the script's process reports, ModelDied, or NotCalled where it
-        had ended before. A caller that gives up while the script works on its request ends the process: there is no
-        other way to stop it, and its late answer would be the next caller's.
+        Raises BadInput for headers that cannot be sent, what the script's process reports, ModelDied, or NotCalled if
+        the process had ended before. If the caller is cancelled while the script works, the process is ended: there
+        is no other way to stop it, and the next caller would get its late answer.
         """
         request = _request(invocation)
         async with self._turn:
@@ -120,7 +120,7 @@ class ScriptProcess:
             except BadFrame as bad:
                 self._end(f"it sent {bad}")
                 raise ModelDied(await self._exit_code(), self._ended) from None
-            except BaseException:
+            except BaseException:  # whatever ended the wait, a late answer would reach the next caller
                 self._end("it did not answer in time")
                 raise
         if isinstance(outcome, ContainerError):
@@ -129,13 +129,13 @@ class ScriptProcess:
 
     @property
     def alive(self) -> bool:
-        """False once its process has ended, hung up, or was told to end."""
+        """False once its process has ended, closed the socket, or is to be ended."""
         if self._ended or self._streams is None or self._watch is None:
             return False
         return not self._watch.done() and not self._streams[0].at_eof()
 
     async def close(self) -> None:
-        """Let the script go: the end of the socket ends its loop, and a moment later the process is ended."""
+        """Unload the script: the end of the socket ends its loop; a moment later the process is killed."""
         self._ended = self._ended or "it was unloaded"
         if self._streams is None:
             self._connection.close()
@@ -153,7 +153,7 @@ class ScriptProcess:
         return await self._receive(FrameKind.REPLY, FrameKind.ERROR)
 
     async def _receive(self, *kinds: FrameKind) -> ScriptFrame:
-        """The next frame. Raises BadFrame, also for one of another kind: it is no answer."""
+        """The next frame. Raises BadFrame, also for one of another kind."""
         assert self._streams is not None
         reader = self._streams[0]
         head_bytes, body_bytes = frames.sizes(await reader.readexactly(frames.PREFIX.size))
@@ -163,8 +163,8 @@ class ScriptProcess:
             raise BadFrame(f"a frame {frame.kind} where none belongs")
         return frame
 
-    async def _read_no_more_once_it_ended(self) -> None:
-        """A process that the script started may hold the socket open: the end of the script's own is what counts.
+    async def _end_stream_with_process(self) -> None:
+        """End the stream when the script's process ends: a process that the script started may hold the socket open.
 
         What was sent before is still read.
         """
@@ -173,7 +173,7 @@ class ScriptProcess:
             self._connection.shutdown(socket.SHUT_RD)
 
     async def _exit_code(self) -> int | None:
-        """The exit code of a process that has ended or is about to; None where we ended it."""
+        """The exit code of a process that has ended or is about to; None if the instance ended it."""
         try:
             async with asyncio.timeout(GRACE_S):
                 code = await self._child.wait()

@@ -1,4 +1,4 @@
-"""Response objects that a script returns, Flask's or the toolkit's, as a body, a type and a status.
+"""Unpacks response objects of scripts, Flask's or the toolkit's, to a body, a type and a status.
 
 The older toolkit of AWS's scikit-learn and XGBoost images has `worker.Response`, which is Flask's.
 """
@@ -12,8 +12,8 @@ MEMBERS = ("get_data", "content_type", "status_code", "headers")
 
 
 def unwrapped(result: Any, context: Context) -> Any:
-    """`(body, content type)` of a response, whose status and custom attributes the context is told; any other result as
-    it is."""
+    """`(body, content type)` of a response; sets its status and custom attributes in the context. Any other result is
+    returned unchanged."""
     if not all(hasattr(result, member) for member in MEMBERS):
         return result
     context.set_response_status(result.status_code)

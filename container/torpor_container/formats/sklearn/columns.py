@@ -1,4 +1,4 @@
-"""Finds out what a fitted scikit-learn estimator takes in its columns: names, text, truths, documents or records.
+"""Finds out what a fitted scikit-learn estimator takes in its columns: names, text, booleans, documents or records.
 
 It reads what `fit` has left (`transformers_`, `categories_`, `statistics_`) and calls nothing. An estimator of numbers
 alone has nothing to be found, and is served from arrays.
@@ -15,15 +15,15 @@ TELLING = frozenset({
     "ColumnTransformer", "_BaseEncoder", "_VectorizerMixin", "DictVectorizer", "FeatureHasher", "SimpleImputer",
     "BaseHistGradientBoosting",
 })  # fmt: skip
-"""scikit-learn's bases of what may take other cells than numbers."""
+"""scikit-learn's base classes of estimators that may take other cells than numbers."""
 PRESERVING = frozenset({"SimpleImputer", "FunctionTransformer"})
-"""Steps of a pipeline that hand on the columns which they take."""
+"""Steps of a pipeline that pass their columns on unchanged."""
 WITHIN = ("best_estimator_", "estimator_", "regressor_", "_preprocessor")
-"""Where estimators keep another one that takes the same columns."""
+"""The attributes in which estimators keep another one that takes the same columns."""
 
 
 class Form(Enum):
-    """What `predict` is given."""
+    """What `predict` takes."""
 
     FRAME = "a data frame with the columns' names"
     ARRAY = "an array of cells of any type"
@@ -32,7 +32,7 @@ class Form(Enum):
 
 
 class Cell(Enum):
-    """What stands in a column."""
+    """The content of a column."""
 
     ANY = "anything"
     NUMBER = "numbers"
@@ -43,25 +43,25 @@ class Cell(Enum):
 
 @dataclass(frozen=True)
 class EstimatorColumns:
-    """What an estimator takes, if it is not numbers alone."""
+    """What an estimator takes, if it is more than numbers."""
 
     form: Form
     names: tuple[str, ...] | None = None
     count: int | None = None
     cells: Mapping[int, Cell] = field(default_factory=dict)
-    """By place; ANY for the others."""
+    """The content of columns, by place; ANY for the others."""
 
     def cell(self, place: int) -> Cell:
         return self.cells.get(place, Cell.ANY)
 
 
 def may_differ(kinds: Iterable[type]) -> bool:
-    """Whether estimators of these types may take something else than numbers. It is quick, and looks at names alone."""
+    """Whether estimators of these types may take more than numbers. It is quick, and looks only at names."""
     return any(base.__name__ in TELLING for kind in kinds for base in kind.__mro__)
 
 
 def taken_by(estimator: Any) -> EstimatorColumns | None:
-    """None where it takes numbers, in their order."""
+    """What the estimator takes; None if it takes numbers in the order of its columns."""
     if (form := _whole(estimator)) is not None:
         return EstimatorColumns(form)
     names = getattr(estimator, "feature_names_in_", None)
@@ -77,7 +77,7 @@ def taken_by(estimator: Any) -> EstimatorColumns | None:
 
 
 def _whole(estimator: Any) -> Form | None:
-    """Whether all that it takes of a row is one text, or one record."""
+    """Whether it takes one text, or one record, for each row."""
     bases = {base.__name__ for base in type(estimator).__mro__}
     if "_VectorizerMixin" in bases:
         return Form.DOCUMENTS
@@ -90,12 +90,12 @@ def _whole(estimator: Any) -> Form | None:
 
 
 def _steps(estimator: Any) -> list[Any]:
-    """Those of a pipeline that do anything."""
+    """The steps of a pipeline that do anything."""
     return [step for _, step in getattr(estimator, "steps", ()) if step is not None and step != "passthrough"]
 
 
 def _beside(estimator: Any) -> Iterator[Any]:
-    """What takes the very columns that this one takes."""
+    """The estimators inside that take the same columns."""
     fitted = vars(estimator) if hasattr(estimator, "__dict__") else {}
     yield from (fitted[name] for name in WITHIN if fitted.get(name) is not None)
     yield from (one for _, one in fitted.get("transformer_list", ()) if not isinstance(one, str))
@@ -104,7 +104,7 @@ def _beside(estimator: Any) -> Iterator[Any]:
 
 
 class _Found:
-    """What was found so far, while the estimator is walked through."""
+    """What a walk through the estimator has found so far."""
 
     def __init__(self, names: list[str]) -> None:
         self.names = names
@@ -112,7 +112,7 @@ class _Found:
         self.cells: dict[int, Cell] = {}
 
     def look(self, estimator: Any, places: Sequence[int]) -> None:
-        """`places` are the estimator's columns among those of the whole."""
+        """Visit an estimator. `places` are its columns among those of the whole."""
         if hasattr(estimator, "transformers_"):
             for _, part, columns in estimator.transformers_:
                 self._look_at_part(part, columns, places)
@@ -141,7 +141,7 @@ class _Found:
         chosen = list(columns)
         if chosen and all(isinstance(one, bool | np.bool_) for one in chosen):
             return [place for place, taken in zip(places, chosen, strict=True) if taken]
-        # A name that the whole has not was made by a step before, which says nothing of the body.
+        # An earlier step made a name that the whole does not have, so it says nothing about the body.
         known = [one for one in chosen if not isinstance(one, str) or one in self.names]
         return [self.names.index(one) if isinstance(one, str) else places[int(one)] for one in known]
 
@@ -151,7 +151,7 @@ class _Found:
 
 
 def _cells(estimator: Any) -> list[Cell]:
-    """What an encoder, an imputer or a vectorizer has seen in each of its columns."""
+    """The values that an encoder, an imputer or a vectorizer was fitted with, for each of its columns."""
     if any(base.__name__ == "_VectorizerMixin" for base in type(estimator).__mro__):
         return [Cell.DOCUMENT]
     categories = getattr(estimator, "categories_", None)

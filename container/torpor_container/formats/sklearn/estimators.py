@@ -1,4 +1,4 @@
-"""scikit-learn estimators, and whatever else has `predict`, as served models. NaN is for the estimator to judge."""
+"""Serves scikit-learn estimators, and any other object with `predict`. The estimator decides whether it takes NaN."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -17,14 +17,14 @@ from torpor_container.formats.sklearn import columns, forests, mixed
 SCIKIT_LEARN = "scikit-learn"
 
 TREES = frozenset({"BaseDecisionTree", "BaseForest", "BaseGradientBoosting", "BaseHistGradientBoosting"})
-"""scikit-learn's own bases of what looks at each row by itself. Linear algebra rounds otherwise with more rows."""
+"""scikit-learn's base classes that predict each row alone. Linear algebra rounds differently with more rows."""
 
 KNOWN = frozenset({"builtins", "lightgbm", "numpy", "scipy", "sklearn", "xgboost"})
 PLAIN = (str, bytes, int, float, np.ndarray, np.generic, type(None))
 
 
 def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
-    """An estimator, ready to predict in the calling thread.
+    """The estimator as a model that predicts on the calling thread.
 
     SageMaker's container hands it float32. It gets float64 here, so that the answer is that of `predict` on the
     caller's own numbers. One that takes text, or columns by name, gets a data frame with the names it was fitted with.
@@ -50,7 +50,7 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
 
 
 def _columns(estimator: Any) -> int | None:
-    """How many columns a row has, where the estimator tells."""
+    """How many columns a row has; None if the estimator does not say."""
     if inherits(estimator, "lightgbm", "Booster"):
         return int(estimator.num_feature())
     return getattr(estimator, "n_features_in_", None)
@@ -66,15 +66,15 @@ def _predictor(estimator: Any, layout: RowLayout) -> Callable[[Any], Any]:
 
 
 def _of_sparse(estimator: Any, matrix: Any, layout: RowLayout) -> Any:
-    """Sparse where the estimator takes it so, else with its zeros. Some say that they do and refuse it then, such as a
-    support vector machine that was fitted on dense rows. Raises BadInput for one that is too large."""
+    """The matrix, or dense rows if the estimator does not take it. Some claim to and refuse it then, such as a support
+    vector machine that was fitted on dense rows. Raises BadInput for one that is too large."""
     with suppress(TypeError, ValueError):
         return estimator.predict(matrix)
     return estimator.predict(densely(matrix, layout))
 
 
 def _parts(estimator: Any) -> Iterator[Any]:
-    """The estimator and whatever it holds, to any depth."""
+    """The estimator and all estimators inside it, at any depth."""
     seen: set[int] = set()
     waiting = [estimator]
     while waiting:
@@ -95,6 +95,6 @@ def _parts(estimator: Any) -> Iterator[Any]:
 
 
 def _is_known(part: Any) -> bool:
-    """Whether its code is of a library that computes and comes to an end."""
+    """Whether all its code is from libraries that compute and end."""
     module = getattr(part, "__module__", None) or type(part).__module__
     return module.partition(".")[0] in KNOWN

@@ -1,4 +1,4 @@
-"""scikit-learn's forests, asked tree by tree in the calling thread: the same answers to the bit, ten times as fast.
+"""Predicts with scikit-learn's forests tree by tree on the calling thread: the same bits, ten times as fast.
 
 By themselves they hand each tree to joblib, also where there is one job, and set the process's warning filters anew
 around it. Threads that do so at once spoil the filters for one another (scikit-learn 1.9, `utils/parallel.py`).
@@ -14,7 +14,7 @@ MODULE = "sklearn.ensemble._forest"
 
 
 def quicken(estimator: Any) -> None:
-    """If it is a forest, it predicts so from now on. Whatever holds it need not know."""
+    """If it is a forest, make it predict so from now on. Objects that contain it stay unchanged."""
     kind = _quick(estimator.__class__)
     if kind is not None:
         estimator.__class__ = kind

@@ -32,7 +32,7 @@ def _installed_pandas() -> Any:
 
 
 def reader(columns: EstimatorColumns, pandas: Callable[[], Any] = _installed_pandas) -> Callable[[Invocation], Any]:
-    """Reads a call's body to what the estimator takes. `pandas` imports the module, or answers None.
+    """Reads a body to what the estimator takes. `pandas` imports the module, or returns None.
 
     The reader raises BadInput, UnsupportedContentType, and PredictionFailed where pandas is missing.
     """
@@ -70,7 +70,7 @@ def _array(read: Table, columns: EstimatorColumns) -> Rows:
 
 
 def _columns(read: Table, columns: EstimatorColumns) -> list[Rows]:
-    """In the model's order, each of one type. Raises BadInput."""
+    """The columns in the model's order, each of one type. Raises BadInput."""
     order = places(read.names, columns.names, read.in_order) if read.names else None
     given = list(zip(*read.values, strict=True))
     if columns.count is not None and len(given) != columns.count:
@@ -81,7 +81,7 @@ def _columns(read: Table, columns: EstimatorColumns) -> list[Rows]:
 
 
 def _column(cells: Sequence[Any], kind: Cell, text: bool, name: str) -> Rows:
-    """Raises BadInput, which names the row, counted from 1, and the column."""
+    """One column. Raises BadInput, which names the row, counted from 1, and the column."""
     taken = [READERS[kind](cell, text, f"row {row}, column {name}") for row, cell in enumerate(cells, start=1)]
     if any(isinstance(cell, str) for cell in taken) or kind in (Cell.TEXT, Cell.DOCUMENT):
         return _objects(taken)
@@ -144,7 +144,7 @@ def _truth(cell: Any, text: bool, where: str) -> Any:
 
 
 def _any(cell: Any, text: bool, where: str) -> Any:
-    """A number where it looks like one and might be one."""
+    """A number if the text looks like one and may be one, else the text."""
     if isinstance(cell, list | dict):
         raise BadInput(f"{where}: a cell is a single value, and not {str(cell)[:40]}")
     if not text or not isinstance(cell, str):
@@ -173,7 +173,7 @@ READERS: dict[Cell, Callable[[Any, bool, str], Any]] = {
 
 # -- documents and records ---------------------------------------------------------------------------------------------
 def _documents(read: Table) -> list[str]:
-    """One for each row. Raises BadInput."""
+    """One document or record for each row. Raises BadInput."""
     values = read.values if isinstance(read.values, list) else [read.values]
     documents = [row[0] if isinstance(row, list) and len(row) == 1 else row for row in values]
     for number, document in enumerate(documents, start=1):

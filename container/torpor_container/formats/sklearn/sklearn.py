@@ -12,21 +12,21 @@ SKOPS = ".skops"
 
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
-    """Raises LoadFailed."""
+    """Load an estimator. Raises LoadFailed."""
     if path.suffix.lower() == SKOPS:
         return estimators.serve(_read_skops(path), conventions)
     return pickled.load(path, conventions)
 
 
 def _read_skops(path: Path) -> Any:
-    """Only types that skops knows to be safe: an unknown one could run code of its own."""
+    """Load an object of types that skops knows to be safe: an unknown type could run code."""
     import skops.io
 
     try:
         unknown = skops.io.get_untrusted_types(file=path)
         if not unknown:
             return skops.io.load(path, trusted=[])
-    except Exception as error:  # a damaged archive fails in as many ways as zip, JSON and numpy have
+    except Exception as error:  # a damaged archive may raise whatever zip, JSON and numpy raise
         raise LoadFailed(f"{path.name} is not a skops file: {type(error).__name__}: {error}") from error
     raise LoadFailed(f"{path.name} holds types that skops does not trust: {', '.join(unknown)}")
 

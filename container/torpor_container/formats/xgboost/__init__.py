@@ -1,1 +1,1 @@
-"""XGBoost models in every form, also those that the installed XGBoost cannot read."""
+"""XGBoost models in all forms, also those that the installed XGBoost cannot read."""

@@ -1,4 +1,4 @@
-"""Reads rows as AWS's XGBoost image does, where that is named.
+"""Reads rows as AWS's XGBoost image does, if TORPOR_IMAGE names it.
 
 sagemaker-xgboost-container answers 204 to a body of no bytes, 415 to one that it cannot read as its content type says,
 and 400 where the model does not take the rows. Its libsvm counts columns from 0.
@@ -42,7 +42,7 @@ def _read(call: Invocation, layout: RowLayout) -> Rows:
 
 
 def _widened(rows: Rows, content_type: str, columns: int, pickled: bool) -> Rows:
-    """What AWS's container makes of rows that are too short: the columns that they lack are missing values.
+    """Fill up short rows as AWS's container does: the columns that they lack are missing values.
 
     Of a booster that was pickled the container counts the columns first, and lets one too few pass, or any in libsvm.
     """

@@ -1,4 +1,4 @@
-"""XGBoost boosters as served models, however they were saved.
+"""Serves XGBoost boosters, however they were saved.
 
 The answer is the objective's own output, as `Booster.predict` gives it. After early stopping it is that of the best
 iteration, as in SageMaker's container.
@@ -23,14 +23,14 @@ from torpor_container.formats.xgboost import aws_image, dense, selectable
 XGBOOST = "xgboost"
 
 PIECE_ROWS = 4096
-"""More are predicted so many at a time."""
+"""More rows than this are predicted in pieces of this many."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class BoosterTraits:
-    """What decides how a booster predicts: of which kind it is, and which boosting rounds count; (0, 0) is all."""
+    """What decides how a booster predicts: its kind, and which boosting rounds count; (0, 0) means all."""
 
     kind: str = "gbtree"
     iterations: tuple[int, int] = (0, 0)
@@ -38,14 +38,14 @@ class BoosterTraits:
 
 @dataclass(frozen=True)
 class Member:
-    """A booster and what is known of it, ready to predict on one thread."""
+    """A booster and its traits, ready to predict on one thread."""
 
     booster: Any
     missing: float = nan
     """The number that stands for a missing value."""
     traits: BoosterTraits | None = None
     pickled: bool = False
-    """SageMaker's container looks otherwise at the columns of a booster that was pickled."""
+    """Whether it was pickled: SageMaker's container checks the columns of such a booster differently."""
     note: str = ""
 
     @property
@@ -56,7 +56,7 @@ class Member:
         return str(self.configuration()["objective"]["name"])
 
     def configuration(self) -> Any:
-        """XGBoost's own account of the learner. It takes a trip to another thread and back."""
+        """The learner's configuration, by XGBoost. It takes a call on another thread."""
         return _apart(lambda: json.loads(self.booster.save_config())["learner"])
 
     def predictor(self) -> Callable[[Rows], Any]:
@@ -72,18 +72,18 @@ def serve(
     traits: BoosterTraits | None = None,
     pickled: bool = False,
 ) -> ServedModel[Rows]:
-    """A booster as a model. Where the traits are not known the booster is asked for them. Raises LoadFailed."""
+    """Serve a booster. Asks the booster for its traits if they are not given. Raises LoadFailed."""
     return serve_members([Member(booster, missing, traits, pickled)], conventions)
 
 
 def serve_members(
     members: Sequence[Member], conventions: Conventions, combined: Callable[[list[Any]], Any] | None = None
 ) -> ServedModel[Rows]:
-    """One or several boosters as a model; `combined` makes one prediction of those of all. Raises LoadFailed."""
+    """Serve one or several boosters; `combined` makes one prediction of all theirs. Raises LoadFailed."""
     from xgboost.core import XGBoostError
 
     for member in members:
-        # Nothing that is set here needs looking over, which takes a fifth of a millisecond.
+        # XGBoost need not validate these parameters, which would take a fifth of a millisecond.
         member.booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
     first = members[0]
     names = lazily(first.booster, lambda asked: asked.feature_names, on=_apart)
@@ -114,7 +114,7 @@ def _combined(
 
 
 def in_pieces(predict: Callable[[Rows], Any]) -> Callable[[Rows], Any]:
-    """The same answers, for a row's is the same alone and among others.
+    """The same answers, in pieces: a row has the same answer alone and among others.
 
     XGBoost keeps a booster's last answer for the thread that asked, also once another thread has freed the booster: it
     may not be large.
@@ -134,11 +134,11 @@ def _predictor(booster: Any, traits: BoosterTraits, missing: float) -> Callable[
     iterations = traits.iterations
 
     def by_matrix(rows: Rows) -> Any:
-        """Also a sparse matrix, in which XGBoost takes for missing what is not there."""
+        """Predict, also for a sparse matrix, whose absent cells are missing values to XGBoost."""
         from xgboost import DMatrix
 
         matrix = DMatrix(rows, missing=missing, nthread=1)
-        # The columns' names were matched as the rows were read.
+        # The names of the columns were matched when the rows were read.
         return booster.predict(matrix, iteration_range=iterations, validate_features=False)
 
     if traits.kind != "gbtree":
@@ -159,7 +159,7 @@ def _kind(booster: Any) -> str:
 
 
 def _apart(work: Callable[[], T]) -> T:
-    """Do it on the one thread that asks boosters about themselves and frees them.
+    """Run work on the one thread that queries boosters and frees them.
 
     XGBoost keeps what a booster answered a thread until that thread frees it. If another does, it is kept for ever:
     most of a kilobyte a load.

@@ -1,4 +1,4 @@
-"""Predicts dense rows by XGBoost's C function, as `Booster.inplace_predict` does, and hardly looks at the rows first.
+"""Predicts dense rows by XGBoost's C function, as `Booster.inplace_predict` does, with fewer checks of the rows.
 
 For one row that looking costs several times the prediction. The caller has checked the rows' shape. Infinity is refused
 as `Booster.predict` does, which `inplace_predict` takes for a large number.
@@ -21,14 +21,14 @@ _TEXT = ctypes.c_char_p
 _SHAPE = ctypes.POINTER(ctypes.c_uint64)
 
 INFINITE = "Input data contains `inf` or a value too large, while `missing` is not set to `inf`"
-"""XGBoost's own words. A number that float32 cannot hold has become infinite too."""
+"""XGBoost's message. A number that float32 cannot hold has become infinite too."""
 
 TOP_BYTES = 4096
-"""Rows of more bytes are predicted where they lie."""
+"""Rows of more bytes are not copied."""
 
 
 def predictor(booster: Any, iterations: tuple[int, int], missing: float) -> Callable[[Rows], Any]:
-    """Predicts float32 rows by columns, from several threads at once. It raises XGBoostError, as the booster does."""
+    """Predicts float32 rows by columns, on several threads at the same time. Raises XGBoostError, as boosters do."""
     from xgboost.core import XGBoostError
 
     library = native_library()
@@ -54,7 +54,7 @@ def predictor(booster: Any, iterations: tuple[int, int], missing: float) -> Call
 
 
 class _Desk:
-    """What one thread predicts on, kept from one prediction to the next: to make it takes a quarter of a small one."""
+    """The buffers of one thread, kept between predictions: to make them takes a quarter of a small prediction."""
 
     def __init__(self) -> None:
         self.shape, self.dimensions, self.values = _SHAPE(), ctypes.c_uint64(), _HANDLE()
@@ -71,7 +71,7 @@ class _Desk:
         self._free(self.matrix)
 
     def laid(self, rows: Rows) -> bytes:
-        """What XGBoost is told of these rows. Few ones are copied to where the last few were."""
+        """The rows in XGBoost's form. A few rows are copied to the thread's buffer."""
         if rows.nbytes > TOP_BYTES:
             return _described(rows.ctypes.data, rows.shape)
         ctypes.memmove(self._address, rows.tobytes(), rows.nbytes)
@@ -84,7 +84,7 @@ _OWN = threading.local()
 
 
 def _desk() -> _Desk:
-    """This thread's own."""
+    """The buffers of this thread."""
     try:
         desk: _Desk = _OWN.desk
     except AttributeError:
@@ -93,7 +93,7 @@ def _desk() -> _Desk:
 
 
 def _described(address: int, shape: tuple[int, ...]) -> bytes:
-    """Rows where they lie, as numpy's array interface (version 3) in JSON."""
+    """Rows, without a copy, as numpy's array interface (version 3) in JSON."""
     kind = np.dtype(np.float32).str
     data = f'"data":[{address},true],"shape":{list(shape)}'
     return f'{{{data},"strides":null,"typestr":"{kind}","version":3}}'.encode()
@@ -101,7 +101,7 @@ def _described(address: int, shape: tuple[int, ...]) -> bytes:
 
 @cache
 def native_library() -> Any:
-    """XGBoost's own library, once more, so that these declarations are ours alone: the system loads it only once."""
+    """A second handle on XGBoost's library, whose declarations belong to this module; the system loads it once."""
     from xgboost.libpath import find_lib_path
 
     library = ctypes.CDLL(find_lib_path()[0])

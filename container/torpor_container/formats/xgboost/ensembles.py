@@ -1,4 +1,4 @@
-"""Several boosters that answer as one, such as the models of a k-fold training: they are averaged, or they vote.
+"""Combines several boosters, such as those of a k-fold training, to one model: the mean, or a vote.
 
 sagemaker-xgboost-container loads every file of its model folder and predicts with all (SAGEMAKER_INFERENCE_ENSEMBLE, by
 default true): what `multi:softmax` and `binary:hinge` predict are classes, which vote, and all else is averaged.
@@ -23,17 +23,17 @@ VOTING = frozenset({"multi:softmax", "binary:hinge"})
 
 
 def joined(format: Format, paths: Sequence[Path]) -> Format:
-    """The same format, whose load reads all of these files."""
+    """The same format, with a load that reads all of these files."""
     return replace(format, load=partial(_load, tuple(paths)))
 
 
 def _load(paths: Sequence[Path], path: Path, conventions: Conventions) -> ServableModel:
-    """Raises LoadFailed, also for boosters that take different rows or predict different things."""
+    """Load the boosters as one model. Raises LoadFailed, also if their rows or predictions differ in kind."""
     members = [xgboost.member(each, conventions) for each in paths]
     for each, member in zip(paths, members, strict=True):
-        if (told := _kind(member)) != (first := _kind(members[0])):
+        if (kind := _kind(member)) != (first := _kind(members[0])):
             raise LoadFailed(
-                f"{each.name} has {told}, and {paths[0].name} {first}: they cannot answer together. Keep one of "
+                f"{each.name} has {kind}, and {paths[0].name} {first}: they cannot answer together. Keep one of "
                 "them, or set SAGEMAKER_INFERENCE_ENSEMBLE=false"
             )
     return boosters.serve_members(members, conventions, combination(members[0].objective()))
@@ -44,7 +44,7 @@ def _kind(member: Member) -> str:
 
 
 def combination(objective: str) -> Callable[[list[Rows]], Any]:
-    """How the predictions of several boosters become one."""
+    """The function that makes one prediction of those of several boosters."""
     return vote if objective in VOTING else average
 
 
@@ -53,7 +53,7 @@ def average(predictions: list[Rows]) -> Any:
 
 
 def vote(predictions: list[Rows]) -> Any:
-    """The class that most predict; of equals the smallest, as `scipy.stats.mode` has it."""
+    """The class that most boosters predict; of equal counts the smallest, as in `scipy.stats.mode`."""
     each = np.stack(predictions)
     classes = np.unique(each)
     counts = np.stack([np.count_nonzero(each == one, axis=0) for one in classes])

@@ -27,16 +27,16 @@ from torpor_container.formats.xgboost.boosters import Member
 OLDER = "2.1.4"
 PACKAGE = "xgboost" if sys.platform == "darwin" else "xgboost-cpu"
 FOLDER = Path(sys.prefix) / "share" / "torpor" / "older-xgboost"
-"""Where the older XGBoost is installed, and nothing else."""
+"""The folder of the older XGBoost."""
 READER = Path(__file__).with_name("older_versions_reader.py")
 TIMEOUT_S = 120.0
 KEPT = "read-by-older-xgboost"
-"""Beside the folder of an unpacked artifact: what its models became. It goes with that version of the artifact."""
-MODEL, PROBE, TOLD = "model.ubj", "probe.npz", "told.json"
+"""A folder beside an unpacked artifact, with its converted models. It is removed with that version of the artifact."""
+MODEL, PROBE, RESULT = "model.ubj", "probe.npz", "told.json"
 
 ELSE = "or load it with the XGBoost that saved it, and save it as .json or .ubj"
 EQUAL_WITHIN = 1e-5
-"""Predictions of both versions may differ by so much, relatively: they add the trees up in the same order."""
+"""The largest relative difference between both versions' predictions: they add up the trees in the same order."""
 
 
 class OldModel(LoadFailed):
@@ -51,8 +51,8 @@ class OldModel(LoadFailed):
 
     @classmethod
     def pickled(cls, path: Path, error: Exception) -> Self:
-        """`error` is what XGBoost raised. The check of a pickle's first bytes tells a reader nothing of their age."""
-        said = _said(error)
+        """For a pickle. `error` is what XGBoost raised, whose text does not mention the model's age."""
+        said = _message(error)
         if not said.startswith("header"):
             return cls(f"{path.name} was pickled, and XGBoost {installed()} does not read the booster in it: {said}.")
         return cls(
@@ -62,7 +62,7 @@ class OldModel(LoadFailed):
 
 
 PICKLED_WITH = {True: "1.5 or before", False: "0.90 or before"}
-"""Whose pickles an XGBoost does not read, by whether it dropped the binary format. From 1.0 to 1.5 they have a head."""
+"""The versions whose pickles an XGBoost does not read, by whether it dropped the binary format."""
 
 
 def drops_binary() -> bool:
@@ -72,12 +72,12 @@ def drops_binary() -> bool:
 
 
 def command(folder: Path = FOLDER) -> str:
-    """What installs the older XGBoost."""
+    """The command that installs the older XGBoost."""
     return f"{sys.executable} -m pip install --no-deps --target {folder} {PACKAGE}=={OLDER}"
 
 
 def read(path: Path, conventions: Conventions, reason: str, timeout_s: float = TIMEOUT_S) -> Member:
-    """The booster in an old file or pickle, as the installed XGBoost reads what the older one saved.
+    """The booster in an old file or pickle: the older XGBoost converts it, and the installed one reads the result.
 
     Raises LoadFailed: for want of the older XGBoost with the command that installs it, else with what went wrong.
     LoadOutOfMemory where reading it took more than `conventions.memory_bytes`.
@@ -93,7 +93,7 @@ def read(path: Path, conventions: Conventions, reason: str, timeout_s: float = T
     with tempfile.TemporaryDirectory(prefix="older-xgboost-") as made:
         _run_reader(path, Path(made), folder, conventions.memory_bytes, timeout_s, reason)
         member = _opened(Path(made), path, reason)
-        _keep(Path(made), kept, path)
+        _save(Path(made), kept, path)
     return member
 
 
@@ -118,33 +118,33 @@ def _run_reader(path: Path, made: Path, folder: Path, memory_bytes: int, timeout
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-    _check(_told(made), process.returncode, printed.decode(errors="replace"), reason)
+    _check(_result(made), process.returncode, printed.decode(errors="replace"), reason)
 
 
-def _check(told: dict[str, Any], exit_code: int, printed: str, reason: str) -> None:
-    """Raises LoadFailed or LoadOutOfMemory, unless the reader says that all is well."""
-    if told.get("memory"):
+def _check(result: dict[str, Any], exit_code: int, printed: str, reason: str) -> None:
+    """Raise LoadFailed or LoadOutOfMemory, unless the reader reports success."""
+    if result.get("memory"):
         raise LoadOutOfMemory(f"{reason} XGBoost {OLDER} ran out of memory while it read it")
-    if "error" in told or not told:
+    if "error" in result or not result:
         last = next(iter(printed.strip().splitlines()[-1:]), f"exit code {exit_code}")
-        raise LoadFailed(f"{reason} XGBoost {OLDER} does not read it either: {told.get('error', last)}; {ELSE}")
+        raise LoadFailed(f"{reason} XGBoost {OLDER} does not read it either: {result.get('error', last)}; {ELSE}")
 
 
-def _told(made: Path) -> dict[str, Any]:
+def _result(made: Path) -> dict[str, Any]:
     try:
-        told: dict[str, Any] = json.loads((made / TOLD).read_text())
+        result: dict[str, Any] = json.loads((made / RESULT).read_text())
     except (OSError, ValueError):
         return {}
-    return told
+    return result
 
 
 # -- what it saved -----------------------------------------------------------------------------------------------------
 def _opened(made: Path, path: Path, reason: str) -> Member:
-    """The booster, once it predicts what it predicted before. Raises LoadFailed."""
+    """The converted booster, checked to predict what the old one did. Raises LoadFailed."""
     from xgboost import Booster, DMatrix
     from xgboost.core import XGBoostError
 
-    told = _told(made)
+    result = _result(made)
     try:
         booster = Booster()
         booster.load_model(bytearray((made / MODEL).read_bytes()))
@@ -153,39 +153,41 @@ def _opened(made: Path, path: Path, reason: str) -> Member:
             rows, expected = probe["rows"], probe["predictions"]
         predicted = booster.predict(DMatrix(rows, nthread=1), validate_features=False, output_margin=True)
     except (XGBoostError, OSError, ValueError, KeyError) as error:
-        raise LoadFailed(f"{reason} What XGBoost {OLDER} made of it cannot be used: {_said(error)}") from error
+        raise LoadFailed(f"{reason} What XGBoost {OLDER} made of it cannot be used: {_message(error)}") from error
     if not np.allclose(predicted, expected, rtol=EQUAL_WITHIN, atol=EQUAL_WITHIN, equal_nan=True):
-        raise LoadFailed(f"{reason} XGBoost {installed()} predicts otherwise than XGBoost {OLDER} with the same trees")
-    note = f"{path.name} was read by XGBoost {told['version']} and is served as UBJSON, equal on {len(rows)} probe rows"
-    missing = told.get("missing")
-    return Member(booster, nan if missing is None else float(missing), pickled=bool(told["pickled"]), note=note)
+        raise LoadFailed(f"{reason} XGBoost {installed()} and {OLDER} differ in their predictions with the same trees")
+    note = (
+        f"{path.name} was read by XGBoost {result['version']} and is served as UBJSON, equal on {len(rows)} probe rows"
+    )
+    missing = result.get("missing")
+    return Member(booster, nan if missing is None else float(missing), pickled=bool(result["pickled"]), note=note)
 
 
-def _reopened(kept: Path, path: Path) -> Member | None:
-    """What an earlier load made of this very file."""
-    told = _told(kept)
-    if not told or told.get("source") != _identity(path):
+def _reopened(saved: Path, path: Path) -> Member | None:
+    """The result of an earlier load of the same file."""
+    result = _result(saved)
+    if not result or result.get("source") != _identity(path):
         return None
-    with suppress(LoadFailed):  # it is read anew then
-        return _opened(kept, path, "")
+    with suppress(LoadFailed):  # then it is converted anew
+        return _opened(saved, path, "")
     return None
 
 
-def _keep(made: Path, kept: Path, path: Path) -> None:
-    """Whole, or not at all. A folder that cannot be written to costs the next load the same time again."""
+def _save(made: Path, saved: Path, path: Path) -> None:
+    """Save the whole result or none. If the folder cannot be written to, the next load converts again."""
     with suppress(OSError):
-        told = {**_told(made), "source": _identity(path)}
-        (made / TOLD).write_text(json.dumps(told))
-        kept.parent.mkdir(exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=kept.parent) as beside:
+        result = {**_result(made), "source": _identity(path)}
+        (made / RESULT).write_text(json.dumps(result))
+        saved.parent.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=saved.parent) as beside:
             copy = shutil.copytree(made, Path(beside) / "whole")
-            shutil.rmtree(kept, ignore_errors=True)
-            copy.rename(kept)
+            shutil.rmtree(saved, ignore_errors=True)
+            copy.rename(saved)
 
 
 def _identity(path: Path) -> list[int]:
-    told = path.stat()
-    return [told.st_size, told.st_mtime_ns]
+    stat = path.stat()
+    return [stat.st_size, stat.st_mtime_ns]
 
 
 def installed() -> str:
@@ -194,7 +196,7 @@ def installed() -> str:
     return str(__version__)
 
 
-def _said(error: Exception) -> str:
-    """What XGBoost checked, without where in its sources, and without its stack."""
+def _message(error: Exception) -> str:
+    """XGBoost's message, without the place in its sources and without its stack."""
     line = next((one for one in str(error).splitlines() if one.strip()), type(error).__name__)
     return line.rpartition("Check failed: ")[2].strip().rstrip("(: ") or type(error).__name__

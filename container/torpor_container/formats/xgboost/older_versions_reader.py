@@ -19,27 +19,27 @@ CPU_S = 120
 FILE_BYTES = 8 * 1024**3
 PROBES = 64
 SPLITS_FROM_BYTES = 32 * 1024**2
-"""A larger model is probed with random rows alone: its splits are not looked up."""
+"""A larger model is probed only with random rows, without rows at its splits."""
 COMPRESSED = (b"\x78", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x5d\x00\x00")
-"""How joblib's compressed pickles begin."""
+"""The first bytes of joblib's compressed pickles."""
 TRIED = (b"\x80", b"c", b"(", *COMPRESSED)
-"""How a pickle may begin, plain or compressed by joblib."""
+"""The first bytes of pickles, plain or compressed by joblib."""
 
 
 def main(model: Path, folder: Path, memory_bytes: int) -> int:
     limit(memory_bytes)
     try:
-        told = read(model, folder)
+        result = read(model, folder)
     except MemoryError:
-        told = {"error": "out of memory", "memory": True}
-    except BaseException as error:  # noqa: BLE001  unpickling runs foreign code, which may raise or exit as it likes
-        told = {"error": f"{type(error).__name__}: {first_line(error)}", "memory": "bad_alloc" in str(error)}
-    (folder / "told.json").write_text(json.dumps(told))
-    return 1 if "error" in told else 0
+        result = {"error": "out of memory", "memory": True}
+    except BaseException as error:  # noqa: BLE001  the outermost edge of a process: a pickle runs foreign code, which may raise anything
+        result = {"error": f"{type(error).__name__}: {first_line(error)}", "memory": "bad_alloc" in str(error)}
+    (folder / "told.json").write_text(json.dumps(result))
+    return 1 if "error" in result else 0
 
 
 def limit(memory_bytes: int) -> None:
-    """Beyond it allocations fail, and the machine is safe."""
+    """Limit this process: allocations beyond the limit fail."""
     for kind, most in (
         (resource.RLIMIT_DATA, memory_bytes),
         (resource.RLIMIT_CPU, CPU_S),
@@ -51,7 +51,7 @@ def limit(memory_bytes: int) -> None:
 
 
 def read(model: Path, folder: Path) -> dict[str, Any]:
-    """Whatever goes wrong is raised."""
+    """Read and save the model. Raises whatever goes wrong."""
     leave_out(model)
     import numpy as np
     import xgboost
@@ -68,7 +68,7 @@ def read(model: Path, folder: Path) -> dict[str, Any]:
 
 
 def leave_out(model: Path) -> None:
-    """XGBoost imports pandas and scikit-learn where they are, which takes a second, and few models need them."""
+    """Keep XGBoost from importing pandas and scikit-learn, which takes a second, and which few models need."""
     absent: Any = None  # Python's way to say that a module is not there
     sys.modules["pandas"] = absent
     content = model.read_bytes()
@@ -98,7 +98,7 @@ def opened(model: Path) -> tuple[Any, float | None, bool]:
 
 
 def unpickled(model: Path) -> Any:
-    """The object, whichever version of XGBoost pickled it: up to 0.90 a booster's state is the binary format itself."""
+    """The object, from any version of XGBoost: up to 0.90, a pickled booster's state is the binary format itself."""
     import joblib
     from joblib.numpy_pickle import NumpyUnpickler
     from xgboost import Booster
@@ -128,7 +128,7 @@ def unpickled(model: Path) -> Any:
 
 
 def found(find: Callable[[], Any], module: str, name: str) -> Any:
-    """A class. An empty one stands in for what went out of XGBoost or scikit-learn: a booster needs no encoder."""
+    """The class. An empty one replaces a class that XGBoost or scikit-learn no longer has, such as an encoder."""
     try:
         return find()
     except (AttributeError, ImportError):
@@ -153,7 +153,7 @@ def probes(booster: Any, size_bytes: int) -> Any:
 
 
 def splits(booster: Any) -> dict[int, list[float]]:
-    """The numbers at which the trees split, by column. None for a linear model."""
+    """The values at which the trees split, by column; None for a linear model."""
     learner = json.loads(bytes(booster.save_raw("json")))["learner"]["gradient_booster"]
     model = learner.get("model") or learner.get("gbtree", {}).get("model", {})
     found: dict[int, list[float]] = {}

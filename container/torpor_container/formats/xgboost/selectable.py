@@ -1,4 +1,4 @@
-"""Selectable inference (SAGEMAKER_INFERENCE_OUTPUT): each prediction tells its label, its probabilities and the like.
+"""Selectable inference (SAGEMAKER_INFERENCE_OUTPUT): an answer has a label, probabilities and the like for each row.
 
 The keys, which objective has which, and the answers' forms are those of sagemaker-xgboost-container, with which
 SageMaker Autopilot deploys its models. A key that the objective does not have is NaN, as there; an unknown key is
@@ -19,7 +19,7 @@ from torpor_container.formats.format import Conventions
 from torpor_container.image.aws_images import SELECTABLE, selected
 
 Reading = Callable[[Any, int], Any]
-"""What a key tells of one prediction, a number or a row of numbers, of a model with so many classes."""
+"""The value of a key for one prediction, a number or a row of numbers, of a model with this many classes."""
 
 VARIABLE = "SAGEMAKER_INFERENCE_OUTPUT"
 
@@ -64,7 +64,7 @@ OBJECTIVES: Mapping[str, Mapping[str, Reading]] = {
 
 
 def answers(conventions: Conventions, learner: Any) -> Answers:
-    """How a booster answers, by XGBoost's account of its learner. Raises LoadFailed for an objective without keys."""
+    """How a booster answers, by its configuration. Raises LoadFailed for an objective without keys."""
     objective = str(learner["objective"]["name"])
     readings = OBJECTIVES.get(objective)
     if readings is None:
@@ -73,12 +73,12 @@ def answers(conventions: Conventions, learner: Any) -> Answers:
             f"of {', '.join(OBJECTIVES)}"
         )
     keys = selected(conventions.inference_output)
-    told = partial(select, keys, readings, int(learner["learner_model_param"].get("num_class", 0)))
+    selection = partial(select, keys, readings, int(learner["learner_model_param"].get("num_class", 0)))
     encoders: dict[str, Encoder] = {
-        CSV: lambda prediction: _csv(told(prediction), keys),
-        JSON: lambda prediction: write_json({"predictions": told(prediction)}).encode(),
-        JSONLINES: lambda prediction: b"".join(write_json(one).encode() + b"\n" for one in told(prediction)),
-        RECORDIO: lambda prediction: write_records(map(_numbers, told(prediction))),
+        CSV: lambda prediction: _csv(selection(prediction), keys),
+        JSON: lambda prediction: write_json({"predictions": selection(prediction)}).encode(),
+        JSONLINES: lambda prediction: b"".join(write_json(one).encode() + b"\n" for one in selection(prediction)),
+        RECORDIO: lambda prediction: write_records(map(_numbers, selection(prediction))),
     }
     default = JSON if conventions.multi_model else CSV
     return Answers({default: encoders[default], **encoders}).preferring(conventions.default_accept)
@@ -87,21 +87,21 @@ def answers(conventions: Conventions, learner: Any) -> Answers:
 def select(
     keys: Sequence[str], readings: Mapping[str, Reading], classes: int, prediction: Rows
 ) -> list[dict[str, Any]]:
-    """What each prediction tells: first the keys that the objective has, then those that it does not have."""
+    """The values for each prediction: first the keys that the objective has, then those that it does not have."""
     has = [key for key in SELECTABLE if key in keys and key in readings]
     lacks = [key for key in SELECTABLE if key in keys and key not in readings]
     rows = prediction.tolist()
     return [{key: readings[key](row, classes) for key in has} | dict.fromkeys(lacks, nan) for row in rows]
 
 
-def _csv(told: list[dict[str, Any]], keys: Sequence[str]) -> bytes:
-    """In the order of the setting; a list is one cell. No line's end stands behind the last row."""
-    return "\n".join(",".join(_cell(one[key]) for key in keys) for one in told).encode()
+def _csv(values: list[dict[str, Any]], keys: Sequence[str]) -> bytes:
+    """Rows of CSV, in the order of the setting; a list is one cell. The last row has no line end."""
+    return "\n".join(",".join(_cell(one[key]) for key in keys) for one in values).encode()
 
 
 def _cell(value: Any) -> str:
     return f'"{value}"' if isinstance(value, list) else str(value)
 
 
-def _numbers(told: dict[str, Any]) -> dict[str, list[float]]:
-    return {key: value if isinstance(value, list) else [value] for key, value in told.items()}
+def _numbers(values: dict[str, Any]) -> dict[str, list[float]]:
+    return {key: value if isinstance(value, list) else [value] for key, value in values.items()}

@@ -1,4 +1,4 @@
-"""Proves that the trees of a loaded model are sound: every child and column is there, and no path leads back.
+"""Proves that the trees of a loaded model are sound: every child and column exists, and no path is a circle.
 
 XGBoost and scikit-learn read trees as they stand in a file, and walk them unchecked: an index out of range ends the
 process, a cycle never ends. One row takes one path only, so predicting once does not show it.
@@ -28,14 +28,14 @@ _GROUPS = re.compile(rb"num_(?:class|target)SL.{8}(\d+)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Arrays:
-    """The arrays of one name of all trees, one after the other, and how long each is."""
+    """The arrays of one name of all trees, one after the other, and the length of each."""
 
     values: Integers
     sizes: Integers
 
 
 def prove_booster(booster: Any) -> None:
-    """Of an XGBoost booster of any kind. Raises LoadFailed."""
+    """Check an XGBoost booster of any kind. Raises LoadFailed."""
     saved, columns = bytes(booster.save_raw("ubj")), booster.num_features()
     groups = max([1, *map(int, _GROUPS.findall(saved, max(0, saved.rfind(b"learner_model_param"))))])
     left, right, split = _arrays(_TREES, saved)
@@ -51,7 +51,7 @@ def prove_booster(booster: Any) -> None:
 
 
 def prove_estimator(parts: Iterable[Any]) -> None:
-    """Of whatever a scikit-learn estimator holds. Raises LoadFailed."""
+    """Check all trees in a scikit-learn estimator. Raises LoadFailed."""
     for tree in parts:
         if type(tree).__module__ == "sklearn.tree._tree":
             left, right, feature = map(_one, (tree.children_left, tree.children_right, tree.feature))
@@ -63,7 +63,7 @@ def _one(values: NDArray[Any]) -> Arrays:
 
 
 def _prove(left: Arrays, right: Arrays, split: Arrays, columns: int) -> None:
-    """All trees at once: their nodes are numbered through."""
+    """Check all trees together, with their nodes numbered consecutively."""
     sizes, count = left.sizes, len(left.values)
     if not (np.array_equal(sizes, right.sizes) and np.array_equal(sizes, split.sizes) and np.all(sizes > 0)):
         raise LoadFailed("a tree of the model is not whole")
@@ -85,7 +85,7 @@ def _prove(left: Arrays, right: Arrays, split: Arrays, columns: int) -> None:
 
 
 def _prove_plain(saved: bytes, groups: int, trees: int) -> None:
-    """To which group each tree belongs, and with which tree each boosting round begins."""
+    """Check the group of each tree, and the first tree of each boosting round."""
     plain = {name.decode(): _elements(saved, at, count) for name, at, count in _found(saved)}
     info = plain.get("tree_info", [])
     if len(info) != trees or (info and not 0 <= min(info) <= max(info) < groups):
@@ -96,7 +96,7 @@ def _prove_plain(saved: bytes, groups: int, trees: int) -> None:
 
 
 def _prove_categories(left: Arrays, categories: Arrays, nodes: Arrays, begins: Arrays, lengths: Arrays) -> None:
-    """Segments are of a tree's own categories, and nodes of its own nodes."""
+    """Check that segments refer to the tree's own categories and nodes."""
     if not (
         len(categories.sizes) == len(left.sizes)
         and np.array_equal(nodes.sizes, begins.sizes)
@@ -154,7 +154,7 @@ def _found(saved: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _elements(saved: bytes, at: int, count: int) -> list[int]:
-    """Of an array whose elements have a type each."""
+    """An array whose elements each have a type."""
     values = list[int]()
     for _ in range(count):
         size = _ELEMENT_BYTES[saved[at]]

@@ -13,27 +13,27 @@ PICKLE = contents.PICKLED
 
 
 def _text(text: bytes) -> bytes:
-    """As XGBoost writes it in UBJSON: its length, and then itself."""
+    """A text as XGBoost writes it in UBJSON: its length, and then its bytes."""
     return b"L%b%b" % (len(text).to_bytes(8, "big"), text)
 
 
 TREES = _text(b"name") + b"S" + _text(b"gbtree") + b"}" + _text(b"learner_model_param")
-"""In UBJSON, of plain trees alone: keys are sorted, and dart has more after this name."""
+"""In UBJSON, only of plain trees: keys are sorted, and dart has more after this name."""
 BEST = b"best_iteration"
-"""Where this is nowhere in a UBJSON model, which escapes no letters, all its boosting rounds count."""
+"""If a UBJSON model, which escapes no characters, does not contain this, all its boosting rounds count."""
 
 NAMES = ("xgboost-model", "xgboost-model-[0-9]*", "*.model", "*.ubj", "*.bst", "*.xgb")
 
 
 def files(directory: Path) -> list[Path]:
-    """By name; a `.json` file may be anything, and is looked into. If it is alone, loading it is proof enough."""
+    """The model files, by name. A `.json` file may be anything: its content is checked unless it is the only file."""
     documents = named("*.json")(directory)
     is_model = contents.begins_as_xgboost if named("*")(directory) == documents else contents.is_xgboost
     return named(*NAMES)(directory) + [path for path in documents if is_model(path)]
 
 
 def load(path: Path, conventions: Conventions) -> ServableModel:
-    """Raises LoadFailed."""
+    """Load a booster. Raises LoadFailed."""
     if _is_pickle(path):
         return pickled.load(path, conventions)
     return boosters.serve_members([_read(path, conventions)], conventions)
@@ -61,13 +61,13 @@ def _read(path: Path, conventions: Conventions) -> Member:
 
 
 def _traits(content: bytearray) -> boosters.BoosterTraits | None:
-    """What a model says itself, which most do: to ask a booster takes a trip to another thread and back. None if it
-    must be asked."""
+    """The traits in the model's bytes, which most have: to ask a booster takes a call on another thread. None if the
+    booster must be asked."""
     return boosters.BoosterTraits() if content.rfind(TREES) >= 0 and BEST not in content else None
 
 
 def _booster(path: Path, content: bytearray) -> Any:
-    """Raises LoadFailed, or OldModel for what older versions of XGBoost read."""
+    """The booster. Raises LoadFailed, or OldModel for a model that only older versions of XGBoost read."""
     from xgboost import Booster
     from xgboost.core import XGBoostError
 
@@ -75,7 +75,7 @@ def _booster(path: Path, content: bytearray) -> Any:
         raise LoadFailed(f"{path.name} is empty")  # XGBoost itself would end the process
     booster = Booster()
     try:
-        # From memory XGBoost tells JSON from UBJSON by content; from a file, by a name that need not be right.
+        # From memory, XGBoost distinguishes JSON and UBJSON by content; from a file, by a name that may be wrong.
         booster.load_model(content)
     except UnicodeDecodeError as error:  # XGBoost's own message holds what it found there, and is no text then
         raise _unread(path, content, "it is neither JSON nor UBJSON") from error
@@ -91,7 +91,7 @@ def _unread(path: Path, content: bytearray, said: str) -> Exception:
 
 
 def _content(path: Path) -> bytearray:
-    """All of a file, held once."""
+    """All bytes of a file, in memory once."""
     content = bytearray(path.stat().st_size)
     with path.open("rb", buffering=0) as file, memoryview(content) as whole:
         at = 0

@@ -81,7 +81,7 @@ class SimulatedDisk:
         self.residency.loaded(name, model.profile.disk_bytes, now_s - model.since_s, now_s)
         self.stored[name] = None
         self._waiters.notify()
-        self._delete(self.residency.excess(name, now_s))
+        self._delete(self.residency.evict_excess(name, now_s))
         self.fetched(model)
 
     def _delete(self, names: tuple[str, ...]) -> None:

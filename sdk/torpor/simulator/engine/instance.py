@@ -132,7 +132,7 @@ class SimulatedInstance(PlacedInstance):
         self.counts.load_s += took_s
         self.disk.release(name)
         self.memory.loaded(name, model.profile.memory_bytes, took_s, now_s)
-        if victims := self.memory.excess(name, now_s):
+        if victims := self.memory.evict_excess(name, now_s):
             self._dismiss(victims)
         for call in model.waiting:
             self._start(call, model)
@@ -204,7 +204,7 @@ class SimulatedInstance(PlacedInstance):
 
     def _give_turns(self) -> None:
         while turn := self.turns.next(self.kernel.now_s):
-            self._predict(turn.asked[0], turn.charged_s)
+            self._predict(turn.requests[0], turn.charged_s)
 
     def _predict(self, call: SimulatedCall, charged_s: float) -> None:
         call.charged_s, call.predict_began_s = charged_s, self.kernel.now_s
@@ -232,7 +232,7 @@ class SimulatedInstance(PlacedInstance):
             self.resting.ended(name, self.kernel.now_s)
         if self._waiters.waiting or not self.cache:
             self._release(name)
-        if self.memory.selective and self.cache and self.memory.spent(name, self.kernel.now_s):
+        if self.memory.selective and self.cache and self.memory.drop_unless_kept(name, self.kernel.now_s):
             self._dismiss((name,))
 
     def _release(self, name: str) -> None:

@@ -72,7 +72,7 @@ REFUSED = {
     "another width": (saved(sparse.csr_matrix(DENSE[:, :3])), "takes 4 columns, and the rows have 3"),
     "a column that is not there": (far(4), "no sparse matrix that can be read"),
     "a column before the first": (far(-1), "no sparse matrix that can be read"),
-    "pickles": (archive(format=b"csr", shape=np.array([{}], dtype=object)), "no pickle is read"),
+    "pickles": (archive(format=b"csr", shape=np.array([{}], dtype=object)), "reads no pickles"),
     "text": (archive(format=b"coo", shape=[1, 4], data=["a"], row=[0], col=[0]), "holds numbers only"),
     "rows that no byte pays for": (
         archive(format=b"coo", shape=[2**40, 4], data=[1.0], row=[0], col=[0]),

@@ -129,7 +129,7 @@ FAULTS = {
     "text in json": ("application/json", b'[[1, 2], [3, "x"]]', 'row 2, column 2: "x" is not a number'),
     "an object in json": ("application/json", b'{"instances": [{"foo": 1}]}', "features"),
     "ragged json": ("application/json", b"[[1, 2], [3]]", "row 2 has 1 columns, and row 1 has 2"),
-    "uneven json columns": ("application/json", b'{"columns": {"a": [1], "b": []}}', "not of one length"),
+    "uneven json columns": ("application/json", b'{"columns": {"a": [1], "b": []}}', "differ in length"),
     "sparse json": ("application/json", b'{"instances": [{"keys": [1], "values": [2]}]}', "text/libsvm"),
     "a json number": ("application/json", b"5", "shape ()"),
     "no rows": ("application/json", b"[]", "shape"),

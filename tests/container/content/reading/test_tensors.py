@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str]] = {
     "another name": ([tensor(name, [1, 1], [1]) for name in "abd"], {}, "unknown: d; missing: c"),
     "a column alone": ([tensor("a", [2, 1], [1, 2])], {}, "missing: b, c"),
     "a name twice": ([tensor("a", [1, 1], [1])] * 2, {}, "there twice"),
-    "other lengths": ([tensor("a", [2], [1, 2]), tensor("b", [1], [1])], {}, "not the same number of rows: a 2, b 1"),
+    "other lengths": ([tensor("a", [2], [1, 2]), tensor("b", [1], [1])], {}, "the same number of rows: a 2, b 1"),
     "several of rows": (
         [tensor("a", [1, 3], [1, 2, 3]), tensor("b", [1], [1])],
         {},
@@ -98,5 +98,5 @@ def test_what_is_no_tensor_of_the_models_is_refused_by_name(name: str) -> None:
 
 
 def test_tensors_have_no_order_where_the_model_knows_no_names() -> None:
-    with pytest.raises(BadInput, match="knows no names for its columns"):
+    with pytest.raises(BadInput, match="has no names for its columns"):
         rows(columns("abc"), NAMELESS)

@@ -149,10 +149,10 @@ def test_a_script_that_ends_is_told_by_its_exit_code(
     ("head", "why"),
     [
         ({"kind": "reply", "effort": "0 0 0"}, "an answer without its content type"),
-        ({"kind": "reply", "content_type": "a/b", "effort": "0 nan 0"}, "a frame reply with an effort that nothing"),
+        ({"kind": "reply", "content_type": "a/b", "effort": "0 nan 0"}, "a frame reply with an impossible effort"),
         ({"kind": "reply", "content_type": "a/b", "effort": 5}, "a frame reply without its effort"),
         ({"kind": "loaded", "effort": "0 0 0"}, "a frame loaded where none belongs"),
-        ({"kind": "error", "status": "99"}, "a frame error with a status that no answer has"),
+        ({"kind": "error", "status": "99"}, "a frame error with an invalid status"),
         ({"kind": "sing"}, 'a frame whose head is b\'{"kind": "sing"}\''),
     ],
 )

@@ -73,7 +73,7 @@ def test_the_path_shows_the_model_s_folder_to_its_script_alone(tmp_path: Path, z
                 try:
                     await process.loaded(30.0)
                 except LoadFailed as error:
-                    if "mount namespace cannot be had" in str(error):
+                    if "mount namespace is not available" in str(error):
                         pytest.skip(f"this machine allows no mount namespace: {error}")
                     raise
                 assert (await process.invoke(Invocation(b""))).body.decode() == name

@@ -127,7 +127,7 @@ def test_what_cannot_be_told_is_refused() -> None:
         model("count:poisson", "predicted_score")
     with pytest.raises(NotAcceptable, match="application/x-recordio-protobuf"):
         model("binary:logistic", "labels").invoke(Invocation(BODY, "text/csv", "application/x-npy"))
-    with pytest.raises(ValueError, match="'foo' is not a key: choose of predicted_label, labels"):
+    with pytest.raises(ValueError, match="'foo' is not a key: choose from predicted_label, labels"):
         selected("predicted_label, foo")
 
 

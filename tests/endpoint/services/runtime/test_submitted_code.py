@@ -37,5 +37,5 @@ def test_one_script_serves_every_artifact_and_wins_over_its_own(live: LiveEndpoi
 
 def test_code_that_is_not_there_fails_a_single_model_endpoint_with_the_reason(live: LiveEndpoint, bucket: str) -> None:
     nowhere = {**WHERE, "SAGEMAKER_SUBMIT_DIRECTORY": f"s3://{bucket}/code/gone.tar.gz"}
-    with pytest.raises(NotInService, match=r"SAGEMAKER_SUBMIT_DIRECTORY cannot be had: .*gone\.tar\.gz"):
+    with pytest.raises(NotInService, match=r"SAGEMAKER_SUBMIT_DIRECTORY cannot be fetched: .*gone\.tar\.gz"):
         live.deploy("Unsubmitted", Variant(one(f"{bucket}/m/ann.tar.gz", nowhere)))

@@ -107,7 +107,7 @@ def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(
         given = {"sagemaker_submit_directory": f'"{where}"', "eta": "0.5"}
         async with training.open() as api:
             described = await api.trained(hyperparameters=given, InputDataConfig=inputs, EnableNetworkIsolation=True)
-        if "mount namespace cannot be had" in training.log("job"):
+        if "mount namespace is not available" in training.log("job"):
             pytest.skip("this machine allows no mount namespace")
         assert described["TrainingJobStatus"] == "Completed", training.log("job")
         assert training.members("jobs/job/output/model.tar.gz") == {"model.txt": b"seven0.5job"}

@@ -1,4 +1,4 @@
-"""Stand-ins for the packages that AWS's images have and public scripts import: what such scripts use of them, no more.
+"""Stand-ins for packages of AWS's images that public scripts import. They have only what such scripts use.
 
     sagemaker_inference            content types, decoder, encoder, errors, environment, handlers, transformer
     sagemaker_containers           the older toolkit: beta.framework, with encoders, worker.Response, env, …
@@ -23,19 +23,19 @@ NAMES = tuple(sorted(entry.name for entry in os.scandir(FOLDER) if entry.name.st
 
 
 def offer() -> None:
-    """Let this process import them."""
+    """Let this process import the stand-ins."""
     if FOLDER not in sys.path:
         sys.path.append(FOLDER)
         sys.meta_path.append(NotOffered())
 
 
 class NotOffered(MetaPathFinder):
-    """Asked last of all: says what there is, where a script imports a part that is not."""
+    """The last finder: its error says which parts a stand-in has, when a script imports another part."""
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """None for what is nobody's business here. Raises ImportError."""
+        """None for modules of other packages. Raises ImportError."""
         package, _, part = fullname.partition(".")
         if part and package in NAMES and path and any(folder.startswith(FOLDER) for folder in path):
             raise ImportError(
@@ -47,7 +47,7 @@ class NotOffered(MetaPathFinder):
 
 
 def parts(package: str) -> list[str]:
-    """The modules of a stand-in, as they are imported."""
+    """The names of a stand-in's modules, as scripts import them."""
     root = os.path.join(FOLDER, package)
     return sorted(
         os.path.relpath(os.path.join(folder, name), root).removesuffix(".py").replace(os.sep, ".")

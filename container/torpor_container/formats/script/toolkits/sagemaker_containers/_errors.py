@@ -20,7 +20,7 @@ class ChannelDoesNotExistException(Exception):
 
 
 class UnsupportedFormatError(Exception):
-    """A content type that nobody can read or write."""
+    """A content type that no function can read or write."""
 
     def __init__(self, content_type: str) -> None:
         self.message = (

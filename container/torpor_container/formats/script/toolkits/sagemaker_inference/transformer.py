@@ -23,9 +23,9 @@ class Transformer:
     def transform(self, data: Any, context: Any) -> list[Any]:
         """One answer for each entry of a batch. Whatever the handler raises is raised."""
         self.validate_and_initialize(context.system_properties.get("model_dir"), context)
-        handler, told = self._default_inference_handler, context.request_processor[0].get_request_properties()
-        content_type = utils.retrieve_content_type_header(told) or content_types.JSON
-        accept = told.get("Accept") or told.get("accept") or content_types.ANY
+        handler, properties = self._default_inference_handler, context.request_processor[0].get_request_properties()
+        content_type = utils.retrieve_content_type_header(properties) or content_types.JSON
+        accept = properties.get("Accept") or properties.get("accept") or content_types.ANY
         if accept == content_types.ANY:
             accept = environment.Environment().default_accept
         answers = []

@@ -6,7 +6,7 @@ class ClientError(Exception):
 
 
 class UnsupportedFormatError(Exception):
-    """A content type that nobody can read or write."""
+    """A content type that no function can read or write."""
 
     def __init__(self, content_type: str) -> None:
         self.message = f"Content type {content_type} is not supported by this framework."
