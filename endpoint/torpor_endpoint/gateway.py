@@ -9,7 +9,7 @@ from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.descriptors import retry_for_descriptors
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.models import known_services
-from torpor_endpoint.aws.wire.asgi import App, AtOnce, Receive, Scope, Send, Tell
+from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send, TakeInline, Tell
 from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM
 from torpor_endpoint.services.registry import ADDRESSES
 
@@ -29,7 +29,7 @@ SCOPE_HEADERS = {name.encode(): name for name in ("authorization", "content-type
 class Gateway:
     """The ASGI application of the one port. `services` are by botocore's names, `own` serves what is Torpor's.
 
-    `at_once` are those services, by name, that can take up some requests without a task for each. Services of AWS that
+    `inline` are those services, by name, that can take up some requests without a task for each. Services of AWS that
     are not among them are left to `otherwise`, whole.
     """
 
@@ -39,18 +39,18 @@ class Gateway:
         own: App,
         account: str,
         otherwise: Otherwise | None = None,
-        at_once: Mapping[str, AtOnce] = MappingProxyType({}),
+        inline: Mapping[str, TakeInline] = MappingProxyType({}),
     ) -> None:
         none_of_aws: dict[str, App] = {UNSIGNED_FORM: LazyApp(self._unsigned_form), MISDIRECTED: LazyApp(_misdirected)}
         self._services = {**services, **none_of_aws}
         self._own = own
         self._account = account
         self._otherwise = otherwise
-        self._at_once = at_once
+        self._inline = inline
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `aws.asgi.AtOnce`."""
-        take = self._at_once.get(_remembered_service_of(scope)) if scope["path"].startswith("/") else None
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """See `aws.asgi.TakeInline`."""
+        take = self._inline.get(_remembered_service_of(scope)) if scope["path"].startswith("/") else None
         return take is not None and take(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.collector import Collector
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -43,7 +44,6 @@ from torpor_endpoint.services.training.running.storage import EmbeddedStorage, S
 from torpor_endpoint.services.training.running.trainer import Trainer
 from torpor_endpoint.storage.data_dir import DataDir
 from torpor_endpoint.storage.private import closed_to_others
-from torpor_endpoint.storage.records import Variant
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 

@@ -49,7 +49,7 @@ class Guarded(Protocol):
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool: ...
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool: ...
 
     def service_named(self, scope: Scope) -> str: ...
 
@@ -62,14 +62,14 @@ class WebPages:
 
     def __init__(self, gateway: Guarded, own: OwnHosts, excepted: Mapping[str, App] = MappingProxyType({})) -> None:
         self._gateway = gateway
-        self._at_once = gateway.at_once
+        self._take_inline = gateway.take_inline
         self._own_hosts = own
         self._excepted = excepted
         self.cached = lru_cache(maxsize=JUDGED_MAX)(self._judge)
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `aws.wire.asgi.AtOnce`. Refuses a request that is not plainly allowed: it comes by ASGI."""
-        return self._judgement(scope).sender is Sender.OWN and self._at_once(scope, body, tell)
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """See `aws.wire.asgi.TakeInline`. Refuses a request that is not plainly allowed: it comes by ASGI."""
+        return self._judgement(scope).sender is Sender.OWN and self._take_inline(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":  # ASGI's lifespan; nothing serves a WebSocket

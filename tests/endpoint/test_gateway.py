@@ -41,13 +41,13 @@ def signed(service: str, signature: str = "0") -> tuple[bytes, bytes]:
 def test_an_invocation_is_taken_up_at_once_if_it_is_one(asked: Scope, taken: bool) -> None:
     bodies: list[bytes] = []
 
-    def at_once(scope: Scope, body: bytes, tell: Tell) -> bool:
+    def take_inline(scope: Scope, body: bytes, tell: Tell) -> bool:
         bodies.append(body)
         return True
 
-    gateway = Gateway({}, nobody, "123456789012", at_once={"sagemaker-runtime": at_once})
+    gateway = Gateway({}, nobody, "123456789012", inline={"sagemaker-runtime": take_inline})
     for _ in range(2):  # the second time it is remembered
-        assert gateway.at_once(asked, b"1,2", lambda *answer: None) is taken
+        assert gateway.take_inline(asked, b"1,2", lambda *answer: None) is taken
     assert bodies == [b"1,2"] * 2 * taken
 
 
@@ -72,10 +72,10 @@ async def unasked(*message: Any) -> Any:
 
 @pytest.mark.parametrize("long", [scope(f"/{'a' * 5000}/invocations"), scope(PATH, (b"x-amz-target", b"a" * 5000))])
 def test_what_is_long_is_left_to_come_by_asgi_and_not_remembered(long: Scope) -> None:
-    def at_once(scope: Scope, body: bytes, tell: Tell) -> bool:
+    def take_inline(scope: Scope, body: bytes, tell: Tell) -> bool:
         raise AssertionError("it is not taken up at once")
 
-    gateway = Gateway({}, nobody, "123456789012", at_once={"sagemaker-runtime": at_once})
+    gateway = Gateway({}, nobody, "123456789012", inline={"sagemaker-runtime": take_inline})
     before = _known_service.cache_info().currsize
-    assert not gateway.at_once(long, b"1,2", lambda *answer: None)
+    assert not gateway.take_inline(long, b"1,2", lambda *answer: None)
     assert _known_service.cache_info().currsize == before

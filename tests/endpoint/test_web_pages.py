@@ -34,8 +34,8 @@ async def service(scope: Scope, receive: Any, send: Any) -> None:
 
 def pages(excepted: Mapping[str, App] = {}) -> WebPages:
     names = ("s3", "sagemaker", "sagemaker-runtime", "sns")
-    at_once = {"sagemaker-runtime": lambda scope, body, tell: True}
-    gateway = Gateway(dict.fromkeys(names, service), service, "123456789012", at_once=at_once)
+    inline = {"sagemaker-runtime": lambda scope, body, tell: True}
+    gateway = Gateway(dict.fromkeys(names, service), service, "123456789012", inline=inline)
     return WebPages(gateway, own_hosts(["127.0.0.1"], origins=["http://friend.test"]), excepted)
 
 
@@ -96,7 +96,7 @@ def test_only_what_is_plainly_ours_is_taken_up_at_once(about: dict[str, str], ta
     scope = {"type": "http", "method": "POST", "path": INVOCATIONS, "query_string": b"", "headers": headers}
     guard = pages()
     for _ in range(2):  # the second time it is remembered
-        assert guard.at_once(scope, b"1,2", lambda *answer: None) is taken
+        assert guard.take_inline(scope, b"1,2", lambda *answer: None) is taken
 
 
 def test_a_page_that_is_allowed_may_ask_everything_and_read_the_answer() -> None:

@@ -13,12 +13,12 @@ Tell = Callable[[int, list[Header], bytes], None]
 
 
 @runtime_checkable
-class AtOnce(Protocol):
-    """What an ASGI application has that can take up some requests at once, with no task for them."""
+class InlineApp(Protocol):
+    """An ASGI application that can take some requests inline: within the callback that read them, and with no task."""
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """False, and nothing is done, for a request that is to come by ASGI. Else `tell` is called once, before this
-        returns or after. What it raises it raises before that."""
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """False, and nothing is done, for a request that must come by ASGI. Else `tell` is called once, before this
+        returns or after. An exception comes before that."""
 
 
 @runtime_checkable

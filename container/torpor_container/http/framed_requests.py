@@ -59,11 +59,11 @@ TARGET = wire.TARGET_MODEL.lower().encode()
 
 
 class App(Protocol):
-    """An ASGI application that takes up some requests at once (see `exchange.AtOnce`)."""
+    """An ASGI application that takes some requests inline (see `exchange.InlineApp`)."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None: ...
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool: ...
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool: ...
 
 
 class Client(NamedTuple):
@@ -148,7 +148,7 @@ class FramedRequests:
     def _begin(self, frame: Frame) -> None:
         scope = {**self._scope, "headers": frame.headers}
         try:
-            if self._app.at_once(scope, frame.body, partial(self._tell, frame.number)):
+            if self._app.take_inline(scope, frame.body, partial(self._tell, frame.number)):
                 return
         except Exception:  # the outer edge of a request: it is logged, and is no other's
             self.log.exception("Error in ASGI application")

@@ -210,8 +210,8 @@ class HotPath:
         else:
             await self._rest(scope, receive, send)
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `exchange.AtOnce`."""
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """See `exchange.InlineApp`."""
         if scope["path"] != self._invocations:
             return False
         return self._routes.take_inline(_header(scope, _TARGET), scope, body, tell)

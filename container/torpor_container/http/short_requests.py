@@ -198,7 +198,7 @@ class ShortRequests(BoundedRequests):
     def _begin(self, scope: Scope, body: bytes) -> None:
         self._busy = True
         try:
-            if not self.write_paused and self.app.at_once(scope, body, self._tell):
+            if not self.write_paused and self.app.take_inline(scope, body, self._tell):
                 return
         except Exception:  # the outer edge of a request, as below
             self.log.exception("Error in ASGI application")

@@ -17,7 +17,7 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from torpor_container.http.connections import Connections, TrackedConnection
-from torpor_container.http.exchange import AtOnce, Framed, Tell
+from torpor_container.http.exchange import Framed, InlineApp, Tell
 from torpor_container.http.gunicorn_internals import GunicornWorker, Listener
 from torpor_container.http.half_closed import HalfClosedConnections
 from torpor_container.http.server import Server, ServerOptions, allowed_connections
@@ -36,7 +36,7 @@ class InFlight:
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._at_once = app.at_once if isinstance(app, AtOnce) else _never
+        self._take_inline = app.take_inline if isinstance(app, InlineApp) else _never
         self.framed = app.framed if isinstance(app, Framed) else None
         self.requests = 0
         self._none: asyncio.Event | None = None  # there only while somebody waits
@@ -51,8 +51,8 @@ class InFlight:
         finally:
             self._request_ended()
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `exchange.AtOnce`."""
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """See `exchange.InlineApp`."""
 
         def told(status: int, headers: list[Header], content: bytes) -> None:
             self._request_ended()
@@ -61,7 +61,7 @@ class InFlight:
         self.requests += 1
         taken = False
         try:
-            taken = self._at_once(scope, body, told)
+            taken = self._take_inline(scope, body, told)
         finally:
             if not taken:
                 self._request_ended()

@@ -142,9 +142,9 @@ class SharedConnection(asyncio.Protocol):
         server had gone first, and nobody has read any of these requests.
         """
         assert self._transport is not None
-        at_once = not self._transport.get_write_buffer_size()
+        unqueued = not self._transport.get_write_buffer_size()
         self._transport.write(b"".join([frame for _, frame in requests]))
-        if at_once and self._transport.is_closing():
+        if unqueued and self._transport.is_closing():
             for sent in self._take(requests):
                 self._loop.call_soon(sent.tell, UpstreamRefused(NEVER_SENT))
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from torpor_container.core.keepalive import KeepAlive
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.core.traffic import Traffic
-from torpor_endpoint.storage.records import Variant
 
 GROW_S = 6.0
 """How long more must be in flight than the instances are meant to have before another is started: a burst that wakes a

@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
+from torpor_endpoint.core.records import EndpointRecord, EndpointStatus
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
-from torpor_endpoint.storage.records import EndpointRecord, EndpointStatus
 from torpor_endpoint.storage.store import Store
 
 RETRY_S = 5.0

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from torpor_container.settings import BadSetting
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.roster import LiveEndpoint, same_machine
-from torpor_endpoint.storage.records import Variant
 
 NO_PING = (
     "The primary container for production variant {variant} did not pass the ping health check. "

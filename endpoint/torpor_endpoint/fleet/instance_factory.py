@@ -4,11 +4,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
-from torpor_endpoint.storage.records import Variant
 
 
 def untold(life: InstanceLife) -> None:
@@ -23,7 +23,7 @@ async def kept(endpoint: str, variant: str) -> None:
     """Its instances' disks stay where they are."""
 
 
-def at_once(variant: Variant) -> float:
+def without_delay(variant: Variant) -> float:
     """An instance is ready as soon as it is."""
     return 0.0
 
@@ -42,7 +42,7 @@ class InstanceFactory:
     clock: Callable[[], float]
     lived: Callable[[InstanceLife], None] = untold
     farewell: Callable[[str, str, Incarnation], Awaitable[None]] = unsung
-    start_delay_s: Callable[[Variant], float] = at_once
+    start_delay_s: Callable[[Variant], float] = without_delay
     images: Images = field(default_factory=Images)
     timing: InstanceTiming = TIMING
     vacated: Callable[[str, str], Awaitable[None]] = kept

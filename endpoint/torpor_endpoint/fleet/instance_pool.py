@@ -10,13 +10,13 @@ from itertools import count
 
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.slot_supervisor import SlotSupervisor
 from torpor_endpoint.fleet.variant_settings import VariantSettings
 from torpor_endpoint.host import Slot
-from torpor_endpoint.storage.records import Variant
 
 
 class SlotNumbers:

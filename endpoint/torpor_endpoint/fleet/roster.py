@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.storage.records import Variant
 
 
 @dataclass

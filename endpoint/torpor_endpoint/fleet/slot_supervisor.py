@@ -15,11 +15,11 @@ from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.probe import answers, final_fault, last_line, truncate_if_large
 from torpor_endpoint.host import HostError, Launched, Slot
-from torpor_endpoint.storage.records import Variant
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from secrets import token_hex
 
+from torpor_endpoint.core.records import EndpointRecord
 from torpor_endpoint.host import Slot
-from torpor_endpoint.storage.records import EndpointRecord
 
 
 class Disks:

@@ -13,10 +13,10 @@ from torpor_endpoint.core.pricing.catalogue import (
     instance_type,
     serverless_vcpus,
 )
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images, family
-from torpor_endpoint.storage.records import Variant
 
 SERVERLESS_BODY_MAX_BYTES = 4 * 1024 * 1024
 """AWS's limit for a serverless variant. That for all others is the setting's default."""

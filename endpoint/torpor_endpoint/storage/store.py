@@ -8,8 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from torpor_endpoint.storage.record_table import Card, Database, RecordTable
-from torpor_endpoint.storage.records import (
+from torpor_endpoint.core.records import (
     Container,
     EndpointConfig,
     EndpointRecord,
@@ -18,6 +17,7 @@ from torpor_endpoint.storage.records import (
     Serverless,
     Variant,
 )
+from torpor_endpoint.storage.record_table import Card, Database, RecordTable
 
 R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord)
 

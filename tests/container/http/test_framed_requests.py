@@ -143,7 +143,7 @@ class Slow:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         raise AssertionError("it answers at once")
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         self.now_s += 0.0004
         self.asked.append(body)
         tell(200, [], body)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_container.core.keepalive import Fixed, Histogram, KeepAlive
+from torpor_endpoint.core.records import Container, Serverless, Variant
 from torpor_endpoint.core.scaling import (
     GROW_S,
     SHRINK_S,
@@ -21,7 +22,6 @@ from torpor_endpoint.core.scaling import (
     size_range,
 )
 from torpor_endpoint.core.traffic import Traffic
-from torpor_endpoint.storage.records import Container, Serverless, Variant
 
 PLAIN = Variant("AllTraffic", "houses", Container("torpor"), instance_type="ml.m5.large", instance_count=2)
 MANAGED = replace(PLAIN, instances_min=0, instances_max=4)

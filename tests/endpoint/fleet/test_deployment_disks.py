@@ -11,12 +11,12 @@ import pytest
 
 from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from tests.endpoint.helpers.virtual_time import run
+from torpor_endpoint.core.records import Container, Serverless, Variant
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
-from torpor_endpoint.storage.records import Container, Serverless, Variant
 
 OLD = Variant("old", "m", Container("torpor"), serverless=Serverless(1024, 20), startup_timeout_s=20.0)
 NEW = replace(OLD, name="new")

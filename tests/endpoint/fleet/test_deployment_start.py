@@ -5,11 +5,11 @@ import time
 
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
+from torpor_endpoint.core.records import Container, Serverless, Variant
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host import LaunchSpec
-from torpor_endpoint.storage.records import Container, Serverless, Variant
 
 TORPOR = Container("torpor")
 VARIANTS = (

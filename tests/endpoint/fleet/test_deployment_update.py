@@ -13,6 +13,7 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
 from torpor_endpoint.core.lifecycle import EndpointEvent, move
+from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
@@ -23,7 +24,6 @@ from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
 from torpor_endpoint.services.runtime.passage import Route
 from torpor_endpoint.services.runtime.router import Router
-from torpor_endpoint.storage.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 

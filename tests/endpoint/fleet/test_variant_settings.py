@@ -8,12 +8,12 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.settings import Settings
+from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.fleet.variant_settings import VariantSettings
 from torpor_endpoint.host import LaunchSpec
-from torpor_endpoint.storage.records import Container, Variant
 
 SET = {
     "TORPOR_KEEP_ALIVE": "histogram",

@@ -5,12 +5,12 @@ import asyncio
 from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstancePhase
+from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec, Slot
-from torpor_endpoint.storage.records import Container, Variant
 
 SLOT = Slot("shop", "v", 0)
 WAITS_S = (0.0, 0.021, 0.3, 4.0, 16.0, 45.0)

@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
+from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.disks import Disks
-from torpor_endpoint.storage.records import Container, EndpointRecord, EndpointStatus, Variant
 
 
 def used(folder: Path, *slots: Slot) -> Disks:

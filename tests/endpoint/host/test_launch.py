@@ -7,11 +7,11 @@ import pytest
 
 from torpor_container.processes.inherited_variables import OF_AWS
 from torpor_container.settings import Settings
+from torpor_endpoint.core.records import Container, Serverless, Variant
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Image, Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec
-from torpor_endpoint.storage.records import Container, Serverless, Variant
 
 
 @pytest.mark.parametrize("emulated", [True, False])

@@ -24,6 +24,8 @@ from tests.helpers.zygotes import LIGHT
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.records import Variant as VariantRecord
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.timing import InstanceTiming
@@ -31,8 +33,6 @@ from torpor_endpoint.host import Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.launch import Surroundings, launch_spec
 from torpor_endpoint.host.local import LocalHost
-from torpor_endpoint.storage.records import Container
-from torpor_endpoint.storage.records import Variant as VariantRecord
 
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 100}}

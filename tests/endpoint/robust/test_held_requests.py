@@ -9,6 +9,7 @@ import pytest
 
 from tests.endpoint.helpers.passages import passage
 from tests.helpers.waiting import reached
+from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
@@ -16,7 +17,6 @@ from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.errors import RuntimeFault
 from torpor_endpoint.services.runtime.passage import CallLimits, Route
 from torpor_endpoint.services.runtime.router import HoldLimits, PoolClosed, Router
-from torpor_endpoint.storage.records import Container, Variant
 
 
 class SlowHost:

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.storage.record_table import Card, Database, SchemaTooNew
-from torpor_endpoint.storage.records import (
+from torpor_endpoint.core.records import (
     Container,
     EndpointConfig,
     EndpointRecord,
@@ -24,6 +23,7 @@ from torpor_endpoint.storage.records import (
     Serverless,
     Variant,
 )
+from torpor_endpoint.storage.record_table import Card, Database, SchemaTooNew
 from torpor_endpoint.storage.schema import MIGRATIONS, opened
 from torpor_endpoint.storage.store import Store
 
@@ -85,7 +85,7 @@ def test_a_card_tells_what_its_record_does(tmp_path: Path) -> None:
 def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
     program = """
         import sys, time
-        from torpor_endpoint.storage.records import EndpointConfig
+        from torpor_endpoint.core.records import EndpointConfig
         from torpor_endpoint.storage.schema import opened
         from torpor_endpoint.storage.store import Store
         store, number = Store(opened(sys.argv[1]), time.time), 0

@@ -42,6 +42,7 @@ from torpor_container.processes.threads import T, Threads
 from torpor_container.running.predicting import Outcome, Predictors, QueuedRequest
 from torpor_container.running.runners import Runner
 from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
@@ -51,7 +52,6 @@ from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.passage import CallLimits
 from torpor_endpoint.services.runtime.request import TARGET_MODEL
 from torpor_endpoint.services.runtime.router import HoldLimits, Router
-from torpor_endpoint.storage.records import Container, Variant
 
 ENDPOINT, VARIANT = "endpoint", "variant"
 PATIENT_S = 1e6

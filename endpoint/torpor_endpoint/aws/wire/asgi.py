@@ -18,7 +18,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
 Tell = Callable[[int, Headers, bytes], None]
 """Takes an answer's status, headers and body."""
-AtOnce = Callable[[Scope, bytes, Tell], bool]
+TakeInline = Callable[[Scope, bytes, Tell], bool]
 """Takes a request with its body, and calls `Tell` with the answer, before it returns or later. If it returns False it
 has done nothing, and the server sends the request by ASGI."""
 T = TypeVar("T")

@@ -99,7 +99,7 @@ class RuntimeApp:
             self._account(passage, answer)
 
     def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """Takes a request that waits for nothing on its way to a ready instance (see `http.exchange.InlineApp`).
+        """Takes a request that waits for nothing on its way to a ready instance (see `aws.wire.asgi.TakeInline`).
 
         A request that is refused or has to wait is left to come by ASGI.
         """

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from torpor_container import wire
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import minute_of
+from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.meter import AlikeRequests, Concurrency, Meters
 from torpor_endpoint.services.runtime.observers import HIT, MODEL_CACHE, OK, Alike
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
-from torpor_endpoint.storage.records import Serverless
 
 LOADING = frozenset({WaitStep.QUEUE.value, WaitStep.DOWNLOAD.value, WaitStep.UNPACK.value, WaitStep.LOAD.value})
 FAULT = wire.FAULT.lower().encode()

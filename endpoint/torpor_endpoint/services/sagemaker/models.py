@@ -3,13 +3,13 @@
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.core.records import ModelRecord
 from torpor_endpoint.services.sagemaker import errors, model_rules, shapes
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.sagemaker.tags import first_tags
-from torpor_endpoint.storage.records import ModelRecord
 
 
 def create_model(control: Control, call: Call) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from torpor_endpoint.services.sagemaker.model_data import s3_url
-from torpor_endpoint.storage.records import (
+from torpor_endpoint.core.records import (
     Container,
     EndpointConfig,
     EndpointRecord,
@@ -14,6 +13,7 @@ from torpor_endpoint.storage.records import (
     Serverless,
     Variant,
 )
+from torpor_endpoint.services.sagemaker.model_data import s3_url
 
 Wire = Mapping[str, Any]
 

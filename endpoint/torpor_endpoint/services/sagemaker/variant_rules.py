@@ -3,10 +3,10 @@
 from collections.abc import Collection
 
 from torpor_endpoint.core.pricing.catalogue import instance_type
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
 from torpor_endpoint.services.sagemaker.shapes import container_definition, scaling_of
-from torpor_endpoint.storage.records import Variant
 
 # -- CreateEndpointConfig ----------------------------------------------------------------------------------------------
 CONFIG_RULES: Rules[Wire] = (

@@ -15,8 +15,8 @@ from tests.endpoint.services.helpers.in_memory_autoscaling import (
     InMemoryAutoscaling,
     autoscaling_over,
 )
+from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
-from torpor_endpoint.storage.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 

@@ -15,6 +15,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.metrics import Metric
@@ -25,7 +26,6 @@ from torpor_endpoint.services.runtime.meter import Meters
 from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
 from torpor_endpoint.services.runtime.observers import TOGETHER, WITHIN_S, Observers
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
-from torpor_endpoint.storage.records import Serverless
 
 ANSWERED = InvokeAnswer(200, [], [])
 NOON_S = 1_700_000_000 // 86_400 * 86_400 + 43_200

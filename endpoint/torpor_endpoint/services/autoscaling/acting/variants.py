@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.core.scaling import may_sleep
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY, INSTANCES, VARIANT
-from torpor_endpoint.storage.records import Variant
 from torpor_endpoint.storage.store import Store
 
 Refusal = Callable[[str, str, int], str | None]
