@@ -59,7 +59,7 @@ class Told:
         await send({"type": "http.response.body", "body": answer[:5], "more_body": True})
         await send({"type": "http.response.body", "body": answer[5:]})
 
-    def at_once(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         match f"/{body.decode()}/invocations" if scope["path"] == "/framed/invocations" else scope["path"]:
             case "/kept/invocations":
                 gc.collect()

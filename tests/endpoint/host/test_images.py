@@ -88,7 +88,7 @@ def test_a_file_names_more_and_comes_first(tmp_path: Path) -> None:
         ("no toml", "images.toml"),
         ("[[image]]\nmatch = 5\ncommand = ['a']", "image 1: match must be a string"),
         ("[[image]]\nmatch = 'a'\ncommand = 7", "image 1: command must be a list of texts"),
-        ("[[image]]\nmatch = 'a'\ncommand = ['a']\nready = []", "image 1: ready must name a path"),
+        ("[[image]]\nmatch = 'a'\ncommand = ['a']\nready = []", "image 1: ready must name at least one path"),
         (
             "[[image]]\nmatch = 'a'\ncommand = ['a']\nfiles = {'../x' = ''}",
             "image 1: files: '../x' must be a path below",

@@ -134,7 +134,7 @@ def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
 def test_a_span_that_is_none_is_said_to_be(stand: ServedLedger) -> None:
     done = stand.run("costs", "--since", "soon", width=120)
     assert done.exit_code == 2
-    assert "'soon' is no span of time" in done.stderr
+    assert "'soon' is not a span of time" in done.stderr
 
 
 def test_spans_of_time_are_read_as_they_are_said() -> None:

@@ -404,7 +404,7 @@ def test_bytes_may_be_written_as_people_write_many(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("model;memory_bytes\na;1\n", r"its columns are separated by semicolons: write it with commas"),
+        ("model;memory_bytes\na;1\n", r"its columns are separated by semicolons: separate them by commas"),
         ("model,memory_bytes\na,nan\n", r"row 1: memory_bytes 'nan' is not a whole number of bytes"),
         ("", r"has no column model: the header needs model and memory_bytes"),
         ("model,memory_bytes\n", r"has no models: write a row for each below the header"),
