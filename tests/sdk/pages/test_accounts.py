@@ -134,7 +134,7 @@ def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
 def test_a_span_that_is_none_is_said_to_be(stand: ServedLedger) -> None:
     done = stand.run("costs", "--since", "soon", width=120)
     assert done.exit_code == 2
-    assert "'soon' is no span of time" in done.stderr
+    assert "'soon' is not a span of time" in done.stderr
 
 
 def test_spans_of_time_are_read_as_they_are_said() -> None:
@@ -189,7 +189,7 @@ def test_alternatives_are_a_data_frame_too(stand: ServedLedger) -> None:
     found = accounts.costs(stand.connection, Which("houses", NOON_S))
     assert costs_frame(found, "alternative")["usd"].is_monotonic_decreasing is False
     assert len(costs_frame(found, "alternative")) == 4
-    with pytest.raises(ValueError, match="by variant, model, alternative, not by moon"):
+    with pytest.raises(ValueError, match="is one of variant, model, alternative, not .moon."):
         costs_frame(found, "moon")
 
 
