@@ -152,7 +152,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_PROGRAM", "program", _program, "", "The user script: a file or a module, in `code/` or at the top of the artifact. Every artifact must have it. Empty: `inference.py`, if the artifact has one."),
     Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", _submit_directory, "", "The archive that holds the script of every model: `s3://bucket/key`, or a path of this machine, which may be a folder. Empty, or `/opt/ml/model/code`: each artifact holds its own script."),
     Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The type of the answer if the request names none."),
-    Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: the instance loads no model file that runs code while it loads, such as pickles and joblib files. A script may still load its own."),
+    Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: the instance loads no pickle and no joblib file, because these run code while they load. A script may still load its own."),
     Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: the instance runs no user script, and refuses a model that has one."),
     Setting("TORPOR_REQUIREMENTS", "requirements", _one_of("refuse", "install"), "refuse", "A script's `requirements.txt`. `refuse`: the instance refuses a model whose requirements are not met. `install`: it installs them beside the model."),
     Setting("SAGEMAKER_INFERENCE_ENSEMBLE", "ensemble", _bool, "true", "`true`: all XGBoost boosters of an artifact answer together (`docs/xgboost.md`). `false`: the first one answers alone."),
@@ -188,7 +188,7 @@ SETTINGS: tuple[Setting, ...] = (
     # Placement never makes a second copy of a model while an instance has fewer in flight (`core.placement.BUSY_MIN`).
     Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "The requests that an instance should have in flight, for a variant that Torpor scales. More of them for 6 s start another instance. The endpoint acts on it."),
     Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional_amount, "", "Unload a model that had no call for this long. Empty: a model leaves only for lack of room, as on AWS."),
-    Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "The same choice for each model, if TORPOR_MODEL_IDLE_SECONDS is set. `histogram`: the instance loads the model again before its next call."),
+    Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "It needs TORPOR_MODEL_IDLE_SECONDS. `fixed`: a model leaves after that time. `histogram`: the instance also learns when calls come, and loads the model again before the next one."),
     Setting("TORPOR_IMAGE", "image", _image, "", "The image of AWS whose conventions this container follows: `xgboost` or `scikit-learn`. The endpoint sets it."),
     Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "`true`: the container does as AWS's image does, even where that image gives a surprising answer. The endpoint sets it for `--aws-strict`."),
     Setting("TORPOR_WARM_PARENT", "zygote", str, "", "The socket of the zygote. The endpoint sets it. Without it, the container starts a zygote when a script needs one."),

@@ -21,7 +21,7 @@ STATE = "bodies"
 
 
 class TooManyBodies(Exception):
-    """So many bodies are unfinished that there was no room for this one."""
+    """The unfinished bodies left no room for this one."""
 
 
 class TooSlow(Exception):

@@ -40,7 +40,7 @@ class InstanceRange:
         return InstanceRange(max(self.floor, size), max(self.ceiling, size), self.concurrency)
 
     def enough(self, in_flight: float) -> int:
-        """The instances that so many requests in flight need."""
+        """The number of instances that these requests in flight need."""
         return self.clamped(ceil(in_flight / self.concurrency))
 
 

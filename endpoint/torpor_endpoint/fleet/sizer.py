@@ -42,7 +42,7 @@ class Sizer:
             pool.scale(wanted.size, wanted.why)
 
     def _habits_of(self, pool: InstancePool) -> Habits:
-        """The pool's habits so far. An update that changes the keep-alive makes another pool, which starts anew."""
+        """The pool's habits so far. An update that changes the keep-alive makes another pool with new habits."""
         known = self._known.get(pool)
         if known is None:
             known = self._known[pool] = Habits(keep_alive(pool.settings.keep_alive, pool.settings.idle_s))

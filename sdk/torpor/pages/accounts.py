@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from torpor_endpoint.core.pages.costs import Costs
 
 ALL = LIMIT_MAX
-"""The largest limit: a request for all rows asks for so many."""
+"""The largest limit, for a request that wants all rows."""
 
 
 @dataclass(frozen=True)

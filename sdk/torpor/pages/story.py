@@ -24,10 +24,10 @@ HAPPENED = {
 
 
 UNKNOWN = (
-    "nothing is known of it: no instance that runs now has decided anything about it, and the ledger has no cold start"
+    "nothing is known about it: no running instance has decided anything about it, and the ledger has no cold start"
     " of it"
 )
-FORGOTTEN = "no instance that runs now has decided anything about it; its latest cold starts, as the ledger has them:"
+FORGOTTEN = "no running instance has decided anything about it; its latest cold starts, from the ledger:"
 NOTICED_S = 0.0001
 """The story leaves out the steps that took no longer than this."""
 
@@ -107,7 +107,7 @@ def standing(variant: VariantState) -> str:
     """The state of a variant that has no ready instance; empty if it has one."""
     if variant.instances:
         return ""
-    return f"none of {variant.wanted} is ready" if variant.wanted else "nothing runs, until somebody calls"
+    return f"none of {variant.wanted} is ready" if variant.wanted else "nothing runs until a request comes"
 
 
 def moment(at_s: float, now_s: float | None, clock: str) -> str:

@@ -34,15 +34,15 @@ def test_a_model_that_left_is_said_to_be_gone() -> None:
 
 def test_of_a_model_that_nobody_named_nothing_is_known() -> None:
     (only,) = Story("a", (), variants=(VariantState("v", 0, 0, ()),)).lines()
-    assert only.startswith("nothing is known of it")
+    assert only.startswith("nothing is known about it")
     assert "the ledger has no cold start of it" in only
 
 
 def test_a_model_whose_instances_are_gone_is_told_from_the_ledger() -> None:
     first, row, last = Story("a", (), past=(COLD,), variants=(VariantState("v", 0, 0, ()),), told_s=NOON_S).lines()
-    assert first.startswith("no instance that runs now has decided anything about it")
+    assert first.startswith("no running instance has decided anything about it")
     assert row == "12:00:00.000  a request took 423 ms (load 300 ms, predict 123 ms): first use; b left"
-    assert last == "now: not in memory; v: nothing runs, until somebody calls"
+    assert last == "now: not in memory; v: nothing runs until a request comes"
 
 
 def test_where_there_are_several_instances_each_line_names_its_own() -> None:

@@ -61,7 +61,7 @@ class Situation(Enum):
         "{held} requests wait for endpoint {endpoint} already: try again later.",
     )
     BODIES_FULL = ("ServiceUnavailable", 503, None, "Too many request bodies are unfinished: try again later.")
-    BODY_SLOW = ("RequestTimeout", 408, None, "The body of request {request_id} did not come in time.")
+    BODY_SLOW = ("RequestTimeout", 408, None, "The body of request {request_id} did not arrive in time.")
     DEPENDENCY = ("InternalDependencyException", 530, None, "{detail}")
     MODEL_CLIENT = (
         "ModelError",
