@@ -13,7 +13,7 @@ from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send, TakeInline,
 from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM
 from torpor_endpoint.services.registry import ADDRESSES
 
-OWN = "/_torpor/"
+OWN_PAGES = "/_torpor/"
 """The prefix of Torpor's own pages. No S3 bucket can have this name."""
 
 KNOWN_MAX = 4096
@@ -27,7 +27,7 @@ SCOPE_HEADERS = {name.encode(): name for name in ("authorization", "content-type
 
 
 class Gateway:
-    """The ASGI application of the one port. It has the services by botocore's names; `own` serves Torpor's own pages.
+    """The ASGI application of the one port. `services` are by botocore's names; `own_pages` serves Torpor's own pages.
 
     `inline` holds the services that can take up some requests without a task for each. `otherwise` answers every
     operation of the AWS services that are not in `services`.
@@ -36,26 +36,26 @@ class Gateway:
     def __init__(
         self,
         services: Mapping[str, App],
-        own: App,
+        own_pages: App,
         account: str,
         otherwise: Otherwise | None = None,
         inline: Mapping[str, TakeInline] = MappingProxyType({}),
     ) -> None:
         none_of_aws: dict[str, App] = {UNSIGNED_FORM: LazyApp(self._unsigned_form), MISDIRECTED: LazyApp(_misdirected)}
         self._services = {**services, **none_of_aws}
-        self._own = own
+        self._own_pages = own_pages
         self._account = account
         self._otherwise = otherwise
         self._inline = inline
 
     def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `aws.asgi.TakeInline`."""
+        """Take up a request without a task, if its service can (`aws.wire.asgi.TakeInline`)."""
         take = self._inline.get(_remembered_service_of(scope)) if scope["path"].startswith("/") else None
         return take is not None and take(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith(OWN):
-            await self._own(scope, receive, send)
+        if scope["type"] != "http" or scope["path"].startswith(OWN_PAGES):
+            await self._own_pages(scope, receive, send)
             return
         if not scope["path"].startswith("/"):
             scope = _in_origin_form(scope)
@@ -65,12 +65,12 @@ class Gateway:
         await self._service(name)(scope, receive, send)
 
     def service_named(self, scope: Scope) -> str:
-        """The name of the service that a request names: botocore's, or OWN for Torpor's own pages.
+        """The name of the service that a request names: botocore's, or OWN_PAGES for Torpor's own pages.
 
         A request that names no service of AWS gets UNSIGNED_FORM or MISDIRECTED.
         """
-        if scope["path"].startswith(OWN):
-            return OWN
+        if scope["path"].startswith(OWN_PAGES):
+            return OWN_PAGES
         return _service_of(scope if scope["path"].startswith("/") else _in_origin_form(scope))
 
     def _service(self, name: str) -> App:
@@ -110,7 +110,7 @@ def _service_of(scope: Scope) -> str:
 
 def _remembered_service_of(scope: Scope) -> str:
     """As `_service_of`, from a cache: endpoints get the same requests over and over."""
-    naming = [_lasting(*header) for header in scope["headers"] if header[0] in SCOPE_HEADERS]
+    naming = [_naming_part(*header) for header in scope["headers"] if header[0] in SCOPE_HEADERS]
     if len(scope["path"]) + sum([len(value) for _, value in naming]) > KNOWN_MAX_BYTES:
         return _service_of(scope)
     return _known_service(scope["method"], scope["path"], scope["query_string"], *naming)
@@ -124,7 +124,7 @@ def _service(method: str, path: str, query: bytes, *naming: tuple[bytes, bytes])
 _known_service = lru_cache(maxsize=KNOWN_MAX)(_service)
 
 
-def _lasting(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+def _naming_part(name: bytes, value: bytes) -> tuple[bytes, bytes]:
     """The part of a header that names the service. The rest of a signature differs in each request."""
     if name != AUTHORIZATION:
         return name, value

@@ -139,13 +139,13 @@ class OwnPage:
         posted = "" if self.method == "GET" else f"{self.method}: "
         return f"/_torpor/{self.name}{f'?{parameters}' if parameters else ''}  {posted}{self.meaning}"
 
-    async def answered(self, own: OwnPages, request: Request) -> Response:
+    async def answered(self, pages: OwnPages, request: Request) -> Response:
         """Answer the request. Raises HTTPException 400 for a parameter that the page does not know."""
         for name in request.query_params:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise HTTPException(400, f"this page has no parameter {name!r}: known are {known}")
-        return await self.answer(own, request)
+        return await self.answer(pages, request)
 
 
 PAGES = (
