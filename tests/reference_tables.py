@@ -59,7 +59,7 @@ def errors() -> str:
 def faults() -> str:
     default = "model server: `ModelError` with the container's status"
     rows = ((code(fault.value), worded(FAULTS[fault]) if fault in FAULTS else default) for fault in Fault)
-    return table(("fault", "becomes"), rows)
+    return table(("fault of the instance", "situation"), rows)
 
 
 def control_errors() -> str:

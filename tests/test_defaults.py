@@ -94,9 +94,9 @@ def test_the_command_line_has_the_default_of_the_table() -> None:
 @pytest.mark.parametrize(
     ("field", "meaning"),
     [
-        ("batch_size", f"Empty: {TOGETHER_MAX} where"),
+        ("batch_size", f"Empty: {TOGETHER_MAX} if"),
         ("content_max_bytes", f"up to {MAX_CONTENT_BYTES // MIB} MiB"),
-        ("concurrency", f"more for {GROW_S:g} s start another"),
+        ("concurrency", f"More of them for {GROW_S:g} s start another"),
     ],
 )
 def test_a_number_in_the_meaning_of_a_setting_is_the_code_s(field: str, meaning: str) -> None:

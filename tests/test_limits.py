@@ -24,7 +24,7 @@ KIB, MIB = 1 << 10, 1 << 20
 SAID = (
     f"path and query | {LINE_MAX_BYTES // KIB} KiB",
     f"One header | {FIELD_MAX_BYTES // KIB} KiB",
-    f"Head as a whole | {HEAD_MAX_BYTES // KIB} KiB",
+    f"request line together | {HEAD_MAX_BYTES // KIB} KiB",
     f"Host | {HOST_MAX_BYTES} bytes",
     f"invocation | {CallLimits().body_bytes // MIB} MiB (serverless: {CallLimits().serverless_body_bytes // MIB} MiB)",
     f"AWS call | {BODY_LIMIT_BYTES // MIB} MiB (services that moto answers: {OTHERS_BODY_LIMIT_BYTES // MIB} MiB)",
@@ -37,16 +37,16 @@ SAID = (
     f"upload by a form | {FIELDS_MAX_BYTES // KIB} KiB",
     f"Documents of more than {INLINE_MAX_BYTES // KIB} KiB",
     f"of a new connection | {PATIENCE.head_s:g} s",
-    f"byte of a body | {PATIENCE.body_s:g} s (an upload to S3: {PATIENCE_S:g} s",
+    f"bytes of a body | {PATIENCE.body_s:g} s (an upload to S3: {PATIENCE_S:g} s",
     f"to the endpoint | {up.KEEP_ALIVE_S} s",
-    f"with {SPARE_MIN} left at least",
-    f"together | {request_bodies.ROOM_BYTES // MIB} MiB | they wait in line for {request_bodies.ROOM_WITHIN_S:g} s",
+    f"with at least {SPARE_MIN} left over",
+    f"together | {request_bodies.ROOM_BYTES // MIB} MiB | a body waits in line for {request_bodies.ROOM_WITHIN_S:g} s",
     f"that has room | {request_bodies.WHOLE_WITHIN_S:g} s",
-    f"has to stop | {up.GRACEFUL_S} s",
-    f"ends with it | {up.SHUTDOWN_S} s",
+    f"the endpoint stops | {up.GRACEFUL_S} s",
+    f"processes of the endpoint | {up.SHUTDOWN_S} s",
     f"same data folder | {data_dir.LOCK_PATIENCE_S:g} s",
-    f"is killed after {data_dir.ORPHAN_PATIENCE_S:g} s",
-    f"runs on | {InstanceTiming().grace_s:g} s",
+    f"of it is killed after {data_dir.ORPHAN_PATIENCE_S:g} s",
+    f"goes on | {InstanceTiming().grace_s:g} s",
 )
 
 

@@ -1,4 +1,4 @@
-"""Every setting of a variant, in one table: its variable, its default, how it is read. Nothing else repeats it.
+"""Defines every setting of a variant once, in one table: its variable, its default, and the function that reads it.
 
 SageMaker's own variables keep SageMaker's names; what Torpor adds is `TORPOR_*`. On an endpoint the settings are in the
 container's `Environment`. An instance reads all of them (`Settings`). Others read the few that they act on into a
@@ -27,7 +27,7 @@ Record = TypeVar("Record", bound="DataclassInstance")
 MIB = 1024 * 1024
 
 ARTIFACTS_OWN = ("/opt/ml/model", "/opt/ml/model/code")
-"""Values of SAGEMAKER_SUBMIT_DIRECTORY that name no other place than each artifact."""
+"""The values of SAGEMAKER_SUBMIT_DIRECTORY that mean the artifact itself."""
 
 
 def _bool(text: str) -> bool:
@@ -136,7 +136,7 @@ def _image(text: str) -> str:
 
 @dataclass(frozen=True)
 class Setting:
-    """One row of the table: the variable, the field it fills, how it is read, its default and its meaning."""
+    """One row of the table: the variable, the field that it fills, its reader, its default and its meaning."""
 
     variable: str
     field: str
@@ -148,50 +148,50 @@ class Setting:
 SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_MULTI_MODEL", "multi_model", _bool, "false", "Serve many models by name instead of one."),
     Setting("SAGEMAKER_BIND_TO_PORT", "port", _port, "8080", "The port of `torpor-container serve`."),
-    Setting("SAGEMAKER_BASE_DIR", "base_dir", str, "/opt/ml", "Where `model/` (one model) and `models/` (the disk tier) are."),
-    Setting("SAGEMAKER_PROGRAM", "program", _program, "", "The user script: a file, or a module, in `code/` or at the top of the artifact. Every artifact must have it. Empty: `inference.py`, where there is one."),
-    Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", _submit_directory, "", "An archive with the script of every model: `s3://bucket/key`, or a path of this machine, which may be a folder too. Empty, or `/opt/ml/model/code`: each artifact's own."),
-    Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The answer's type where the caller names none."),
-    Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: no model file is loaded that runs code as it loads: pickles and joblib files. A script may still load its own."),
-    Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: no user script runs, and a model that has one is not served."),
-    Setting("TORPOR_REQUIREMENTS", "requirements", _one_of("refuse", "install"), "refuse", "A script's `requirements.txt`: `refuse` a model whose requirements are not met, or `install` them beside it."),
-    Setting("SAGEMAKER_INFERENCE_ENSEMBLE", "ensemble", _bool, "true", "Whether several XGBoost boosters in one artifact answer together (`docs/xgboost.md`); `false`: the first answers alone."),
-    Setting("SAGEMAKER_INFERENCE_OUTPUT", "inference_output", _selected, "", "What each prediction of an XGBoost model tells, by keys between commas, such as `predicted_label,probability` (`docs/xgboost.md`). Empty: the prediction itself."),
-    Setting("MAX_CONTENT_LENGTH", "content_max_bytes", _optional_count, "", "The largest body in bytes where AWS's XGBoost image is named, up to 20 MiB, if it is less than TORPOR_BODY_MAX_BYTES."),
-    Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket instead of a port."),
+    Setting("SAGEMAKER_BASE_DIR", "base_dir", str, "/opt/ml", "The folder of `model/` (one model) and `models/` (the disk tier)."),
+    Setting("SAGEMAKER_PROGRAM", "program", _program, "", "The user script: a file or a module, in `code/` or at the top of the artifact. Every artifact must have it. Empty: `inference.py`, if the artifact has one."),
+    Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", _submit_directory, "", "The archive that holds the script of every model: `s3://bucket/key`, or a path of this machine, which may be a folder. Empty, or `/opt/ml/model/code`: each artifact holds its own script."),
+    Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The type of the answer if the request names none."),
+    Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: the instance loads no pickle and no joblib file, because these run code while they load. A script may still load its own."),
+    Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: the instance runs no user script, and refuses a model that has one."),
+    Setting("TORPOR_REQUIREMENTS", "requirements", _one_of("refuse", "install"), "refuse", "A script's `requirements.txt`. `refuse`: the instance refuses a model whose requirements are not met. `install`: it installs them beside the model."),
+    Setting("SAGEMAKER_INFERENCE_ENSEMBLE", "ensemble", _bool, "true", "`true`: all XGBoost boosters of an artifact answer together (`docs/xgboost.md`). `false`: the first one answers alone."),
+    Setting("SAGEMAKER_INFERENCE_OUTPUT", "inference_output", _selected, "", "The values that an XGBoost model gives for each prediction, as keys with commas between them, such as `predicted_label,probability` (`docs/xgboost.md`). Empty: the prediction alone."),
+    Setting("MAX_CONTENT_LENGTH", "content_max_bytes", _optional_count, "", "The largest request body for AWS's XGBoost image, in bytes, up to 20 MiB. TORPOR_BODY_MAX_BYTES holds if it is smaller."),
+    Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket in place of a port."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
-    Setting("TORPOR_CONTAINER", "container", ServerCommand.read, "", "How to start a foreign container, as JSON: adapter mode. Set by the endpoint for an image of `--images`."),
-    Setting("TORPOR_MODEL_SOURCE", "model_source", str, "", "`s3://bucket/prefix` of the models (kept mode), or of the one artifact."),
-    Setting("TORPOR_MODEL_COMPRESSION", "compression", _one_of("gzip", "none"), "gzip", "`none`: the one model lies in S3 as its files, below TORPOR_MODEL_SOURCE where that ends with a slash (ModelDataSource). Set by the endpoint."),
-    Setting("TORPOR_S3_ENDPOINT", "s3_endpoint", str, "", "The S3 endpoint to pull from; empty for AWS. `AWS_ENDPOINT_URL` is not used."),
-    Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The embedded object store's folder, to read artifacts in place."),
-    Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false` unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
-    Setting("TORPOR_REVALIDATE", "revalidate", _revalidate, "off", "When S3 is asked for a newer version of a model that is here. `off`: never, as on AWS. `disk`: before it is loaded from disk. `resident`: also before it answers from memory; of an S3 on another machine at most once a second for each model."),
-    Setting("TORPOR_POLICY", "policy", _policy, "LRU", f"Who leaves first under memory pressure: {', '.join(POLICIES)}."),
-    Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "Memory of the instance: its own process, the models and their scripts. A container by itself has no other way to know what it may use."),
-    Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "Disk for unpacked artifacts."),
-    Setting("TORPOR_VCPU", "vcpu", _count, "1", "Threads that predict."),
-    Setting("TORPOR_MODEL_CONCURRENCY", "model_concurrency", _optional_count, "", "Threads that predict for one model at once. Empty: all. Models that wait for a thread get equal shares of their time, whatever this is."),
-    Setting("TORPOR_BATCH_SIZE", "batch_size", _optional_count, "", "Requests for one model that may be predicted together, where the answers are the same to the bit: XGBoost, and scikit-learn's trees and forests. Empty: 32 where no thread is needed, and else each alone."),
-    Setting("TORPOR_BATCH_DELAY_MS", "batch_delay_s", _delay, "0", "How long a batch that is smaller than the model's last one waits for company, in milliseconds."),
-    Setting("TORPOR_LOADS_MAX", "loads_max", _count, "4", "Models that download and load side by side."),
-    Setting("TORPOR_TRIALS", "trials", _bool, "true", "Load each version of an artifact once in a process of its own, under limits, before the instance loads it."),
-    Setting("TORPOR_READY_WAIT_SECONDS", "ready_wait_s", _amount, "60", "How long a caller waits for its model before ModelNotReadyException; the load goes on."),
-    Setting("TORPOR_LOAD_TIMEOUT_SECONDS", "load_timeout_s", _amount, "360", "Download and load together, at most."),
-    Setting("TORPOR_INVOCATION_TIMEOUT_SECONDS", "invocation_timeout_s", _amount, "60", "One prediction, at most."),
+    Setting("TORPOR_CONTAINER", "container", ServerCommand.read, "", "The command that starts a foreign container, as JSON (adapter mode). The endpoint sets it for an image of `--images`."),
+    Setting("TORPOR_MODEL_SOURCE", "model_source", str, "", "The `s3://bucket/prefix` of the models (kept mode), or of the one artifact."),
+    Setting("TORPOR_MODEL_COMPRESSION", "compression", _one_of("gzip", "none"), "gzip", "`none`: S3 holds the files of the one model uncompressed (ModelDataSource), below TORPOR_MODEL_SOURCE if that ends with a slash. The endpoint sets it."),
+    Setting("TORPOR_S3_ENDPOINT", "s3_endpoint", str, "", "The S3 endpoint that holds the models. Empty: AWS. The instance does not use `AWS_ENDPOINT_URL`."),
+    Setting("TORPOR_S3_FOLDER", "s3_folder", str, "", "The folder of the embedded object store. The instance reads artifacts in place there."),
+    Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false`: the instance unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
+    Setting("TORPOR_REVALIDATE", "revalidate", _revalidate, "off", "When the instance asks S3 for a newer version of a model that it holds. `off`: never, as on AWS. `disk`: before it loads the model from disk. `resident`: also before the model answers from memory. It asks an S3 on another machine at most once a second for each model."),
+    Setting("TORPOR_POLICY", "policy", _policy, "LRU", f"The rule that decides which model leaves first under memory pressure: {', '.join(POLICIES)}."),
+    Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "The memory of the instance: its own process, the models and their scripts. Without an endpoint, a container has no other way to know its limit."),
+    Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "The disk space for unpacked artifacts."),
+    Setting("TORPOR_VCPU", "vcpu", _count, "1", "The number of threads that predict."),
+    Setting("TORPOR_MODEL_CONCURRENCY", "model_concurrency", _optional_count, "", "The number of threads that may predict for one model at once. Empty: all. With any value, models that wait for a thread get equal shares of the threads' time."),
+    Setting("TORPOR_BATCH_SIZE", "batch_size", _optional_count, "", "The most requests for one model that are predicted together. It holds for models whose answers stay the same to the bit: XGBoost, and scikit-learn's trees and forests. Empty: 32 if the prediction needs no thread, else 1."),
+    Setting("TORPOR_BATCH_DELAY_MS", "batch_delay_s", _delay, "0", "How long a batch waits for more requests if it is smaller than the model's last batch, in milliseconds."),
+    Setting("TORPOR_LOADS_MAX", "loads_max", _count, "4", "The number of models that may download and load at the same time."),
+    Setting("TORPOR_TRIALS", "trials", _bool, "true", "`true`: a process of its own, under limits, loads each version of an artifact once before the instance loads it."),
+    Setting("TORPOR_READY_WAIT_SECONDS", "ready_wait_s", _amount, "60", "How long a request waits for its model before ModelNotReadyException. The load goes on."),
+    Setting("TORPOR_LOAD_TIMEOUT_SECONDS", "load_timeout_s", _amount, "360", "The longest time for the download and the load of a model together."),
+    Setting("TORPOR_INVOCATION_TIMEOUT_SECONDS", "invocation_timeout_s", _amount, "60", "The longest time for one prediction."),
     Setting("TORPOR_BODY_MAX_BYTES", "body_max_bytes", _count, "6291456", "The largest request body."),
     Setting("TORPOR_UNPACK_MAX_MIB", "unpack_max_bytes", _mib, "10240", "The largest artifact when unpacked."),
     Setting("TORPOR_UNPACK_MAX_RATIO", "unpack_max_ratio", _amount, "200", "The largest ratio of unpacked to packed bytes."),
     Setting("TORPOR_UNPACK_MAX_ENTRIES", "unpack_max_entries", _count, "10000", "The most files in one artifact."),
-    Setting("TORPOR_IDLE_SECONDS", "idle_s", _amount, "1200", "How long a variant that may sleep stays awake with no request. The endpoint acts on it."),
-    Setting("TORPOR_KEEP_ALIVE", "keep_alive", _keep_alive, "fixed", "`fixed`, or `histogram`: learns when calls come, sleeps until shortly before the next. The endpoint acts on it."),
+    Setting("TORPOR_IDLE_SECONDS", "idle_s", _amount, "1200", "How long a variant that may sleep stays awake without a request. The endpoint acts on it."),
+    Setting("TORPOR_KEEP_ALIVE", "keep_alive", _keep_alive, "fixed", "`fixed`: the variant sleeps after TORPOR_IDLE_SECONDS. `histogram`: it learns when calls come, and sleeps until shortly before the next one. The endpoint acts on it."),
     # Placement never makes a second copy of a model while an instance has fewer in flight (`core.placement.BUSY_MIN`).
-    Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "Requests in flight that an instance is meant to have, where their number is not given: more for 6 s start another. The endpoint acts on it."),
-    Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional_amount, "", "Unload a model that nobody has called for so long. Empty: models leave for lack of room only, as on AWS."),
-    Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "The same choice for each model, where TORPOR_MODEL_IDLE_SECONDS is given: `histogram` loads it again before its next call."),
-    Setting("TORPOR_IMAGE", "image", _image, "", "Which of AWS's images this container stands for: `xgboost` or `scikit-learn`. Set by the endpoint."),
-    Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "Do as AWS's image does also where it answers what was hardly meant. Set by the endpoint for `--aws-strict`."),
-    Setting("TORPOR_WARM_PARENT", "zygote", str, "", "The zygote's socket. Set by the endpoint; else an own one is started when a script needs it."),
+    Setting("TORPOR_CONCURRENCY", "concurrency", _count, "8", "The requests that an instance should have in flight, for a variant that Torpor scales. More of them for 6 s start another instance. The endpoint acts on it."),
+    Setting("TORPOR_MODEL_IDLE_SECONDS", "model_idle_s", _optional_amount, "", "Unload a model that had no call for this long. Empty: a model leaves only for lack of room, as on AWS."),
+    Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "It needs TORPOR_MODEL_IDLE_SECONDS. `fixed`: a model leaves after that time. `histogram`: the instance also learns when calls come, and loads the model again before the next one."),
+    Setting("TORPOR_IMAGE", "image", _image, "", "The image of AWS whose conventions this container follows: `xgboost` or `scikit-learn`. The endpoint sets it."),
+    Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "`true`: the container does as AWS's image does, even where that image gives a surprising answer. The endpoint sets it for `--aws-strict`."),
+    Setting("TORPOR_WARM_PARENT", "zygote", str, "", "The socket of the zygote. The endpoint sets it. Without it, the container starts a zygote when a script needs one."),
 )  # fmt: skip
 
 BY_VARIABLE: Final[Mapping[str, Setting]] = {row.variable: row for row in SETTINGS}
@@ -204,7 +204,7 @@ class BadSetting(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """The table's values. Sizes in bytes, times in seconds."""
+    """The values of all rows. Sizes are in bytes, times in seconds."""
 
     multi_model: bool
     port: int
@@ -259,9 +259,9 @@ class Settings:
 
 
 def read_settings(record: type[Record], environment: Mapping[str, str]) -> Record:
-    """Fill a dataclass whose fields are named as the table's: with what the environment sets, or with the defaults.
+    """Fill a dataclass whose fields are some of the table's, from the environment and the defaults.
 
-    Raises BadSetting for a value that cannot be read. Variables of other fields are not looked at.
+    Raises BadSetting for a value that cannot be read. It ignores the variables of other fields.
     """
     return record(**{field.name: _value(BY_FIELD[field.name], environment) for field in fields(record)})
 
@@ -275,25 +275,22 @@ def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
 
 
 DEFAULTS: Final = Settings.read({})
-"""What each setting is where nobody sets it."""
+"""The settings of an empty environment."""
 
 
 def unknown(environment: Mapping[str, str]) -> str | None:
-    """What is wrong with a variable that is named like a setting and is none; None if there is no such."""
+    """A complaint about the first `TORPOR_` variable that is no setting; None if there is none."""
     for name in environment:
         if name.startswith("TORPOR_") and name not in BY_VARIABLE:
             near = get_close_matches(name, BY_VARIABLE, n=1)
-            return (
-                f"{name} is not a setting of Torpor: {f'did you mean {near[0]}?' if near else 'the README lists them.'}"
-            )
+            return f"{name} is not a setting of Torpor: {f'did you mean {near[0]}?' if near else 'docs/reference/settings.md lists all.'}"
     return None
 
 
 def theirs(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a foreign container, or a user's script, sees of the environment: all but what is Torpor's own, or the package
-    installers'.
+    """The environment for a foreign container or a user's script: without Torpor's and the package installers' variables.
 
-    What was installed beside this Python is found too: its commands need not be on the path of whoever started us.
+    The folder of this Python is added to `PATH`, so that the commands of its packages are found.
     """
     ours = ("TORPOR_", *OF_INSTALLERS)
     own = {name: value for name, value in environment.items() if not name.startswith(ours)}

@@ -1,4 +1,4 @@
-"""Every AWS operation that this endpoint answers, and what differs: the registry of services, for the documentation."""
+"""Lists every AWS operation that this endpoint answers and its differences from AWS, for the documentation."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from torpor_endpoint.services.registry import SERVICES, AwsService
 
 @dataclass(frozen=True)
 class Face:
-    """One service, by botocore's name. `rest` says what becomes of its other operations."""
+    """One service, by botocore's name. `rest` says what happens to its other operations."""
 
     service: str
     operations: Collection[str]
@@ -25,4 +25,4 @@ def _face(service: AwsService) -> Face:
 FACES: tuple[Face, ...] = tuple(map(_face, SERVICES))
 
 MOTO_ALONE: tuple[str, ...] = tuple(sorted(longtail.SERVICES.keys() - {service.name for service in SERVICES}))
-"""Services that moto answers alone. What it keeps is in memory, and nothing here acts on it."""
+"""The services that moto answers alone. moto keeps their resources in memory, and no part of Torpor acts on them."""

@@ -1,4 +1,4 @@
-"""One port, all services: tells what a request means and hands it on. It reads headers and path, never a body."""
+"""Routes each request of the one port to the service that it names. It reads the path and the headers, never a body."""
 
 from collections.abc import Mapping
 from functools import lru_cache, partial
@@ -13,49 +13,49 @@ from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send, TakeInline,
 from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM
 from torpor_endpoint.services.registry import ADDRESSES
 
-OWN = "/_torpor/"
-"""Torpor's own pages: a name that no bucket can have."""
+OWN_PAGES = "/_torpor/"
+"""The prefix of Torpor's own pages. No S3 bucket can have this name."""
 
 KNOWN_MAX = 4096
-"""Services of requests that are remembered: an endpoint's callers sign with the same credential for a day."""
+"""The most requests whose service the gateway remembers. A caller signs with the same credential for a whole day."""
 KNOWN_MAX_BYTES = 4096
-"""Of one of them. What is longer is not remembered."""
+"""The most bytes of the path and headers of such a request. The gateway does not remember a longer one."""
 
 AUTHORIZATION = b"authorization"
 SCOPE_HEADERS = {name.encode(): name for name in ("authorization", "content-type", "smithy-protocol", "x-amz-target")}
-"""What tells the service, by its bytes on the wire."""
+"""The headers that name the service, by their bytes on the wire."""
 
 
 class Gateway:
-    """The ASGI application of the one port. `services` are by botocore's names, `own` serves what is Torpor's.
+    """The ASGI application of the one port. `services` are by botocore's names; `own_pages` serves Torpor's own pages.
 
-    `inline` are those services, by name, that can take up some requests without a task for each. Services of AWS that
-    are not among them are left to `otherwise`, whole.
+    `inline` holds the services that can take up some requests without a task for each. `otherwise` answers every
+    operation of the AWS services that are not in `services`.
     """
 
     def __init__(
         self,
         services: Mapping[str, App],
-        own: App,
+        own_pages: App,
         account: str,
         otherwise: Otherwise | None = None,
         inline: Mapping[str, TakeInline] = MappingProxyType({}),
     ) -> None:
         none_of_aws: dict[str, App] = {UNSIGNED_FORM: LazyApp(self._unsigned_form), MISDIRECTED: LazyApp(_misdirected)}
         self._services = {**services, **none_of_aws}
-        self._own = own
+        self._own_pages = own_pages
         self._account = account
         self._otherwise = otherwise
         self._inline = inline
 
     def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `aws.asgi.TakeInline`."""
+        """Take up a request without a task, if its service can (`aws.wire.asgi.TakeInline`)."""
         take = self._inline.get(_remembered_service_of(scope)) if scope["path"].startswith("/") else None
         return take is not None and take(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or scope["path"].startswith(OWN):
-            await self._own(scope, receive, send)
+        if scope["type"] != "http" or scope["path"].startswith(OWN_PAGES):
+            await self._own_pages(scope, receive, send)
             return
         if not scope["path"].startswith("/"):
             scope = _in_origin_form(scope)
@@ -65,13 +65,16 @@ class Gateway:
         await self._service(name)(scope, receive, send)
 
     def service_named(self, scope: Scope) -> str:
-        """The name of the service that a request means, or of none of AWS's; OWN for Torpor's own pages."""
-        if scope["path"].startswith(OWN):
-            return OWN
+        """The name of the service that a request names: botocore's, or OWN_PAGES for Torpor's own pages.
+
+        A request that names no service of AWS gets UNSIGNED_FORM or MISDIRECTED.
+        """
+        if scope["path"].startswith(OWN_PAGES):
+            return OWN_PAGES
         return _service_of(scope if scope["path"].startswith("/") else _in_origin_form(scope))
 
     def _service(self, name: str) -> App:
-        """The service, or one of no operations: what nobody else answers it refuses at once, in its own protocol."""
+        """The service of this name. One without operations of its own answers in its protocol, through `otherwise`."""
         if name in self._services:
             return self._services[name]
         from torpor_endpoint.aws.refusing import Refusing, unserved
@@ -85,44 +88,44 @@ class Gateway:
     def _unsigned_form(self) -> App:
         from torpor_endpoint.aws.wire.unsigned_form import UnsignedForm
 
-        known_services()  # here, in a thread: the form's service may be any
+        known_services()  # it reads a folder: LazyApp calls this in a thread
         return UnsignedForm(self._service, ADDRESSES.versions)
 
 
 def _in_origin_form(scope: Scope) -> Scope:
-    """RFC 9112, section 3.2.2: a client that takes us for its proxy sends `http://host/path`, and is to be served."""
+    """The request with a path in place of `http://host/path`, the form for proxies (RFC 9112, section 3.2.2)."""
     path, raw_path = scope["path"], scope["raw_path"]
     return {**scope, "path": f"/{_after_host(path, '/')}", "raw_path": b"/" + _after_host(raw_path, b"/")}
 
 
 def _after_host(url: AnyStr, slash: AnyStr) -> AnyStr:
-    """Of `scheme://host/path`, what follows the host's slash."""
+    """The part of `scheme://host/path` after the host's slash."""
     return slash.join(url.split(slash)[3:])
 
 
 def _service_of(scope: Scope) -> str:
-    told = [(name, value) for name, value in scope["headers"] if name in SCOPE_HEADERS]
-    return _service(scope["method"], scope["path"], scope.get("query_string", b""), *told)
+    naming = [(name, value) for name, value in scope["headers"] if name in SCOPE_HEADERS]
+    return _service(scope["method"], scope["path"], scope.get("query_string", b""), *naming)
 
 
 def _remembered_service_of(scope: Scope) -> str:
-    """The same, remembered for the requests that endpoints get over and over."""
-    told = [_lasting(*header) for header in scope["headers"] if header[0] in SCOPE_HEADERS]
-    if len(scope["path"]) + sum([len(value) for _, value in told]) > KNOWN_MAX_BYTES:
+    """As `_service_of`, from a cache: endpoints get the same requests over and over."""
+    naming = [_naming_part(*header) for header in scope["headers"] if header[0] in SCOPE_HEADERS]
+    if len(scope["path"]) + sum([len(value) for _, value in naming]) > KNOWN_MAX_BYTES:
         return _service_of(scope)
-    return _known_service(scope["method"], scope["path"], scope["query_string"], *told)
+    return _known_service(scope["method"], scope["path"], scope["query_string"], *naming)
 
 
-def _service(method: str, path: str, query: bytes, *told: tuple[bytes, bytes]) -> str:
-    headers = {SCOPE_HEADERS[name]: value.decode("latin-1") for name, value in told}
+def _service(method: str, path: str, query: bytes, *naming: tuple[bytes, bytes]) -> str:
+    headers = {SCOPE_HEADERS[name]: value.decode("latin-1") for name, value in naming}
     return ADDRESSES.service_of(method, path, headers, query.decode("latin-1"))
 
 
 _known_service = lru_cache(maxsize=KNOWN_MAX)(_service)
 
 
-def _lasting(name: bytes, value: bytes) -> tuple[bytes, bytes]:
-    """What of a header tells the service. The rest of a signature is another each time."""
+def _naming_part(name: bytes, value: bytes) -> tuple[bytes, bytes]:
+    """The part of a header that names the service. The rest of a signature differs in each request."""
     if name != AUTHORIZATION:
         return name, value
     credential, _, signature = value.partition(b",")

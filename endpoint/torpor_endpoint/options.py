@@ -1,4 +1,4 @@
-"""The options of an endpoint: one table for the command line and the docs."""
+"""Defines the options of an endpoint in one table, for the command line and the documentation."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,28 +18,28 @@ class Option:
     read: Callable[[str], Any] | None
     default: Any
     meaning: str
-    many: bool = False  # whether it may be given more than once
+    many: bool = False  # the command line may give it more than once
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option("--port", "port", int, 4700, "The one port of all services."),
-    Option("--host", "host", str, "127.0.0.1", "The address to listen on. Signatures are not verified: whoever reaches it may do anything."),
-    Option("--allow-host", "allow_hosts", str, (), "Another name or address by which the endpoint may be called, with all names under it. May be repeated.", many=True),
-    Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may do anything here. May be repeated.", many=True),
-    Option("--descriptor", "descriptor", int, None, "For programs: the number of an inherited listening socket, instead of host and port (`python -m torpor_endpoint` only)."),
-    Option("--data-dir", "data_dir", Path, Path(".torpor"), "Endpoints, models, objects and logs: all that survives a restart."),
+    Option("--port", "port", int, 4700, "The one port that serves all services."),
+    Option("--host", "host", str, "127.0.0.1", "The address to listen on. Torpor verifies no signatures: every client that reaches it may do anything."),
+    Option("--allow-host", "allow_hosts", str, (), "Another name or address by which clients may call the endpoint, with all names under it. You may repeat it.", many=True),
+    Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may do anything here. You may repeat it.", many=True),
+    Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, in place of host and port. It is for programs that start `python -m torpor_endpoint`."),
+    Option("--data-dir", "data_dir", Path, Path(".torpor"), "The folder of everything that survives a restart: endpoints, models, objects and logs."),
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
-    Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 for artifacts, with credentials from the usual chain, instead of the embedded one."),
-    Option("--images", "images", Path, None, "A TOML file that says what serves other images: the built-in container, or a server of their own (adapter mode)."),
-    Option("--unknown-images", "unknown_images", str, "refuse", "`built-in`: the built-in container serves every image that nothing else is known of. `refuse`: its endpoint is Failed."),
-    Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, whatever their Environment says, and no training script runs."),
-    Option("--warm-idle", "warm_idle_s", float, 600.0, "Seconds without any instance after which the zygote ends too."),
-    Option("--emulate", "emulate", str, None, "`aws`: instances become ready only after delays as observed on AWS, to feel its cold starts."),
-    Option("--seed", "seed", int, None, "Makes the emulated delays the same each time."),
-    Option("--time-scale", "time_scale", float, 1.0, "Divides the delays of AWS's automatic scaling: 60 makes its minutes seconds."),
-    Option("--region", "region", str, "us-east-1", "The region in texts, and for the instances."),
+    Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 that holds the artifacts, in place of the embedded one. The credentials come from the usual chain."),
+    Option("--images", "images", Path, None, "A TOML file that says what serves other images: the built-in container, or a server of the image's own (adapter mode)."),
+    Option("--unknown-images", "unknown_images", str, "refuse", "`built-in`: the built-in container serves images that Torpor does not know. `refuse`: their endpoints become Failed."),
+    Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, even if their Environment allows it. `scripts` also refuses training scripts."),
+    Option("--warm-idle", "warm_idle_s", float, 600.0, "The zygote ends when no instance has run for this many seconds."),
+    Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts."),
+    Option("--seed", "seed", int, None, "The seed of the emulated delays. The same seed gives the same delays."),
+    Option("--time-scale", "time_scale", float, 1.0, "The divisor of the delays of AWS's automatic scaling: 60 turns its minutes into seconds."),
+    Option("--region", "region", str, "us-east-1", "The region in ARNs and texts, and of the instances."),
     Option("--account", "account", str, "123456789012", "The account number in ARNs and texts."),
-    Option("--log-level", "log_level", str, "warning", "debug, info, warning or error."),
+    Option("--log-level", "log_level", str, "warning", "The lowest level of the log lines to print: debug, info, warning or error."),
 )  # fmt: skip
 
 PORT: int = OPTIONS[0].default

@@ -1,4 +1,4 @@
-"""Room for the bodies of requests that are not whole yet: a bounded sum of them is in memory, and each has its time."""
+"""Bounds the memory and the time of request bodies that have not arrived in full."""
 
 import asyncio
 from collections import deque
@@ -9,26 +9,27 @@ from typing import Any
 Scope = MutableMapping[str, Any]
 
 ROOM_BYTES = 64 << 20
-"""What all unfinished bodies may hold together. Those for which there is no room wait in line, unread."""
+"""The memory of all unfinished bodies together. A body for which there is no room waits in line, unread."""
 
 ROOM_WITHIN_S = 30.0
+"""How long a body waits for room."""
 WHOLE_WITHIN_S = 120.0
-"""A body that has room must be whole in this time: those in line wait for it."""
+"""How long a body that has room may take to arrive in full, because others wait for its room."""
 
 STATE = "bodies"
-"""Its key in the lifespan's state, which ASGI hands to every request."""
+"""The key of `Bodies` in the lifespan's state, which ASGI hands to every request."""
 
 
 class TooManyBodies(Exception):
-    """So many bodies are unfinished that this one was not read."""
+    """The unfinished bodies left no room for this one."""
 
 
 class TooSlow(Exception):
-    """The body did not come in time."""
+    """The body did not arrive in full in time."""
 
 
 class Bodies:
-    """Bodies get room in the order in which they ask for it."""
+    """Gives room to bodies in the order in which they ask for it. Sizes are in bytes, times in seconds."""
 
     def __init__(
         self, room_bytes: int = ROOM_BYTES, room_within_s: float = ROOM_WITHIN_S, whole_within_s: float = WHOLE_WITHIN_S
@@ -41,9 +42,9 @@ class Bodies:
 
     @asynccontextmanager
     async def room(self, size_bytes: int) -> AsyncIterator[None]:
-        """Read the rest of a body of this size inside. Raises NoRoom or TooSlow."""
+        """Wait for room; read the rest of a body of this size inside. Raises TooManyBodies or TooSlow."""
         size_bytes = min(size_bytes, self._most_bytes)
-        await self._got(size_bytes)
+        await self._take(size_bytes)
         try:
             async with asyncio.timeout(self._whole_within_s):
                 yield
@@ -53,7 +54,7 @@ class Bodies:
             self._free_bytes += size_bytes
             self._serve_line()
 
-    async def _got(self, size_bytes: int) -> None:
+    async def _take(self, size_bytes: int) -> None:
         if not self._line and size_bytes <= self._free_bytes:
             self._free_bytes -= size_bytes
             return
@@ -64,7 +65,7 @@ class Bodies:
                 await turn
         except BaseException as error:
             if turn.done() and not turn.cancelled():
-                self._free_bytes += size_bytes  # its turn came at the same moment
+                self._free_bytes += size_bytes  # it got room at the same moment
             self._line = deque(one for one in self._line if one[1] is not turn)
             self._serve_line()
             if isinstance(error, TimeoutError):
@@ -80,12 +81,12 @@ class Bodies:
 
 
 def bodies_of(scope: Scope) -> Bodies:
-    """Those of the server that the request came by; any number of them where there is none."""
+    """The `Bodies` of the server that took the request. A request without a server gets room of its own."""
     found = scope.get("state", {}).get(STATE)
     return found if isinstance(found, Bodies) else Bodies()
 
 
 def declared_bytes(scope: Scope, otherwise: int) -> int:
-    """What the request says of its body's size, or `otherwise` where it does not: it comes in chunks."""
-    told = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
-    return int(told) if told.isdigit() and len(told) < 20 else otherwise
+    """The Content-Length of the request, or `otherwise` for a body in chunks, which has none."""
+    length = next((value for name, value in scope["headers"] if name == b"content-length"), b"")
+    return int(length) if length.isdigit() and len(length) < 20 else otherwise

@@ -15,7 +15,7 @@ from typing import Protocol
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import App, AwsRequest, Receive, Response, Scope, Send, Tell, adding, sent, taken
 from torpor_endpoint.core.cross_origin import HEADERS, Judgement, OwnHosts, Sender
-from torpor_endpoint.gateway import OWN
+from torpor_endpoint.gateway import OWN_PAGES
 
 JUDGED_MAX = 256
 """The most cached judgements, by the values of the three headers: an endpoint has few kinds of callers."""
@@ -188,4 +188,4 @@ def _s3_refusal(text: str) -> App:
     return denying(text)
 
 
-_FORMS: Mapping[str, Callable[[str], App]] = {OWN: _as_text, "s3": _as_s3, "sagemaker-runtime": _as_json}
+_FORMS: Mapping[str, Callable[[str], App]] = {OWN_PAGES: _as_text, "s3": _as_s3, "sagemaker-runtime": _as_json}

@@ -1,4 +1,4 @@
-"""The error that every AWS operation raises, the form of a service's table of errors, and the protocol layer's own."""
+"""Defines the error that every AWS operation raises, the rows of a service's table, and the protocol layer's errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class AwsError(Exception):
-    """Knows its wire form: `code` and `message` as a client sees them, the HTTP `status`, and extra body `members`."""
+    """One error as a client sees it: `code`, `message`, HTTP `status`, and the extra `members` of its body."""
 
     def __init__(
         self, code: str, status: int = 400, message: str = "", members: Mapping[str, Any] | None = None
@@ -32,7 +32,7 @@ class ErrorKind:
     """
 
     situation: str
-    """What is wrong, in a few words for a reader of the table."""
+    """The fault, in a few words for a reader of the table."""
     code: str
     status: int
     text: str = "{message}"
@@ -51,18 +51,20 @@ def error_kinds(table: ModuleType) -> list[ErrorKind]:
 
 
 def internal_failure() -> AwsError:
+    """The endpoint failed for a reason that the caller cannot change."""
     return AwsError("InternalFailure", 500, "The request processing has failed because of an unknown error.")
 
 
 def unreadable(why: str) -> AwsError:
-    """The body is not what its protocol says, or a value is not of its member's type."""
+    """The body breaks the rules of its protocol, or a value has another type than its member."""
     return AwsError("SerializationException", 400, why)
 
 
 def too_large(limit_bytes: int) -> AwsError:
+    """The body is larger than the limit, in bytes."""
     return AwsError("RequestEntityTooLargeException", 413, f"The request body exceeds {limit_bytes} bytes.")
 
 
 def unsupported(why: str) -> AwsError:
-    """The body is of a type, or packed in a way, that its protocol does not have."""
+    """The body has a type or an encoding that its protocol does not know."""
     return AwsError("UnsupportedMediaTypeException", 415, why)

@@ -1,7 +1,8 @@
-"""How many instances a variant should have, and why. It counts; it starts and stops nothing.
+"""Decides how many instances a variant should have, and why. It starts and stops nothing.
 
-Serverless variants and those with managed scaling have as many as their callers keep busy, between a floor and a
-ceiling; at a floor of zero they sleep by their keep-alive. All others have the number that they were given.
+A serverless variant, or one with managed scaling, has as many instances as its requests keep busy, between a floor and
+a ceiling. With a floor of zero it sleeps by its keep-alive. Every other variant has the number that its configuration
+gives. Times are in seconds.
 """
 
 from collections import deque
@@ -13,43 +14,49 @@ from torpor_endpoint.core.records import Variant
 from torpor_endpoint.core.traffic import Traffic
 
 GROW_S = 6.0
-"""How long more must be in flight than the instances are meant to have before another is started: a burst that wakes a
-variant is one wake, and a second instance costs cold starts of its own. Knative's panic window."""
+"""How long more requests than the instances should have must be in flight before another instance starts.
+
+It is Knative's panic window. A short burst should wake one instance only: a second one has cold starts of its own.
+"""
 
 SHRINK_S = 60.0
-"""How long fewer must be enough before one goes. Knative's stable window."""
+"""How long fewer instances must be enough before one leaves. It is Knative's stable window."""
 
 
 @dataclass(frozen=True)
 class InstanceRange:
-    """How many there may be, and how many requests each is meant to have in flight."""
+    """The numbers of instances that a variant may have, and the requests that each should have in flight."""
 
     floor: int
     ceiling: int
     concurrency: int
 
     def clamped(self, size: int) -> int:
+        """The number in the range that is closest to `size`."""
         return min(max(size, self.floor), self.ceiling)
 
     def with_at_least(self, size: int) -> "InstanceRange":
-        """The same where no fewer than this may be, even if that is more than the ceiling."""
+        """The range with `size` as the lowest floor, even where that is above the ceiling."""
         return InstanceRange(max(self.floor, size), max(self.ceiling, size), self.concurrency)
 
     def enough(self, in_flight: float) -> int:
+        """The number of instances that these requests in flight need."""
         return self.clamped(ceil(in_flight / self.concurrency))
 
 
 @dataclass(frozen=True)
 class WantedInstances:
-    """So many, and the reason for a person to read."""
+    """A number of instances, and the reason in words for a person."""
 
     size: int
     why: str
 
 
 def size_range(variant: Variant, concurrency: int) -> InstanceRange | None:
-    """None where the number is given and not ours to choose. `concurrency` is how many requests in flight an instance
-    is meant to have: a setting of the variant."""
+    """The range of a variant that Torpor scales; None for a variant whose configuration gives the number.
+
+    `concurrency` is the number of requests that an instance should have in flight, a setting of the variant.
+    """
     if variant.serverless is not None:
         provisioned = ceil(variant.serverless.provisioned_concurrency / concurrency)
         return InstanceRange(provisioned, max(1, ceil(variant.serverless.max_concurrency / concurrency)), concurrency)
@@ -67,7 +74,7 @@ def may_sleep(variant: Variant) -> bool:
 
 
 def at_start(variant: Variant, concurrency: int) -> int:
-    """Instances that creation waits for. A new serverless variant shows once that it can wake."""
+    """The instances that creation waits for. A new serverless variant starts one instance to show that it can."""
     allowed = size_range(variant, concurrency)
     if variant.serverless is not None and allowed is not None:
         return max(1, allowed.floor)
@@ -75,24 +82,25 @@ def at_start(variant: Variant, concurrency: int) -> int:
 
 
 def after_update(variant: Variant, concurrency: int, present: int) -> int:
-    """Instances of a variant that stays what it is through an update: one that sleeps is not woken for it."""
+    """The instances of a variant after an update that names no size. The update does not wake a variant that sleeps."""
     allowed = size_range(variant, concurrency)
     return variant.instance_count if allowed is None else allowed.clamped(present)
 
 
 class Demand:
-    """What was in flight lately, as it was looked at: one number each second or so."""
+    """The numbers of requests in flight in the last `SHRINK_S`, with about one sample a second."""
 
     def __init__(self) -> None:
         self._samples: deque[tuple[float, int]] = deque()
 
     def seen(self, in_flight: int, now_s: float) -> None:
+        """Add one sample, and forget the samples that are too old."""
         self._samples.append((now_s, in_flight))
         while self._samples and self._samples[0][0] <= now_s - SHRINK_S:
             self._samples.popleft()
 
     def excess(self, limit: int, span_s: float, now_s: float) -> float:
-        """The mean over the last `span_s`, if more than the limit was in flight for all of it; else 0."""
+        """The mean of the last `span_s`, if each of its samples is above the limit; else 0."""
         if not self._samples or self._samples[-1][1] <= limit:
             return 0.0
         inside = [number for at_s, number in self._samples if at_s > now_s - span_s]
@@ -100,55 +108,58 @@ class Demand:
         return sum(inside) / len(inside) if long_enough and min(inside, default=0) > limit else 0.0
 
     def most(self) -> int:
+        """The largest sample."""
         return max((number for _, number in self._samples), default=0)
 
     def settled(self, now_s: float) -> bool:
-        """Whether enough was seen to let an instance go."""
+        """Whether the samples reach back far enough to remove an instance."""
         return bool(self._samples) and self._samples[0][0] <= now_s - SHRINK_S + 2.0
 
 
 @dataclass(frozen=True)
 class KeepAliveState:
-    """What its keep-alive says: to be awake, and whether that is because the next call is expected."""
+    """The keep-alive's verdict: whether the variant should be awake. `due`: because it expects the next call now."""
 
     awake: bool
     due: bool = False
 
 
 class Habits:
-    """One variant's callers: their keep-alive, and what they had in flight lately."""
+    """The habits of one variant's callers: what the keep-alive has learned, and the recent demand."""
 
     def __init__(self, keep_alive: KeepAlive) -> None:
         self._keep_alive = keep_alive
         self._demand = Demand()
-        self._told_s = -inf
+        self._resized_s = -inf
 
-    def told(self, now_s: float) -> None:
-        """Somebody named a size. It is a use, and what was in flight before says nothing against it: none of its
-        instances goes for `SHRINK_S`, nor the last before its keep-alive is over."""
+    def resized(self, now_s: float) -> None:
+        """An update named a size. It counts as a use, and the demand before it no longer matters.
+
+        No instance leaves within the next `SHRINK_S`, and the last one stays until the keep-alive is over.
+        """
         self._demand = Demand()
-        self._told_s = now_s
+        self._resized_s = now_s
 
     def wanted(self, allowed: InstanceRange, present: int, traffic: Traffic, now_s: float) -> WantedInstances | None:
-        """What there should be instead of what there is; None if that is right. To be asked once a second or so."""
+        """The number of instances that should replace `present`; None if that is right. Call it about once a second."""
         while traffic.gaps:
             self._keep_alive.used_after(traffic.gaps.popleft())
         self._demand.seen(traffic.in_flight, now_s)
-        nap, idle_s, told_s = self._keep_alive.nap(), traffic.idle_s(now_s), now_s - self._told_s
-        used = bool(traffic.in_flight) or told_s < SHRINK_S
-        rest = KeepAliveState(used or nap.awake(idle_s) or nap.awake(told_s), nap.due(idle_s))
+        nap, idle_s, resized_for_s = self._keep_alive.nap(), traffic.idle_s(now_s), now_s - self._resized_s
+        used = bool(traffic.in_flight) or resized_for_s < SHRINK_S
+        rest = KeepAliveState(used or nap.awake(idle_s) or nap.awake(resized_for_s), nap.due(idle_s))
         return desired(allowed, present, rest, self._demand, now_s)
 
 
 def desired(
     allowed: InstanceRange, present: int, rest: KeepAliveState, demand: Demand, now_s: float
 ) -> WantedInstances | None:
-    """What there should be instead of what there is; None if that is right."""
+    """The number of instances that should replace `present`; None if that is right."""
     if present < allowed.floor:
         return WantedInstances(allowed.floor, "as many are kept awake")
     if not rest.awake and present > allowed.floor:
         return WantedInstances(allowed.floor, "nobody calls")
-    if present == 0:  # whoever calls wakes it by himself
+    if present == 0:  # a request wakes the variant by itself
         return WantedInstances(1, "the next call is expected") if rest.due else None
     busy = demand.excess(present * allowed.concurrency, GROW_S, now_s)
     if allowed.enough(busy) > present:

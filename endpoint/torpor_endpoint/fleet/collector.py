@@ -66,36 +66,36 @@ class Collector:
     async def refresh(self) -> None:
         """Read every ready instance now."""
         async with self._reading:
-            members = [
-                (live.name, variant, member)
+            incarnations = [
+                (live.name, variant, incarnation)
                 for live in self._fleet
                 for variant, pool in live.pools.items()
-                for member in pool.ready
+                for incarnation in pool.ready
             ]
-            await asyncio.gather(*(self._read(*member) for member in members))
+            await asyncio.gather(*(self._read(*incarnation) for incarnation in incarnations))
             for live in self._fleet:
                 for variant, pool in live.pools.items():
                     self._put_held(live.name, variant, pool.traffic.held)
-            present = {member.incarnation for _, _, member in members}
+            present = {incarnation.id for _, _, incarnation in incarnations}
             self._readings = {name: reading for name, reading in self._readings.items() if name in present}
 
-    async def farewell(self, endpoint: str, variant: str, member: Incarnation) -> None:
+    async def farewell(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
         """Read what a leaving instance has done since its last reading."""
-        state = await state_of(member, after=member.last_seq)
+        state = await state_of(incarnation, after=incarnation.last_seq)
         if state is not None:
-            self._add_times(endpoint, variant, member, state)
+            self._add_times(endpoint, variant, incarnation, state)
 
-    async def _read(self, endpoint: str, variant: str, member: Incarnation) -> None:
-        state = await state_of(member, after=member.last_seq)
+    async def _read(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
+        state = await state_of(incarnation, after=incarnation.last_seq)
         if state is None:
             return
-        self._add_times(endpoint, variant, member, state)
+        self._add_times(endpoint, variant, incarnation, state)
         now_s = self._epoch()
         if "own_bytes" in state:
             known = state["budget_bytes"], state["own_bytes"]
-            self._looked(MemoryReading(now_s, endpoint, variant, member.incarnation, *known))
-        for metric, level in self._levels(member, state, now_s).items():
-            self._registry.series(metric, _dimensions(endpoint, variant)).put(member.incarnation, level, now_s)
+            self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))
+        for metric, level in self._levels(incarnation, state, now_s).items():
+            self._registry.series(metric, _dimensions(endpoint, variant)).put(incarnation.id, level, now_s)
 
     def _put_held(self, endpoint: str, variant: str, held: int) -> None:
         """Put the number of held requests beside those in the instances.
@@ -108,27 +108,29 @@ class Collector:
         if held or series.has(HELD, now_s):
             series.put(HELD, float(held), now_s)
 
-    def _add_times(self, endpoint: str, variant: str, member: Incarnation, state: wire.InstanceStatus) -> None:
+    def _add_times(self, endpoint: str, variant: str, incarnation: Incarnation, state: wire.InstanceStatus) -> None:
         for record in state["decisions"]:
-            if record["seq"] > member.last_seq and record["action"] in TIMES:  # two readings may overlap
+            if record["seq"] > incarnation.last_seq and record["action"] in TIMES:  # two readings may overlap
                 series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
                 series.add(record["took_s"] * MICROSECONDS, record["at_s"])
-        member.last_seq = max(member.last_seq, state["last_seq"])
+        incarnation.last_seq = max(incarnation.last_seq, state["last_seq"])
 
-    def _levels(self, member: Incarnation, state: wire.InstanceStatus, now_s: float) -> dict[metrics.Metric, float]:
+    def _levels(
+        self, incarnation: Incarnation, state: wire.InstanceStatus, now_s: float
+    ) -> dict[metrics.Metric, float]:
         levels = {
-            metrics.CONCURRENT_REQUESTS_PER_MODEL: float(member.in_flight),
+            metrics.CONCURRENT_REQUESTS_PER_MODEL: float(incarnation.in_flight),
             metrics.MEMORY_UTILIZATION: 100 * state["used_bytes"] / state["budget_bytes"],
             metrics.DISK_UTILIZATION: 100 * state["disk_bytes"] / state["disk_budget_bytes"],
         }
         if state["kept"]:
             levels[metrics.LOADED_MODEL_COUNT] = float(len(state["models"]))
-        began = self._readings.setdefault(member.incarnation, ProcessorReading(state["cpu_s"], now_s))
+        began = self._readings.setdefault(incarnation.id, ProcessorReading(state["cpu_s"], now_s))
         span_s = now_s - began.at_s
         if span_s >= SPAN_S:
             levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - began.cpu_s) / span_s
         if not 0 <= span_s < SPAN_S:  # the span is over, or the clock was set back
-            self._readings[member.incarnation] = ProcessorReading(state["cpu_s"], now_s)
+            self._readings[incarnation.id] = ProcessorReading(state["cpu_s"], now_s)
         return levels
 
 
@@ -136,14 +138,14 @@ def _dimensions(endpoint: str, variant: str) -> dict[str, str]:
     return {"EndpointName": endpoint, "VariantName": variant}
 
 
-async def state_of(member: Incarnation, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
+async def state_of(incarnation: Incarnation, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
     """The instance's own report of its state; None if it does not answer.
 
     The report has the decisions later than number `after`, and only those about `model` if it is given.
     """
     path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
     try:
-        answer = await member.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
+        answer = await incarnation.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
     except UpstreamError:
         return None
     if answer.status != 200:

@@ -47,7 +47,7 @@ class VariantChange:
     after: int  # the deployment waits until so many are ready
     why: str
     fresh: bool = False  # the pool is a new one
-    told: bool = False  # the update names `after`; otherwise it is the size that the pool has
+    resized: bool = False  # the update names `after`; otherwise it is the size that the pool has
 
     @property
     def most(self) -> int:
@@ -67,8 +67,8 @@ class VariantChange:
     def finish(self) -> None:
         self.pool.at_least = 0
         self.pool.variant = self.variant
-        self.pool.told = self.pool.told or self.told
-        named = self.fresh or self.told
+        self.pool.resized = self.pool.resized or self.resized
+        named = self.fresh or self.resized
         size = self.after if named else after_update(self.variant, self.pool.settings.concurrency, self.pool.size)
         if size or not self.pool.traffic.in_flight:  # a request may have woken the pool meanwhile
             self.pool.scale(size, self.why)
@@ -84,12 +84,12 @@ class Deployment:
         self._closing: set[asyncio.Task[None]] = set()
         self._closed = False
 
-    async def become(self, variants: Sequence[Variant], told: Collection[str] = ()) -> None:
+    async def become(self, variants: Sequence[Variant], resized: Collection[str] = ()) -> None:
         """Serve exactly these variants. Raises DeploymentFailed, and then the old variants go on serving.
 
-        `told` names the variants whose size the update gives, even where it is the size that they have.
+        `resized` names the variants whose size the update gives, even where it is the size that they have.
         """
-        changes = [self._change(variant, variant.name in told) for variant in variants]
+        changes = [self._change(variant, variant.name in resized) for variant in variants]
         async with AsyncExitStack() as unfinished:
             unfinished.push_async_callback(self._undo, changes)
             for change in changes:
@@ -132,15 +132,15 @@ class Deployment:
         except BadSetting as error:  # CreateModel refuses it: an earlier release took it
             raise DeploymentFailed(BAD_SETTING.format(variant=variant.name, error=error)) from error
 
-    def _change(self, variant: Variant, told: bool) -> VariantChange:
+    def _change(self, variant: Variant, resized: bool) -> VariantChange:
         """A pool that stays keeps its size, unless the update names another."""
         pool = self._pool_for(variant)
         at_first = at_start(variant, pool.settings.concurrency)
         if pool is not self.live.pools.get(variant.name):
             return VariantChange(pool, variant, pool.size, at_first, "deployed", fresh=True)
-        told = told or variant.instance_count != pool.variant.instance_count
-        after = at_first if told else after_update(variant, pool.settings.concurrency, pool.size)
-        return VariantChange(pool, variant, pool.size, after, "updated", told=told)
+        resized = resized or variant.instance_count != pool.variant.instance_count
+        after = at_first if resized else after_update(variant, pool.settings.concurrency, pool.size)
+        return VariantChange(pool, variant, pool.size, after, "updated", resized=resized)
 
     async def _undo(self, changes: Sequence[VariantChange]) -> None:
         for change in changes:

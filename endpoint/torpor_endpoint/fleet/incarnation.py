@@ -19,7 +19,7 @@ class Incarnation(PlacedInstance):
     """One incarnation of a slot, with its connections. `life` is its row of the ledger."""
 
     slot: Slot
-    incarnation: str
+    id: str
     upstream: Upstream
     multiplexed: Multiplexed
     life: InstanceLife

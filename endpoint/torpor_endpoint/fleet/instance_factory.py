@@ -1,4 +1,4 @@
-"""What instances are made with, and who is told of their lives: handed down once, to every pool."""
+"""Holds what every pool makes its instances with, and the observers to which it reports their lives."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -11,57 +11,61 @@ from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
 
 
-def untold(life: InstanceLife) -> None:
-    """Nobody keeps a ledger."""
+def without_ledger(life: InstanceLife) -> None:
+    """Record nothing: there is no ledger."""
 
 
-async def unsung(endpoint: str, variant: str, member: Incarnation) -> None:
-    """Nobody wants to know what an instance has to say before it goes."""
+async def without_farewell(endpoint: str, variant: str, incarnation: Incarnation) -> None:
+    """Read nothing from an instance before it stops."""
 
 
-async def kept(endpoint: str, variant: str) -> None:
-    """Its instances' disks stay where they are."""
+async def disks_kept(endpoint: str, variant: str) -> None:
+    """Keep the disks of the variant's instances."""
 
 
 def without_delay(variant: Variant) -> float:
-    """An instance is ready as soon as it is."""
+    """Delay nothing: an instance is ready as soon as it answers."""
     return 0.0
 
 
 @dataclass(frozen=True)
 class InstanceFactory:
-    """`clock` gives epoch seconds. `start_delay_s` is how long an instance of a variant takes at least to be ready.
+    """Launches instances with `spec` on `host`, and records their lives.
 
-    `farewell` is asked for each instance that has drained, while it still answers. `vacated` is told once the last
-    instance of a variant that is served no more has gone. The clock may be set back or forth: a life never ends before
-    it began.
+    `clock` gives epoch seconds. Somebody may set the clock back: a recorded life still never ends before its start.
+    `lived` gets each life whenever it changes. `farewell` runs for each drained instance while it still answers.
+    `start_delay_s` is the shortest time until an instance of a variant is ready. `vacated` runs when the last instance
+    of a variant that is no longer served has stopped.
     """
 
     host: Host
     spec: Callable[[Variant, Slot], LaunchSpec]
     clock: Callable[[], float]
-    lived: Callable[[InstanceLife], None] = untold
-    farewell: Callable[[str, str, Incarnation], Awaitable[None]] = unsung
+    lived: Callable[[InstanceLife], None] = without_ledger
+    farewell: Callable[[str, str, Incarnation], Awaitable[None]] = without_farewell
     start_delay_s: Callable[[Variant], float] = without_delay
     images: Images = field(default_factory=Images)
     timing: InstanceTiming = TIMING
-    vacated: Callable[[str, str], Awaitable[None]] = kept
+    vacated: Callable[[str, str], Awaitable[None]] = disks_kept
 
     def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> InstanceLife:
+        """Record that an instance was launched at `at_s`, in epoch seconds, for the reason `why`."""
         size = variant.instance_type or (f"{SERVERLESS}{variant.serverless.memory_mib}" if variant.serverless else "")
         slot = launched.slot
-        kept = variant.serverless is not None and variant.serverless.provisioned_concurrency > 0
+        provisioned = variant.serverless is not None and variant.serverless.provisioned_concurrency > 0
         life = InstanceLife(
-            slot.endpoint, slot.variant, launched.incarnation, slot.number, size, why, at_s, provisioned=kept
+            slot.endpoint, slot.variant, launched.incarnation, slot.number, size, why, at_s, provisioned=provisioned
         )
         self.lived(life)
         return life
 
     def ready(self, life: InstanceLife) -> InstanceLife:
+        """Record that the instance is ready now."""
         ready = replace(life, ready_s=max(life.started_s, self.clock()))
         self.lived(ready)
         return ready
 
     def ended(self, life: InstanceLife, why: str) -> None:
+        """Record that the instance has stopped now, for the reason `why`."""
         stopped_s = max(life.started_s, life.ready_s or life.started_s, self.clock())
         self.lived(replace(life, why_stopped=why, stopped_s=stopped_s))

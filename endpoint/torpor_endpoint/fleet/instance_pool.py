@@ -1,6 +1,6 @@
-"""The instances of one variant: as many as are wanted, offered to the router while ready, drained when they go.
+"""Runs the instances of one variant: starts them, offers the ready ones to the router, and drains those that leave.
 
-How many there should be is told to it (`scale`); each slot has a `SlotSupervisor`.
+The sizer or a deployment sets the wanted number (`scale`). Each slot has a `SlotSupervisor`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from torpor_endpoint.host import Slot
 
 
 class SlotNumbers:
-    """The slot numbers of one variant: always the lowest free one, so that the slot's disk is found again."""
+    """Gives out the slot numbers of one variant, always the lowest free one: a new instance finds that slot's disk."""
 
     def __init__(self) -> None:
         self._taken: set[int] = set()
@@ -39,9 +39,9 @@ class SlotNumbers:
 
 
 class InstancePool:
-    """One variant's instances.
+    """The instances of one variant.
 
-    `variant` may be replaced by another with the same container: the settings and the instances stay.
+    A deployment may replace `variant` by another with the same container: the settings and the instances stay.
     """
 
     def __init__(self, endpoint: str, variant: Variant, factory: InstanceFactory, numbers: SlotNumbers) -> None:
@@ -54,41 +54,44 @@ class InstancePool:
         self.trouble: StartTrouble | None = None
         self.closed = False
         self.traffic = Traffic()
-        self.at_least = 0  # an update waits for so many: the sizer takes none of them away
-        self.told = False  # an update named a size, and the sizer has not heard of it yet
+        self.at_least = 0  # an update waits for so many instances: the sizer removes none of them
+        self.resized = False  # an update named a size, and the sizer has not read that yet
         self._factory = factory
         self._numbers = numbers
         self._supervised: dict[int, asyncio.Task[None]] = {}
-        self._members: dict[int, Incarnation] = {}
+        self._incarnations: dict[int, Incarnation] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._change = asyncio.Event()
 
     @property
     def size(self) -> int:
-        """How many are wanted now."""
+        """The number of instances that are wanted now."""
         return len(self._supervised)
 
     @property
     def hopeless(self) -> bool:
-        """Whether nobody should wait for it to become ready."""
+        """Whether requests should stop waiting for an instance: the starts fail."""
         return self.trouble is not None and self.trouble.hopeless
 
     @property
     def leaving(self) -> int:
-        """How many are not wanted any more, and not gone yet."""
+        """The number of instances that are no longer wanted and have not stopped yet."""
         return len(self._leaving)
 
     @property
-    def members(self) -> list[Incarnation]:
+    def incarnations(self) -> list[Incarnation]:
         """Every instance that runs and is wanted, ready or not."""
-        return list(self._members.values())
+        return list(self._incarnations.values())
 
     def scale(self, size: int, why: str) -> None:
-        """Want this many. More are started at once, in parallel. The first to go are those that are not ready, and then
-        the highest slot numbers."""
+        """Want this many instances.
+
+        The pool starts missing instances in parallel. If there are too many, those that are not ready leave first, and
+        then those with the highest slot numbers.
+        """
         size = 0 if self.closed else size
         if not self._supervised or self.ready:
-            self.trouble = None  # of a start that was given up; this one is another
+            self.trouble = None  # it belongs to an earlier start
         while len(self._supervised) < size:
             number = self._numbers.take()
             supervisor = SlotSupervisor(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
@@ -97,21 +100,21 @@ class InstancePool:
             self._retire(number, why)
 
     def _stays(self, number: int) -> tuple[bool, int]:
-        """The lower, the longer."""
+        """The sort key of a slot: instances with the lowest keys stay longest."""
         return self.ready.get(str(Slot(self.endpoint, self.variant.name, number))) is None, number
 
     def wake(self) -> None:
-        """Somebody waits: want one instance at least. However many call, it is one wake."""
+        """Want at least one instance, because a request waits. A second call changes nothing while one is wanted."""
         if not self._supervised and not self.closed:
             self.scale(1, "somebody calls")
 
     async def until(self, true: Callable[[], bool]) -> None:
-        """Wait until something about the pool is so."""
+        """Wait until the condition `true` holds. The pool checks it after each of its changes."""
         while not true():
             await self._change.wait()
 
     async def close(self, why: str) -> None:
-        """Drain and stop every instance, for good: who still waits for one must look elsewhere."""
+        """Drain and stop every instance, for good. Requests that still wait must choose another pool."""
         self.closed = True
         self._changed()
         self.scale(0, why)
@@ -119,38 +122,38 @@ class InstancePool:
             await asyncio.gather(*leaving, return_exceptions=True)
             self._leaving -= leaving
 
-    def released(self, member: Incarnation) -> None:
-        """A request of this member has been answered."""
-        member.in_flight -= 1
-        if member.in_flight == 0 and member.phase is InstancePhase.DRAINING:
+    def released(self, incarnation: Incarnation) -> None:
+        """Count one request of this incarnation as answered."""
+        incarnation.in_flight -= 1
+        if incarnation.in_flight == 0 and incarnation.phase is InstancePhase.DRAINING:
             self._changed()
 
-    def suspect(self, member: Incarnation) -> None:
-        """It took no connection or broke one, so it gets no more requests until the watch has looked at it."""
-        if self.offered(member):
-            self.ready.withdraw(str(member.slot))
-        member.doubt.set()
+    def suspect(self, incarnation: Incarnation) -> None:
+        """Send no requests to an incarnation that broke or refused a connection until its supervisor has pinged it."""
+        if self.offered(incarnation):
+            self.ready.withdraw(str(incarnation.slot))
+        incarnation.doubt.set()
 
-    # -- what a slot's supervisor tells -------------------------------------------------------------------------------
-    def took_in(self, member: Incarnation) -> None:
-        self._members[member.slot.number] = member
+    # -- SlotOwner: what a slot's supervisor reports ------------------------------------------------------------------
+    def add(self, incarnation: Incarnation) -> None:
+        self._incarnations[incarnation.slot.number] = incarnation
         self._changed()
 
-    def offer(self, member: Incarnation) -> None:
+    def offer(self, incarnation: Incarnation) -> None:
         self.trouble = None
-        self.ready.offer(str(member.slot), member)
+        self.ready.offer(str(incarnation.slot), incarnation)
         self._changed()
 
-    def offered(self, member: Incarnation) -> bool:
-        return self.ready.get(str(member.slot)) is member
+    def offered(self, incarnation: Incarnation) -> bool:
+        return self.ready.get(str(incarnation.slot)) is incarnation
 
-    def forget(self, member: Incarnation, why: str) -> None:
-        """One that was retired is not forgotten: `_leave` sees it out."""
-        if self._members.get(member.slot.number) is member:
-            del self._members[member.slot.number]
-            self.ready.withdraw(str(member.slot))
-            member.hang_up()
-            self._factory.ended(member.life, why)
+    def forget(self, incarnation: Incarnation, why: str) -> None:
+        """Remove an incarnation that has ended. It does nothing for a retired one, whose end `_leave` records."""
+        if self._incarnations.get(incarnation.slot.number) is incarnation:
+            del self._incarnations[incarnation.slot.number]
+            self.ready.withdraw(str(incarnation.slot))
+            incarnation.hang_up()
+            self._factory.ended(incarnation.life, why)
         self._changed()
 
     def failed(self, trouble: StartTrouble) -> None:
@@ -159,44 +162,44 @@ class InstancePool:
 
     # -- leaving ---------------------------------------------------------------------------------------------------
     def _retire(self, number: int, why: str) -> None:
-        member = self._members.pop(number, None)
-        if member is not None:
-            self.ready.withdraw(str(member.slot))
-            member.happened(InstanceEvent.RETIRE)
+        incarnation = self._incarnations.pop(number, None)
+        if incarnation is not None:
+            self.ready.withdraw(str(incarnation.slot))
+            incarnation.happened(InstanceEvent.RETIRE)
         task = self._supervised.pop(number)
         task.cancel()
-        leaving = asyncio.create_task(self._leave(number, member, task, why))
+        leaving = asyncio.create_task(self._leave(number, incarnation, task, why))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
         self._changed()
 
-    async def _leave(self, number: int, member: Incarnation | None, task: "asyncio.Task[None]", why: str) -> None:
+    async def _leave(self, number: int, incarnation: Incarnation | None, task: "asyncio.Task[None]", why: str) -> None:
         await asyncio.gather(task, return_exceptions=True)
         grace_s = self._factory.timing.grace_s
         try:
-            if member is not None and not await self._drained(member):
-                grace_s = 0.0  # it has had its time
+            if incarnation is not None and not await self._drained(incarnation):
+                grace_s = 0.0  # it has used its grace period for requests
         except asyncio.CancelledError:
-            grace_s = 0.0  # nobody waits for it any more
+            grace_s = 0.0  # the endpoint stops: kill it now
             raise
         finally:
             try:
                 await self._factory.host.terminate(Slot(self.endpoint, self.variant.name, number), grace_s)
             finally:
-                if member is not None:
-                    self._factory.ended(member.life, why)
+                if incarnation is not None:
+                    self._factory.ended(incarnation.life, why)
                 self._numbers.give(number)
 
-    async def _drained(self, member: Incarnation) -> bool:
-        """Let it finish what it has: whether it did in time."""
+    async def _drained(self, incarnation: Incarnation) -> bool:
+        """Wait until the incarnation has answered its requests, for the grace period at most. True if it has."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._factory.timing.grace_s):
-                await self.until(lambda: member.in_flight == 0)
-        if member.phase is InstancePhase.DRAINING:
-            await self._factory.farewell(self.endpoint, self.variant.name, member)
-            member.happened(InstanceEvent.TIMED_OUT if member.in_flight else InstanceEvent.LAST_REPLY)
-        drained = member.in_flight == 0
-        member.hang_up()  # whoever still waits is told, and counted as answered
+                await self.until(lambda: incarnation.in_flight == 0)
+        if incarnation.phase is InstancePhase.DRAINING:
+            await self._factory.farewell(self.endpoint, self.variant.name, incarnation)
+            incarnation.happened(InstanceEvent.TIMED_OUT if incarnation.in_flight else InstanceEvent.LAST_REPLY)
+        drained = incarnation.in_flight == 0
+        incarnation.hang_up()  # requests that still wait get an error, and count as answered
         return drained
 
     def _changed(self) -> None:

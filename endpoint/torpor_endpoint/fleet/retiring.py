@@ -47,23 +47,23 @@ def _places(live: LiveEndpoint, objects: set[str]) -> Iterator[Place]:
     for variant, folder in _folders(live):
         for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
             target = f"/{name}" if name.startswith("/") else name  # TargetModel loses one leading slash
-            for member in live.pools[variant].members:
-                yield live.name, variant, member, target
+            for incarnation in live.pools[variant].incarnations:
+                yield live.name, variant, incarnation, target
 
 
 async def _retire(place: Place, path: str) -> Json | None:
     """The instance's answer; None for an instance that does not run: its next incarnation reads S3 anyway."""
-    endpoint, variant, member, target = place
+    endpoint, variant, incarnation, target = place
     body = json.dumps({"model": target}).encode()
     headers = ((b"content-type", b"application/json"),)
     try:
-        answer = await member.upstream.send("POST", path, headers, [body], ANSWER_WITHIN_S)
+        answer = await incarnation.upstream.send("POST", path, headers, [body], ANSWER_WITHIN_S)
     except UpstreamRefused:
         return None
     except UpstreamError as error:
-        raise HTTPException(503, f"instance {member.incarnation} of {endpoint} did not answer: {error}") from error
+        raise HTTPException(503, f"instance {incarnation.id} of {endpoint} did not answer: {error}") from error
     if answer.status != 200:
         message = json.loads(answer.body).get("message", "")
-        raise HTTPException(400 if answer.status < 500 else 503, f"instance {member.incarnation}: {message}")
+        raise HTTPException(400 if answer.status < 500 else 503, f"instance {incarnation.id}: {message}")
     outgoing: wire.LeavingModel = json.loads(answer.body)
-    return retired_page(endpoint, variant, member.incarnation, outgoing)
+    return retired_page(endpoint, variant, incarnation.id, outgoing)

@@ -1,4 +1,4 @@
-"""Gives variants the instances that their callers need: asks the scaling rule once a second and does as it says."""
+"""Sizes the pool of each variant once a second, by the scaling rule of `core.scaling`."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +13,7 @@ PERIOD_S = 1.0
 
 
 class Sizer:
-    """`clock` is the router's."""
+    """Sizes every pool of the fleet. `clock` is the router's, in seconds: both write times of one `Traffic`."""
 
     def __init__(self, fleet: Fleet, clock: Callable[[], float]) -> None:
         self._fleet = fleet
@@ -21,27 +21,28 @@ class Sizer:
         self._known: WeakKeyDictionary[InstancePool, Habits] = WeakKeyDictionary()
 
     async def run(self) -> None:
-        """Look at every variant once a second, for ever."""
+        """Size every pool once a second, until cancelled."""
         while True:
             for live in self._fleet:
                 for pool in live.pools.values():
-                    self.look(pool)
+                    self.resize(pool)
             await asyncio.sleep(PERIOD_S)
 
-    def look(self, pool: InstancePool) -> None:
+    def resize(self, pool: InstancePool) -> None:
+        """Scale the pool to the number of instances that its traffic needs. A variant of a fixed size keeps it."""
         allowed = size_range(pool.variant, pool.settings.concurrency)
         if allowed is None:
             return
         habits, now_s = self._habits_of(pool), self._clock()
-        if pool.told:
-            habits.told(now_s)
-            pool.told = False
+        if pool.resized:
+            habits.resized(now_s)
+            pool.resized = False
         wanted = habits.wanted(allowed.with_at_least(pool.at_least), pool.size, pool.traffic, now_s)
         if wanted is not None:
             pool.scale(wanted.size, wanted.why)
 
     def _habits_of(self, pool: InstancePool) -> Habits:
-        """A pool's callers so far. An update that changes the keep-alive makes another pool, which learns anew."""
+        """The pool's habits so far. An update that changes the keep-alive makes another pool with new habits."""
         known = self._known.get(pool)
         if known is None:
             known = self._known[pool] = Habits(keep_alive(pool.settings.keep_alive, pool.settings.idle_s))

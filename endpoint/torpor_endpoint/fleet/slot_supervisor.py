@@ -37,16 +37,16 @@ class SlotOwner(Protocol):
 
     variant: Variant
 
-    def took_in(self, member: Incarnation) -> None:
+    def add(self, incarnation: Incarnation) -> None:
         """An incarnation was launched. It is not ready yet."""
 
-    def offer(self, member: Incarnation) -> None:
+    def offer(self, incarnation: Incarnation) -> None:
         """The instance takes requests, for the first time or again."""
 
-    def offered(self, member: Incarnation) -> bool:
+    def offered(self, incarnation: Incarnation) -> bool:
         """Whether the instance takes requests."""
 
-    def forget(self, member: Incarnation, why: str) -> None:
+    def forget(self, incarnation: Incarnation, why: str) -> None:
         """The incarnation has ended."""
 
     def failed(self, trouble: StartTrouble) -> None:
@@ -95,19 +95,19 @@ class SlotSupervisor:
     async def _fill(self) -> bool:
         """Run one incarnation from its launch to its end. True if it was ready for `steady_s`. Raises StartFailed."""
         clock = asyncio.get_running_loop().time
-        member, launched = await self._launched()
+        incarnation, launched = await self._launched()
         ended = asyncio.ensure_future(self._factory.host.exited(self.slot))
-        self._pool.took_in(member)
+        self._pool.add(incarnation)
         why = "it did not become ready"
         try:
-            await self._until_ready(member, ended, launched.log)
+            await self._until_ready(incarnation, ended, launched.log)
             ready_at_s, self._failures = clock(), 0
-            self._pool.offer(member)
-            why = await self._watch(member, ended, launched.log)
+            self._pool.offer(incarnation)
+            why = await self._watch(incarnation, ended, launched.log)
             return clock() - ready_at_s >= self._timing.steady_s
         finally:
             ended.cancel()
-            self._pool.forget(member, why)
+            self._pool.forget(incarnation, why)
 
     async def _launched(self) -> tuple[Incarnation, Launched]:
         began_s = self._factory.clock()
@@ -119,66 +119,68 @@ class SlotSupervisor:
         upstream, multiplexed = Upstream(launched.socket), Multiplexed(launched.socket, wire.INVOCATIONS)
         return Incarnation(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
 
-    async def _until_ready(self, member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+    async def _until_ready(
+        self, incarnation: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None
+    ) -> None:
         clock = asyncio.get_running_loop().time
         not_before_s = clock() + self._factory.start_delay_s(self._pool.variant)
         try:
             async with asyncio.timeout(self._pool.variant.startup_timeout_s):
-                await self._until_it_answers(member, ended, output)
+                await self._until_it_answers(incarnation, ended, output)
         except TimeoutError:
-            member.happened(InstanceEvent.TIMED_OUT)
+            incarnation.happened(InstanceEvent.TIMED_OUT)
             last_output = await last_line(output)
             raise StartFailed(f"no good ping within {self._pool.variant.startup_timeout_s:g} s{last_output}") from None
         await asyncio.wait([ended], timeout=max(0.0, not_before_s - clock()))
-        await _check_running(member, ended, output)
-        await member.multiplexed.connect(self._timing.ping_within_s)
-        member.happened(InstanceEvent.PING_OK)
-        member.life = self._factory.ready(member.life)
+        await _check_running(incarnation, ended, output)
+        await incarnation.multiplexed.connect(self._timing.ping_within_s)
+        incarnation.happened(InstanceEvent.PING_OK)
+        incarnation.life = self._factory.ready(incarnation.life)
 
     async def _until_it_answers(
-        self, member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None
+        self, incarnation: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None
     ) -> None:
         for probes in count():
-            await _check_running(member, ended, output)
-            if await self._answers(member, self._pool.variant.container.multi_model):
+            await _check_running(incarnation, ended, output)
+            if await self._answers(incarnation, self._pool.variant.container.multi_model):
                 return
-            if fault := await final_fault(member.upstream, self._timing.ping_within_s):
+            if fault := await final_fault(incarnation.upstream, self._timing.ping_within_s):
                 raise StartFailed(fault, final=True)
             await truncate_if_large(output)
             await asyncio.sleep(self._timing.probe_pause_s(probes))
 
-    async def _watch(self, member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
+    async def _watch(self, incarnation: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
         """Watch a ready instance until it ends or its pings keep failing, and return the reason.
 
         AWS replaces an instance whose ping keeps failing too.
         """
-        ended.add_done_callback(lambda _: member.doubt.set())
+        ended.add_done_callback(lambda _: incarnation.doubt.set())
         misses = 0
         while misses < self._timing.unhealthy_after:
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._timing.health_period_s):
-                    await member.doubt.wait()
-            member.doubt.clear()
+                    await incarnation.doubt.wait()
+            incarnation.doubt.clear()
             if ended.done():
-                log.warning("%s: %s", member.slot, ended.result().reason)
-                member.happened(InstanceEvent.DIED)
+                log.warning("%s: %s", incarnation.slot, ended.result().reason)
+                incarnation.happened(InstanceEvent.DIED)
                 return ended.result().reason
-            misses = 0 if await self._answers(member, multi_model=False) else misses + 1
+            misses = 0 if await self._answers(incarnation, multi_model=False) else misses + 1
             await truncate_if_large(output)
             if not misses:
-                await member.multiplexed.connect(self._timing.ping_within_s)  # does nothing if it is open
-            if not misses and not self._pool.offered(member):
-                self._pool.offer(member)  # it was suspected, but it answers
-        log.warning("%s: %d pings in a row failed", member.slot, misses)
-        member.happened(InstanceEvent.TIMED_OUT)
+                await incarnation.multiplexed.connect(self._timing.ping_within_s)  # does nothing if it is open
+            if not misses and not self._pool.offered(incarnation):
+                self._pool.offer(incarnation)  # it was suspected, but it answers
+        log.warning("%s: %d pings in a row failed", incarnation.slot, misses)
+        incarnation.happened(InstanceEvent.TIMED_OUT)
         return f"{misses} pings in a row failed"
 
-    async def _answers(self, member: Incarnation, multi_model: bool) -> bool:
-        return await answers(member.upstream, multi_model, self._timing.ping_within_s)
+    async def _answers(self, incarnation: Incarnation, multi_model: bool) -> bool:
+        return await answers(incarnation.upstream, multi_model, self._timing.ping_within_s)
 
 
-async def _check_running(member: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
+async def _check_running(incarnation: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
     """Raises StartFailed if the instance has ended."""
     if ended.done():
-        member.happened(InstanceEvent.DIED)
+        incarnation.happened(InstanceEvent.DIED)
         raise StartFailed(f"{ended.result().reason}{await last_line(output)}")

@@ -1,4 +1,4 @@
-"""The settings that the endpoint itself acts on, of those that a model's `Environment` gives to its variant."""
+"""Reads the settings that the endpoint itself acts on from the `Environment` of a variant's container."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ from torpor_container.settings import read_settings
 
 @dataclass(frozen=True)
 class VariantSettings:
-    """A part of the table of settings, with its field names. Times in seconds.
+    """Some rows of the table of settings, under the table's field names. Times are in seconds.
 
-    An instance pool reads it once, when the pool is made. All other settings are the instance's.
+    An instance pool reads them once, when it is made. The instance reads all other settings.
     """
 
     keep_alive: str
@@ -26,5 +26,5 @@ class VariantSettings:
 
     @property
     def answer_within_s(self) -> float:
-        """How long an instance may take to answer: it makes the model ready, then it predicts once."""
+        """The longest time, in seconds, that an instance may take to make the model ready and to predict once."""
         return self.ready_wait_s + self.invocation_timeout_s

@@ -1,4 +1,4 @@
-"""What an instance of a variant is started with: its size, its environment, its log. Values in, values out."""
+"""Computes the launch specification of an instance: its size, its environment and its log. It does no I/O."""
 
 import json
 from dataclasses import dataclass, field
@@ -19,29 +19,29 @@ from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images, family
 
 SERVERLESS_BODY_MAX_BYTES = 4 * 1024 * 1024
-"""AWS's limit for a serverless variant. That for all others is the setting's default."""
+"""AWS's largest request body for a serverless variant. For other variants, the setting's default holds."""
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """What every instance of this endpoint shares."""
+    """The values that every instance of this endpoint shares."""
 
     endpoint_url: str
     region: str
     disks: Disks
-    logs: Path  # what they print, `<endpoint>/<variant>/<incarnation>.log`; it stays when they go
-    s3_endpoint: str  # where artifacts come from; empty for AWS itself
-    s3_folder: Path | None  # the embedded object store, None if another S3 is used
+    logs: Path  # their output, `<endpoint>/<variant>/<incarnation>.log`; it stays when the instances end
+    s3_endpoint: str  # the source of artifacts; empty for AWS itself
+    s3_folder: Path | None  # the folder of the embedded object store; None if the endpoint uses another S3
     images: Images = field(default_factory=Images)
     refused: frozenset[str] = frozenset()
-    """`pickles`, `scripts`: what no container runs, whatever its Environment says."""
+    """`pickles`, `scripts`: the kinds of code that no container runs, even if its Environment allows them."""
     access_key: str = "torpor"
     secret_key: str = "torpor"
     strict: bool = False  # --aws-strict
 
     @property
     def wiring(self) -> dict[str, str]:
-        """What leads an AWS client in a container, or in a training script, to this endpoint's services."""
+        """The variables that lead an AWS client in a container or in a training script to this endpoint's services."""
         region = {"AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region}
         if self.s3_folder is None:
             return region
@@ -50,20 +50,24 @@ class Surroundings:
 
     @property
     def forgotten(self) -> tuple[str, ...]:
-        """How the variables begin of whoever started the endpoint that none of them inherits: where artifacts come from
-        here, nothing may reach the real AWS by accident."""
+        """The prefixes of the variables that no instance inherits from the process that started the endpoint.
+
+        With the embedded object store, no instance may reach the real AWS by accident.
+        """
         return () if self.s3_folder is None else (OF_AWS,)
 
 
 @dataclass(frozen=True)
 class Size:
+    """The resources of one instance."""
+
     vcpu: int
     memory_mib: int
     disk_mib: int
 
 
 def size_of(variant: Variant) -> Size:
-    """An instance's size by its `ml.*` type, or by its serverless memory."""
+    """An instance's size, by its `ml.*` type or its serverless memory. Raises ValueError for an unknown type."""
     if variant.serverless is not None:
         memory_mib = variant.serverless.memory_mib
         return Size(max(1, round(serverless_vcpus(memory_mib))), memory_mib, SERVERLESS_DISK_MIB)
@@ -74,7 +78,7 @@ def size_of(variant: Variant) -> Size:
 
 
 def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpec:
-    """Everything the host needs. What the user set in `Environment` wins over every default of ours but the wiring."""
+    """Everything that the host needs. The user's `Environment` overrides Torpor's defaults, but not the wiring."""
     folder = around.disks.of(slot)
     return LaunchSpec(
         slot,
@@ -96,7 +100,7 @@ def _defaults(variant: Variant) -> dict[str, str]:
 
 
 def _foreign(variant: Variant, around: Surroundings) -> str:
-    """How to start the image's own server; empty for the built-in container.
+    """The command that starts the image's own server, as JSON; empty for the built-in container.
 
     AWS asks a multi-model container for `GET /models` right after each `/ping`.
     """
@@ -108,7 +112,7 @@ def _foreign(variant: Variant, around: Surroundings) -> str:
 
 
 def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, str]:
-    """What connects the container to this endpoint. Script-mode code fetches from S3 by itself, so it needs it too."""
+    """The variables that connect the container to this endpoint. A user script needs them to read from S3 itself."""
     return {
         "SAGEMAKER_MULTI_MODEL": "true" if variant.container.multi_model else "false",
         "SAGEMAKER_BASE_DIR": str(folder),

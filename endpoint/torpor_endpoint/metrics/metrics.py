@@ -1,4 +1,4 @@
-"""The one table of Torpor's metrics: names, units, dimensions and meanings, for CloudWatch, Prometheus and the docs.
+"""Defines Torpor's metrics in one table, for CloudWatch, Prometheus and the documentation.
 
 Names, units and dimensions are SageMaker's own. `metrics.registry` holds the samples.
 """
@@ -29,7 +29,7 @@ class Shown(StrEnum):
 
 @dataclass(frozen=True)
 class Metric:
-    """One metric. AWS documents `statistics`, but a caller may request any. `prometheus` is a name in base units."""
+    """One metric. AWS documents its `statistics`; a caller may request any. `prometheus` is a name in base units."""
 
     name: str
     unit: str
@@ -45,7 +45,7 @@ INVOCATIONS = Metric(
     "Invocations",
     "None",
     COUNTED,
-    "Requests sent to the endpoint.",
+    "Each request to the endpoint adds one.",
     Shown.COUNTER,
     "torpor_invocations",
 )
@@ -53,7 +53,7 @@ INVOCATIONS_PER_INSTANCE = Metric(
     "InvocationsPerInstance",
     "None",
     COUNTED,
-    "Each request adds one divided by the instances active at that time.",
+    "Each request adds one, divided by the number of instances that are active then.",
     Shown.COUNTER,
     "torpor_invocations_per_instance",
 )
@@ -61,7 +61,7 @@ INVOCATION_4XX_ERRORS = Metric(
     "Invocation4XXErrors",
     "None",
     FLAGGED,
-    "1 for a request that the model answered with 4xx, else 0.",
+    "Each request adds 1 if the model answered with 4xx, else 0.",
     Shown.COUNTER,
     "torpor_invocation_4xx_errors",
 )
@@ -69,7 +69,7 @@ INVOCATION_5XX_ERRORS = Metric(
     "Invocation5XXErrors",
     "None",
     FLAGGED,
-    "1 for a request that the model answered with 5xx, else 0.",
+    "Each request adds 1 if the model answered with 5xx, else 0.",
     Shown.COUNTER,
     "torpor_invocation_5xx_errors",
 )
@@ -77,7 +77,7 @@ INVOCATION_MODEL_ERRORS = Metric(
     "InvocationModelErrors",
     "None",
     FLAGGED,
-    "1 for a request without a 2xx answer from the model, broken connections and timeouts included, else 0.",
+    "Each request adds 1 if it has no 2xx answer from the model, else 0. Broken connections and timeouts count too.",
     Shown.COUNTER,
     "torpor_invocation_model_errors",
 )
@@ -85,7 +85,7 @@ MODEL_LATENCY = Metric(
     "ModelLatency",
     "Microseconds",
     TIMED,
-    "Time in the instance, local transfer included.",
+    "The time of a request in the instance, with the local transfer.",
     Shown.HISTOGRAM,
     "torpor_model_latency_seconds",
 )
@@ -93,7 +93,7 @@ OVERHEAD_LATENCY = Metric(
     "OverheadLatency",
     "Microseconds",
     TIMED,
-    "Total time minus ModelLatency; holding and waking an instance included.",
+    "The total time of a request minus its ModelLatency. It includes the hold while an instance starts.",
     Shown.HISTOGRAM,
     "torpor_overhead_latency_seconds",
 )
@@ -101,7 +101,7 @@ CONCURRENT_REQUESTS_PER_MODEL = Metric(
     "ConcurrentRequestsPerModel",
     "Count",
     LEVELLED,
-    "Requests in flight, queued ones included.",
+    "The number of requests in flight, with those that are queued.",
     Shown.GAUGE_SUM,
     "torpor_concurrent_requests",
 )
@@ -109,7 +109,7 @@ NO_CAPACITY_INVOCATION_FAILURES = Metric(
     "NoCapacityInvocationFailures",
     "Count",
     COUNTED,
-    "Requests refused because no instance was running, where AWS's behaviour at zero was asked for.",
+    "Each request adds one if it failed because no instance was running, which happens under `--aws-strict` only.",
     Shown.COUNTER,
     "torpor_no_capacity_invocation_failures",
 )
@@ -117,7 +117,7 @@ MODEL_LOADING_WAIT_TIME = Metric(
     "ModelLoadingWaitTime",
     "Microseconds",
     TIMED,
-    "Time a request waited for its model's download, load, or both.",
+    "The time that a request waited for the download or the load of its model.",
     Shown.HISTOGRAM,
     "torpor_model_loading_wait_seconds",
 )
@@ -125,7 +125,7 @@ MODEL_UNLOADING_TIME = Metric(
     "ModelUnloadingTime",
     "Microseconds",
     TIMED,
-    "Time to unload a model; SampleCount is the number of unloads.",
+    "The time to unload a model. SampleCount is the number of unloads.",
     Shown.HISTOGRAM,
     "torpor_model_unloading_seconds",
 )
@@ -133,7 +133,7 @@ MODEL_DOWNLOADING_TIME = Metric(
     "ModelDownloadingTime",
     "Microseconds",
     TIMED,
-    "Time to download a model from S3.",
+    "The time to download a model from S3.",
     Shown.HISTOGRAM,
     "torpor_model_downloading_seconds",
 )
@@ -141,7 +141,7 @@ MODEL_LOADING_TIME = Metric(
     "ModelLoadingTime",
     "Microseconds",
     TIMED,
-    "Time to load a model into memory.",
+    "The time to load a model into memory.",
     Shown.HISTOGRAM,
     "torpor_model_loading_seconds",
 )
@@ -149,7 +149,7 @@ MODEL_CACHE_HIT = Metric(
     "ModelCacheHit",
     "None",
     ("Average", "Sum", "SampleCount"),
-    "1 for a request whose model was in memory, else 0; Average is the hit ratio.",
+    "Each request adds 1 if its model was in memory, else 0. Average is the hit ratio.",
     Shown.SUMMARY,
     "torpor_model_cache_hit",
 )
@@ -157,7 +157,7 @@ LOADED_MODEL_COUNT = Metric(
     "LoadedModelCount",
     "None",
     TIMED,
-    "Models in memory, one sample per instance and minute.",
+    "The number of models in memory, as one sample for each instance and minute.",
     Shown.GAUGE_SUM,
     "torpor_loaded_models",
     namespace=INSTANCES,
@@ -166,7 +166,7 @@ CPU_UTILIZATION = Metric(
     "CPUUtilization",
     "Percent",
     TIMED,
-    "Processor use of an instance; each core adds 100.",
+    "The processor use of an instance. Each core adds 100.",
     Shown.GAUGE_MEAN,
     "torpor_cpu_utilization_ratio",
     namespace=INSTANCES,
@@ -175,7 +175,7 @@ MEMORY_UTILIZATION = Metric(
     "MemoryUtilization",
     "Percent",
     TIMED,
-    "Memory in use, of the instance's budget.",
+    "The used share of the instance's memory budget.",
     Shown.GAUGE_MEAN,
     "torpor_memory_utilization_ratio",
     namespace=INSTANCES,
@@ -184,7 +184,7 @@ DISK_UTILIZATION = Metric(
     "DiskUtilization",
     "Percent",
     TIMED,
-    "Disk in use, of the instance's budget.",
+    "The used share of the instance's disk budget.",
     Shown.GAUGE_MEAN,
     "torpor_disk_utilization_ratio",
     namespace=INSTANCES,
@@ -194,7 +194,7 @@ MODEL_SETUP_TIME = Metric(
     "ModelSetupTime",
     "Microseconds",
     ("Average", "Minimum", "Maximum", "SampleCount"),
-    "Time to launch an instance of a serverless variant.",
+    "The time to launch an instance of a serverless variant.",
     Shown.HISTOGRAM,
     "torpor_model_setup_seconds",
 )
@@ -202,7 +202,7 @@ SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION = Metric(
     "ServerlessConcurrentExecutionsUtilization",
     "None",
     LEVELLED,
-    "Requests in flight divided by MaxConcurrency, as each request comes.",
+    "The requests in flight divided by MaxConcurrency, when each request arrives.",
     Shown.SUMMARY,
     "torpor_serverless_concurrency_ratio",
 )
@@ -210,7 +210,7 @@ SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS = Metric(
     "ServerlessProvisionedConcurrencyExecutions",
     "Count",
     LEVELLED,
-    "Requests in flight within ProvisionedConcurrency, as each request comes.",
+    "The requests in flight within ProvisionedConcurrency, when each request arrives.",
     Shown.SUMMARY,
     "torpor_serverless_provisioned_executions",
 )
@@ -218,7 +218,7 @@ SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION = Metric(
     "ServerlessProvisionedConcurrencyUtilization",
     "None",
     LEVELLED,
-    "The same divided by ProvisionedConcurrency.",
+    "The requests in flight within ProvisionedConcurrency divided by it, when each request arrives.",
     Shown.SUMMARY,
     "torpor_serverless_provisioned_ratio",
 )
@@ -226,7 +226,7 @@ SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS = Metric(
     "ServerlessProvisionedConcurrencyInvocations",
     "Count",
     (*LEVELLED, "Sum"),
-    "Requests within ProvisionedConcurrency.",
+    "Each request within ProvisionedConcurrency adds one.",
     Shown.COUNTER,
     "torpor_serverless_provisioned_invocations",
 )
@@ -234,7 +234,7 @@ SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS = Metric(
     "ServerlessProvisionedConcurrencySpilloverInvocations",
     "Count",
     (*LEVELLED, "Sum"),
-    "Requests beyond ProvisionedConcurrency.",
+    "Each request beyond ProvisionedConcurrency adds one.",
     Shown.COUNTER,
     "torpor_serverless_spillover_invocations",
 )

@@ -1,4 +1,4 @@
-"""Torpor's own pages under `/_torpor/`: metrics, what runs, why, and the instances' output. Health is `front`'s."""
+"""Answers Torpor's own pages under `/_torpor/`. `pages.lifespan` answers the page of health."""
 
 import asyncio
 import re
@@ -41,12 +41,12 @@ LOG_MAX_BYTES = 256 * 1024
 LOGS_MAX = 20
 ENDPOINT_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}")
 NO_DECISIONS = sys.maxsize
-"""A decision number that none is later than: of an instance's state only the rest is asked for."""
+"""A number after every decision's: an instance that gets it sends its state without decisions."""
 
 
 @dataclass(frozen=True)
 class OwnPages:
-    """What the pages read."""
+    """The pages, and the parts of the endpoint that they read."""
 
     fleet: Fleet
     registry: MetricRegistry
@@ -55,6 +55,7 @@ class OwnPages:
     ledger: Callable[[], "Pages"]
 
     def app(self) -> Starlette:
+        """The ASGI application that serves every row of `PAGES`."""
         return Starlette(
             routes=[
                 Route(f"/_torpor/{page.name}", partial(page.answered, self), methods=[page.method]) for page in PAGES
@@ -62,35 +63,38 @@ class OwnPages:
         )
 
     async def index(self, request: Request) -> Response:
-        """What pages there are."""
+        """The list of pages."""
         return PlainTextResponse("".join(f"{page}\n" for page in PAGES))
 
     async def metrics(self, request: Request) -> Response:
-        """Of the endpoints that there are."""
+        """The metrics of all endpoints, in the text format of Prometheus."""
         from torpor_endpoint.metrics.prometheus import exposition
 
         await self.refresh()
         return Response(exposition(self.registry, self.fleet), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def endpoints(self, request: Request) -> Response:
-        """Every endpoint with its variants, instances and resident models."""
+        """Every endpoint in service, with its variants, instances and resident models."""
         return JSONResponse(endpoints_page(await asyncio.gather(*map(_endpoint, self.fleet))))
 
     async def decisions(self, request: Request) -> Response:
         """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
         live = self._named(request)
         model = request.query_params.get("model", "").removeprefix("/")
-        stories = await asyncio.gather(*(_story(member, model) for _, member in _members(live)))
-        return JSONResponse(decisions_page([*chain(*stories)]))
+        ready = (incarnation for pool in live.pools.values() for incarnation in pool.ready)
+        decisions = await asyncio.gather(*(_decisions(incarnation, model) for incarnation in ready))
+        return JSONResponse(decisions_page([*chain(*decisions)]))
 
     async def cold_starts(self, request: Request) -> Response:
+        """The latest cold starts, from the ledger."""
         return await self.ledger().cold_starts_page(request)
 
     async def costs(self, request: Request) -> Response:
+        """The costs of each variant and model, from the ledger."""
         return await self.ledger().costs_page(request)
 
     async def logs(self, request: Request) -> Response:
-        """The end of what each instance of an endpoint printed, also of one that failed."""
+        """The last output of each instance of an endpoint, including instances that failed."""
         name = request.query_params.get("endpoint", "")
         folder = self.logs_folder / name
         if not ENDPOINT_NAME.fullmatch(name) or not await asyncio.to_thread(folder.is_dir):
@@ -98,14 +102,14 @@ class OwnPages:
         return PlainTextResponse(await asyncio.to_thread(_tails, folder))
 
     async def reload(self, request: Request) -> Response:
-        """The next call of the model that begins gets what S3 has then."""
-        return await self._retired(request, wire.RELOAD_MODEL)
+        """Have each instance read the model from S3 again for the next call that begins."""
+        return await self._retire(request, wire.RELOAD_MODEL)
 
     async def unload(self, request: Request) -> Response:
-        """The model leaves memory once the requests that have it are served."""
-        return await self._retired(request, wire.UNLOAD_MODEL)
+        """Have each instance unload the model when the requests that use it have ended."""
+        return await self._retire(request, wire.UNLOAD_MODEL)
 
-    async def _retired(self, request: Request, path: str) -> Response:
+    async def _retire(self, request: Request, path: str) -> Response:
         live, model = self._named(request), request.query_params.get("model", "")
         if not model:
             raise HTTPException(400, "name the model: ?endpoint=…&model=…")
@@ -122,7 +126,7 @@ class OwnPages:
 
 @dataclass(frozen=True)
 class OwnPage:
-    """One page below `/_torpor/`, and the parameters that it knows."""
+    """One page below `/_torpor/`, with the parameters that it knows and a line for the index."""
 
     name: str
     answer: Callable[[OwnPages, Request], Awaitable[Response]]
@@ -131,46 +135,45 @@ class OwnPage:
     method: str = "GET"
 
     def __str__(self) -> str:
-        asked = "&".join(f"{name}=" for name in self.parameters)
+        parameters = "&".join(f"{name}=" for name in self.parameters)
         posted = "" if self.method == "GET" else f"{self.method}: "
-        return f"/_torpor/{self.name}{f'?{asked}' if asked else ''}  {posted}{self.meaning}"
+        return f"/_torpor/{self.name}{f'?{parameters}' if parameters else ''}  {posted}{self.meaning}"
 
-    async def answered(self, own: OwnPages, request: Request) -> Response:
+    async def answered(self, pages: OwnPages, request: Request) -> Response:
+        """Answer the request. Raises HTTPException 400 for a parameter that the page does not know."""
         for name in request.query_params:
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
                 raise HTTPException(400, f"this page has no parameter {name!r}: known are {known}")
-        return await self.answer(own, request)
+        return await self.answer(pages, request)
 
 
 PAGES = (
-    OwnPage("", OwnPages.index, "these pages, beside /_torpor/health"),
-    OwnPage(PageName.METRICS, OwnPages.metrics, "for Prometheus"),
-    OwnPage(PageName.ENDPOINTS, OwnPages.endpoints, "variants, instances and the models in memory"),
-    OwnPage(PageName.DECISIONS, OwnPages.decisions, "what was decided about a model, and why", ("endpoint", "model")),
-    OwnPage(PageName.LOGS, OwnPages.logs, "what the instances printed", ("endpoint",)),
+    OwnPage("", OwnPages.index, "this list; /_torpor/health is a page too"),
+    OwnPage(PageName.METRICS, OwnPages.metrics, "the metrics, for Prometheus"),
+    OwnPage(
+        PageName.ENDPOINTS, OwnPages.endpoints, "the endpoints with their variants, instances and models in memory"
+    ),
+    OwnPage(
+        PageName.DECISIONS, OwnPages.decisions, "the decisions about a model, with their reasons", ("endpoint", "model")
+    ),
+    OwnPage(PageName.LOGS, OwnPages.logs, "the output of the instances", ("endpoint",)),
     OwnPage(
         PageName.COLD_STARTS,
         OwnPages.cold_starts,
-        "who had to wait, and what for",
+        "the requests that had to wait, with the time of each step",
         ("endpoint", "model", "since_s", "limit"),
     ),
     OwnPage(
         PageName.RELOAD,
         OwnPages.reload,
-        "the next call of a model takes what S3 has then",
+        "read a model from S3 again for its next call",
         ("endpoint", "model"),
         "POST",
     ),
-    OwnPage(
-        PageName.UNLOAD, OwnPages.unload, "a model leaves memory once nobody uses it", ("endpoint", "model"), "POST"
-    ),
-    OwnPage(PageName.COSTS, OwnPages.costs, "at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
+    OwnPage(PageName.UNLOAD, OwnPages.unload, "unload a model when no request uses it", ("endpoint", "model"), "POST"),
+    OwnPage(PageName.COSTS, OwnPages.costs, "the costs at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
-
-
-def _members(live: LiveEndpoint) -> list[tuple[str, Incarnation]]:
-    return [(name, member) for name, pool in live.pools.items() for member in pool.ready]
 
 
 async def _endpoint(live: LiveEndpoint) -> Json:
@@ -190,22 +193,22 @@ async def _variant(name: str, pool: InstancePool) -> Json:
     )
 
 
-async def _instance(member: Incarnation) -> Json:
-    status = await state_of(member, after=NO_DECISIONS)
-    return instance_page(member.incarnation, str(member.slot), member.in_flight, status)
+async def _instance(incarnation: Incarnation) -> Json:
+    status = await state_of(incarnation, after=NO_DECISIONS)
+    return instance_page(incarnation.id, str(incarnation.slot), incarnation.in_flight, status)
 
 
-async def _story(member: Incarnation, model: str) -> list[Json]:
-    state = await state_of(member, model=model)
-    return [decision_page(decision, member.incarnation) for decision in state["decisions"]] if state else []
+async def _decisions(incarnation: Incarnation, model: str) -> list[Json]:
+    state = await state_of(incarnation, model=model)
+    return [decision_page(decision, incarnation.id) for decision in state["decisions"]] if state else []
 
 
 def _tails(folder: Path) -> str:
-    """The last part of each of the newest logs below the folder, under its stream's name."""
+    """The end of each of the newest logs below the folder, under a heading with the stream's name."""
     parts = []
     newest_last = sorted(folder.glob("*/*.log"), key=_written_ns)[-LOGS_MAX:]
     for path in newest_last:
-        with suppress(FileNotFoundError), path.open("rb") as log:  # the oldest go as new ones come
+        with suppress(FileNotFoundError), path.open("rb") as log:  # the endpoint may delete an old log meanwhile
             log.seek(max(0, path.stat().st_size - LOG_MAX_BYTES))
             parts.append(f"==> {path.parent.name}/{path.stem} <==\n{log.read().decode(errors='replace')}")
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""The ledger's pages, `/_torpor/cold-starts` and `/_torpor/costs`: what was read of it, as JSON."""
+"""Answers the two pages of the ledger, `/_torpor/cold-starts` and `/_torpor/costs`, as JSON."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -25,7 +25,7 @@ Number = TypeVar("Number", int, float)
 
 @dataclass(frozen=True)
 class Pages:
-    """Both show what the ledger was told until now: `written` has all of that written."""
+    """The two pages. They show everything up to now: `written` has the ledger write what it still buffers."""
 
     written: Callable[[], Awaitable[None]]
     reading: LedgerReader
@@ -36,27 +36,29 @@ class Pages:
         model = request.query_params.get("model")
         since_s, limit = _number(request, "since_s", float, 0.0), _number(request, "limit", int, LIMIT)
 
-        def told() -> Response:  # ten thousand rows take long to write out
+        def page() -> Response:  # ten thousand rows take long to write out: in a thread
             found = self.reading.cold_starts(endpoint, model, since_s, min(limit, LIMIT_MAX))
             return JSONResponse(cold_starts_page(found))
 
-        return await asyncio.to_thread(told)
+        return await asyncio.to_thread(page)
 
     async def costs_page(self, request: Request) -> Response:
-        """Costs by variant and model (`?endpoint=…&since_s=<epoch>&until_s=<epoch>&models=…`): of the last day unless
-        said otherwise, with so many models of each variant, the dearest first."""
+        """Costs by variant and model (`?endpoint=…&since_s=<epoch>&until_s=<epoch>&models=…`).
+
+        It covers the last day by default, and lists at most `models` models of each variant, the dearest first.
+        """
         endpoint = await self._endpoint(request)
         until_s = _number(request, "until_s", float, self.reading.clock())
         since_s = _number(request, "since_s", float, max(0.0, until_s - DAY_S))
         models = _number(request, "models", int, MODELS)
 
-        def told() -> Response:
+        def page() -> Response:
             return JSONResponse(_statement(self.reading.costs(endpoint, since_s, until_s), models).page())
 
-        return await asyncio.to_thread(told)
+        return await asyncio.to_thread(page)
 
     async def _endpoint(self, request: Request) -> str | None:
-        """The one asked for. Everything that was told until now is written then."""
+        """The endpoint that the request names, or None. The ledger has written everything up to now when it returns."""
         await self.written()
         name = request.query_params.get("endpoint")
         if name is not None and not await asyncio.to_thread(self.reading.knows, name):
@@ -89,7 +91,7 @@ def _statement(statement: Statement, models: int) -> Costs:
 
 
 def _bill(bill: Bill, models: int) -> VariantCostsRow:
-    """With so many models of it, the dearest first; the others are counted together."""
+    """The row of one variant: `models` of its models, the dearest first, and one sum of the others."""
     costs, known = bill.costs, bill.costs.models
     ordered = sorted(known, key=lambda one: (-(one.usd or 0.0), -one.busy_s, one.model))
     counted = _together(known)

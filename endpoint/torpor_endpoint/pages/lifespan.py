@@ -1,6 +1,7 @@
-"""Torpor's own side of the port: the endpoint's life, its health, and all other pages, made when one is asked for.
+"""Starts and stops the endpoint by ASGI's lifespan protocol, and answers the page of health.
 
-Health is asked for by everybody who waits for a start, and answered without a framework.
+Every client that waits for a start asks for health, so its answer needs no web framework. Another application answers
+the other pages.
 """
 
 import json
@@ -15,7 +16,7 @@ HEALTH = "/_torpor/health"
 
 
 class Lifespan:
-    """An ASGI app. It lives as long as `life`; `health` is what that page says; `pages` answers the rest."""
+    """An ASGI application. It runs inside `life`, answers `health` on that page, and leaves the rest to `pages`."""
 
     def __init__(
         self, life: Callable[[], AbstractAsyncContextManager[None]], health: Mapping[str, str], pages: App
@@ -35,7 +36,7 @@ class Lifespan:
             await self._pages(scope, receive, adding(send, HARMLESS))
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """ASGI's lifespan protocol: what fails is told to the server, and raised."""
+        """Follow ASGI's lifespan protocol: report a failure to the server, and raise it."""
         phase = "startup"
         await receive()
         try:

@@ -1,4 +1,4 @@
-"""What the endpoint's services are made of: each composes itself from the parts that it needs."""
+"""Holds the parts of the endpoint. Each service takes the parts that it needs and composes itself."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from torpor_endpoint.storage.store import Store
 
 @dataclass(frozen=True)
 class ServiceParts:
-    """The endpoint's own parts, which it makes at its start and which its services share."""
+    """The parts that the endpoint makes when it starts, and that its services share."""
 
     options: Options
     clock: Callable[[], float]
@@ -36,7 +36,7 @@ class ServiceParts:
     logs: Logs
     registry: MetricRegistry
     refresh: Callable[[], Awaitable[None]]
-    """Brings the registry up to date, before something reads it."""
+    """Brings the registry up to date. A reader of the registry calls it first."""
     runtime: App
     otherwise: Otherwise
     """Answers the operations that a service's own table lacks."""

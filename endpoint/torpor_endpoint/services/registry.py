@@ -1,7 +1,7 @@
-"""The one table of services: how requests name each, what it answers and what differs from AWS, and how it is made.
+"""Lists every service once: how requests name it, what it answers, how it differs from AWS, and what makes it.
 
 An operation is added in its service's folder: a function, a row in `OPERATIONS`, and a line in `DIFFERENCES`. A service
-is added with a folder of its own and an entry here. Nothing of a service is imported before its tables are asked for.
+is added with a folder of its own and an entry here. A service's folder is imported when something reads its tables.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -18,14 +18,14 @@ LEFT_TO_MOTO = "moto's, if it is installed"
 
 @dataclass(frozen=True)
 class ServiceTables:
-    """What a service's folder says of it. `operations` are the names that it answers."""
+    """What the folder of a service declares. `operations` are the names of the operations that it answers."""
 
     compose: Callable[[ServiceParts], App]
     operations: Collection[str]
     differences: Mapping[str, str] = field(default_factory=dict)
-    """What differs from AWS, by operation, in sentences for the documentation."""
+    """The differences from AWS by operation, in sentences for the documentation."""
     kept: Collection[str] = ()
-    """The lists of its answers that are sent even when they are empty."""
+    """The lists that its answers include even when they are empty."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class AwsService:
     address: Address
     tables: Callable[[], ServiceTables]
     rest: str = REFUSED
-    """What becomes of the operations that are not in its tables."""
+    """What happens to the operations that its tables lack, in the words of the documentation."""
 
     @property
     def name(self) -> str:
@@ -122,6 +122,6 @@ MOTO_ADDRESSES: tuple[Address, ...] = (
     Address("sns", version="2010-03-31"),
     Address("sqs", target="AmazonSQS", version="2012-11-05"),
 )
-"""The services that moto answers alone, as far as an unsigned request can name one."""
+"""Those services of moto alone that an unsigned request can name."""
 
 ADDRESSES = Addresses((*(service.address for service in SERVICES), *MOTO_ADDRESSES))

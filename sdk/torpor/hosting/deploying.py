@@ -1,4 +1,4 @@
-"""Puts a multi-model endpoint into service through SageMaker's own API, as on AWS, and waits until it is."""
+"""Puts a multi-model endpoint into service through SageMaker's own API, as on AWS, and waits for that."""
 
 import time
 import uuid
@@ -9,19 +9,19 @@ from typing import Any
 from torpor.errors import EndpointFailed
 
 ROLE = "arn:aws:iam::123456789012:role/torpor"
-"""SageMaker's API wants one; nothing here assumes it."""
+"""The role that SageMaker's API demands. Nothing here assumes it."""
 IMAGE = "torpor"
 IN_SERVICE_WITHIN_S = 300.0
 POLL_S = 0.02
-"""At first. botocore's own waiter polls every 30 s, for deployments that take minutes."""
+"""The shortest pause between two polls. botocore's own waiter polls every 30 s, for deployments that take minutes."""
 POLL_SHARE = 0.05
-"""Later, of the time it has taken so far: who asks all the time takes the processor from what is waited for."""
+"""The pause as a share of the time so far. Frequent polls would take processor time from the deployment itself."""
 IN_PROGRESS = ("Creating", "Updating", "RollingBack", "SystemUpdating", "Deleting")
 
 
 @dataclass(frozen=True)
 class EndpointPlan:
-    """A multi-model endpoint to be."""
+    """The configuration of a multi-model endpoint."""
 
     name: str
     model_data_url: str
@@ -29,15 +29,15 @@ class EndpointPlan:
     instance_type: str = "ml.m5.large"
     instance_count: int = 1
     serverless: Mapping[str, int] | None = None
-    """A `ServerlessConfig`, instead of instances of a type."""
+    """A `ServerlessConfig`, in place of instances of a type."""
     image: str = IMAGE
     may_sleep: bool = False
-    """Instances go down to none; a serverless variant's always do."""
+    """Whether the instances may scale to zero. Those of a serverless variant always may."""
     variant: str = "AllTraffic"
 
     @property
     def capacity(self) -> dict[str, Any]:
-        """The members of the production variant that say what it runs on."""
+        """The members of the production variant that give its instances or its serverless size."""
         if self.serverless is not None:
             return {"ServerlessConfig": dict(self.serverless)}
         fixed = {"InstanceType": self.instance_type, "InitialInstanceCount": self.instance_count}
@@ -51,10 +51,10 @@ def new_revision(name: str) -> str:
 
 
 def deploy(sagemaker: Any, plan: EndpointPlan, revision: str | None = None) -> None:
-    """Create the endpoint, or update it if there is one, and wait. One that failed is replaced, as AWS demands.
+    """Create or update the endpoint, and wait until it serves. It replaces a failed endpoint, as AWS demands.
 
-    `revision` names its new model and endpoint configuration, for who removes them later.
-    Raises EndpointFailed with its FailureReason, or with what SageMaker's API refused.
+    `revision` names the new model and endpoint configuration, so that the caller can delete them later.
+    Raises EndpointFailed with the FailureReason, or with the error of SageMaker's API.
     """
     from botocore.exceptions import BotoCoreError, ClientError
 
@@ -68,8 +68,8 @@ def deploy(sagemaker: Any, plan: EndpointPlan, revision: str | None = None) -> N
 
 
 def withdraw(sagemaker: Any, name: str, revisions: Iterable[str] = ()) -> None:
-    """Delete the endpoint, wait until it is gone, and delete its revisions. What is gone already is left at that."""
-    if _settled(sagemaker, name):  # on its way to anything, it cannot be deleted
+    """Delete the endpoint, wait until it is gone, and delete its revisions. It skips what no longer exists."""
+    if _settled(sagemaker, name):  # an endpoint in progress cannot be deleted
         _found(sagemaker.delete_endpoint, EndpointName=name)
         _settled(sagemaker, name)
     for revision in revisions:
@@ -85,7 +85,7 @@ def until_in_service(sagemaker: Any, name: str, config: str) -> None:
 
 
 def _configure(sagemaker: Any, plan: EndpointPlan, revision: str) -> None:
-    """A model and an endpoint configuration of one new name."""
+    """Create a model and an endpoint configuration with the same new name."""
     container = {
         "Image": plan.image,
         "Mode": "MultiModel",
@@ -106,13 +106,13 @@ def _put(sagemaker: Any, name: str, config: str) -> None:
 
 
 def _settled(sagemaker: Any, name: str, within_s: float = IN_SERVICE_WITHIN_S) -> dict[str, Any]:
-    """The endpoint once it is not on its way to anything; nothing if there is none. Raises EndpointFailed."""
+    """The endpoint's description once it is no longer in progress; empty if there is none. Raises EndpointFailed."""
     began_s = time.monotonic()
     while (found := _described(sagemaker, name)).get("EndpointStatus") in IN_PROGRESS:
-        taken_s = time.monotonic() - began_s
-        if taken_s > within_s:
+        waited_s = time.monotonic() - began_s
+        if waited_s > within_s:
             raise EndpointFailed(f"endpoint {name} is still {found['EndpointStatus']} after {within_s:g} s")
-        time.sleep(max(POLL_S, POLL_SHARE * taken_s))
+        time.sleep(max(POLL_S, POLL_SHARE * waited_s))
     return found
 
 
@@ -121,7 +121,7 @@ def _described(sagemaker: Any, name: str) -> dict[str, Any]:
 
 
 def _found(operation: Callable[..., dict[str, Any]], **members: str) -> dict[str, Any]:
-    """What an operation on a resource answers; nothing if there is no such resource."""
+    """The answer of an operation on a resource; empty if there is no such resource."""
     from botocore.exceptions import ClientError
 
     try:

@@ -1,4 +1,4 @@
-"""The options of one endpoint that `torpor.local` starts, as one record, and what SageMaker's API calls them."""
+"""Holds the options of one endpoint of `torpor.local`, and turns them into SageMaker's terms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from torpor.hosting.deploying import EndpointPlan
 
 BUCKET = "torpor-local"
-"""An endpoint's models are in it below the endpoint's own name."""
+"""The bucket of all models. Those of an endpoint are below its name."""
 MAX_CONCURRENCY = 20
+"""The MaxConcurrency of a serverless endpoint whose memory alone is given."""
 
 
 @dataclass(frozen=True)
 class EndpointOptions:
-    """What `torpor.local` takes for the endpoint itself, under the same names. `Start` has what its process takes."""
+    """The options of `torpor.local` for the endpoint itself, under the same names. `Start` has those of its process."""
 
     environment: Mapping[str, str] | None = None
     memory_mib: float | None = None
@@ -24,13 +25,13 @@ class EndpointOptions:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The container's `Environment`. The amounts win over what `environment` says."""
+        """The container's `Environment`, in which `memory_mib` and `sleep_after_s` override `environment`."""
         amounts = {"TORPOR_MEMORY_MIB": self.memory_mib, "TORPOR_IDLE_SECONDS": self.sleep_after_s}
         known = {key: str(amount) for key, amount in amounts.items() if amount is not None}
         return {**(self.environment or {}), **known}
 
     def plan(self, name: str) -> EndpointPlan:
-        """The endpoint of this name, as SageMaker has it."""
+        """The configuration of an endpoint of this name."""
         serverless = self.serverless
         if isinstance(serverless, int):
             serverless = {"MemorySizeInMB": serverless, "MaxConcurrency": MAX_CONCURRENCY}

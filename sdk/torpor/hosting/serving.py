@@ -1,4 +1,4 @@
-"""`torpor.local`: a whole endpoint in a with-statement, and calls to it in the caller's own terms."""
+"""Provides `torpor.local`: a whole endpoint in a with-statement, with calls that take and return Python values."""
 
 import os
 import shutil
@@ -30,7 +30,7 @@ class Local:
     """A multi-model endpoint on this machine, ready to be called. Use it in a with-statement, or `close` it."""
 
     def __init__(self, process: ChildEndpoint, plan: EndpointPlan, *, alone: bool = True) -> None:
-        """`alone`: nothing else is on this process, which ends with it."""
+        """`alone`: the process serves this endpoint only, and ends with it."""
         self._process = process
         self._plan = plan
         self._alone = alone
@@ -53,7 +53,7 @@ class Local:
 
     @property
     def name(self) -> str:
-        """The endpoint's name, as SageMaker's API has it."""
+        """The endpoint's name in SageMaker's API."""
         return self._plan.name
 
     @property
@@ -63,35 +63,37 @@ class Local:
 
     @property
     def url(self) -> str:
+        """The address of the endpoint's port."""
         return self._process.url
 
     @property
     def pid(self) -> int:
-        """The endpoint's own process."""
+        """The id of the endpoint's process."""
         return self._process.pid
 
     @property
     def data_dir(self) -> Path:
+        """The data folder of the endpoint's process."""
         return self._process.data_dir
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that wire boto3, the AWS CLI and the SageMaker SDK of another process to it."""
+        """The variables that lead boto3, the AWS CLI and the SageMaker SDK in another process to this endpoint."""
         return self._process.environment
 
     @property
     def model_data_url(self) -> str:
-        """The S3 prefix that its models are below."""
+        """The S3 prefix of the endpoint's models."""
         return self._plan.model_data_url
 
     def client(self, service: str, **options: Any) -> Any:
-        """A boto3 client of any service, wired to it, and closed with it."""
+        """A boto3 client of any service that calls this endpoint. `close` closes it too."""
         made = self._process.client(service, **options)
         self._clients.append(made)
         return made
 
     def caller(self, **options: Any) -> "Caller":
-        """A `torpor.Caller` of it, for code that calls often, closed with it. `options` are the Caller's own."""
+        """A `torpor.Caller` for code that calls often. `close` closes it too. `options` are those of Caller."""
         made = self._process.caller(**options)
         self._clients.append(made)
         return made
@@ -102,9 +104,9 @@ class Local:
     ) -> Any:
         """The prediction of the model `target` for rows (lists, arrays, a data frame), an object, text or bytes.
 
-        Rows go as CSV unless `content_type` says otherwise; the names of a data frame's columns go with them. A JSON
-        answer comes back as its value, CSV as numbers, npy as an array, any other as bytes. Raises botocore's
-        ClientError exactly as AWS's own endpoint makes it.
+        Rows are sent as CSV by default, a data frame with the names of its columns. A JSON answer is returned as its
+        value, CSV as numbers, npy as an array, and any other as bytes. Raises botocore's ClientError, with the errors
+        of AWS's own endpoint.
         """
         answer = self.invoke_raw(target, payload, content_type=content_type, accept=accept, **more)
         return decode(answer["Body"].read(), answer.get("ContentType", ""))
@@ -112,7 +114,7 @@ class Local:
     def invoke_raw(
         self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
     ) -> dict[str, Any]:
-        """The same call, with boto3's own response. `more` are further members of InvokeEndpoint."""
+        """As `invoke`, but return boto3's own response. `more` are further parameters of InvokeEndpoint."""
         if not self._open:
             raise TorporError("this endpoint is closed: call it inside its with-block, or open another")
         body, kind = encode(payload, content_type)
@@ -124,9 +126,9 @@ class Local:
 
     # -- its models ------------------------------------------------------------------------------------------------
     def put(self, artifact: "str | PathLike[str] | bytes", key: str | None = None) -> str:
-        """Add or replace an artifact, and answer its TargetModel: `key`, else the file's own name.
+        """Add or replace an artifact, and return its TargetModel: `key`, or the file's own name.
 
-        Every call that begins after it has returned gets the new one; those in flight end on the old one.
+        Each call that begins after `put` has returned gets the new artifact. Calls in flight end on the old one.
         """
         if isinstance(artifact, bytes):
             if key is None:
@@ -140,12 +142,14 @@ class Local:
         return name
 
     def reload(self, model: str) -> list[RetiredModel]:
-        """Every call of this model that begins after it has returned gets what S3 has of it then. Where it was, by
-        instance. Raises EndpointRefused for an endpoint that is not in service."""
+        """Have each call that begins after `reload` has returned use the version of the model that S3 has then.
+
+        Returns the model's state on each instance. Raises EndpointRefused for an endpoint that is not in service.
+        """
         return retiring.retire(self._process.connection, self.name, model, PageName.RELOAD)
 
     def unload(self, model: str) -> list[RetiredModel]:
-        """The model leaves memory as soon as nobody uses it, and stays on disk; the next call loads it again."""
+        """Unload the model when no call uses it. It stays on disk, and the next call loads it again."""
         return retiring.retire(self._process.connection, self.name, model, PageName.UNLOAD)
 
     def _clear(self) -> None:
@@ -164,24 +168,29 @@ class Local:
         return listing.instances(self._seen().instances)
 
     def _seen(self) -> EndpointState:
-        """As it is now; of one that is not in service, nothing."""
+        """The endpoint's current state, without variants if it is not in service."""
         present = (found for found in state.endpoints(self._process.connection) if found.name == self.name)
         return next(present, EndpointState(self.name, ()))
 
     def why(self, model: str) -> Story:
-        """What was decided about a model, and why; print it."""
+        """The decisions about a model, with their reasons. Print the story to read it."""
         return inquiry.story(self._process.connection, self._seen(), model)
 
-    # -- what it kept account of -----------------------------------------------------------------------------------
+    # -- its ledger ------------------------------------------------------------------------------------------------
     def cold_starts(self, model: str | None = None, *, last_s: float | None = None) -> Any:
-        """A pandas DataFrame with a row per request that had to wait for something that a warm one has ready: what it
-        waited for, step by step, in seconds, and why. Of the last `last_s` seconds, or of all that is kept."""
+        """A pandas DataFrame of the cold starts: one row for each, with the seconds of every step and the reason.
+
+        It covers the last `last_s` seconds, or everything that the ledger keeps.
+        """
         found = accounts.cold_starts(self._process.connection, self._which(last_s), model, accounts.ALL)
         return frames.cold_starts_frame(found)
 
     def costs(self, by: str = "variant", *, last_s: float | None = None) -> Any:
-        """A pandas DataFrame of what it would have cost at AWS's prices, by `variant` or by `model`; or, by
-        `alternative`, what the same traffic would cost on AWS. Of the last `last_s` seconds, or of the last day."""
+        """A pandas DataFrame of the costs at AWS's prices, by `variant`, by `model`, or by `alternative`.
+
+        An alternative is another way to serve the same traffic on AWS. The costs are of the last `last_s` seconds, or
+        of the last day.
+        """
         return frames.costs_frame(accounts.costs(self._process.connection, self._which(last_s)), by)
 
     def _which(self, last_s: float | None) -> accounts.Which:
@@ -189,9 +198,9 @@ class Local:
 
     # -- its life --------------------------------------------------------------------------------------------------
     def deploy(self, *, memory_mib: float | None = None, environment: Mapping[str, str] | None = None) -> None:
-        """Put it into service, or change it while it serves, by UpdateEndpoint. Settings not named stay as they are.
+        """Put the endpoint into service, or change it while it serves. Settings that are not given stay as they are.
 
-        Raises EndpointFailed with the FailureReason; after an update that failed, it serves as it did before.
+        Raises EndpointFailed with the FailureReason. After a failed update, the endpoint serves as before.
         """
         changes = EndpointOptions(environment, memory_mib).settings
         changed = replace(self._plan, environment={**self._plan.environment, **changes})
@@ -200,11 +209,11 @@ class Local:
         self._plan = changed
 
     def close(self) -> None:
-        """Stop everything it started; on a process that it shares, delete the endpoint. Once closed, it stays so."""
+        """Stop everything that it started. On a shared process, delete the endpoint only. It cannot be opened again."""
         self._open = False
         if self._alone:
             self._process.close()
-        elif not self._withdrawn:  # the name may be another one's by now
+        elif not self._withdrawn:  # another endpoint may have the name by now
             self._leave()
 
     def _leave(self) -> None:
@@ -223,13 +232,13 @@ class SharedProcess(ChildEndpoint):
     def __init__(self, start: Start | None = None) -> None:
         super().__init__(start or Start())
         self._opened: dict[str, Local] = {}
-        """The latest of each name."""
+        """The latest endpoint of each name."""
 
     def local(self, models: "str | PathLike[str] | None" = None, *, name: str = "local", **options: Any) -> Local:
-        """As `torpor.local`, and with its options as far as they are the endpoint's own.
+        """As `torpor.local`, with the options that concern the endpoint itself.
 
-        Its models are those of the folder alone: an earlier endpoint of this name leaves it none.
-        Raises TorporError while one of this name is open, TypeError for an option that is the process's.
+        Its models are those of the folder only, and not those of an earlier endpoint of this name. Raises TorporError
+        while an endpoint of this name is open, and TypeError for an option that concerns the process.
         """
         from botocore.exceptions import BotoCoreError, ClientError
 
@@ -239,7 +248,7 @@ class SharedProcess(ChildEndpoint):
         endpoint = Local(self, EndpointOptions(**options).plan(name), alone=False)
 
         def undone() -> None:
-            with suppress(EndpointFailed, BotoCoreError, ClientError):  # what came first says more
+            with suppress(EndpointFailed, BotoCoreError, ClientError):  # the first error says more
                 endpoint.close()
 
         with ExitStack() as unfinished:
@@ -254,7 +263,7 @@ class SharedProcess(ChildEndpoint):
 
 
 def _check(options: Mapping[str, Any]) -> None:
-    """Raises TypeError for what is not an endpoint's own."""
+    """Raises TypeError for an option that does not concern the endpoint itself."""
     own, all_of_them = ["name", *(field.name for field in fields(EndpointOptions))], signature(local).parameters
     for option in options:
         if option in all_of_them and option not in own:
@@ -283,12 +292,12 @@ def local(
     """Start a multi-model endpoint over a folder of artifacts, and return it when it is in service.
 
     `models` is a folder; the files in it, at any depth, are copied, and their paths below it are the names to call.
-    `memory_mib` is what an instance may use: less of it means that models leave. `environment` is the container's, as
-    in CreateModel. `serverless` is a ServerlessConfig, or its MemorySizeInMB, instead of instances. After
-    `sleep_after_s` seconds without a request nothing runs until the next one. `image` is the container's Image; one
-    that is not built in is served as the TOML file `images` says, as for `torpor up --images`, or by the built-in
-    container with `unknown_images="built-in"`. `data_dir` keeps everything for the next time; without it nothing is
-    left. Raises EndpointFailed with the FailureReason.
+    `memory_mib` is the memory of an instance: with less of it, models are evicted earlier. `environment` is the
+    container's, as in CreateModel. `serverless` is a ServerlessConfig, or its MemorySizeInMB, in place of instances.
+    After `sleep_after_s` seconds without a request, no instance runs until the next request. `image` is the
+    container's Image. The TOML file `images` says what serves an image that is not built in, as for
+    `torpor up --images`; with `unknown_images="built-in"` the built-in container does. `data_dir` is a folder that
+    keeps everything for the next start; without it, nothing is kept. Raises EndpointFailed with the FailureReason.
     """
     options = EndpointOptions(environment, memory_mib, instance_count, instance_type, serverless, sleep_after_s, image)
     start = Start(
@@ -301,7 +310,7 @@ def local(
     with ExitStack() as unfinished:
         process = unfinished.enter_context(ChildEndpoint(start))
         copy_models(models, process.bucket_folder(BUCKET) / name)
-        endpoint = Local(process, options.plan(name))  # its clients are made while the process starts
+        endpoint = Local(process, options.plan(name))  # it makes its clients while the process starts
         process.until_ready()
         endpoint.deploy()
         unfinished.pop_all()
@@ -309,14 +318,16 @@ def local(
 
 
 def _copy(source: str, copy: str) -> None:
-    """As the endpoint keeps its objects: nobody else reads them."""
+    """Copy a file as the endpoint keeps its objects: other users cannot read it."""
     shutil.copyfile(source, copy)
     os.chmod(copy, 0o600)
 
 
 def copy_models(models: "str | PathLike[str] | None", folder: Path) -> None:
-    """Copy the files of a folder into the object store's own folder. Copies: what becomes of the originals is no
-    matter then. Hidden files are left out. Raises NotADirectoryError."""
+    """Copy the files of a folder into the object store's own folder, without hidden files. Raises NotADirectoryError.
+
+    They are copies, so that a later change of the originals has no effect.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if models is None:
         return

@@ -1,1 +1,1 @@
-"""Reads the endpoint's own pages: its state, accounts, numbers and decisions."""
+"""Reads the endpoint's own pages: its state, decisions, cold starts, costs and metrics."""

@@ -1,4 +1,4 @@
-"""The ledger's values as pandas data frames, one row for each of a thing. pandas is imported when one is made."""
+"""Turns cold starts and costs into pandas data frames. It imports pandas when it makes the first one."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields
@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from torpor_endpoint.core.pages.costs import Costs, VariantCostsRow
 
 IDLE = "(idle)"
-"""Stands for a model in the row of what was nobody's."""
+"""In place of a model's name: the row of the cost that no model caused."""
 OTHERS = "(others)"
+"""In place of a model's name: the row of the models that the page sums up."""
 STEPS = ("hold", "wake", "queue", "download", "unpack", "load", "predict", "overhead")
 
 
 def cold_starts_frame(cold_starts: Sequence[ColdStart]) -> Any:
-    """A row per cold start: when (UTC), what, and seconds by step, `hold_s` to `overhead_s`, 0 where it was none."""
+    """One row for each cold start. `at` is UTC; `hold_s` to `overhead_s` are the seconds of each step, or 0."""
     rows = [{**_plain(one), **{f"{step}_s": one.steps.get(step, 0.0) for step in STEPS}} for one in cold_starts]
     frame = pandas().DataFrame(rows, columns=[*_PLAIN, *(f"{step}_s" for step in STEPS)])
     frame["at"] = pandas().to_datetime(frame["at"], unit="s", utc=True)
@@ -26,10 +27,13 @@ def cold_starts_frame(cold_starts: Sequence[ColdStart]) -> Any:
 
 
 def costs_frame(costs: "Costs", by: str = "variant") -> Any:
-    """A row per `variant`, per `model` (and one for what was nobody's, so that they add up), or per `alternative` on
-    AWS. `attrs` say of when the costs and the prices are. A price that is not known is NaN."""
+    """One row for each `variant`, each `model`, or each `alternative` on AWS, as `by` says.
+
+    The rows of models include one of the idle cost, so that they add up. The frame's `attrs` give the period of the
+    costs and the date and source of the prices. An unknown price is NaN. Raises ValueError for another `by`.
+    """
     if by not in _ROWS:
-        raise ValueError(f"costs are by {', '.join(_ROWS)}, not by {by}")
+        raise ValueError(f"by is one of {', '.join(_ROWS)}, not {by!r}")
     columns, rows = _ROWS[by]
     frame = pandas().DataFrame(
         [{"endpoint": one.endpoint, "variant": one.variant, **row} for one in costs.variants for row in rows(one)],
@@ -37,8 +41,8 @@ def costs_frame(costs: "Costs", by: str = "variant") -> Any:
     )
     money = [name for name in columns if name.endswith("usd")]
     frame[money] = frame[money].astype(float)
-    told = ("since_s", "until_s", "priced_on", "price_source")
-    frame.attrs.update({name: getattr(costs, name) for name in told})
+    dates = ("since_s", "until_s", "priced_on", "price_source")
+    frame.attrs.update({name: getattr(costs, name) for name in dates})
     return frame
 
 
@@ -76,6 +80,6 @@ _ROWS = {
 
 
 def pandas() -> Any:
-    """An extra of its own. Raises MissingExtra."""
+    """The module pandas, which is an extra. Raises MissingExtra."""
     require("a data frame", "pandas")
     return import_module("pandas")

@@ -1,4 +1,4 @@
-"""Asks an endpoint for all that a model's story is made of: its instances' decisions, and what the ledger still has."""
+"""Collects a model's story from an endpoint: the decisions of its instances, and the cold starts in the ledger."""
 
 import time
 
@@ -10,11 +10,11 @@ from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.state import EndpointState
 
 PAST = 5
-"""So many cold starts are told of a model that no instance knows of."""
+"""The number of cold starts in the story of a model about which no running instance has decided anything."""
 
 
 def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -> Story:
-    """Raises EndpointRefused for an endpoint that is not in service."""
+    """The story of the model. Raises EndpointRefused for an endpoint that is not in service."""
     decisions = tuple(state.decisions(connection, endpoint.name, model))
     resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
     past = () if decisions else _past(connection, endpoint.name, model)
@@ -24,5 +24,5 @@ def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -
 def _past(connection: EndpointConnection, endpoint: str, model: str) -> tuple[ColdStart, ...]:
     try:
         return tuple(accounts.cold_starts(connection, accounts.Which(endpoint), model, PAST))
-    except EndpointRefused:  # the ledger has nothing of an endpoint that nobody has called
+    except EndpointRefused:  # the ledger does not know an endpoint without requests
         return ()

@@ -1,4 +1,4 @@
-"""Lists of records that print as tables: what an endpoint's instances and models look like to a person."""
+"""Makes lists of instances and models that print as tables."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class Column(Generic[Record]):
 
 
 class Listing(list[Record]):
-    """A list whose `repr` is a table with a row per record. In all else it is the list that it holds."""
+    """A list whose `repr` is a table with one row for each record. Everything else is as in a plain list."""
 
     def __init__(self, records: Iterable[Record], columns: Sequence[Column[Record]], nothing: str) -> None:
-        """`nothing` is printed where the list is empty."""
+        """`nothing` is the `repr` of an empty list."""
         super().__init__(records)
         self._columns = columns
         self._nothing = nothing

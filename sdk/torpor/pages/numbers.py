@@ -1,4 +1,4 @@
-"""One variant's numbers from CloudWatch's API: which metrics, which statistics, and how they are written."""
+"""Reads one variant's metrics through CloudWatch's API, and formats their values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,15 +25,16 @@ def _microseconds(value: float) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One metric, and how each statistic of it that means something is written."""
+    """One metric with its useful statistics, each with the function that formats it."""
 
     metric: str
     statistics: Mapping[str, Callable[[float], str]]
     namespace: str = SAGEMAKER
     latest: bool = False
-    """A level rather than a sum: the last minute counts, not the whole time."""
+    """True for a level: its value is that of the last minute, not of the whole period."""
 
     def shown(self, numbers: "MetricNumbers", statistic: str) -> str:
+        """The formatted value; empty if there is none."""
         value = numbers.values.get((self.metric, statistic))
         return self.statistics[statistic](value) if statistic in self.statistics and value is not None else ""
 
@@ -57,7 +58,7 @@ ROWS: tuple[Row, ...] = (
 
 @dataclass(frozen=True)
 class VariantWindow:
-    """One variant over one stretch of time."""
+    """One variant, and the period of its metrics."""
 
     endpoint: str
     variant: str
@@ -75,29 +76,29 @@ class VariantWindow:
 
     @property
     def whole_s(self) -> int:
-        """One period over all of it, so that no second one is left out: whole minutes, from a whole minute on."""
+        """The seconds of one CloudWatch period that covers the whole window: whole minutes, from a whole minute on."""
         return 60 * (1 + (self.end - self.from_minute) // timedelta(minutes=1))
 
 
 @dataclass(frozen=True)
 class MetricNumbers:
-    """Values by metric and statistic; what has no sample is absent."""
+    """The values by metric and statistic. A metric without samples is absent."""
 
     values: Mapping[tuple[str, str], float]
 
     @classmethod
     def read(cls, cloudwatch: Any, window: VariantWindow) -> "MetricNumbers":
-        """Every row of the table, through GetMetricStatistics."""
+        """Read every row of the table, through GetMetricStatistics."""
         values: dict[tuple[str, str], float] = {}
         for row in ROWS:
             for kind in ("Statistics", "ExtendedStatistics"):
                 wanted = [name for name in row.statistics if name.startswith("p") == (kind == "ExtendedStatistics")]
-                found = _ask(cloudwatch, window, row, {kind: wanted}) if wanted else {}
+                found = _read(cloudwatch, window, row, {kind: wanted}) if wanted else {}
                 values |= {(row.metric, statistic): value for statistic, value in found.items()}
         return cls(values)
 
 
-def _ask(cloudwatch: Any, window: VariantWindow, row: Row, statistics: dict[str, list[str]]) -> dict[str, float]:
+def _read(cloudwatch: Any, window: VariantWindow, row: Row, statistics: dict[str, list[str]]) -> dict[str, float]:
     """The statistics of the last period that has samples."""
     answer = cloudwatch.get_metric_statistics(
         Namespace=row.namespace,

@@ -1,4 +1,4 @@
-"""Asks an endpoint to let a model go, or to take what S3 has of it now, on every instance that serves it."""
+"""Has an endpoint unload or reload a model on every instance that serves it."""
 
 from torpor.calling.connection import EndpointConnection
 from torpor_endpoint.core.pages import PageName
@@ -6,5 +6,5 @@ from torpor_endpoint.core.pages.state import RetiredModel, read_retired
 
 
 def retire(connection: EndpointConnection, endpoint: str, model: str, page: PageName) -> list[RetiredModel]:
-    """`page` is RELOAD or UNLOAD. Raises EndpointRefused with the endpoint's reason, EndpointUnreachable."""
+    """Retire the model; `page` is RELOAD or UNLOAD. Raises EndpointRefused with the reason, or EndpointUnreachable."""
     return read_retired(connection.json_page(page, {"endpoint": endpoint, "model": model}, "POST"))

@@ -1,4 +1,4 @@
-"""Asks an endpoint what runs: endpoints with their instances and models, decisions, and SageMaker's own status."""
+"""Reads the current state from an endpoint: instances, models, decisions, and SageMaker's own status."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +10,7 @@ from torpor_endpoint.core.pages.state import DecisionRow, EndpointState, read_de
 
 @dataclass(frozen=True)
 class Status:
-    """An endpoint as DescribeEndpoint has it."""
+    """The status of an endpoint, from DescribeEndpoint."""
 
     name: str
     status: str
@@ -18,13 +18,13 @@ class Status:
 
 
 def names(sagemaker: Any) -> list[str]:
-    """Of every endpoint there is, in order, through SageMaker's API."""
+    """The names of all endpoints, sorted, through SageMaker's API."""
     pages = sagemaker.get_paginator("list_endpoints").paginate(SortBy="Name", SortOrder="Ascending")
     return [found["EndpointName"] for page in pages for found in page["Endpoints"]]
 
 
 def statuses(connection: EndpointConnection) -> list[Status]:
-    """Every endpoint there is, by name, through SageMaker's API."""
+    """The status of each endpoint, sorted by name, through SageMaker's API."""
     sagemaker = connection.client("sagemaker")
     described = (sagemaker.describe_endpoint(EndpointName=name) for name in names(sagemaker))
     return [

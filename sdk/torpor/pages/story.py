@@ -1,4 +1,4 @@
-"""Tells a model's story from the decisions about it: what happened, when, and why. Pure: values in, lines out."""
+"""Writes a model's story from the decisions about it: what happened, when, and why. It does no I/O."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,16 +20,16 @@ HAPPENED = {
     "delete": "has to leave the disk",
     "deleted": "left the disk",
 }
-"""An instance's word for a decision, and what it means to a reader."""
+"""The words of a story for each action of a decision."""
 
 
 UNKNOWN = (
-    "nothing is known of it: no instance that runs now has decided anything about it, and the ledger has no cold start"
+    "nothing is known about it: no running instance has decided anything about it, and the ledger has no cold start"
     " of it"
 )
-FORGOTTEN = "no instance that runs now has decided anything about it; its latest cold starts, as the ledger has them:"
+FORGOTTEN = "no running instance has decided anything about it; its latest cold starts, from the ledger:"
 NOTICED_S = 0.0001
-"""A step that took no longer is not told."""
+"""The story leaves out the steps that took no longer than this."""
 
 
 @dataclass(frozen=True)
@@ -39,27 +39,28 @@ class Story:
     model: str
     decisions: tuple[DecisionRow, ...]
     resident: tuple[ResidentModel, ...] = ()
-    """The model as it is in memory now, once for each instance that holds it."""
+    """The model in memory now, once for each instance that holds it."""
     variants: tuple[VariantState, ...] = ()
-    """The endpoint's, as they stand now."""
+    """The endpoint's variants now."""
     past: tuple[ColdStart, ...] = ()
-    """The latest ones, oldest first, where nothing was decided by what runs now: decisions go with their instance."""
+    """The latest cold starts, oldest first, if no running instance has decided anything about the model."""
     told_s: float | None = None
-    """Now, in epoch seconds: only what was on another day has its date. None dates everything."""
+    """The current time, in epoch seconds: events of another day get a date. With None, all events get one."""
 
     def __str__(self) -> str:
         return "\n".join([self.model, *(f"  {line}" for line in self.lines())])
 
     def lines(self) -> list[str]:
-        """One line per decision, then how it stands now."""
+        """One line for each decision, then the lines of `now`."""
         if not (self.decisions or self.past or self.resident):
             return [UNKNOWN]
         if self.decisions:
-            return [*(self._told(one, told(one)) for one in self.decisions), *self.now()]
-        past = [self._told(one, remembered(one)) for one in self.past]
+            return [*(self._line(one, described(one)) for one in self.decisions), *self.now()]
+        past = [self._line(one, remembered(one)) for one in self.past]
         return [*([FORGOTTEN] if past else []), *past, *self.now()]
 
     def now(self) -> list[str]:
+        """The current state of the model: one line for each instance that holds it, or one that says why none does."""
         if not self.resident:
             standings = (f"; {variant.name}: {said}" for variant in self.variants if (said := standing(variant)))
             return [f"now: not in memory{''.join(standings)}"]
@@ -69,18 +70,18 @@ class Story:
             for model in self.resident
         ]
 
-    def _told(self, one: "DecisionRow | ColdStart", what: str) -> str:
+    def _line(self, one: "DecisionRow | ColdStart", what: str) -> str:
         return f"{moment(one.at_s, self.told_s, '%H:%M:%S.%f')[:-3]}  {self._by(one.instance)}{what}"
 
     def _by(self, instance: str) -> str:
-        """Whose it is, where there are several."""
+        """The name of the instance, if the story is about several."""
         running = (one.id for variant in self.variants for one in variant.instances)
         named = (one.instance for those in (self.decisions, self.past, self.resident) for one in those)
         known = {*running, *named}
         return f"{instance}  " if instance and len(known) > 1 else ""
 
 
-def told(decision: DecisionRow) -> str:
+def described(decision: DecisionRow) -> str:
     """`was loaded in 11.9 ms: measured 3,506,176 bytes`"""
     happened = HAPPENED.get(decision.action, decision.action)
     took = f" in {milliseconds(decision.took_s)}" if decision.took_s else ""
@@ -96,21 +97,21 @@ def remembered(cold: ColdStart) -> str:
 
 
 def why_cold(cold: ColdStart) -> str:
-    """Why it was, and who left for it."""
+    """The reason of the cold start, and the models that were evicted for it."""
     failed = f"HTTP {cold.status}" if cold.status >= 400 else ""
     left = f"{', '.join(cold.victims)} left" if cold.victims else ""
     return "; ".join(part for part in (failed, cold.reason, left) if part)
 
 
 def standing(variant: VariantState) -> str:
-    """How it stands, where nothing of it is ready."""
+    """The state of a variant that has no ready instance; empty if it has one."""
     if variant.instances:
         return ""
-    return f"none of {variant.wanted} is ready" if variant.wanted else "nothing runs, until somebody calls"
+    return f"none of {variant.wanted} is ready" if variant.wanted else "nothing runs until a request comes"
 
 
 def moment(at_s: float, now_s: float | None, clock: str) -> str:
-    """By the clock; with the date where that is not today's."""
+    """The time of day in the format `clock`, with the date if that is not today's."""
     at = datetime.fromtimestamp(at_s)
     today = now_s is not None and at.date() == datetime.fromtimestamp(now_s).date()
     return at.strftime(clock if today else f"%Y-%m-%d {clock}")
@@ -122,13 +123,13 @@ def counted(count: int, thing: str) -> str:
 
 
 def milliseconds(seconds: float) -> str:
-    """Three figures are enough to compare by."""
+    """`423 ms`, `11.9 ms`: about three figures, which are enough to compare."""
     value = seconds * 1000
     return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"
 
 
 def size(count_bytes: float) -> str:
-    """`1.5 MiB`, in the largest unit that leaves a whole number before the point."""
+    """`1.5 MiB`, in the largest unit that gives a value of one or more."""
     for unit, unit_bytes in (("GiB", 1024**3), ("MiB", 1024**2)):
         if count_bytes >= unit_bytes:
             return f"{count_bytes / unit_bytes:.1f} {unit}"

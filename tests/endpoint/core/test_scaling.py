@@ -145,7 +145,7 @@ def test_a_size_that_somebody_names_is_left_for_a_minute_and_the_last_one_for_it
     habits, traffic, allowed = Habits(keep_alive), Traffic(), InstanceRange(0, 5, 8)
     for second in range(3600):
         habits.wanted(allowed, 0, traffic, float(second))
-    habits.told(3600.0)
+    habits.resized(3600.0)
     present, sizes = 3, []
     for second in range(3600, 3600 + 1300):
         wanted = habits.wanted(allowed, present, traffic, float(second))

@@ -27,9 +27,9 @@ def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_pa
             assert await told() == []
             fake.pool.traffic.held = 3
             assert await told() == [(1, 3)]
-            async with busy(tmp_path / "i") as member:
-                fake.pool.offer(member)
-                fake.pool.traffic.held, member.in_flight = 0, 2
+            async with busy(tmp_path / "i") as incarnation:
+                fake.pool.offer(incarnation)
+                fake.pool.traffic.held, incarnation.in_flight = 0, 2
                 assert await told() == [(2, 2)]
                 await asyncio.sleep(60.0)
                 assert await told() == [(2, 2), (1, 2)]
@@ -46,8 +46,8 @@ def test_processor_use_is_the_same_when_it_is_asked_for_again_and_again(tmp_path
             fake = PoolOnFakeHost(host)
             registry, collector = collecting(fake)
             cpu = registry.series(metrics.CPU_UTILIZATION, DIMENSIONS)
-            async with busy(tmp_path / "i") as member:
-                fake.pool.offer(member)
+            async with busy(tmp_path / "i") as incarnation:
+                fake.pool.offer(incarnation)
                 for pause_s in (20.0, gap_s, gap_s, 20.0, gap_s, gap_s, gap_s):
                     await collector.refresh()
                     assert [tally.sum for _, tally in cpu.buckets(0, 2e9)] in ([], [pytest.approx(50.0, abs=0.3)])

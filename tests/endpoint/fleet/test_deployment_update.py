@@ -128,7 +128,7 @@ def test_a_count_that_is_asked_for_is_carried_out_if_it_is_the_recorded_one_and_
             assert shop.sizes == (1, 1)
             await shop.update(replace(three, weight=2.0))
             assert shop.sizes == (1, 1)
-            await shop.deployment.become((three,), told=("a",))
+            await shop.deployment.become((three,), resized=("a",))
             await asyncio.sleep(SHRINK_S - 5.0)
             assert shop.sizes == (3, 3)
             await asyncio.sleep(10.0)

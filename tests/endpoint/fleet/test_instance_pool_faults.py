@@ -174,7 +174,7 @@ def test_one_that_dies_before_its_emulated_delay_is_over_is_never_offered() -> N
             await asyncio.sleep(8.0)
             assert (len(fake.pool.ready), len(host.tries_s[SLOT])) == (0, 2)
             await asyncio.sleep(4.0)
-            assert [member.slot for member in fake.pool.ready] == [SLOT]
+            assert [incarnation.slot for incarnation in fake.pool.ready] == [SLOT]
             await fake.end()
 
     run(story())
@@ -201,9 +201,9 @@ def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None
             fake = PoolOnFakeHost(host)
             host.dies_slowly_s = 100.0
             await fake.ready(1)
-            (member,) = fake.pool.ready
-            member.in_flight += 1
-            assert member.multiplexed.send([], b"", 1000.0, lambda outcome: fake.pool.released(member))
+            (incarnation,) = fake.pool.ready
+            incarnation.in_flight += 1
+            assert incarnation.multiplexed.send([], b"", 1000.0, lambda outcome: fake.pool.released(incarnation))
             began_s = fake.now()
             await fake.end()
             assert fake.now() - began_s == pytest.approx(TIMING.grace_s)
@@ -246,14 +246,14 @@ def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
             await fake.ready(1)
-            (member,) = fake.pool.ready
-            assert member.multiplexed.open
+            (incarnation,) = fake.pool.ready
+            assert incarnation.multiplexed.open
             host.living[SLOT].hang_up()
             await asyncio.sleep(0.001)
-            assert not member.multiplexed.open
+            assert not incarnation.multiplexed.open
             await asyncio.sleep(TIMING.health_period_s + 0.1)
-            assert member.multiplexed.open
-            assert fake.pool.offered(member)
+            assert incarnation.multiplexed.open
+            assert fake.pool.offered(incarnation)
             await fake.end()
 
     run(story())
@@ -269,7 +269,7 @@ def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
             await fake.pool.until(lambda: len(fake.pool.ready) == 1)
             await fake.scale(1)
             await asyncio.sleep(1.0)
-            assert [str(member.slot) for member in fake.pool.ready] == ["shop/v/1"]
+            assert [str(incarnation.slot) for incarnation in fake.pool.ready] == ["shop/v/1"]
             await fake.pool.close("it is closed")
 
     run(story())
@@ -280,8 +280,8 @@ def test_one_that_is_gone_can_be_retired_before_its_end_is_told() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
             await fake.ready(1)
-            (member,) = fake.pool.ready
-            member.happened(InstanceEvent.TIMED_OUT)
+            (incarnation,) = fake.pool.ready
+            incarnation.happened(InstanceEvent.TIMED_OUT)
             await fake.end()
 
     run(story())

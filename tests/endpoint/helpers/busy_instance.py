@@ -35,11 +35,11 @@ def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
 async def busy(socket: Path) -> AsyncIterator[Incarnation]:
     """It listens as long as the block lasts."""
     server = await asyncio.get_running_loop().create_unix_server(_Busy, str(socket))
-    member = Incarnation(SLOT, "i-1", Upstream(str(socket)), Multiplexed(str(socket), "/invocations"), life())
+    incarnation = Incarnation(SLOT, "i-1", Upstream(str(socket)), Multiplexed(str(socket), "/invocations"), life())
     try:
-        yield member
+        yield incarnation
     finally:
-        member.hang_up()
+        incarnation.hang_up()
         server.close()
 
 

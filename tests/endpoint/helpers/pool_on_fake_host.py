@@ -61,10 +61,10 @@ class PoolOnFakeHost:
 
     async def request(self, n: int) -> None:
         if self.pool.ready:
-            member = sorted(self.pool.ready, key=lambda one: str(one.slot))[n % len(self.pool.ready)]
-            assert member.phase is InstancePhase.READY
-            member.in_flight += 1
-            self.requests.append(member)
+            incarnation = sorted(self.pool.ready, key=lambda one: str(one.slot))[n % len(self.pool.ready)]
+            assert incarnation.phase is InstancePhase.READY
+            incarnation.in_flight += 1
+            self.requests.append(incarnation)
 
     async def reply(self, n: int) -> None:
         if self.requests:
@@ -112,21 +112,21 @@ class PoolOnFakeHost:
     def check(self) -> None:
         assert self.pool.size == self.wanted
         assert len(self.host.living) <= self.pool.size + self.pool.leaving
-        assert all(member.phase is InstancePhase.READY for member in self.pool.ready)
-        for member in self.requests:
-            if member.phase is InstancePhase.DRAINING:
-                self.drains_since_s.setdefault(member, self.now())
+        assert all(incarnation.phase is InstancePhase.READY for incarnation in self.pool.ready)
+        for incarnation in self.requests:
+            if incarnation.phase is InstancePhase.DRAINING:
+                self.drains_since_s.setdefault(incarnation, self.now())
         self.check_drains()
         check_lives(self.lives)
 
     def check_drains(self) -> None:
         """Its last requests have their time, unless it died by itself; and no longer."""
-        for member, since_s in self.drains_since_s.items():
+        for incarnation, since_s in self.drains_since_s.items():
             lasts_s = self.now() - since_s
-            if member in self.requests and member.phase is InstancePhase.GONE:
+            if incarnation in self.requests and incarnation.phase is InstancePhase.GONE:
                 assert lasts_s >= TIMING.grace_s - 0.001
             if lasts_s > TIMING.grace_s + 1.0:
-                assert member.phase is InstancePhase.GONE
+                assert incarnation.phase is InstancePhase.GONE
 
     async def end(self) -> None:
         """Close it with whatever is still in flight: nothing may be left."""

@@ -32,7 +32,7 @@ def test_the_index_names_every_page(tmp_path: Path) -> None:
     assert [line.split()[0].partition("?")[0] for line in told.splitlines()] == [
         f"/_torpor/{one.name}" for one in PAGES
     ]
-    assert "/_torpor/cold-starts?endpoint=&model=&since_s=&limit=  who had to wait" in told
+    assert "/_torpor/cold-starts?endpoint=&model=&since_s=&limit=  the requests that had to wait" in told
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,8 @@ def test_the_collector_goes_on_and_no_level_is_negative(tmp_path: Path, jump_s: 
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
             registry, collector = collecting(fake)
-            async with busy(tmp_path / "i") as member:
-                fake.pool.offer(member)
+            async with busy(tmp_path / "i") as incarnation:
+                fake.pool.offer(incarnation)
                 for off_s in (0.0, 0.0, jump_s, jump_s, 0.0, 0.0):
                     fake.clock_is_off_s = off_s
                     await asyncio.sleep(60.0)

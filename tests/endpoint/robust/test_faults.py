@@ -179,12 +179,12 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
         pool = InstancePool("slow", variant(), factory(tmp_path, host, lives), SlotNumbers())
         pool.scale(1, "wanted")
         await pool.until(lambda: bool(pool.ready))
-        (member,) = pool.ready
-        member.in_flight += 1
+        (incarnation,) = pool.ready
+        incarnation.in_flight += 1
         headers = [(b"content-type", b"text/csv")]
         body = [str(inside).encode()]
-        call = asyncio.create_task(member.upstream.send("POST", "/invocations", headers, body, 90.0))
-        call.add_done_callback(lambda _: pool.released(member))
+        call = asyncio.create_task(incarnation.upstream.send("POST", "/invocations", headers, body, 90.0))
+        call.add_done_callback(lambda _: pool.released(incarnation))
         await asyncio.to_thread(lambda: inside.open().close())  # returns when the script is at work
         began_s = clock()
         await pool.close("its endpoint is deleted")

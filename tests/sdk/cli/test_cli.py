@@ -163,7 +163,7 @@ def test_ls_in_a_narrow_terminal_shows_whole_names(endpoint: torpor.Local) -> No
 def test_ls_says_that_a_variant_sleeps() -> None:
     printer = Console(width=80, file=io.StringIO(), record=True)
     printer.print(table(EndpointState("houses", (VariantState("AllTraffic", wanted=0, held=0, instances=()),))))
-    assert "AllTraffic: nothing runs, until somebody calls" in printer.export_text()
+    assert "AllTraffic: nothing runs until a request comes" in printer.export_text()
 
 
 def test_ls_parts_the_thousands_of_hits_as_why_does() -> None:
@@ -197,9 +197,9 @@ def test_why_tells_of_a_model_whose_instance_was_replaced(shared: SharedProcess,
         endpoint.deploy(memory_mib=512)
         command = ["why", CITIES[0], "--endpoint", "updated", "--url", endpoint.url]
         told, unknown = CliRunner().invoke(app, command).stdout, str(endpoint.why("nobody.tar.gz"))
-    assert "no instance that runs now has decided anything about it" in told
+    assert "no running instance has decided anything about it" in told
     assert re.search(r"a request took .*load .*\n  now: not in memory", told)
-    assert "nothing is known of it" in unknown
+    assert "nothing is known about it" in unknown
 
 
 def test_a_model_is_reloaded_and_unloaded(run: Run, endpoint: torpor.Local) -> None:

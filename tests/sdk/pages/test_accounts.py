@@ -189,7 +189,7 @@ def test_alternatives_are_a_data_frame_too(stand: ServedLedger) -> None:
     found = accounts.costs(stand.connection, Which("houses", NOON_S))
     assert costs_frame(found, "alternative")["usd"].is_monotonic_decreasing is False
     assert len(costs_frame(found, "alternative")) == 4
-    with pytest.raises(ValueError, match="by variant, model, alternative, not by moon"):
+    with pytest.raises(ValueError, match="is one of variant, model, alternative, not 'moon'"):
         costs_frame(found, "moon")
 
 

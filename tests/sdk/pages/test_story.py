@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from torpor.pages.story import HAPPENED, Story, counted, milliseconds, moment, size, told
+from torpor.pages.story import HAPPENED, Story, counted, described, milliseconds, moment, size
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.state import DecisionRow, InstanceState, ResidentModel, VariantState
 
@@ -14,7 +14,7 @@ COLD = ColdStart(
 
 def test_a_story_names_who_needed_the_room() -> None:
     evicted = DecisionRow(0.0, "a", "evict", "b needs the room; idle for 2.0 s after 3 hits", for_model="b")
-    assert told(evicted).endswith("has to leave memory: b needs the room; idle for 2.0 s after 3 hits")
+    assert described(evicted).endswith("has to leave memory: b needs the room; idle for 2.0 s after 3 hits")
 
 
 def test_a_story_says_how_long_it_took_and_how_it_stands() -> None:
@@ -34,15 +34,15 @@ def test_a_model_that_left_is_said_to_be_gone() -> None:
 
 def test_of_a_model_that_nobody_named_nothing_is_known() -> None:
     (only,) = Story("a", (), variants=(VariantState("v", 0, 0, ()),)).lines()
-    assert only.startswith("nothing is known of it")
+    assert only.startswith("nothing is known about it")
     assert "the ledger has no cold start of it" in only
 
 
 def test_a_model_whose_instances_are_gone_is_told_from_the_ledger() -> None:
     first, row, last = Story("a", (), past=(COLD,), variants=(VariantState("v", 0, 0, ()),), told_s=NOON_S).lines()
-    assert first.startswith("no instance that runs now has decided anything about it")
+    assert first.startswith("no running instance has decided anything about it")
     assert row == "12:00:00.000  a request took 423 ms (load 300 ms, predict 123 ms): first use; b left"
-    assert last == "now: not in memory; v: nothing runs, until somebody calls"
+    assert last == "now: not in memory; v: nothing runs until a request comes"
 
 
 def test_where_there_are_several_instances_each_line_names_its_own() -> None:
@@ -63,7 +63,7 @@ def test_what_was_on_another_day_has_its_date() -> None:
 
 def test_a_word_that_is_not_known_here_is_shown_as_it_is() -> None:
     assert "pondered" not in HAPPENED
-    assert told(DecisionRow(0.0, "a", "pondered")) == "pondered"
+    assert described(DecisionRow(0.0, "a", "pondered")) == "pondered"
 
 
 def test_one_of_a_thing_is_singular() -> None:

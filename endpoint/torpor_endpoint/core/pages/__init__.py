@@ -1,7 +1,7 @@
 """The JSON of Torpor's own pages: each record is defined once, beside what writes it and what reads it.
 
 The endpoint writes the pages, and the SDK reads them. An endpoint and an SDK may be of different versions: a reader
-ignores the members that it does not know.
+ignores the fields that it does not know.
 """
 
 from collections.abc import Mapping
@@ -30,6 +30,6 @@ class PageName(StrEnum):
 
 
 def picked(record: type[Record], page: Mapping[str, Any]) -> Record:
-    """A record of the members that this version knows: a newer endpoint may send more."""
+    """The record made from the fields that this version knows. A newer endpoint may send more."""
     known = {field.name for field in fields(record)}  # type: ignore[arg-type]  # every caller passes a dataclass
     return record(**{name: value for name, value in page.items() if name in known})

@@ -1,4 +1,4 @@
-"""The page of cold starts: requests that had to wait for something that a warm one has ready."""
+"""The page of cold starts: the requests that had to wait for a step that a warm request does not need."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,29 +7,29 @@ from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.core.pages import Json, picked
 
 LIMIT = 100
-"""The page has so many cold starts unless its caller says otherwise."""
+"""The number of cold starts on the page, unless the request gives a limit."""
 LIMIT_MAX = 10_000
-"""And never more than this."""
+"""The largest limit."""
 
 
 @dataclass(frozen=True)
 class ColdStart:
-    """A request that had to wait for something that a warm one has ready."""
+    """A request that had to wait for a step that a warm request does not need."""
 
     at_s: float  # epoch seconds
     endpoint: str
     variant: str
     model: str  # "" on a single-model variant
-    instance: str  # "" if it never reached one
+    instance: str  # "" if the request never reached one
     status: int
     total_s: float
-    steps: Mapping[str, float]  # seconds by step, in their order; they add up to `total_s`
+    steps: Mapping[str, float]  # seconds by step, in the order of the steps; they add up to `total_s`
     request_id: str = ""
     request_bytes: int = 0
     response_bytes: int = 0
-    loaded_bytes: int = 0  # what the model takes in memory; 0 where it was there
-    victims: tuple[str, ...] = ()  # the models that left for it
-    reason: str = ""  # why it was not in memory
+    loaded_bytes: int = 0  # the model's size in memory; 0 if it was there already
+    victims: tuple[str, ...] = ()  # the models that were evicted for it
+    reason: str = ""  # why the model was not in memory
 
     @classmethod
     def read(cls, page: Json) -> "ColdStart":

@@ -1,4 +1,4 @@
-"""The page of costs: what each variant cost, by size of instance and by model, and what it would cost otherwise."""
+"""The page of costs: the cost of each variant, by instance size and by model, and the cost of its alternatives."""
 
 from dataclasses import asdict, dataclass
 
@@ -6,7 +6,7 @@ from torpor_endpoint.core.pages import Json, picked
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative
 from torpor_endpoint.core.pricing.costs import ModelCosts
 
-# `usd` is None where a price is not known, in each of these.
+# In each record, `usd` is None where a price is not known.
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class SizeCostsRow:
 
 @dataclass(frozen=True)
 class OtherModels:
-    """The models that are not shown one by one."""
+    """The sum of the models that have no row of their own."""
 
     models: int
     requests: int
@@ -35,7 +35,7 @@ class OtherModels:
 
 @dataclass(frozen=True)
 class VariantCostsRow:
-    """What a variant cost. The part that was nobody's is `idle_usd`."""
+    """The cost of one variant. `idle_usd` is the part that no model caused."""
 
     endpoint: str
     variant: str
@@ -61,13 +61,13 @@ class VariantCostsRow:
 
 @dataclass(frozen=True)
 class Costs:
-    """Over one stretch of time, which is as long as was asked for or as far back as the ledger goes."""
+    """The costs of one period, which starts where the request or the ledger does, whichever is later."""
 
     since_s: float  # epoch seconds
     until_s: float
     priced_on: str
     price_source: str
-    left_out: str  # what is in none of the figures
+    left_out: str  # the costs that no figure includes
     variants: tuple[VariantCostsRow, ...]
 
     @classmethod

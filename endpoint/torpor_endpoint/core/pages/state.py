@@ -1,4 +1,4 @@
-"""The pages that say what runs: endpoints with their variants, instances and models, decisions, and retired models."""
+"""The pages of the current state: endpoints, variants, instances and models; decisions; and retired models."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class ResidentModel:
 
 @dataclass(frozen=True)
 class InstanceState:
-    """One instance. Bytes are 0 where it did not answer."""
+    """One instance. The bytes are 0 if the instance did not answer."""
 
     id: str
     slot: str
@@ -41,7 +41,7 @@ class InstanceState:
 
 
 def instance_page(incarnation: str, slot: str, in_flight: int, status: wire.InstanceStatus | None) -> Json:
-    """`status` is what the instance says of itself, None where it does not answer."""
+    """`status` is the instance's own report; None if it does not answer."""
     page: Json = {"slot": slot, "id": incarnation, "in_flight": in_flight}
     if status is None:
         return page
@@ -57,7 +57,7 @@ def instance_page(incarnation: str, slot: str, in_flight: int, status: wire.Inst
 
 @dataclass(frozen=True)
 class VariantState:
-    """One production variant: how many instances it shall have, and those that are ready."""
+    """One production variant: the number of instances that it wants, and the instances that are ready."""
 
     name: str
     wanted: int
@@ -66,7 +66,7 @@ class VariantState:
     instances: tuple[InstanceState, ...]
     weight: float = 1.0
     leaving: int = 0
-    """Instances on their way out, which still serve what they have begun."""
+    """Instances that are draining: they finish their requests and take no others."""
 
     @classmethod
     def read(cls, page: Json) -> "VariantState":
@@ -91,7 +91,7 @@ class EndpointState:
     name: str
     variants: tuple[VariantState, ...]
     trouble: str = ""
-    """Why nothing serves it at all, though it is in service."""
+    """Why no instance serves the endpoint, although it is in service."""
 
     @property
     def instances(self) -> Iterator[InstanceState]:
@@ -144,8 +144,10 @@ def read_decisions(page: Json) -> list[DecisionRow]:
 
 @dataclass(frozen=True)
 class RetiredModel:
-    """What became of the model on one instance. `was` is `resident`, `loading` or `absent`; calls in flight end on the
-    old copy."""
+    """The state of a model on one instance when it was retired. Calls in flight end on the old copy.
+
+    `was` is `resident`, `loading` or `absent`.
+    """
 
     endpoint: str
     variant: str
@@ -159,7 +161,7 @@ class RetiredModel:
 
 
 def retired_page(endpoint: str, variant: str, incarnation: str, outgoing: wire.LeavingModel) -> Json:
-    """What became of a model on one instance, by the instance's own word."""
+    """The state of a model on one instance when it was retired, as the instance reports it."""
     return {"endpoint": endpoint, "variant": variant, "id": incarnation, **outgoing}
 
 

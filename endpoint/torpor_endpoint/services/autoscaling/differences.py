@@ -1,14 +1,14 @@
-"""What differs from AWS, operation by operation, as far as it is known; an operation without a line has none."""
+"""Lists the known differences from AWS by operation. An operation without an entry has no known difference."""
 
 from collections.abc import Mapping
 from typing import Final
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "RegisterScalableTarget": "Variants of SageMaker's endpoints only, no inference components.",
-    "PutScalingPolicy": "Predictive scaling is refused. The alarms of target tracking stand as the policy sees its metric: "
-    "changing or setting them changes nothing. A time scale shortens neither the periods of other alarms nor the minutes "
-    "that sums of customized metrics are of.",
-    "PutScheduledAction": "Cron expressions have five or six fields. What comes round while Torpor is not running is not "
-    "made up for. Schedules are not shortened by a time scale.",
-    "DescribeScalingActivities": "The last 1,000 since the start, where AWS keeps six weeks. No `Details`.",
+    "RegisterScalableTarget": "Takes variants of SageMaker's endpoints only, and no inference components.",
+    "PutScalingPolicy": "Refuses predictive scaling. The alarms of target tracking show the policy's own view of its metric: "
+    "a caller that changes or sets them changes nothing. A time scale shortens neither the periods of other alarms nor "
+    "the minutes over which customized metrics are summed.",
+    "PutScheduledAction": "Reads cron expressions of five or six fields. An action that falls due while Torpor does not run is "
+    "skipped. A time scale does not shorten schedules.",
+    "DescribeScalingActivities": "Lists the last 1,000 activities since the start, where AWS keeps six weeks. They have no `Details`.",
 }

@@ -7,7 +7,7 @@ RESOURCE = {"ResourceName": "{arn}"}
 
 # The first four texts are AWS's, and Terraform waits on the first.
 UNREGISTERED = ErrorKind(
-    "policy or schedule for a target that is not registered",
+    "policy or schedule for an unregistered target",
     "ObjectNotFoundException",
     400,
     f"No scalable target registered for {TARGET}",
@@ -28,6 +28,10 @@ BAD_TOKEN = ErrorKind(
     "page token", "InvalidNextTokenException", 400, "The next token is not one that this request was given."
 )
 NOT_TAGGABLE = ErrorKind(
-    "tags of what is not there", "ResourceNotFoundException", 400, "Resource {arn} does not exist.", RESOURCE
+    "tags of a resource that does not exist",
+    "ResourceNotFoundException",
+    400,
+    "Resource {arn} does not exist.",
+    RESOURCE,
 )
 TAGS = ErrorKind("too many tags", "TooManyTagsException", 400, "A scalable target can have at most 50 tags.", RESOURCE)

@@ -1,4 +1,4 @@
-"""CloudWatch's errors, one row each, with the texts that its callers know."""
+"""CloudWatch's errors, one row each, with the texts that its callers match."""
 
 from torpor_endpoint.aws.errors import ErrorKind
 
@@ -6,13 +6,13 @@ INVALID_VALUE = ErrorKind(
     "value of a parameter", "InvalidParameterValue", 400, "The value {value} for parameter {parameter} is invalid."
 )
 OUTSIDE = ErrorKind(
-    "value outside what is accepted",
+    "value outside the accepted range",
     "InvalidParameterValue",
     400,
     "The value {value} for parameter {parameter} is invalid. {why}",
 )
 UNTIMELY = ErrorKind(
-    "sample of another time",
+    "sample too old or too far in the future",
     "InvalidParameterValue",
     400,
     "The parameter {parameter} is out of range. The timestamp must be within the past two weeks and the next two "
@@ -35,9 +35,11 @@ TOO_MANY_DATAPOINTS = ErrorKind(
 )
 MISSING = ErrorKind("parameter missing", "MissingParameter", 400)
 INVALID = ErrorKind("query or alarm outside constraints", "ValidationError", 400)
-"""Whatever is wrong with a query of GetMetricData, and most of what is wrong with an alarm."""
+"""Every fault of a query of GetMetricData, and most faults of an alarm."""
 BAD_TOKEN = ErrorKind("page token", "InvalidNextToken", 400, "The next token specified is invalid.")
 QUOTA = ErrorKind("quota", "LimitExceeded", 400, "The maximum number of alarms, {limit}, was reached.")
-BAD_FORMAT = ErrorKind("state data that is no JSON", "InvalidFormat", 400, "StateReasonData must be JSON.")
+BAD_FORMAT = ErrorKind("state data that is not JSON", "InvalidFormat", 400, "StateReasonData must be JSON.")
 NO_ALARM = ErrorKind("no such alarm", "ResourceNotFound", 404, "The alarm {name} does not exist.")
-NOT_TAGGABLE = ErrorKind("tags of what is not there", "ResourceNotFoundException", 404, "There is no alarm {arn}.")
+NOT_TAGGABLE = ErrorKind(
+    "tags of an alarm that does not exist", "ResourceNotFoundException", 404, "There is no alarm {arn}."
+)

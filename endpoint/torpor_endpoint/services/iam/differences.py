@@ -1,23 +1,23 @@
-"""What differs from AWS, operation by operation, as far as it is known; an operation without a line has none."""
+"""Lists the known differences from AWS by operation. An operation without an entry has no known difference."""
 
 from collections.abc import Mapping
 from typing import Final
 
-_NOT_ENFORCED: Final = "Kept, not enforced."
-_FORM: Final = "The document's form is checked; its principals, actions and conditions are not."
+_NOT_ENFORCED: Final = "Kept and shown, but not enforced."
+_FORM: Final = "Checks the form of the document, but not its principals, actions and conditions."
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateRole": _FORM,
     "UpdateAssumeRolePolicy": _FORM,
-    "GetRole": "No RoleLastUsed.",
-    "DeleteRole": "TorporRole, which every caller is, stays.",
+    "GetRole": "The answer has no RoleLastUsed.",
+    "DeleteRole": "Refuses to delete TorporRole, the role of every caller.",
     "PutRolePermissionsBoundary": _NOT_ENFORCED,
     "PutRolePolicy": _NOT_ENFORCED,
-    "AttachRolePolicy": f"{_NOT_ENFORCED} Whether there is such a policy is not checked.",
-    "ListInstanceProfilesForRole": "Always empty.",
-    "ListEntitiesForPolicy": "Roles only. Whether there is such a policy is not checked.",
-    "SimulatePrincipalPolicy": "Every action is allowed: nothing is enforced here.",
-    "CreateServiceLinkedRole": "For SageMaker's scaling only.",
-    "DeleteServiceLinkedRole": "Done at once.",
-    "GetServiceLinkedRoleDeletionStatus": "Always SUCCEEDED.",
+    "AttachRolePolicy": f"{_NOT_ENFORCED} The policy need not exist.",
+    "ListInstanceProfilesForRole": "The list is always empty.",
+    "ListEntitiesForPolicy": "Lists roles only. The policy need not exist.",
+    "SimulatePrincipalPolicy": "Allows every action, because Torpor enforces no policy.",
+    "CreateServiceLinkedRole": "Takes the service of SageMaker's scaling only.",
+    "DeleteServiceLinkedRole": "Deletes the role at once.",
+    "GetServiceLinkedRoleDeletionStatus": "The status is always SUCCEEDED.",
 }

@@ -6,7 +6,7 @@ NO_ROLE = ErrorKind("no such role", "NoSuchEntity", 404, "The role with name {na
 NO_ROLE_POLICY = ErrorKind(
     "no such inline policy", "NoSuchEntity", 404, "The role policy with name {name} cannot be found."
 )
-NOT_ATTACHED = ErrorKind("detaching what is not attached", "NoSuchEntity", 404, "Policy {arn} was not found.")
+NOT_ATTACHED = ErrorKind("detaching a policy that is not attached", "NoSuchEntity", 404, "Policy {arn} was not found.")
 EXISTS = ErrorKind("name taken", "EntityAlreadyExists", 409, "Role with name {name} already exists.")
 HAS_ATTACHED = ErrorKind(
     "deleting with attached policies", "DeleteConflict", 409, "Cannot delete entity, must detach all policies first."
@@ -26,13 +26,13 @@ STILL_ATTACHED = ErrorKind(
     "deleting a policy that is attached", "DeleteConflict", 409, "Cannot delete a policy attached to entities."
 )
 DUPLICATE_TAG = ErrorKind(
-    "two tags of one key",
+    "two tags with one key",
     "InvalidInput",
     400,
     "Duplicate tag keys found. Please note that Tag keys are case insensitive.",
 )
 NO_PROFILES = ErrorKind(
-    "our role in an instance profile",
+    "Torpor's role in an instance profile",
     "InvalidInput",
     400,
     "Torpor keeps no instance profiles: {name} cannot be in one.",

@@ -1,20 +1,20 @@
-"""What differs from AWS, operation by operation, as far as it is known; an operation without a line has none."""
+"""Lists the known differences from AWS by operation. An operation without an entry has no known difference."""
 
 from collections.abc import Mapping
 from typing import Final
 
-_EMPTIED: Final = "A stream that is being written is emptied, and stays."
-_WHOLE: Final = "Whole streams go, by their last line."
+_EMPTIED: Final = "Empties a stream that an instance still writes, and keeps it."
+_WHOLE: Final = "Deletes whole streams, by the time of their last line."
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "CreateLogGroup": "For endpoints and training jobs; class and KMS key are ignored.",
-    "DescribeLogGroups": "Those of endpoints and training jobs, and moto's own beside them.",
+    "CreateLogGroup": "Creates groups of endpoints and training jobs. Ignores the class and the KMS key.",
+    "DescribeLogGroups": "Lists the groups of endpoints and training jobs, and moto's own.",
     "DeleteLogGroup": _EMPTIED,
     "DeleteLogStream": _EMPTIED,
-    "DescribeLogStreams": "200 streams are kept per group.",
-    "GetLogEvents": "A line's time is when it was first seen, to the second; empty lines are left out. A stream begins anew "
-    "beyond 32 MiB. Tokens do not expire.",
-    "FilterLogEvents": "Patterns of words only; JSON and regular expressions are refused. One call reads 8 MiB at most.",
+    "DescribeLogStreams": "A group keeps 200 streams.",
+    "GetLogEvents": "The time of a line is the second in which Torpor first read it. Empty lines are left out. A stream "
+    "that grows beyond 32 MiB starts again from nothing. Tokens do not expire.",
+    "FilterLogEvents": "Takes patterns of words, and refuses JSON and regular expressions. One call reads 8 MiB at most.",
     "PutRetentionPolicy": _WHOLE,
     "DeleteRetentionPolicy": _WHOLE,
 }

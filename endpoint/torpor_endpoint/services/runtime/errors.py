@@ -1,7 +1,7 @@
-"""The runtime API's errors: one table from situation to code, status and text.
+"""Lists the runtime API's errors in one table, from the situation to the code, the status and the text.
 
-The texts are those that people's code matches on, as observed on AWS; where none is known, ours say what to do.
-The runtime says `ValidationError`, the control plane `ValidationException`: both are HTTP 400.
+The texts are AWS's own as observed, because code of users matches them. Where no text of AWS is known, Torpor's text
+says what to do. The runtime has `ValidationError` where the control plane has `ValidationException`: both are HTTP 400.
 """
 
 import json
@@ -14,12 +14,13 @@ from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_container.wire import Fault
 
 MESSAGE_MAX = 2048
+"""The most characters of a message. Only the quoted part is cut."""
 ORIGINAL_MAX = 1024 * 1024
-"""Characters of an error body; a longer one is not kept. AWS has such a limit too, and does not say where."""
+"""The most characters of an error body that are kept. AWS has such a limit too, and does not document its size."""
 
 
 class Situation(Enum):
-    """Every way an invocation can fail: code, HTTP status, the wire's undocumented ErrorCode, and the text."""
+    """Every way in which an invocation can fail: code, HTTP status, the undocumented ErrorCode, and the text."""
 
     ENDPOINT_UNKNOWN = ("ValidationError", 400, None, "Endpoint {endpoint} of account {account} not found.")
     TARGET_MISSING = (
@@ -60,7 +61,7 @@ class Situation(Enum):
         "{held} requests wait for endpoint {endpoint} already: try again later.",
     )
     BODIES_FULL = ("ServiceUnavailable", 503, None, "Too many request bodies are unfinished: try again later.")
-    BODY_SLOW = ("RequestTimeout", 408, None, "The body of request {request_id} did not come in time.")
+    BODY_SLOW = ("RequestTimeout", 408, None, "The body of request {request_id} did not arrive in time.")
     DEPENDENCY = ("InternalDependencyException", 530, None, "{detail}")
     MODEL_CLIENT = (
         "ModelError",
@@ -114,11 +115,11 @@ FAULTS: dict[Fault, Situation] = {
     Fault.STORE_UNREACHABLE: Situation.DEPENDENCY,
     Fault.NOT_READY: Situation.NOT_READY,
 }
-"""What an instance's own faults become. Those left out are the model's: ModelError with the container's status."""
+"""The situation for each fault of an instance. Each other fault is the model's: ModelError with its status."""
 
 
 class RuntimeFault(Exception):
-    """One failed invocation, ready for the wire."""
+    """One failed invocation, with the values that its text needs."""
 
     def __init__(
         self,
@@ -128,7 +129,7 @@ class RuntimeFault(Exception):
         steps: Mapping[str, float] = MappingProxyType({}),
         **fields: object,
     ) -> None:
-        """`steps` is what was waited for in vain, in seconds."""
+        """`original` is the status and body of the model's answer. `steps` are the waits of the request, in seconds."""
         super().__init__(situation.name)
         self.situation = situation
         self.original = original
@@ -137,7 +138,7 @@ class RuntimeFault(Exception):
 
 
 class ErrorPlace(NamedTuple):
-    """Where it happened: what the texts need. `console`: they send their reader to AWS's console, as AWS's own do."""
+    """The place of the failure, for the texts. `console`: they send their reader to AWS's console, as AWS's texts do."""
 
     endpoint: str
     account: str
@@ -159,7 +160,7 @@ class ErrorPlace(NamedTuple):
 
 
 def from_answer(answer: UpstreamAnswer, place: ErrorPlace) -> RuntimeFault:
-    """What an instance's answer that is no success means to the caller."""
+    """The caller's error for an instance's answer that is no success."""
     fault = answer.header(b"x-torpor-fault")
     if fault is None:
         return model_error(answer.status, answer.body.decode("utf-8", "replace"))
@@ -173,7 +174,7 @@ def from_answer(answer: UpstreamAnswer, place: ErrorPlace) -> RuntimeFault:
 
 
 def model_error(status: int, original: str) -> RuntimeFault:
-    """The container answered with a status that is no success; 0 if it gave no answer."""
+    """The error for a container's answer that is no success. `status` is 0 if it gave no answer."""
     kept, clients = len(original) <= ORIGINAL_MAX, 400 <= status < 500
     if kept:
         situation = Situation.MODEL_CLIENT if clients else Situation.MODEL_SERVER
@@ -183,26 +184,28 @@ def model_error(status: int, original: str) -> RuntimeFault:
 
 
 def timed_out(place: ErrorPlace) -> RuntimeFault:
+    """The error for a container that did not answer in time."""
     return model_error(0, TIMED_OUT.format(container=place.container))
 
 
 def no_response(place: ErrorPlace) -> RuntimeFault:
+    """The error for a container whose connection broke."""
     return model_error(0, NO_RESPONSE.format(endpoint=place.endpoint))
 
 
 def wire_form(fault: RuntimeFault, place: ErrorPlace) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
-    """Status, headers and body as AWS sends them."""
+    """The status, headers and body of the error, as AWS sends them."""
     situation = fault.situation
     message = _message(fault, place)
     headers = [(b"content-type", b"application/json")]
-    if situation.code is None:  # the front door's own answer has no error type
+    if situation.code is None:  # AWS refuses such a body before any service sees it: no error type
         return situation.status, [(b"content-type", b"text/plain")], (message or "").encode()
     headers.append((b"x-amzn-errortype", f"{situation.code}:".encode()))
     return situation.status, headers, json.dumps(_members(fault, place, message)).encode()
 
 
 def _message(fault: RuntimeFault, place: ErrorPlace) -> str | None:
-    """No longer than MESSAGE_MAX for what it quotes: the sentence around that is always whole."""
+    """The message. It cuts the quoted original to stay within MESSAGE_MAX, and never the sentence around it."""
     text = fault.situation.text
     if text is None:
         return None

@@ -1,4 +1,8 @@
-"""What invocations add to the metrics, through handles bound once per variant."""
+"""Adds samples of requests to the series of each variant.
+
+`metrics_observer` decides what to count: it turns ended requests into `AlikeRequests`. This module knows which metrics
+that means, looks up the series of a variant once, and keeps them. So the registry is not searched for each request.
+"""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
@@ -17,19 +21,19 @@ PROVISIONED = (
 
 
 class AlikeRequests(NamedTuple):
-    """Requests that were sent to a variant, and are alike but for what they took: a time of each."""
+    """Requests of one variant that differ in their times only. The sequences have one item for each request."""
 
-    instances: int  # active at that time
-    status: int | None  # the container's answer; None if it gave none
-    hit: bool | None  # None where there is no model cache
+    instances: int  # active when the requests ended
+    status: int | None  # of the container's answer; None if it gave no answer
+    hit: bool | None  # None if the variant has no model cache
     model_s: Sequence[float]
     overhead_s: Sequence[float]
-    loading_s: Sequence[float] = ()  # where it was no hit
+    loading_s: Sequence[float] = ()  # if the requests were no hits
     concurrency: "Sequence[Concurrency]" = ()  # of a serverless variant
 
 
 class Concurrency(NamedTuple):
-    """Requests in flight as one came, itself included, and what the serverless variant allows and keeps awake."""
+    """The requests in flight when one arrived, with that one, and the two limits of the serverless variant."""
 
     in_flight: int
     most: int
@@ -37,7 +41,7 @@ class Concurrency(NamedTuple):
 
 
 class ServerlessMeter:
-    """The series that a serverless variant has besides."""
+    """The further series of a serverless variant."""
 
     def __init__(self, bound: Callable[[metrics.Metric], Series]) -> None:
         self._utilization = bound(metrics.SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION)
@@ -45,6 +49,7 @@ class ServerlessMeter:
         self._provisioned: tuple[Series, ...] = ()  # only with provisioned concurrency
 
     def add(self, seen: Concurrency, at_s: float) -> None:
+        """Add one request. `at_s` is in epoch seconds."""
         self._utilization.add(seen.in_flight / seen.most, at_s)
         if seen.provisioned:
             self._provisioned = self._provisioned or tuple(map(self._bound, PROVISIONED))
@@ -74,10 +79,10 @@ class VariantMeter:
         self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
         self._no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
         self._bound = bound
-        self._serverless: ServerlessMeter | None = None  # others have none of its series
+        self._serverless: ServerlessMeter | None = None  # made for the first request of a serverless variant
 
     def add(self, samples: AlikeRequests, at_s: float) -> None:
-        """Those of one minute: what is the same of all is counted once."""
+        """Add requests of one minute. What is equal in all of them is added once, with their number."""
         count, status, hit = len(samples.model_s), samples.status or 0, samples.hit
         self._invocations.add(1, at_s, count)
         self._per_instance.add(1 / max(1, samples.instances), at_s, count)
@@ -96,37 +101,41 @@ class VariantMeter:
             self._serverless.add(seen, at_s)
 
     def add_setup(self, took_s: float, at_s: float) -> None:
+        """Add the time that the launch of a serverless instance took."""
         self._bound(metrics.MODEL_SETUP_TIME).add(took_s * MICROSECONDS, at_s)
 
     def add_no_capacity(self, at_s: float) -> None:
+        """Add one request that failed because no instance was running."""
         self._no_capacity.add(1, at_s)
 
 
 class Meters:
-    """One meter per variant, made when it is first needed. Moments are epoch seconds."""
+    """Holds one meter for each variant, made at its first sample. Points in time are epoch seconds."""
 
     def __init__(self, registry: MetricRegistry) -> None:
         self._registry = registry
         self._meters: dict[tuple[str, str], VariantMeter] = {}
 
     def of(self, endpoint: str, variant: str) -> VariantMeter:
+        """The meter of the variant."""
         meter = self._meters.get((endpoint, variant))
         if meter is None:
             meter = self._meters[endpoint, variant] = VariantMeter(self._registry, endpoint, variant)
         return meter
 
     def add(self, endpoint: str, variant: str, samples: AlikeRequests, at_s: float) -> None:
-        """Those of one minute."""
+        """Add requests of one minute."""
         self.of(endpoint, variant).add(samples, at_s)
 
     def set_up(self, endpoint: str, variant: str, took_s: float, at_s: float) -> None:
-        """A serverless variant has launched an instance."""
+        """Add the launch of an instance of a serverless variant."""
         self.of(endpoint, variant).add_setup(took_s, at_s)
 
     def no_capacity(self, endpoint: str, variant: str, at_s: float) -> None:
+        """Add a request that failed because no instance of the variant was running."""
         self.of(endpoint, variant).add_no_capacity(at_s)
 
     def forget(self, endpoint: str) -> None:
-        """The endpoint is gone; so are its meters."""
+        """Drop the meters of an endpoint that was deleted."""
         for key in [key for key in self._meters if key[0] == endpoint]:
             del self._meters[key]

@@ -38,12 +38,13 @@ PASSED_ON = frozenset(name.lower().encode() for name in wire.FORWARDED)
 
 
 class Invoke(NamedTuple):
-    """The headers of the request that InvokeEndpoint knows."""
+    """The headers of a request that InvokeEndpoint knows."""
 
     headers: dict[bytes, bytes]
 
     @classmethod
     def read(cls, scope: Scope) -> "Invoke":
+        """Take the known headers from the scope of an ASGI request."""
         return cls({name: value for name, value in scope["headers"] if name in LENGTHS})
 
     def text(self, name: bytes) -> str | None:
@@ -52,14 +53,14 @@ class Invoke(NamedTuple):
         return None if value is None else value.decode(errors="surrogateescape")
 
     def first_of(self, names: Sequence[bytes]) -> bytes | None:
-        """The first of these headers that is there and not empty."""
+        """The first of these headers that the request has and that is not empty."""
         for name in names:
             if self.headers.get(name):
                 return name
         return None
 
     def check(self) -> None:
-        """Raises the ValidationError that names the member."""
+        """Check the length of each header. Raises a RuntimeFault that names the member of the first bad one."""
         for name, value in self.headers.items():
             member, shortest, longest = LENGTHS[name]
             if not shortest <= len(value) <= longest:
@@ -70,7 +71,7 @@ class Invoke(NamedTuple):
                 )
 
     def forwarded(self, target: str | None) -> list[tuple[bytes, bytes]]:
-        """The headers that the container gets."""
+        """The headers for the container. `target` is the model to name; None on a single-model variant."""
         headers = [header for header in self.headers.items() if header[0] in PASSED_ON]
         if target is not None:
             headers.append((TARGET_MODEL, target.encode(errors="surrogateescape")))
@@ -78,8 +79,11 @@ class Invoke(NamedTuple):
 
 
 async def read_body(scope: Scope, receive: Receive, limit_bytes: int) -> tuple[Body, int]:
-    """The body and its whole size. A body over the limit is read to its end within reason and dropped, so that its
-    caller gets an answer. Raises RuntimeFault for a body that is too slow or one too many, and Disconnected."""
+    """Read the body. Return it with its full size in bytes.
+
+    A body over the limit is read on for up to DRAIN_MAX_BYTES and dropped, so that the caller gets an answer. Raises
+    RuntimeFault for a body that is too slow or for which there is no room, and Disconnected if the caller has left.
+    """
     chunks: Body = []
     size_bytes, more = await _read_on(receive, chunks, 0, limit_bytes)
     if not more:
@@ -98,7 +102,7 @@ async def read_body(scope: Scope, receive: Receive, limit_bytes: int) -> tuple[B
 
 
 async def _read_on(receive: Receive, chunks: Body, size_bytes: int, keep_bytes: int) -> tuple[int, bool]:
-    """Reads one more piece. The size with it, and whether others follow."""
+    """Read one more piece. Return the size so far, and whether others follow."""
     message = await receive()
     if message["type"] == "http.disconnect":
         raise Disconnected

@@ -129,9 +129,9 @@ class Router:
             while True:
                 if not pool.ready:
                     await self._hold(passage, pool, until_s)
-                member, sent_at_s = self._pick(passage), self._clock()
-                result = await self._attempt(passage, member, sent)
-                outcome = self._outcome(passage, member, in_flight, sent_at_s, result)
+                incarnation, sent_at_s = self._pick(passage), self._clock()
+                result = await self._attempt(passage, incarnation, sent)
+                outcome = self._outcome(passage, incarnation, in_flight, sent_at_s, result)
                 if isinstance(outcome, Served):
                     return outcome
                 if outcome is not None:
@@ -148,19 +148,19 @@ class Router:
         pool = _routed(passage).pool
         if not pool.ready:
             return False
-        member, sent_at_s = self._pick(passage), self._clock()
+        incarnation, sent_at_s = self._pick(passage), self._clock()
 
         def ended(result: UpstreamAnswer | UpstreamError) -> None:
-            pool.released(member)
+            pool.released(incarnation)
             pool.traffic.went(self._clock())
-            then(self._outcome(passage, member, in_flight, sent_at_s, result))
+            then(self._outcome(passage, incarnation, in_flight, sent_at_s, result))
 
         (body,) = passage.body
-        if not member.multiplexed.send(_forwarded(passage), body, _timeout_s(passage), ended):
+        if not incarnation.multiplexed.send(_forwarded(passage), body, _timeout_s(passage), ended):
             return False
         pool.traffic.came(sent_at_s)
         in_flight = pool.traffic.in_flight
-        member.in_flight += 1
+        incarnation.in_flight += 1
         return True
 
     def _pick(self, passage: Passage) -> Incarnation:
@@ -168,12 +168,12 @@ class Router:
         return route.pool.ready.pick(route.target) if route.target is not None else route.pool.ready.least_busy()
 
     async def _attempt(
-        self, passage: Passage, member: Incarnation, sent: Callable[[], None] | None
+        self, passage: Passage, incarnation: Incarnation, sent: Callable[[], None] | None
     ) -> UpstreamAnswer | UpstreamError:
         """One try to send the request, to one instance."""
-        member.in_flight += 1
+        incarnation.in_flight += 1
         try:
-            return await member.upstream.send(
+            return await incarnation.upstream.send(
                 "POST",
                 wire.INVOCATIONS,
                 _forwarded(passage),
@@ -185,12 +185,12 @@ class Router:
         except UpstreamError as error:
             return error
         finally:
-            _routed(passage).pool.released(member)
+            _routed(passage).pool.released(incarnation)
 
     def _outcome(
         self,
         passage: Passage,
-        member: Incarnation,
+        incarnation: Incarnation,
         in_flight: int,
         sent_at_s: float,
         result: UpstreamAnswer | UpstreamError,
@@ -198,10 +198,10 @@ class Router:
         """What an attempt came to; None if no instance read the request, which is to be sent again."""
         pool = _routed(passage).pool
         if isinstance(result, UpstreamAnswer):
-            return Served(result, member.incarnation, len(pool.ready), in_flight, self._clock() - sent_at_s)
+            return Served(result, incarnation.id, len(pool.ready), in_flight, self._clock() - sent_at_s)
         if isinstance(result, UpstreamTimedOut):
             return timed_out(passage.place)
-        pool.suspect(member)
+        pool.suspect(incarnation)
         return None if isinstance(result, UpstreamRefused) else no_response(passage.place)
 
     async def _hold(self, passage: Passage, pool: InstancePool, until_s: float) -> None:

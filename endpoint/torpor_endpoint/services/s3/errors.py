@@ -1,4 +1,4 @@
-"""Every error the object store answers, as one table from S3's code to status and text, and its XML form."""
+"""Lists every error of the object store in one table, from S3's code to the status and text, and writes it as XML."""
 
 from enum import Enum, unique
 
@@ -7,7 +7,7 @@ from torpor_endpoint.services.s3.wire.documents import document, text
 
 @unique
 class Refusal(Enum):
-    """S3's error codes: a member's name is the code on the wire, its value the status and the text."""
+    """S3's errors: the name of a member is the code on the wire, and its value is the status and the text."""
 
     AccessDenied = (403, "Access Denied")
     AccessForbidden = (403, "CORSResponse: CORS is not enabled for this bucket.")
@@ -23,7 +23,7 @@ class Refusal(Enum):
     EntityTooLarge = (400, "Your proposed upload exceeds the maximum allowed size")
     EntityTooSmall = (400, "Your proposed upload is smaller than the minimum allowed size")
     IncompleteBody = (400, "You did not provide the number of bytes specified by the Content-Length HTTP header")
-    # A full disk. A 4xx, for clients retry a 5xx for minutes, and waiting frees no disk.
+    # A full disk. It is a 4xx because clients retry a 5xx for minutes, and waiting frees no disk.
     InsufficientStorage = (413, "The disk behind this object store is full. Nothing was stored.")
     InternalError = (500, "We encountered an internal error. Please try again.")
     InvalidArgument = (400, "Invalid Argument")
@@ -76,7 +76,7 @@ class Refusal(Enum):
     )
     NoSuchVersion = (404, "The specified version does not exist.")
     NoSuchWebsiteConfiguration = (404, "The specified bucket does not have a website configuration")
-    # S3 says 501. A 4xx, as for every operation that Torpor has not: there are clients that retry any 5xx.
+    # S3 has 501 here. It is a 4xx, as for every operation that Torpor lacks, because some clients retry each 5xx.
     NotImplemented = (400, "A header or query you provided implies functionality that is not implemented")
     ObjectLockConfigurationNotFoundError = (404, "Object Lock configuration does not exist for this bucket")
     OwnershipControlsNotFoundError = (404, "The bucket ownership controls were not found")
@@ -100,7 +100,7 @@ class Refusal(Enum):
 
 
 class S3Error(Exception):
-    """A refusal, with an own text where S3 has one, and the elements S3 adds (`Key`, `BucketName`, ...)."""
+    """A refusal. `message` replaces its text; `elements` are those that S3 adds (`Key`, `BucketName`, ...)."""
 
     def __init__(self, refusal: Refusal, message: str | None = None, /, **elements: str) -> None:
         super().__init__(message or refusal.text)
@@ -112,7 +112,7 @@ class S3Error(Exception):
         return self.refusal.status
 
     def body(self, request_id: str | None = None, resource: str | None = None) -> bytes:
-        """The error's document. AWS: `Resource` is "the bucket or object that is involved in the error"."""
+        """The error as an XML document. AWS: `Resource` is "the bucket or object that is involved in the error"."""
         elements = [text(name, value) for name, value in self.elements.items()]
         heading = (text("Code", self.refusal.name), text("Message", str(self)))
         ending = (text("Resource", resource), text("RequestId", request_id), text("HostId", request_id))
@@ -120,4 +120,4 @@ class S3Error(Exception):
 
 
 class ClientGone(Exception):
-    """The caller hung up before its body had ended, so there is nobody to answer."""
+    """The caller closed the connection before the end of its body, so the answer has no receiver."""

@@ -7,7 +7,7 @@ from torpor_endpoint.aws.errors import ErrorKind
 
 
 class Resource(Enum):
-    """What this API creates: the noun in AWS's texts, and the segment in its ARNs."""
+    """The resources of this API: the noun in AWS's texts, and the segment in their ARNs."""
 
     MODEL = ("model", "model")
     ENDPOINT_CONFIG = ("endpoint configuration", "endpoint-config")
@@ -18,7 +18,7 @@ class Resource(Enum):
         self.segment = segment
 
     def arn(self, call: Call, name: str) -> str:
-        """An ARN carries the lower-cased name; the resource itself keeps its case."""
+        """The ARN, with the name in lower case. The resource itself keeps its case."""
         return f"arn:aws:sagemaker:{call.region}:{call.account}:{self.segment}/{name.lower()}"
 
 

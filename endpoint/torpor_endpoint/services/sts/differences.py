@@ -1,4 +1,4 @@
-"""What differs from AWS, operation by operation, as far as it is known; an operation without a line has none."""
+"""Lists the known differences from AWS by operation. An operation without an entry has no known difference."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,10 +6,10 @@ from typing import Final
 from torpor_endpoint.services.sts.identity import ROLE, SESSION
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "GetCallerIdentity": f"Always `assumed-role/{ROLE}/{SESSION}`.",
-    "AssumeRole": "Any role: neither its trust policy nor its MaxSessionDuration is looked at.",
-    "AssumeRoleWithWebIdentity": "The token is not verified.",
-    "GetSessionToken": "Nothing is checked.",
-    "GetFederationToken": "Nothing is checked.",
-    "GetAccessKeyInfo": "Any key is this account's.",
+    "GetCallerIdentity": f"The identity is always `assumed-role/{ROLE}/{SESSION}`.",
+    "AssumeRole": "Takes any role, and checks neither its trust policy nor its MaxSessionDuration.",
+    "AssumeRoleWithWebIdentity": "Does not verify the token.",
+    "GetSessionToken": "Checks nothing.",
+    "GetFederationToken": "Checks nothing.",
+    "GetAccessKeyInfo": "Every key belongs to the one account.",
 }

@@ -1,13 +1,13 @@
-"""What differs from AWS, operation by operation, as far as it is known; an operation without a line has none."""
+"""Lists the known differences from AWS by operation. An operation without an entry has no known difference."""
 
 from collections.abc import Mapping
 from typing import Final
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "CreateTrainingJob": "A stand-in: script mode of the scikit-learn and XGBoost images, and built-in XGBoost, run on this "
-    "machine with the endpoint's own packages. Several instances, other images, Pipe mode, file systems and manifests are "
-    "refused; spot, VPC, checkpoints, debugger and metric definitions are kept without effect. `docs/training.md`.",
-    "DescribeTrainingJob": "ModelArtifacts is there from the start; billable time is the time taken here; no final metrics.",
-    "ListTrainingJobs": "WarmPoolStatusEquals and TrainingPlanArnEquals are ignored.",
-    "StopTrainingJob": "A job that is Stopping already is accepted in silence.",
+    "CreateTrainingJob": "Runs script mode of the scikit-learn and XGBoost images, and built-in XGBoost, on this machine with "
+    "the endpoint's own packages (`docs/training.md`). Refuses several instances, other images, Pipe mode, file systems and "
+    "manifests. Spot, VPC, checkpoints, debugger and metric definitions are kept without effect.",
+    "DescribeTrainingJob": "ModelArtifacts is set from the start. The billable time is the time that the job took here. There are no final metrics.",
+    "ListTrainingJobs": "Ignores WarmPoolStatusEquals and TrainingPlanArnEquals.",
+    "StopTrainingJob": "Accepts a job that is Stopping already, and does nothing.",
 }

@@ -1,4 +1,4 @@
-"""The errors that only training jobs have, one row each; the others are the control plane's."""
+"""Lists the errors that only training jobs have. All other errors are the control plane's."""
 
 from torpor_endpoint.aws.errors import ErrorKind
 

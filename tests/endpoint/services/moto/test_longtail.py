@@ -185,7 +185,7 @@ def test_the_gateway_leaves_services_that_are_not_its_own_and_their_urls_lead_ba
     }
     pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": pairs}
-    gateway = Gateway({}, own=nobody, account=ACCOUNT, otherwise=tail.answer)
+    gateway = Gateway({}, own_pages=nobody, account=ACCOUNT, otherwise=tail.answer)
     asyncio.run(gateway(scope, receive, send))
     assert json.loads(sent[1]["body"]) == {"QueueUrl": f"http://127.0.0.1:4700/{ACCOUNT}/back"}
 
