@@ -53,7 +53,7 @@ def test_a_target_is_joined_to_the_prefix_by_one_slash(target: str, key: str) ->
         ("x" * 1020, "longer than 1024"),
     ],
 )
-def test_a_target_that_breaks_a_rule_is_told_which(target: str, rule: str) -> None:
+def test_the_refusal_of_a_target_names_the_broken_rule(target: str, rule: str) -> None:
     with pytest.raises(TargetForbidden, match=rule) as refused:
         HOUSES.key_of(name_of(target))
     assert refused.value.fault is Fault.TARGET_FORBIDDEN

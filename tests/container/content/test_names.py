@@ -1,4 +1,4 @@
-"""Columns with names: however a body tells them, they are the model's columns of these names, or it is refused."""
+"""Columns with names: in every content type they become the model's columns of these names, or the body is refused."""
 
 import io
 import json
@@ -57,7 +57,7 @@ def test_columns_in_another_order_are_put_into_the_models(way: str) -> None:
     assert decode(body, content_type, HOUSES).tolist() == IN_ORDER
 
 
-def test_one_record_is_one_row() -> None:
+def test_a_record_is_one_row() -> None:
     assert decode(written(RECORDS[0]), JSON, HOUSES).tolist() == IN_ORDER[:1]
 
 
@@ -65,7 +65,7 @@ def test_one_record_is_one_row() -> None:
     ("content_type", "body"),
     [(HEADED, b"beds,squarefeet,sqf\n2,1,900\n"), (JSON, b'[{"beds": 2, "squarefeet": 1, "sqf": 900}]')],
 )
-def test_names_that_are_not_the_models_are_told_with_near_ones(content_type: str, body: bytes) -> None:
+def test_the_refusal_of_unknown_names_suggests_similar_names(content_type: str, body: bytes) -> None:
     with pytest.raises(BadInput, match=r"unknown: sqf \(did you mean sqft\?\), squarefeet; missing: age, sqft$"):
         decode(body, content_type, HOUSES)
 
@@ -75,7 +75,7 @@ def test_a_column_that_the_model_has_not_is_refused_though_all_others_are_there(
         decode(b"id,age,beds,sqft\n7,30,2,900", HEADED, HOUSES)
 
 
-def test_an_index_that_pandas_wrote_is_told() -> None:
+def test_the_refusal_of_an_index_that_pandas_wrote_says_so() -> None:
     with pytest.raises(BadInput, match=r"without a name \(pandas writes its index so: to_csv\(index=False\)"):
         decode(b",sqft,beds,age\n0,900,2,30", HEADED, HOUSES)
 
@@ -139,7 +139,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_what_is_not_understood_is_refused_by_name(name: str) -> None:
+def test_a_body_with_faulty_names_is_refused_with_the_reason(name: str) -> None:
     content_type, body, said = FAULTS[name]
     with pytest.raises(BadInput, match=said):
         decode(body, content_type, HOUSES)

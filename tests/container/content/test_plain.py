@@ -113,7 +113,7 @@ REFUSED: dict[str, tuple[Any, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_type_cannot_carry_is_the_models_error_and_says_what_to_return(name: str) -> None:
+def test_a_prediction_that_a_type_cannot_carry_is_an_error_that_says_what_to_return(name: str) -> None:
     prediction, kinds, said = REFUSED[name]
     for kind in kinds:
         with pytest.raises(Unwritable, match=said):

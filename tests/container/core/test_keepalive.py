@@ -60,7 +60,7 @@ def test_short_gaps_keep_it_awake_without_a_sleep_between() -> None:
         [60.0, 14_000.0] * 20,  # too irregular
     ],
 )
-def test_what_teaches_nothing_falls_back_to_the_fixed_time(gaps_s: list[float]) -> None:
+def test_gaps_that_teach_nothing_fall_back_to_the_fixed_time(gaps_s: list[float]) -> None:
     assert learned(gaps_s, fallback_s=600.0).nap() == once(600.0)
 
 

@@ -1,4 +1,4 @@
-"""Who names a model that is not there is told which may have been meant."""
+"""The error of a missing model suggests models with similar names."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The residency plan as a state machine: whatever callers and loads do, its counts stay right."""
+"""The residency plan as a state machine: its counts stay right in any order of calls and loads."""
 
 import pytest
 from hypothesis import settings
@@ -225,7 +225,7 @@ def test_idle_models_leave_one_by_one_while_the_process_uses_more_than_the_books
     assert books.admit("large", 50, 2.0) == Admit(())
 
 
-def test_what_no_idle_model_explains_refuses_a_load_that_has_no_room_beside_it() -> None:
+def test_memory_that_no_idle_model_explains_refuses_a_load_without_room_beside_it() -> None:
     books = Residency(100, LRU(), 2)
     brought(books, "a", 10)
     books.measured(90)
@@ -237,7 +237,7 @@ def test_what_no_idle_model_explains_refuses_a_load_that_has_no_room_beside_it()
     assert isinstance(books.admit("large", 50, 2.0), Refuse)
 
 
-def test_nobody_leaves_for_the_bytes_of_who_is_on_the_way_out() -> None:
+def test_no_model_is_evicted_for_bytes_that_a_leaving_model_will_free() -> None:
     books = Residency(100, LRU(), 4)
     for name in "abcd":
         brought(books, name, 20)
@@ -270,7 +270,7 @@ def expected(books: Residency, name: str, size_bytes: int) -> object:
     return plan
 
 
-def test_who_is_expected_drives_out_nobody_who_is_expected_too() -> None:
+def test_an_expected_model_never_evicts_another_expected_model() -> None:
     books = Residency(BUDGET, LRU(), 4)
     assert expected(books, "a", 40) == Admit(())
     resident(books, "used", 40)
@@ -283,7 +283,7 @@ def test_who_is_expected_drives_out_nobody_who_is_expected_too() -> None:
     assert expected(books, "c", 40) == Admit(("a",))
 
 
-def test_who_is_asked_for_drives_out_whom_it_must() -> None:
+def test_a_requested_model_evicts_an_expected_model_if_it_must() -> None:
     books = Residency(BUDGET, LRU(), 4)
     assert expected(books, "a", 80) == Admit(())
     books.expect("b", 1.0)

@@ -1,4 +1,4 @@
-"""Which models leave and come by their callers' habits: what every nap says, told once, and without asking them all."""
+"""Models are unloaded and loaded by their callers' habits: each nap is acted on once, without a look at all models."""
 
 import random
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ def test_a_model_is_expected_once_in_a_gap_and_again_in_the_next_one() -> None:
     assert [resting.look([], last_s + 600.0 + second).coming for second in (500, 595)] == [(), ("timer",)]
 
 
-def test_whoever_is_called_is_not_expected_any_more() -> None:
+def test_a_called_model_is_no_longer_expected() -> None:
     resting = Resting(lambda: Histogram(300.0))
     for number in range(20):
         used(resting, "timer", 600.0 * number)
@@ -66,7 +66,7 @@ def test_a_model_that_came_in_after_its_turn_leaves_within_a_minute() -> None:
     assert looks.count(("a",)) == 1
 
 
-def test_who_is_idle_is_asked_only_when_a_nap_turns() -> None:
+def test_idle_models_are_looked_up_only_when_a_keep_alive_is_over() -> None:
     resting, asked = Resting(lambda: Fixed(10.0)), list[float]()
 
     def idle(now_s: float) -> Iterator[str]:

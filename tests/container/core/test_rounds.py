@@ -1,4 +1,4 @@
-"""Turns in rounds: everybody has one, and nobody waits for more than one of each other's."""
+"""Turns in rounds: each queue has a turn, and waits for at most one turn of every other queue."""
 
 from collections import defaultdict
 
@@ -32,7 +32,7 @@ def test_each_is_given_once_in_its_order_and_waits_for_one_of_each_other(steps: 
     assert list(rounds) == []
 
 
-def test_what_is_cleared_is_gone() -> None:
+def test_a_clear_removes_every_entry() -> None:
     rounds = Rounds[int]()
     rounds.add("a", 1)
     rounds.clear()

@@ -70,7 +70,7 @@ def test_of_models_whose_format_predicts_well_few_are_measured(artifact_bytes: i
     )
 
 
-def test_what_is_larger_or_smaller_than_all_that_were_measured_is_measured() -> None:
+def test_a_model_outside_the_range_of_measured_sizes_is_measured() -> None:
     sizing = trusted(1000, 2000)
     assert all(asked(sizing, 999, 20))
     assert all(asked(sizing, 2001, 20))
@@ -78,7 +78,7 @@ def test_what_is_larger_or_smaller_than_all_that_were_measured_is_measured() -> 
 
 
 @given(st.floats(0.1, 10.0))
-def test_one_that_is_not_as_predicted_has_all_measured_again(odd: float) -> None:
+def test_a_model_far_from_its_predicted_size_makes_all_models_measured_again(odd: float) -> None:
     sizing = trusted(1000)
     sizing.measured("odd", "xgboost", 1000, int(2000 * odd))
     again = asked(sizing, 1000, MEASURED_EVERY - 1)

@@ -1,4 +1,4 @@
-"""The rules of trials: what is tried, trusted or refused, and how much a trial may take."""
+"""The rules of trials: which files are tried, trusted or refused, and how much a trial may use."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""One contract that every format passes: it is found, it predicts as its framework does, and it fails as it should."""
+"""The contract of all formats: detection, the framework's own predictions, and the right errors."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -69,7 +69,7 @@ def test_the_rows_may_come_in_any_content_type(model: ServedModel[Any], trained:
     assert model.invoke(Invocation(bodies[content_type], content_type, "application/json")) == by_csv
 
 
-def test_one_row_gives_one_prediction_in_any_type(model: ServedModel[Any], trained: Trained) -> None:
+def test_a_single_row_gives_one_prediction_in_any_content_type(model: ServedModel[Any], trained: Trained) -> None:
     row = csv_of(trained.rows[:1])
     value = np.load(BytesIO(model.invoke(Invocation(row, "text/csv", "application/x-npy")).body)).item()
     assert float(model.invoke(Invocation(row, "", "text/csv")).body) == pytest.approx(value)
@@ -81,7 +81,7 @@ def test_a_wrong_column_count_is_bad_input_with_both_counts(model: ServedModel[A
         model.invoke(Invocation(csv_of(np.ones((2, width))), "text/csv"))
 
 
-def test_an_empty_body_a_strange_type_and_a_strange_accept_are_told_apart(model: ServedModel[Any]) -> None:
+def test_an_empty_body_an_unknown_type_and_an_unknown_accept_raise_different_errors(model: ServedModel[Any]) -> None:
     for call, raised in (
         (Invocation(b"", "text/csv"), BadInput),
         (Invocation(b"\x89PNG", "image/png"), UnsupportedContentType),

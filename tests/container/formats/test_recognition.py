@@ -99,7 +99,7 @@ def test_a_booster_is_found_whatever_its_name(
         ("xgboost-model", "ubj", "xgboost"),
     ],
 )
-def test_what_lies_beside_the_model_is_ignored(
+def test_a_file_beside_the_model_is_ignored(
     place: Callable[..., Path], name: str, holding: str, kind: str, beside: str
 ) -> None:
     suffix = {"encoder": ".pkl", "columns": ".pkl", "picture": ".png", "archive": ".zip"}.get(beside, ".json")

@@ -1,4 +1,4 @@
-"""Models that run code, where the owner forbids it: they fail with a text that names the setting."""
+"""Models that run code, where the owner forbids it, fail with an error that names the setting."""
 
 import asyncio
 import pickle

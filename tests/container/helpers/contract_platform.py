@@ -1,4 +1,4 @@
-"""The platform's side of the container contract: it drives an instance request by request, with no socket between."""
+"""The platform's side of the container contract: it drives an instance request by request, without a socket."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A server for tests, `python echo_server.py FD OPTIONS`: an application that says what it was asked.
+"""A server for tests, `python echo_server.py FD OPTIONS`: an application that answers with what it received.
 
 Options are ServerOptions' in JSON, with `head_s` and `body_s` as one by one.
 """

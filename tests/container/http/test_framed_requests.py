@@ -218,7 +218,7 @@ def way(connection: socket.socket) -> str:
     return headers["x-way"]
 
 
-def test_a_server_that_is_told_to_stop_answers_what_it_has() -> None:
+def test_a_terminated_server_answers_the_requests_that_it_has() -> None:
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         process = stack.enter_context(serving(listener))

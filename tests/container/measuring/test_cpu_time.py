@@ -33,7 +33,7 @@ def test_groups_add_up_and_those_that_are_gone_stay_counted() -> None:
     assert clocks.seconds() == 24.0
 
 
-def test_what_ends_within_a_group_takes_nothing_away() -> None:
+def test_a_process_that_ends_within_a_group_takes_no_seconds_away() -> None:
     """Whoever waited for it has its seconds then, or nobody has."""
     clocks = Clocks()
     clocks.used_s = {1: 1.0, 2: 5.0}

@@ -61,7 +61,7 @@ def test_a_forked_process_stands_in_line_for_itself() -> None:
         os.close(file)
 
 
-def test_who_has_several_processors_at_once_is_told_as_busy_with_one() -> None:
+def test_work_on_several_processors_counts_as_work_on_one() -> None:
     assert Effort(wall_s=1.0, work_s=3.2).fields() == {"work_s": 1.0, "delay_s": 0.0}
     assert Effort(wall_s=1.0, work_s=0.9, in_line_s=0.4).fields() == {"work_s": 0.6, "delay_s": 0.0}
 
@@ -71,7 +71,7 @@ def test_efforts_add_up_and_are_shared() -> None:
     assert Effort(3.0, 2.0, 1.0).shared(2) == Effort(1.5, 1.0, 0.5)
 
 
-def test_what_a_child_process_computed_is_the_process_s_own() -> None:
+def test_work_of_a_child_process_counts_as_the_parents() -> None:
     effort = EffortClocks(work=process_s).start()
     subprocess.run([sys.executable, "-S", "-c", "sum(range(2_000_000))"], check=True)
     assert effort().work_s > 0.01

@@ -40,7 +40,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
 
-def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_path: Path) -> None:
+def test_an_artifact_on_disk_is_not_downloaded_again_even_after_a_restart(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
         before = disk_tier(tmp_path, store)
@@ -54,7 +54,7 @@ def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_pa
     run(story())
 
 
-def test_what_loads_not_is_looked_for_in_s3_again_and_fetched_if_it_is_newer(tmp_path: Path) -> None:
+def test_an_artifact_that_does_not_load_is_downloaded_again_if_s3_has_a_newer_one(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"broken")
         instance = KeeperWithFakes(disk_tier=disk_tier(tmp_path, store))
@@ -83,7 +83,7 @@ def test_a_folder_that_somebody_else_removed_is_fetched_again(tmp_path: Path) ->
     run(story())
 
 
-def test_what_lies_on_this_machine_is_not_downloaded_unless_it_goes_just_then(tmp_path: Path) -> None:
+def test_a_local_artifact_is_not_downloaded_unless_it_vanishes_meanwhile(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(here=b"one", gone=b"two")
         for name in ("here", "gone"):
@@ -182,7 +182,7 @@ def test_an_artifact_that_can_never_fit_is_refused_and_the_others_stay(tmp_path:
     run(story())
 
 
-def test_what_fits_is_not_refused_for_a_guess_at_its_size(tmp_path: Path) -> None:
+def test_an_artifact_that_fits_is_not_refused_for_an_estimate_of_its_size(tmp_path: Path) -> None:
     async def story() -> None:
         large = bytes(4 * CONTENT_BYTES)
         small = disk_tier(tmp_path, FakeStore(a=b"one", large=large), budget_bytes=100_000)
@@ -193,7 +193,7 @@ def test_what_fits_is_not_refused_for_a_guess_at_its_size(tmp_path: Path) -> Non
     run(story())
 
 
-def test_what_turns_out_too_large_once_it_is_unpacked_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+def test_an_artifact_too_large_once_unpacked_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(packed=bytes(6 * CONTENT_BYTES))
         store.pack = lambda body: gzip.compress(tar(body))
@@ -229,7 +229,7 @@ def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in
     run(story())
 
 
-def test_who_waits_for_busy_scripts_folders_gets_the_first_that_is_idle(tmp_path: Path) -> None:
+def test_a_call_that_waits_for_a_busy_scripts_folder_gets_the_first_idle_one(tmp_path: Path) -> None:
     async def story() -> None:
         instance = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
         async with instance.keeper.lend("a", Timing(instance.clock)):

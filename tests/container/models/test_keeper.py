@@ -135,7 +135,7 @@ def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> N
     run(story())
 
 
-def test_nobody_leaves_for_memory_that_loading_left_behind() -> None:
+def test_no_model_is_evicted_for_memory_that_loading_left_behind() -> None:
     async def story() -> None:
         instance = KeeperWithFakes(room=3)
         instance.loader.litter_bytes = 2 * SIZE_BYTES

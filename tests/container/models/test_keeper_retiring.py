@@ -85,7 +85,7 @@ def test_a_load_that_fails_while_it_is_retired_holds_nobody_up() -> None:
     run(story())
 
 
-def test_who_waits_for_an_old_copy_to_end_waits_as_long_as_for_any_load() -> None:
+def test_a_call_that_waits_for_an_old_copy_to_end_has_the_time_limit_of_a_load() -> None:
     async def story() -> None:
         instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.02)), asyncio.Event()
         await instance.call("a")

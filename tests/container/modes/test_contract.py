@@ -281,7 +281,7 @@ def transform_fn(model, body, content_type, accept):
 """
 
 
-def test_what_scripts_compute_counts_as_the_instances_also_when_they_are_gone(
+def test_processor_time_of_scripts_counts_as_the_instances_even_after_their_end(
     scripted: Platform, tmp_path: Path
 ) -> None:
     def others_s() -> float:
@@ -413,7 +413,7 @@ def test_a_script_that_hangs_is_ended_in_time_and_started_again(fickle: Platform
     assert fickle.delete("fickle").status == 200
 
 
-def test_who_waits_in_line_behind_a_script_that_hangs_is_served_once_it_is_started_again(
+def test_calls_behind_a_hanging_script_are_served_after_the_script_restarts(
     fickle: Platform, hanging: "Future[Answer]"
 ) -> None:
     fickle.leap(30.0)

@@ -72,7 +72,7 @@ def test_an_error_does_not_hold_the_prediction_that_it_is_about() -> None:
         gc.enable()
 
 
-def test_what_a_framework_in_c_says_of_memory_is_out_of_memory() -> None:
+def test_an_allocation_error_of_a_framework_in_c_is_out_of_memory() -> None:
     def predict(rows: Any) -> Any:
         raise RuntimeError("[ONNXRuntimeError] : Failed to allocate memory for requested buffer of size 4398046511104")
 

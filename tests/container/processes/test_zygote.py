@@ -187,7 +187,7 @@ def test_fifty_children_leave_no_zombie_and_no_open_descriptor(ground: Ground) -
     run(story())
 
 
-def test_one_that_may_open_nothing_more_rests_between_its_tries_until_it_may(ground: Ground) -> None:
+def test_a_zygote_out_of_file_descriptors_pauses_between_its_tries(ground: Ground) -> None:
     async def story() -> None:
         usual = resource.prlimit(ground.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(ground.pid, resource.RLIMIT_NOFILE, (0, usual[1]))
@@ -269,7 +269,9 @@ def test_when_the_zygote_is_killed_a_guardian_ends_all_even_what_went_its_own_wa
     run(story())
 
 
-def test_one_that_does_not_hear_is_killed_with_all_below_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zygote_that_does_not_respond_is_killed_with_all_its_descendants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story() -> None:
         parent = await OwnedZygote.start(tmp_path / "s", LIGHT, closed_within_s=0.0)
         pids, _ = await lingering(parent, guarded=True)
@@ -282,7 +284,7 @@ def test_one_that_does_not_hear_is_killed_with_all_below_it(tmp_path: Path, monk
     run(story())
 
 
-def test_one_that_was_stopped_goes_on_when_a_child_is_asked_of_it(tmp_path: Path) -> None:
+def test_a_stopped_zygote_continues_when_a_fork_is_requested(tmp_path: Path) -> None:
     async def story() -> None:
         parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         os.kill(parent.pid, signal.SIGSTOP)
@@ -294,7 +296,7 @@ def test_one_that_was_stopped_goes_on_when_a_child_is_asked_of_it(tmp_path: Path
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_the_end_of_a_child_that_stopped_the_zygote_is_told_too(
+def test_the_end_of_a_child_that_stopped_the_zygote_is_reported_too(
     tmp_path: Path, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", MODULES)

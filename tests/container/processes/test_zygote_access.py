@@ -18,7 +18,7 @@ class Closing(ZygoteAccess):
     aclose = ZygoteAccess.close
 
 
-def test_one_that_was_killed_is_seen_out_before_another_is_started() -> None:
+def test_a_killed_zygote_is_reaped_before_the_next_one_starts() -> None:
     async def story() -> None:
         before = set(descendants(os.getpid()))
         async with aclosing(Closing("")) as parent:

@@ -98,7 +98,7 @@ def test_in_a_shared_turn_each_has_his_own_outcome_and_what_the_work_raises_is_e
     run(story())
 
 
-def test_who_leaves_while_he_waits_is_not_predicted_for_and_costs_no_thread() -> None:
+def test_a_call_cancelled_while_it_waits_gets_no_prediction_and_costs_no_thread() -> None:
     async def story() -> None:
         predictors, model = made(Sharing()), Model()
         first, second, third = (asked(predictors, model, body) for body in (b"1", b"2", b"3"))
@@ -136,7 +136,7 @@ def test_a_shared_turn_goes_on_for_whoever_stays_and_its_thread_is_given_up_once
     run(story())
 
 
-def test_who_still_waits_when_it_closes_does_not_wait_for_ever() -> None:
+def test_calls_that_still_wait_at_the_close_are_cancelled() -> None:
     async def story() -> None:
         predictors, model = made(Sharing()), Model()
         calls = [asked(predictors, model, body) for body in (b"1", b"2", b"3")]

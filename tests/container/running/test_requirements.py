@@ -58,7 +58,7 @@ def test_a_script_whose_requirements_are_met_needs_no_permission(tmp_path: Path)
     assert met(tmp_path, "refuse", "numpy\nscikit-learn>=1\n") is None
 
 
-def test_what_is_not_there_is_refused_by_name_with_the_way_to_allow_it(tmp_path: Path) -> None:
+def test_a_missing_requirement_is_refused_by_name_with_the_way_to_allow_it(tmp_path: Path) -> None:
     with pytest.raises(LoadFailed, match=r"asks for left-pad \(not installed\): .* TORPOR_REQUIREMENTS=install"):
         met(tmp_path, "refuse", "left-pad\nnumpy\n")
 

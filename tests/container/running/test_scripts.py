@@ -112,7 +112,7 @@ def transform_fn(model, body, content_type, accept):
 """
 
 
-def test_what_a_script_and_its_processes_compute_is_work_and_what_it_waits_for_is_not(
+def test_processor_time_of_a_script_and_its_processes_is_work_and_its_waiting_is_not(
     tmp_path: Path, zygote: ZygoteClient
 ) -> None:
     async def story() -> None:
@@ -145,7 +145,7 @@ def held_bytes(script: Scripted) -> int:
 
 
 @pytest.mark.parametrize("how", ["unloaded", "hangs"])
-def test_what_a_script_started_counts_as_its_memory_and_ends_with_it(
+def test_a_process_that_a_script_started_counts_as_its_memory_and_ends_with_it(
     tmp_path: Path, zygote: ZygoteClient, how: str
 ) -> None:
     """Also what has a session of its own."""

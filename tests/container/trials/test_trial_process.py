@@ -122,7 +122,7 @@ def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, zy
         ("bytearray(10**11)", "took more than 128 MiB of memory while it loaded"),
     ],
 )
-def test_the_caller_is_told_what_the_file_did(code: str, said: str, tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_the_refusal_says_what_the_file_did(code: str, said: str, tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
             assert said in str(await here.told(pickled(code)))

@@ -1,4 +1,4 @@
-"""What is unpacked, and that it is what the archive holds."""
+"""Unpacking: the folder holds what the archive holds."""
 
 import gzip
 import os

@@ -1,4 +1,4 @@
-"""Artifacts read in place, and what is not taken for one."""
+"""Artifacts that the store reads in place, and keys that it passes to the other store."""
 
 import asyncio
 from pathlib import Path
@@ -52,7 +52,9 @@ def test_a_file_that_changes_has_another_version(store: FolderArtifactStore) -> 
     "key",
     ["../secret", "houses/../../../secret", ".torpor/x", "houses", "houses/m.tar.gz/x", "nothing", "out", "round"],
 )
-def test_what_is_no_plain_file_in_the_bucket_is_asked_for_elsewhere(key: str, store: FolderArtifactStore) -> None:
+def test_a_key_that_is_no_plain_file_of_the_bucket_goes_to_the_other_store(
+    key: str, store: FolderArtifactStore
+) -> None:
     (store.root / "bucket/.torpor").mkdir()
     (store.root / "bucket/.torpor/x").write_bytes(b"the store's own")
     (store.root / "bucket/out").symlink_to(store.root.parent / "secret")

@@ -88,7 +88,7 @@ def test_the_table_above_covers_every_content_type() -> None:
 
 
 @pytest.mark.parametrize("body", [b"7,8", b"7,8\n"])
-def test_one_csv_row_is_float32_unless_the_model_says_otherwise(body: bytes) -> None:
+def test_a_csv_row_is_float32_unless_the_model_says_otherwise(body: bytes) -> None:
     rows = decode(body, "text/csv", RowLayout())
     assert rows.dtype == np.float32
     assert rows.tolist() == [[7.0, 8.0]]
@@ -188,7 +188,7 @@ def test_columns_that_are_counted_are_names_where_the_model_has_counted_its_own(
     assert decode(body, "application/json", counted).tolist() == [[2.0, 1.0]]
 
 
-def test_one_row_with_names_too() -> None:
+def test_a_single_row_with_names_is_put_in_the_models_order() -> None:
     assert decode(b'{"columns": ["y", "x"], "data": [2, 1]}', "application/json", NAMED).tolist() == [[1.0, 2.0]]
 
 
@@ -355,7 +355,7 @@ def test_a_number_beyond_float32_is_infinite() -> None:
 
 
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6)))
-def test_what_one_writes_in_any_type_comes_back_the_same(rows: Rows) -> None:
+def test_rows_written_in_any_content_type_are_read_back_the_same(rows: Rows) -> None:
     listed = rows.tolist()
     bodies = {
         "text/csv": "\n".join(",".join(map(repr, row)) for row in listed).encode(),
@@ -433,7 +433,7 @@ MADE = {
 @pytest.mark.filterwarnings("ignore")
 @given(data=st.data(), dtype=st.sampled_from([np.float32, np.float64, np.int64, np.object_]))
 @settings(deadline=None)
-def test_what_a_body_is_made_of_in_any_order_is_rows_or_bad_input(
+def test_any_mix_of_a_types_tokens_is_rows_or_bad_input(
     content_type: str, data: st.DataObject, dtype: type[np.generic]
 ) -> None:
     body = data.draw(MADE[content_type])

@@ -82,7 +82,7 @@ def test_the_hand_stays_where_it_sifted_last() -> None:
     assert leavers(chosen) == "cdea"
 
 
-def test_the_hand_begins_anew_with_the_oldest_once_the_newest_has_left() -> None:
+def test_the_hand_starts_again_at_the_oldest_once_the_newest_has_left() -> None:
     chosen = filled(SIEVE(), "abc")
     chosen.touched("a")
     chosen.touched("b")
@@ -203,7 +203,7 @@ def test_landlord_is_rent_paid_by_size(requests: list[str]) -> None:
 
 
 # -- S3-FIFO -------------------------------------------------------------------------------------------------------
-def test_who_comes_back_soon_after_its_trial_joins_the_main_queue() -> None:
+def test_a_model_that_returns_soon_after_its_trial_joins_the_main_queue() -> None:
     chosen = filled(S3FIFO(), "abcd")
     assert chosen.victim(anybody) == "a"  # on trial; the others came while there was room, and are in the main queue
     chosen.removed("a")

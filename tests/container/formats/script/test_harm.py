@@ -1,4 +1,4 @@
-"""Scripts that misbehave: the harm stays with the model, and the caller is told what happened."""
+"""Scripts that misbehave: the harm stays within the model, and the caller gets the reason."""
 
 import asyncio
 import json
@@ -132,7 +132,7 @@ def test_the_toolkits_errors_answer_with_their_own_status(
         ("os._exit(137)", 137, 507),
     ],
 )
-def test_a_script_that_ends_is_told_by_its_exit_code(
+def test_the_error_of_a_script_that_ends_carries_its_exit_code(
     story: Story, on_demand: Path, harm: str, exit_code: int, status: int
 ) -> None:
     async def steps(process: ScriptProcess) -> None:
@@ -300,7 +300,7 @@ open({gate!r}, "w").close()
 
 
 @pytest.mark.parametrize("harm", ["pass", "os._exit(0)", "os.abort()", "os.kill(os.getpid(), 9)", "time.sleep(600)"])
-def test_a_daemon_of_the_script_has_ended_when_the_end_of_the_script_is_told(
+def test_a_daemon_of_a_script_ends_before_the_scripts_end_is_reported(
     story: Story, on_demand: Path, harm: str
 ) -> None:
     number, gate = on_demand / "number", on_demand / "gate"
@@ -318,7 +318,7 @@ def test_a_daemon_of_the_script_has_ended_when_the_end_of_the_script_is_told(
     story(on_demand, steps)
 
 
-def test_a_script_may_end_its_own_group_and_its_end_is_told_as_it_was(story: Story, on_demand: Path) -> None:
+def test_a_script_that_kills_its_own_group_is_reported_with_its_exit_code(story: Story, on_demand: Path) -> None:
     async def steps(process: ScriptProcess) -> None:
         with pytest.raises(ModelDied, match="exit code -15"):
             await process.invoke(call("os.killpg(os.getpgrp(), signal.SIGTERM); time.sleep(600)"))

@@ -1,4 +1,4 @@
-"""What public scripts import of AWS's images: there for scripts alone, and with a text where it is not."""
+"""The toolkits of AWS's images: only scripts can import them, and a missing one raises an error with advice."""
 
 import asyncio
 import importlib.util
@@ -206,6 +206,6 @@ def test_script_s_own_module_of_the_name_wins(tmp_path: Path, zygote: ZygoteClie
     asyncio.run(story())
 
 
-def test_nobody_but_scripts_finds_them() -> None:
+def test_only_scripts_find_the_toolkits() -> None:
     assert "sagemaker_inference" in toolkits.NAMES
     assert [name for name in toolkits.NAMES if importlib.util.find_spec(name)] == []

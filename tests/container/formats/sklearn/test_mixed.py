@@ -1,4 +1,4 @@
-"""scikit-learn's estimators of text and mixed columns: bodies reach them as what they were fitted on."""
+"""scikit-learn's estimators of text and mixed columns: bodies reach them with the types of the fit."""
 
 import io
 import json
@@ -144,7 +144,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_pipeline_cannot_take_is_refused_by_name(fitted: Any, name: str) -> None:
+def test_rows_that_a_pipeline_cannot_take_are_refused_by_name(fitted: Any, name: str) -> None:
     body, content_type, said = REFUSED[name]
     with pytest.raises(BadInput, match=said):
         answer(fitted, body, content_type)
@@ -222,7 +222,7 @@ def test_a_pipeline_of_text_takes_one_text_a_row(way: str, first: Any) -> None:
     ("body", "content_type", "said"),
     [(b"big house, garden", "text/csv", "2 columns, .* between quotes"), (b"[1]", JSON, "text there, and not 1")],
 )
-def test_what_is_no_single_text_is_refused(body: bytes, content_type: str, said: str) -> None:
+def test_a_row_that_is_no_single_text_is_refused(body: bytes, content_type: str, said: str) -> None:
     estimator = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(HOUSES["text"], HOUSES["city"])
     with pytest.raises(BadInput, match=said):
         answer(estimator, body, content_type)

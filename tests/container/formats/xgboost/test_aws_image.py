@@ -1,4 +1,4 @@
-"""Where AWS's XGBoost image is named, bodies are read as its container reads them."""
+"""A model of AWS's XGBoost image reads bodies as AWS's container does."""
 
 import json
 from functools import cache

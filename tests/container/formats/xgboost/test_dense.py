@@ -1,4 +1,4 @@
-"""Whatever the rows, the short way into XGBoost answers what `Booster.predict` does, to the last bit."""
+"""The direct path into XGBoost answers any rows as `Booster.predict` does, to the last bit."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -101,7 +101,7 @@ def test_threads_do_not_get_each_others_answers() -> None:
     assert [answer.tobytes() for answer in answered] == [predict(one).tobytes() for one in many]
 
 
-def test_what_the_booster_refuses_it_refuses_with_the_same_error() -> None:
+def test_the_dense_predictor_refuses_rows_with_the_boosters_error() -> None:
     wide = np.zeros((1, COLUMNS + 1), np.float32)
     refused = pytest.raises(xgboost.core.XGBoostError, match="Number of columns in data must equal")
     with refused:

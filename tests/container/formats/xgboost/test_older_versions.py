@@ -1,4 +1,4 @@
-"""Models of old versions of XGBoost: an older one reads each once, apart, and what it saved is served.
+"""Models of old versions of XGBoost: an older XGBoost converts each once, in a process of its own.
 
 `old_models/` holds what XGBoost 0.90 and 1.2.0 themselves wrote, trained on 200 rows of three columns; the predictions
 below are theirs.
@@ -75,7 +75,7 @@ def test_it_is_read_once_and_then_kept_beside_its_version_of_the_artifact(tmp_pa
 
 
 @installed
-def test_what_the_older_one_saved_is_not_served_if_it_predicts_otherwise(tmp_path: Path) -> None:
+def test_a_converted_model_that_predicts_differently_is_not_served(tmp_path: Path) -> None:
     directory = placed(tmp_path, "xgboost-model", "booster-0.90.model")
     load(directory)
     kept = directory.parent / older_versions.KEPT / "xgboost-model"

@@ -1,4 +1,4 @@
-"""Selectable inference: what each prediction tells, by keys, in each form."""
+"""Selectable inference: the members of a prediction, by key, in each content type."""
 
 import json
 import re
@@ -122,7 +122,7 @@ def test_recordio_has_a_record_of_float32_tensors_a_prediction() -> None:
     assert body == b""
 
 
-def test_what_cannot_be_told_is_refused() -> None:
+def test_an_unsupported_objective_type_or_key_is_refused() -> None:
     with pytest.raises(LoadFailed, match="Objective `count:poisson` unsupported for selectable inference"):
         model("count:poisson", "predicted_score")
     with pytest.raises(NotAcceptable, match="application/x-recordio-protobuf"):

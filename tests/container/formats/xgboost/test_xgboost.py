@@ -1,4 +1,4 @@
-"""XGBoost models: columns by name, missing values, early stopping, boosters of every kind, files that are none."""
+"""XGBoost models: columns by name, missing values, early stopping, boosters of every kind, files that are no model."""
 
 import base64
 import json
@@ -120,7 +120,7 @@ def test_a_model_that_says_itself_how_it_predicts_is_not_asked(
     assert answer(model, body, "application/json") == booster.predict(matrix, validate_features=False).tolist()
 
 
-def test_one_thread_asks_boosters_about_themselves_and_frees_them(
+def test_a_booster_is_queried_and_freed_on_the_same_thread(
     artifact: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """XGBoost keeps its last answer to a thread until that thread frees the booster, and else for ever."""
