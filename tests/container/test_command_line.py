@@ -1,4 +1,4 @@
-"""The command `torpor-container`, as somebody types it."""
+"""The command `torpor-container`, as a person types it."""
 
 import subprocess
 import sys

@@ -61,7 +61,7 @@ def test_the_record_has_a_field_for_each_row_of_the_table() -> None:
 
 @dataclass(frozen=True)
 class Sleep:
-    """What somebody else acts on."""
+    """A record of a few settings, filled from the table of all."""
 
     keep_alive: str
     idle_s: float

@@ -60,7 +60,7 @@ class Books(RuleBasedStateMachine):
 
     @rule(target=callers, name=names)
     def expect(self, name: str) -> object:
-        """For nobody, with a pin of its own."""
+        """Loads for no caller, with a pin of its own."""
         known = {*self.coming, *self.loading, *self.here, *self.leaving}
         assert self.residency.expect(name, self.tick()) is (name not in known)
         if name in known:
@@ -259,7 +259,7 @@ def brought(books: Residency, name: str, size_bytes: int) -> None:
 
 
 def expected(books: Residency, name: str, size_bytes: int) -> object:
-    """Brought in for nobody, if it has room."""
+    """Loads the model for no caller, if it has room."""
     assert books.expect(name, 0.0)
     plan = books.admit(name, size_bytes, 0.0)
     if isinstance(plan, Admit):

@@ -82,7 +82,7 @@ def test_idle_models_are_looked_up_only_when_a_keep_alive_is_over() -> None:
 # -- the rule itself ---------------------------------------------------------------------------------------------------
 @dataclass
 class Plain:
-    """All naps are asked at every look, of whoever is in memory and of whoever is not."""
+    """Asks every nap at every look, whether its model is in memory or not."""
 
     naps: dict[str, KeepAlive] = field(default_factory=dict)
     ended_s: dict[str, float] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""ONNX models: several inputs, tensors of any rank and type, cells that a conversion would change, answers that are maps."""
+"""ONNX models: several inputs, tensors of any rank and type, cells that a cast would change, answers that are maps."""
 
 import json
 from collections.abc import Callable

@@ -25,7 +25,7 @@ OWN = Conventions()
 
 @pytest.fixture(scope="session")
 def saved(trained: Trained) -> dict[str, bytes]:
-    """What a file may hold, by a name for it."""
+    """The contents of a file, by a name for them."""
     booster = trained.booster
     plain = bytes(booster.save_raw("json"))
     return {

@@ -30,7 +30,7 @@ def refusing(**settings: str) -> BuiltInLoader:
 
 
 def load(shop: BuiltInLoader, folder: Path) -> str:
-    """The model's format. Raises what loading it raises."""
+    """The model's format. Raises the errors of its load."""
 
     async def story() -> str:
         try:

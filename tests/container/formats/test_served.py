@@ -42,7 +42,7 @@ def test_a_body_that_can_not_be_read_among_others_is_its_callers_alone() -> None
 
 
 class Unwritable:
-    """A prediction that cannot be told."""
+    """A prediction that cannot be written."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

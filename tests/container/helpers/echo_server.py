@@ -28,8 +28,8 @@ class Told:
     """Echoes; takes up `/now/invocations`, `/busy/invocations` and `/soon/invocations` at once, and breaks where the
     path says so.
 
-    `/kept/invocations` says how many tasks are over and still kept by something. What comes in frames is told by its
-    body what to do.
+    `/kept/invocations` says how many tasks are over and still kept by something. The
+    body of a framed request says what to do.
     """
 
     framed = b"/framed/invocations"

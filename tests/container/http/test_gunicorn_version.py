@@ -1,4 +1,4 @@
-"""Which versions of gunicorn may serve, and what a person reads who has installed another one."""
+"""The versions of gunicorn that may serve, and the error that names any other one."""
 
 import subprocess
 import sys

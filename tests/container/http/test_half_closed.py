@@ -1,4 +1,4 @@
-"""Clients that send no more get the answers that they are owed, and those that have left are noticed."""
+"""Clients that send no more get the answers still due to them, and the server notices clients that have left."""
 
 import os
 import socket

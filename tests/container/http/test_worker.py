@@ -1,4 +1,4 @@
-"""A worker that is told to stop: it waits for clients that still read, and for nobody else."""
+"""A terminated worker waits for clients that still read, and for no others."""
 
 import socket
 from contextlib import ExitStack, closing

@@ -1,4 +1,4 @@
-"""What AWS's images read of the environment, and what becomes of it here."""
+"""The environment variables of AWS's images, and their effect here."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What work took, told apart: on a processor, in line for one, and waiting beside."""
+"""The time that work took, in three parts: on a processor, in line for one, and waiting."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""What a process holds, read off between two walks over its pages."""
+"""The memory of a process, measured between two walks over its pages."""
 
 import gc
 import mmap
@@ -82,7 +82,7 @@ def test_memory_freed_on_the_way_does_not_count() -> None:
 
 
 def test_memory_that_python_keeps_outside_of_malloc_counts_too() -> None:
-    """In a process of its own: what was freed in this one has left Python room for small objects."""
+    """Runs in a process of its own: memory freed in this one leaves Python room for small objects."""
     asked = (
         "from torpor_container.measuring.gauge import MemoryGauge\n"
         "grown = MemoryGauge(lambda: 0.0).grown()\n"
@@ -109,7 +109,7 @@ def test_pages_that_a_forked_process_makes_its_own_show_after_a_while() -> None:
 
 @contextmanager
 def forked(work: Callable[[], object]) -> Iterator[tuple[int, Callable[[], None]]]:
-    """Another process, and what makes it do this, keep it, and stop. It shares all that it inherits."""
+    """Another process, and a function that makes it act, keep the result, and stop. It shares all that it inherits."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:

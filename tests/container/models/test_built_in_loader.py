@@ -35,7 +35,7 @@ async def load(shop: BuiltInLoader, name: str, folder: Path) -> Loaded:
 
 
 class Told(MemoryGauge):
-    """Each load has taken what it is told."""
+    """Each load takes the memory that the test names."""
 
     def __init__(self, grown: Callable[[], int]) -> None:
         super().__init__(lambda: 0.0)
@@ -140,7 +140,7 @@ def test_a_script_whose_time_to_load_ends_while_it_is_measured_is_closed(tmp_pat
 
 
 class Started(Scripted):
-    """A script in its process, whose processes are told when they may be."""
+    """A script in its process; `processes` returns once the test allows it."""
 
     def __init__(self) -> None:
         self.measured, self.tell = threading.Event(), threading.Event()
@@ -156,7 +156,7 @@ class Started(Scripted):
 
 
 class Starting(Scripts):
-    """Whatever is to be started, it is this one."""
+    """Starts this script, whatever the arguments."""
 
     def __init__(self, script: Scripted) -> None:
         self._started = script

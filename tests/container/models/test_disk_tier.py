@@ -1,4 +1,4 @@
-"""The disk tier at work: what is kept, what a restart finds, what leaves, and what an interrupted caller leaves."""
+"""The disk tier at work: what it keeps, finds after a restart and evicts, also after a cancelled call."""
 
 import asyncio
 import gzip
@@ -24,7 +24,7 @@ CONTENT_BYTES = 20_000
 
 
 async def content(on: DiskTier, name: str) -> bytes:
-    """What a load would find."""
+    """The content that a load would find."""
     placed = await on.take(name, LoadStory(asyncio.get_running_loop().time))
     try:
         return (placed.directory / "model.bin").read_bytes()

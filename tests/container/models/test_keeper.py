@@ -1,4 +1,4 @@
-"""The keeper's promises: one load however many call, a clean end for whoever fails, dies or gives up."""
+"""The keeper's promises: one load for any number of calls, and a clean end after a failure, death or cancellation."""
 
 import asyncio
 from collections.abc import Coroutine

@@ -1,4 +1,4 @@
-"""A model that is retired: those who have it end on the old copy, and later callers get it loaded anew."""
+"""A retired model: calls in flight end on the old copy, and later calls load it again."""
 
 import asyncio
 from collections.abc import Coroutine

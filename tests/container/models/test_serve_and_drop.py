@@ -1,4 +1,4 @@
-"""A policy that does not keep a visitor: it is served, leaves at once, and the popular models are left alone."""
+"""A policy that does not keep a rare model: it is served and unloaded at once, and the popular models stay."""
 
 import asyncio
 

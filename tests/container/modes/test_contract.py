@@ -71,7 +71,7 @@ def booster() -> bytes:
 
 
 def unpacked(folder: Path, name: str, files: dict[str, bytes]) -> str:
-    """What the platform has put on disk before it calls LoadModel: the `url`."""
+    """The folder that the platform fills before it calls LoadModel: the `url`."""
     directory = folder / "models" / name / "model"
     for path, body in files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
@@ -184,13 +184,13 @@ def test_a_model_that_turns_out_too_large_is_507_and_gone(tmp_path: Path) -> Non
 
 
 class Table:
-    """A model that is as large as told, and says nothing."""
+    """A model of the given size, with empty answers."""
 
     def __init__(self, size_bytes: int) -> None:
         self.values = np.zeros(size_bytes, np.int8)
 
     def predict(self, rows: object) -> None:
-        """Nobody asks."""
+        """Never called."""
 
 
 def joblib_of(model: Table, compress: int = 0) -> bytes:
@@ -485,7 +485,7 @@ def transform_fn(model, body, content_type, accept):
 
 @contextmanager
 def served(folder: Path, **settings: str) -> Iterator[tuple[Path, "subprocess.Popen[bytes]"]]:
-    """The image's command on a Unix socket, told to end with the block."""
+    """The image's command on a Unix socket, terminated with the block."""
     path = folder / "socket"
     own = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder), "TORPOR_SOCKET": str(path)}
     command = [sys.executable, "-m", "torpor_container", "serve"]
@@ -525,7 +525,7 @@ class Hangs:
 
 
 def test_the_image_s_command_leaves_promptly_though_a_model_hangs(tmp_path: Path) -> None:
-    """With what was printed and logged, and the exit code of an end in good order."""
+    """Gives the printed and logged lines, and the exit code of an orderly end."""
     with served(tmp_path, TORPOR_INVOCATION_TIMEOUT_SECONDS="0.2") as (path, process):
         model = load_request(tmp_path, "hangs", {"model.pkl": pickle.dumps(Hangs())})
         assert call(path, "POST", "/models", model)[0] == 200

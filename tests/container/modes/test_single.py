@@ -1,4 +1,4 @@
-"""One model that is loaded at the start: what becomes of a load that fails in a way nobody foresaw."""
+"""One model that is loaded at the start: the result of a load that fails with an unforeseen error."""
 
 import asyncio
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An instance's bound: what goes beyond it fails by itself, leaves nothing behind, and nobody else pays."""
+"""An instance's bounds: work beyond them fails alone, leaves nothing behind, and harms no other call."""
 
 import asyncio
 import gc
@@ -40,11 +40,11 @@ def test_a_confined_process_finds_no_memory_beyond_its_budget_and_goes_on() -> N
 
 
 class Prediction(list[Any]):
-    """It can be told whether anybody still holds it."""
+    """An object whose release a test can observe."""
 
 
 def failing(error: Exception) -> tuple[ServedModel[Any], list["weakref.ref[Prediction]"]]:
-    """A model whose prediction cannot be written for this reason, and what it predicted."""
+    """A model whose prediction cannot be written for this reason, and the prediction."""
     held: list[weakref.ref[Prediction]] = []
 
     def predict(rows: Any) -> Prediction:

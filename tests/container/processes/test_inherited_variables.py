@@ -1,4 +1,4 @@
-"""What of the environment of whoever started an endpoint its processes inherit."""
+"""The environment variables of an endpoint that its processes inherit."""
 
 import asyncio
 import os
@@ -45,7 +45,7 @@ def test_every_row_says_why() -> None:
 def test_a_child_cannot_read_what_the_zygote_s_owner_was_started_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A forked process shows what its parent was started with in /proc, whatever its own variables are."""
+    """/proc shows the initial environment of a forked process's parent, whatever its own variables are."""
     monkeypatch.setenv("GITHUB_TOKEN", "secret-of-the-shell")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "helpers"))
     log = tmp_path / "told"

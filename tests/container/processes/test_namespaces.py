@@ -1,4 +1,4 @@
-"""A process's own view of the file system: what it shows to that process, and what the machine sees of it."""
+"""A process's own view of the file system, as the process and as the machine see it."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def view(*targets: str, user: int = os.getuid(), cwd: str = "/usr") -> str:
-    """What a fresh process prints that gives itself such a view."""
+    """The output of a fresh process that gives itself such a view."""
     command = [sys.executable, "-c", PROGRAM, str(user), *targets]
     ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=20)
     assert not ended.stderr, ended.stderr

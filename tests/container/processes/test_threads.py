@@ -1,4 +1,4 @@
-"""Work that never comes back costs its own thread, and nobody else's."""
+"""Work that never returns costs its own thread and no other."""
 
 import asyncio
 import threading

@@ -13,7 +13,7 @@ JOB = Job("builtins:print")
 
 
 class Closing(ZygoteAccess):
-    """Closed at a block's end, whatever happens in it."""
+    """Closes the zygote at the end of a block, also after an error."""
 
     aclose = ZygoteAccess.close
 

@@ -16,7 +16,7 @@ from torpor_container.running.predicting import Outcome, Predictors
 
 
 class Model:
-    """It answers with what it was asked, once it is let. `turns` has the bodies of each turn."""
+    """Answers with the body of the call, once the test allows it. `turns` has the bodies of each turn."""
 
     def __init__(self, *, shares: bool = False) -> None:
         self.line = ModelQueue(shares=shares)

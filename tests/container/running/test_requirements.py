@@ -1,4 +1,4 @@
-"""A script's requirements.txt: met by what is there, refused by name, or installed beside the model."""
+"""A script's requirements.txt: met by installed packages, refused by name, or installed beside the model."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""A request among others that end the model's process is answered all the same, in each mode."""
+"""A request beside others that end the model's process is still answered, in each mode."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Where a model predicts: on the event loop while it holds nobody up there, and else on a thread."""
+"""A model predicts on the event loop while it blocks no other call, and otherwise on a thread."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ from torpor_container.wire import WaitStep
 
 
 class Model:
-    """Each prediction takes what `cpu_s` and `waits_s` say, on clocks of its own. `threads` has who predicted."""
+    """Each prediction takes what `cpu_s` and `waits_s` say, on its own clocks. `threads` has the predicting threads."""
 
     format = "scikit-learn"
     rowwise = False

@@ -1,4 +1,4 @@
-"""Script processes forked from a zygote: what they see, and what becomes of all that they start."""
+"""Script processes forked from a zygote: their environment, and the fate of the processes that they start."""
 
 import asyncio
 import json
@@ -148,7 +148,7 @@ def held_bytes(script: Scripted) -> int:
 def test_a_process_that_a_script_started_counts_as_its_memory_and_ends_with_it(
     tmp_path: Path, zygote: ZygoteClient, how: str
 ) -> None:
-    """Also what has a session of its own."""
+    """A process with a session of its own counts and ends too."""
 
     async def story() -> None:
         async with running(zygote, tmp_path, {}) as script:

@@ -1,4 +1,4 @@
-"""When a batch is handed on, and what is in it."""
+"""The time at which a batch is passed on, and its contents."""
 
 import asyncio
 

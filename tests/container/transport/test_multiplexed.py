@@ -1,4 +1,4 @@
-"""The connection that many requests share, against a server that answers exactly what a test tells it to."""
+"""The connection that many requests share, against a server with the exact answers of a test."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -22,7 +22,7 @@ from torpor_container.transport.upstream import (
 
 
 class Server(asyncio.Protocol):
-    """Agrees with `greeting`, and keeps what it is asked."""
+    """Accepts with `greeting`, and keeps the requests."""
 
     def __init__(self, greeting: bytes) -> None:
         self._greeting = greeting

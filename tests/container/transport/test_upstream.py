@@ -1,4 +1,4 @@
-"""The hop to an instance, against a server on a Unix socket that answers exactly what a test tells it to."""
+"""The hop to an instance, against a server on a Unix socket with the exact answers of a test."""
 
 import asyncio
 import socket
@@ -72,7 +72,7 @@ async def get(upstream: Upstream, timeout_s: float = 5.0, body: bytes = b"") -> 
 
 
 async def turns() -> None:
-    """As many of the event loop as it takes until both ends of a socket have heard what was done to one."""
+    """Gives the event loop enough turns for both ends of a socket to see a change at one."""
     for _ in range(10):
         await asyncio.sleep(0)
 

@@ -37,7 +37,7 @@ class Ward:
     loads: int = 0
 
     async def load(self, file: Hostile, software: str = "1") -> None:
-        """As the instance would. Raises what its caller is told."""
+        """Tries the file as the instance does. Raises the error that the caller gets."""
         folder = self.folder / f"{abs(hash(file.content))}" / "model"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / file.file).write_bytes(file.content)
@@ -48,7 +48,7 @@ class Ward:
         await (await self.quarantine.passed(tried, self._load))()
 
     async def told(self, file: Hostile) -> ContainerError:
-        """What its caller is told."""
+        """The error that the caller gets."""
         with pytest.raises(ContainerError) as raised:
             await self.load(file)
         return raised.value
@@ -62,7 +62,7 @@ class Ward:
 
 
 class _NoRunner:
-    """Nobody calls it."""
+    """Never called."""
 
 
 NO_RUNNER: Runner = _NoRunner()  # type: ignore[assignment]

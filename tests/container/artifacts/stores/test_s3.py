@@ -264,7 +264,7 @@ def test_a_cancelled_download_leaves_no_file(tmp_path: Path) -> None:
 
 
 class SlowReceiver(Receiver):
-    """Takes what comes once it may, and notes what was done."""
+    """Takes the chunks once the test allows it, and records its calls."""
 
     def __init__(self, into: Path) -> None:
         super().__init__(into)

@@ -30,7 +30,7 @@ def npy(array: Rows) -> bytes:
 
 
 def npy_headed(header: bytes) -> bytes:
-    """An array of 16 zero bytes that says of itself what the header says."""
+    """An array of 16 zero bytes behind this header."""
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16)
 
 
@@ -504,7 +504,7 @@ def test_a_large_body_of_whole_numbers_is_refused_for_one_fraction() -> None:
 
 
 def read_rows(text: str) -> Rows | None:
-    """None for what is refused."""
+    """None for a refused body."""
     try:
         return decode(text.encode(), "text/csv", RowLayout())
     except BadInput:

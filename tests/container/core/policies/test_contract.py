@@ -30,7 +30,7 @@ def anybody(name: str) -> bool:
 
 
 class Story(RuleBasedStateMachine):
-    """Models come, are used, are busy, and leave for any reason; whoever is asked for a victim lets it leave."""
+    """Models come, are used, are busy, and leave for any reason; a policy that names a victim sees it leave."""
 
     @initialize(name=st.sampled_from(sorted(ALL)))
     def begin(self, name: str) -> None:

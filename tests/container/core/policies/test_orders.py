@@ -35,7 +35,7 @@ def filled(chosen: Policy, names: str) -> Policy:
 
 
 def leavers(chosen: Policy) -> str:
-    """Everybody, in the order in which they leave."""
+    """All models, in the order of their eviction."""
     order = ""
     while (victim := chosen.victim(anybody)) is not None:
         chosen.removed(victim)
@@ -130,7 +130,7 @@ def test_the_clock_never_runs_backwards() -> None:
 
 
 class Plain:
-    """Greedy-dual as it is written in the papers: looks at everybody each time."""
+    """Greedy-dual as the papers write it: looks at every model each time."""
 
     def __init__(self, gain: Callable[[int, float, int], float]) -> None:
         self.gain, self.clock, self.ticks = gain, 0.0, 0

@@ -23,7 +23,7 @@ CSV_ROW = Invocation(b"1,2,3,4", "text/csv")
 
 @pytest.fixture
 def invoke(zygote: ZygoteClient) -> Invoke:
-    """Load the script of a folder, and answer what it answers to these calls, whatever it took."""
+    """Loads the script of a folder, and returns its answers to these calls without their timings."""
 
     async def story(directory: Path, calls: tuple[Invocation, ...], program: str) -> list[Reply]:
         async with started(zygote, directory, program=program) as process:

@@ -300,9 +300,7 @@ open({gate!r}, "w").close()
 
 
 @pytest.mark.parametrize("harm", ["pass", "os._exit(0)", "os.abort()", "os.kill(os.getpid(), 9)", "time.sleep(600)"])
-def test_a_daemon_of_a_script_ends_before_the_scripts_end_is_reported(
-    story: Story, on_demand: Path, harm: str
-) -> None:
+def test_a_daemon_of_a_script_ends_before_the_scripts_end_is_reported(story: Story, on_demand: Path, harm: str) -> None:
     number, gate = on_demand / "number", on_demand / "gate"
     os.mkfifo(gate)
 

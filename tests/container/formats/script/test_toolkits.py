@@ -26,7 +26,7 @@ def transform_fn(model, body, content_type, accept):
 
 
 class Script:
-    """A script that runs what it is sent, in one process for all tests of this file."""
+    """A script that runs the code that it is sent, in one process for all tests of this file."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, process: ScriptProcess) -> None:
         self._loop, self._process = loop, process
