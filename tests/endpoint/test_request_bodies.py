@@ -61,7 +61,7 @@ async def begun() -> Message:
     return {"type": "http.request", "body": b"1", "more_body": True}
 
 
-def test_what_is_told_when_there_is_no_room_or_no_end() -> None:
+def test_a_body_without_room_or_without_an_end_is_refused() -> None:
     async def story() -> None:
         full, slow = Bodies(room_bytes=1, room_within_s=0.01), Bodies(whole_within_s=0.0)
         async with full.room(1):

@@ -74,7 +74,7 @@ def test_a_refusal_repeats_no_markup() -> None:
     assert json.loads(refused(call(pages(), "POST", INVOCATIONS, headers), "application/json"))
 
 
-def test_who_is_no_page_and_a_page_of_our_own_are_served() -> None:
+def test_requests_of_programs_and_of_the_endpoints_own_pages_are_served() -> None:
     for about in ({}, LOCAL, {**LOCAL, "origin": "http://127.0.0.1:4700", "sec-fetch-site": "same-origin"}):
         reply = call(pages(), "GET", "/bucket/key", about)
         assert (reply.status, reply.body) == (200, b"/bucket/key")

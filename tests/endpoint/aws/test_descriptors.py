@@ -26,7 +26,7 @@ def test_it_is_done_again_until_there_are_some(lacking: Exception) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), ImportError("no module x"), LACKING[0]])
-def test_what_it_lacks_otherwise_or_for_too_long_is_told(error: Exception) -> None:
+def test_another_error_or_a_lasting_lack_of_descriptors_is_raised(error: Exception) -> None:
     def work() -> None:
         raise error
 

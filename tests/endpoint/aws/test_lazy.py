@@ -33,7 +33,7 @@ def test_it_is_made_once_however_many_call_at_once() -> None:
     assert (len(made), len(called)) == (1, 8)
 
 
-def test_one_that_could_not_be_made_is_tried_again_by_the_next_caller() -> None:
+def test_an_app_that_could_not_be_made_is_made_again_for_the_next_caller() -> None:
     answers: list[OSError | App] = [OSError("no more memory"), nothing]
 
     def make() -> App:

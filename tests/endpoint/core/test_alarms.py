@@ -42,7 +42,7 @@ def test_the_tables_of_aws_on_missing_data(datapoints: str, to_alarm: int, expec
     assert [judged(rule(3, to_alarm, missing), row(datapoints), NOW) for missing in ORDER] == states
 
 
-def test_one_breach_at_its_very_start_does_not_make_an_alarm_of_two() -> None:
+def test_a_breach_just_before_the_range_does_not_complete_an_alarm_of_two() -> None:
     assert judged(rule(2, 2), row("- - - X"), State.OK) is State.OK
     assert judged(rule(2, 2), row("- - X -"), State.OK) is State.ALARM
 

@@ -98,7 +98,7 @@ def test_a_host_that_is_allowed_brings_the_names_under_it() -> None:
         assert sender((b"host", host), of=known) is Sender.ELSEWHERE
 
 
-def test_who_listens_on_every_address_is_called_by_any_address_but_by_no_other_name() -> None:
+def test_an_endpoint_on_every_address_accepts_any_address_and_no_foreign_name() -> None:
     opened = own_hosts(["0.0.0.0"], machine="Box")
     for host in (b"10.0.0.1:4700", b"[2001:db8::1]", b"0.0.0.0", b"box:4700", b"localhost"):
         assert sender((b"host", host), of=opened) is Sender.OWN
@@ -123,7 +123,7 @@ SAID = st.tuples(
 
 
 @given(st.lists(SAID, max_size=4))
-def test_what_any_header_tells_to_be_foreign_is_never_ours(said: list[tuple[bytes, bytes]]) -> None:
+def test_a_request_with_any_foreign_header_is_never_an_own_one(said: list[tuple[bytes, bytes]]) -> None:
     own = {(b"origin", b"http://127.0.0.1:4700"), (b"sec-fetch-site", b"same-origin"), (b"sec-fetch-site", b"none")}
     assert sender(HOST, *said) is (Sender.OWN if set(said) <= own else Sender.FOREIGN)
 
@@ -135,7 +135,7 @@ def test_any_header_is_judged(text: str, origin: bool) -> None:
     assert host_name(text) is None or "/" not in text
 
 
-def test_what_may_be_allowed_is_a_host_or_an_origin() -> None:
+def test_only_a_host_or_an_origin_can_be_allowed() -> None:
     assert all(map(is_host, ("torpor", "a.b-c", "10.0.0.1", "::1")))
     assert not any(map(is_host, ("", "a:80", "*.a", "http://a", "a/b", "[::1]:80")))
     assert origin_of("https://A.test:443") == "https://a.test"

@@ -167,7 +167,7 @@ TestEndpointLife = EndpointLife.TestCase
 TestInstanceLife = InstanceLife.TestCase
 
 
-def test_what_was_pending_is_so_once_ready() -> None:
+def test_a_pending_configuration_takes_effect_once_ready() -> None:
     ready = after(updating(), E.READY)
     assert (ready.status, ready.config_name, ready.variants) == (S.IN_SERVICE, "new", (variant("new"),))
     assert (ready.pending_config_name, ready.pending_variants, ready.failure_reason) == (None, None, None)

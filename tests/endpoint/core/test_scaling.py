@@ -67,7 +67,7 @@ def test_a_number_that_was_given_is_not_ours_to_choose() -> None:
     assert (at_start(PLAIN, 8), after_update(PLAIN, 8, 1)) == (2, 2)
 
 
-def test_who_may_sleep_does_so_when_the_keep_alive_says_it() -> None:
+def test_a_variant_that_may_sleep_sleeps_when_the_keep_alive_says_so() -> None:
     for variant in (MANAGED, SERVERLESS):
         allowed = size_range(variant, 8)
         assert allowed is not None

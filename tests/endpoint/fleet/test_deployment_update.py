@@ -111,7 +111,7 @@ async def opened_for_an_hour(variant: Variant) -> AsyncIterator[Shop]:
         (MANAGED, replace(PLAIN, instance_count=7)),
     ],
 )
-def test_what_an_update_waits_for_is_not_taken_away_though_nobody_calls(old: Variant, new: Variant) -> None:
+def test_an_update_keeps_the_instances_that_it_waits_for_without_any_call(old: Variant, new: Variant) -> None:
     async def story() -> None:
         async with opened_for_an_hour(old) as shop:
             async with asyncio.timeout(10.0):

@@ -160,7 +160,7 @@ def test_an_instance_that_can_not_start_says_why_in_its_log(at: Ground, run: Cal
     run(story())
 
 
-def test_what_an_instance_had_started_goes_with_it_whatever_its_session(
+def test_a_process_that_an_instance_started_ends_with_it_whatever_its_session(
     at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
@@ -206,9 +206,7 @@ def test_terminating_asks_first_and_forces_when_the_grace_is_over(at: Ground, ru
     run(story())
 
 
-def test_who_stops_waiting_for_the_end_of_an_instance_does_not_leave_it_running(
-    at: Ground, run: Callable[[Story], None]
-) -> None:
+def test_a_cancelled_termination_leaves_no_instance_running(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
         launched = await at.launched()
         with pytest.raises(TimeoutError):
@@ -228,7 +226,7 @@ def test_an_instance_that_was_stopped_hears_that_it_is_to_end(at: Ground, run: C
     run(story())
 
 
-def test_what_somebody_stopped_waiting_for_the_next_one_sees_out(at: Ground, run: Callable[[Story], None]) -> None:
+def test_a_second_termination_completes_a_cancelled_one(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
         async with stray_of(at.spec()) as stray:
             launched = await at.launched()

@@ -26,7 +26,7 @@ def test_the_real_aws_is_forgotten_where_artifacts_come_from_here_and_only_there
     assert ("AWS_ACCESS_KEY_ID" in spec.environment) == emulated
 
 
-def test_what_the_owner_refuses_no_container_s_environment_allows(tmp_path: Path) -> None:
+def test_a_containers_environment_cannot_allow_code_that_the_owner_refuses(tmp_path: Path) -> None:
     around = Surroundings(
         "http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, refused=frozenset({"pickles"})
     )

@@ -25,7 +25,7 @@ def spec(folder: Path, number: int) -> LaunchSpec:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 5, 50])
-def test_who_comes_as_the_zygote_retires_gets_another(tmp_path: Path, turns: int) -> None:
+def test_a_launch_while_the_zygote_retires_gets_another_zygote(tmp_path: Path, turns: int) -> None:
     async def story() -> None:
         host = make_host(tmp_path / "r")
         first = await host.zygote()

@@ -328,7 +328,7 @@ def memory(recorded: LedgerWithPages) -> list[tuple[object, ...]]:
     return recorded.ledger.tables.database.rows(f"SELECT {columns} FROM memory ORDER BY minute_s")
 
 
-def test_what_an_instance_takes_beside_its_models_is_kept_by_the_minute(recorded: LedgerWithPages) -> None:
+def test_the_memory_of_an_instance_beside_its_models_is_kept_by_the_minute(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life())
     for number, victims in enumerate(([], ["b"])):
         cold = wire.ColdLoad(bytes=1, victims=victims, reason="", took_s=0.1, efforts={}, own_bytes=10 + number)

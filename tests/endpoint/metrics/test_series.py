@@ -193,7 +193,7 @@ def test_statistics_of_one_to_a_hundred(name: str, expected: float) -> None:
         "PR(9:1)",
     ],
 )
-def test_what_is_no_statistic_says_so(name: str) -> None:
+def test_an_unknown_statistic_raises_an_error(name: str) -> None:
     with pytest.raises(ValueError):
         statistic(name)
 

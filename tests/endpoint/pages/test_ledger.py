@@ -107,7 +107,7 @@ def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(recorded: LedgerW
         ("costs?since_s=nan", 400, "since_s is zero or more, not nan"),
     ],
 )
-def test_what_cannot_be_shown_is_said_in_one_line(
+def test_a_page_that_cannot_be_shown_is_refused_in_one_line(
     recorded: LedgerWithPages, target: str, status: int, said: str
 ) -> None:
     assert refusal(recorded, target) == (status, said)

@@ -45,7 +45,7 @@ def asleep(live: LiveEndpoint, name: str) -> bool:
     return endpoint_pages.asleep(live, name) and not endpoint_pages.forked(live)
 
 
-def test_one_call_wakes_it_and_finds_its_disk_as_it_was(sleepy: tuple[LiveEndpoint, str]) -> None:
+def test_a_call_wakes_a_sleeping_endpoint_with_its_disk_tier_intact(sleepy: tuple[LiveEndpoint, str]) -> None:
     live, name = sleepy
     slots = []
     for _ in range(2):

@@ -68,7 +68,7 @@ def test_an_error_needs_a_deletion_or_a_kill_at_that_moment(history: History, en
     assert judged(ended, history, CACHING, kills) is verdict
 
 
-def test_what_is_left_behind_is_named() -> None:
+def test_a_leak_is_named_by_its_kind() -> None:
     clean = Leftovers("at the start", 0.0, 0, 31, {"socket:": 3}, 0, [], 0, 100.0, 4)
     assert leaks([clean, clean, clean]) == []
     dirty = Leftovers("at the end", 9.0, 1, 32, {"socket:": 4}, 2, ["file"], 0, 150.0, 9)

@@ -9,7 +9,7 @@ from tests.helpers.processes import descendants, gone, stop
 STOP_MAX_S = 5.0
 
 
-def test_what_an_endpoint_makes_is_its_own_users_alone(tmp_path: Path) -> None:
+def test_files_of_an_endpoint_are_closed_to_other_users(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     with LiveEndpoint(data_dir) as live:
         live.client("s3").create_bucket(Bucket="bucket")

@@ -69,7 +69,7 @@ def test_why_a_target_is_not_scaled() -> None:
     assert decide(ScalableCapacity(0, 0, 8), [out(0)], None, 0.0) == NoChange(Reason.AT_DESIRED, "out to 0")
 
 
-def test_what_is_suspended_stays_as_it_is() -> None:
+def test_a_suspended_direction_of_scaling_decides_nothing() -> None:
     assert decide(ScalableCapacity(4, 1, 8, may_out=False), [out(5)], None, 0.0) is None
     assert decide(ScalableCapacity(4, 1, 8, may_in=False), [inwards(1)], None, 0.0) is None
 

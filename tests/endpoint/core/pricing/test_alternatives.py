@@ -62,7 +62,7 @@ def test_a_name_that_never_answered_is_no_model() -> None:
     assert one.assumes.startswith("2 models that answered")
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_an_unknown_price_is_none_and_names_its_reason() -> None:
     *_, multi, _ = by_way(VariantUse("houses", "v", [life(0.0, size="ml.m4.xlarge")]))
     assert multi.usd is None
     one, _, _, serverless = by_way(

@@ -42,7 +42,7 @@ def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(autoscaling: I
     assert "EndTime" not in action
 
 
-def test_what_no_target_may_have_no_action_may_bring(autoscaling: InMemoryAutoscaling) -> None:
+def test_an_action_cannot_bring_a_capacity_that_the_target_forbids(autoscaling: InMemoryAutoscaling) -> None:
     sleepless = {**OF, "ResourceId": "endpoint/ep/variant/sleepless"}
     autoscaling.register(**sleepless)
     action = {"Schedule": "rate(1 hour)", "ScalableTargetAction": {"MinCapacity": 0}}
@@ -125,7 +125,7 @@ def test_a_schedule_is_read(expression: str, schedule: At | Rate | Cron) -> None
         "",
     ],
 )
-def test_what_is_no_schedule_is_not_read(expression: str) -> None:
+def test_a_malformed_schedule_is_refused(expression: str) -> None:
     with pytest.raises(BadSchedule):
         parse(expression)
 

@@ -141,7 +141,7 @@ def test_a_unit_that_is_not_the_metrics_finds_nothing(boto: Any, registry: Metri
         ({"EndTime": NOON + timedelta(days=2)}, "InvalidParameterCombination"),
     ],
 )
-def test_what_get_metric_statistics_refuses(boto: Any, members: dict[str, Any], expected: str) -> None:
+def test_get_metric_statistics_refuses_bad_members(boto: Any, members: dict[str, Any], expected: str) -> None:
     ask = {**LATENCY, **span(), "Period": 60, "Statistics": ["Sum"], **members}
     with pytest.raises(ClientError) as caught:
         boto.get_metric_statistics(**ask)
@@ -257,7 +257,7 @@ def test_pages_of_metric_data_hold_every_point_once(registry: MetricRegistry) ->
         {"Id": "a", "MetricStat": {"Metric": LATENCY, "Period": 61, "Stat": "Sum"}},
     ],
 )
-def test_what_get_metric_data_refuses(registry: MetricRegistry, query: dict[str, Any]) -> None:
+def test_get_metric_data_refuses_a_bad_query(registry: MetricRegistry, query: dict[str, Any]) -> None:
     with pytest.raises(ClientError) as caught:
         one_protocol(registry).get_metric_data(MetricDataQueries=[query], **span())
     assert code(caught) == "ValidationError"
@@ -328,7 +328,7 @@ def test_a_large_put_is_compressed_by_boto3_and_read(boto: Any) -> None:
         ("shop", {"Value": 1, "Timestamp": NOON + timedelta(days=1)}, "InvalidParameterValue"),
     ],
 )
-def test_what_put_metric_data_refuses_leaves_nothing_behind(
+def test_refused_metric_data_leaves_nothing_behind(
     boto: Any, namespace: str, datum: dict[str, Any], expected: str
 ) -> None:
     data = [{"MetricName": "good", "Value": 1}, {"MetricName": "bad", **datum}]

@@ -72,7 +72,7 @@ def test_attached_policies_are_filtered_by_path_and_bounded_in_number(iam: Any) 
         iam.attach_role_policy(RoleName="reader", PolicyArn=f"{FULL_ACCESS}2")
 
 
-def test_what_is_no_policy_arn_is_not_attached(iam: Any) -> None:
+def test_an_arn_that_names_no_policy_is_not_attached(iam: Any) -> None:
     with pytest.raises(ClientError, match="ARN arn:aws:iam::aws:role/reader is not valid"):
         iam.attach_role_policy(RoleName="reader", PolicyArn="arn:aws:iam::aws:role/reader")
 

@@ -102,7 +102,7 @@ def test_a_call_that_finds_nothing_reads_so_much_and_leaves_the_rest_to_the_next
         ({"nextToken": "e30="}, "nextToken"),
     ],
 )
-def test_what_is_refused(log_files: LogsOverFolder, boto: Any, members: dict[str, Any], expected: str) -> None:
+def test_bad_members_are_refused(log_files: LogsOverFolder, boto: Any, members: dict[str, Any], expected: str) -> None:
     three(log_files)
     with pytest.raises(ClientError, match=expected) as caught:
         boto.filter_log_events(logGroupName=GROUP, **members)

@@ -134,7 +134,7 @@ def test_marks_that_were_torn_lose_their_last_line_only(log_files: LogsOverFolde
     assert LogMarks().noted(log).times_ms == (NOON_MS, NOON_MS + 2000)
 
 
-def test_what_is_not_there_is_not_found(log_files: LogsOverFolder, boto: Any) -> None:
+def test_an_unknown_stream_or_group_is_not_found(log_files: LogsOverFolder, boto: Any) -> None:
     log_files.say("a\n", NOON_MS)
     for unknown in ("AllTraffic/i-1", "../houses", "AllTraffic", "a/../b"):
         with pytest.raises(ClientError) as caught:

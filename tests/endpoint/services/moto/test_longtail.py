@@ -87,7 +87,7 @@ def test_the_managed_policies_of_aws_are_there(tail: LongTail) -> None:
     assert left_to(tail, "iam").get_policy(PolicyArn=arn)["Policy"]["PolicyName"] == "AmazonSageMakerFullAccess"
 
 
-def test_what_moto_refuses_is_refused_in_its_words(tail: LongTail) -> None:
+def test_an_error_of_moto_is_passed_on_in_its_words(tail: LongTail) -> None:
     with pytest.raises(ClientError, match="NoSuchEntity"):
         left_to(tail, "iam").get_user(UserName="nobody")
     sqs = left_to(tail, "sqs")
@@ -103,7 +103,7 @@ def test_what_moto_refuses_is_refused_in_its_words(tail: LongTail) -> None:
         ("dynamodb", "list_tables", {}, "UnknownOperationException"),
     ],
 )
-def test_what_moto_does_not_do_is_an_unknown_operation_at_once(
+def test_an_operation_that_moto_lacks_is_an_unknown_operation_at_once(
     tail: LongTail, service: str, operation: str, members: dict[str, Any], code: str
 ) -> None:
     with pytest.raises(ClientError, match=f"({code}).*Torpor does not implement the operation") as caught:
@@ -120,7 +120,7 @@ def test_what_moto_does_not_do_is_an_unknown_operation_at_once(
         failing(NotImplementedError("no")),
     ],
 )
-def test_whatever_way_moto_says_that_it_does_not_know_it_is_an_unknown_operation(tail: LongTail) -> None:
+def test_an_operation_that_moto_does_not_know_is_an_unknown_operation(tail: LongTail) -> None:
     with pytest.raises(ClientError, match="InvalidAction"):
         left_to(tail, "sns").list_topics()
 
@@ -312,7 +312,7 @@ def test_a_poll_that_is_none_is_left_as_it_is(body: bytes) -> None:
     assert poll_of(request_of(body)) is None
 
 
-def test_what_hangs_in_moto_keeps_no_process_alive() -> None:
+def test_a_call_that_hangs_in_moto_keeps_no_process_alive() -> None:
     code = """
 import asyncio, threading
 from torpor_endpoint.aws.wire.asgi import AwsRequest

@@ -134,7 +134,7 @@ def right(answer: Any) -> bool:
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad.target}-{bad.body[:5].hex()}")
-def test_what_is_bad_gets_its_error(live: LiveEndpoint, rough: str, bad: Bad) -> None:
+def test_a_bad_input_gets_its_error(live: LiveEndpoint, rough: str, bad: Bad) -> None:
     response = refusal(lambda: live.invoke(rough, bad.body, bad.content_type, TargetModel=bad.target))
     assert response["Error"]["Code"] == bad.code
     assert bad.says in response["Error"]["Message"]

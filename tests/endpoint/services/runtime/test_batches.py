@@ -59,7 +59,7 @@ def test_every_caller_gets_what_he_would_have_got_alone(live: LiveEndpoint, endp
         assert answers(live, endpoint, bodies) == alone
 
 
-def test_who_sends_rows_that_do_not_fit_is_the_only_one_who_hears_of_it(live: LiveEndpoint, endpoint: str) -> None:
+def test_only_the_caller_whose_rows_do_not_fit_gets_an_error(live: LiveEndpoint, endpoint: str) -> None:
     bodies = [b"0.1,0.2,0.3", SHORT_OF_A_COLUMN] * (CALLERS // 2)
     (good,) = answers(live, endpoint, [bodies[0]])
     for _ in range(ROUNDS):

@@ -58,7 +58,7 @@ def test_custom_attributes_come_back_only_if_the_model_set_them(live: LiveEndpoi
     assert "CustomAttributes" not in answer
 
 
-def test_one_call_s_attributes_are_not_the_next_one_s(live: LiveEndpoint, houses: str) -> None:
+def test_custom_attributes_of_a_call_do_not_reach_the_next_call(live: LiveEndpoint, houses: str) -> None:
     put(live.folder("houses"), {"models/talking.tar.gz": script(TALKING)})
     live.invoke(houses, ROW, TargetModel="talking.tar.gz", CustomAttributes="secret")
     assert live.invoke(houses, ROW, TargetModel="talking.tar.gz")["CustomAttributes"] == "heard=None"

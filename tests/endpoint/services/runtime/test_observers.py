@@ -170,7 +170,7 @@ def _reached(outcome: Served | RuntimeFault | None) -> bool:
     return outcome is not None and outcome.original is not None
 
 
-def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() -> None:
+def test_an_ended_request_is_passed_on_within_the_time_and_count_limits() -> None:
     async def story() -> None:
         books = Books()
 
@@ -219,7 +219,7 @@ def test_a_request_that_one_observer_fails_on_is_no_loss_to_other_requests_and_o
     run(story())
 
 
-def test_what_never_reached_a_variant_or_a_model_is_counted_as_that() -> None:
+def test_a_request_is_counted_by_how_far_it_came() -> None:
     async def story() -> None:
         books = Books()
         no_capacity, broken, not_ready, full = FAULTS

@@ -29,7 +29,7 @@ def bucket(live: LiveEndpoint) -> str:
     return "submitted"
 
 
-def test_one_script_serves_every_artifact_and_wins_over_its_own(live: LiveEndpoint, bucket: str) -> None:
+def test_a_submitted_script_serves_every_artifact_instead_of_the_artifacts_own(live: LiveEndpoint, bucket: str) -> None:
     live.deploy("Submitted", Variant(many(f"{bucket}/m", WHERE)))
     answers = [live.invoke("Submitted", b"", TargetModel=f"{name}.tar.gz")["Body"] for name in ("ann", "bo")]
     assert answers == [b"hello ann", b"hello bo"]

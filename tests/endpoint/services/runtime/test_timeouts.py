@@ -77,7 +77,7 @@ def test_a_load_that_outlasts_its_caller_goes_on_and_the_next_call_joins_it(
     assert "download" not in steps_of(answer)  # the first call's load, not one of its own
 
 
-def test_who_gives_up_waiting_is_told_what_it_waited_for(live: LiveEndpoint, brief: str, slow: Slow) -> None:
+def test_a_call_that_times_out_gets_the_steps_that_it_waited_for(live: LiveEndpoint, brief: str, slow: Slow) -> None:
     slow("eager")
     steps = steps_of(refusal(lambda: live.invoke(brief, ROW, TargetModel="eager.tar.gz")))
     assert steps["load"] > 300 > steps.get("queue", 0.0)
@@ -118,7 +118,7 @@ def test_a_model_that_hangs_is_aws_s_timeout_and_the_others_answer_meanwhile(
     )
 
 
-def test_who_waits_in_line_behind_a_hanging_call_is_not_lost(live: LiveEndpoint, brief: str, tmp_path: Path) -> None:
+def test_a_call_that_waits_behind_a_hanging_call_is_answered(live: LiveEndpoint, brief: str, tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     os.mkfifo(inside)
     opened = threading.Thread(target=lambda: inside.open().close(), daemon=True)

@@ -47,7 +47,7 @@ def lock(paths: list[Path], mode: int = 0) -> None:
         path.chmod(mode)
 
 
-def test_what_may_not_be_read_does_not_keep_the_rest_from_being_listed(
+def test_an_unreadable_file_does_not_hide_the_others_from_a_listing(
     bare_store: StoreWithoutServer, private: list[Path]
 ) -> None:
     lock(private)

@@ -63,6 +63,6 @@ def test_a_key_is_taken_letter_by_letter(url: str, means: str) -> None:
         ("https://s3.amazonaws.com/b/%00", "cannot be printed"),
     ],
 )
-def test_what_names_nothing_in_s3_is_told_why(url: str, says: str) -> None:
+def test_the_refusal_of_a_url_outside_s3_gives_the_reason(url: str, says: str) -> None:
     with pytest.raises(NoS3Address, match=says):
         s3_url(url)

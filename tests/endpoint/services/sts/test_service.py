@@ -26,7 +26,7 @@ def test_any_role_can_be_assumed_for_an_hour() -> None:
 
 
 @pytest.mark.parametrize("role", ["arn:aws:iam::210987654321:user/Reader", "just-a-long-enough-name"])
-def test_what_is_no_role_cannot_be_assumed(role: str) -> None:
+def test_an_arn_that_names_no_role_cannot_be_assumed(role: str) -> None:
     with pytest.raises(ClientError, match="ValidationError"):
         client(STS).assume_role(RoleArn=role, RoleSessionName="me")
 

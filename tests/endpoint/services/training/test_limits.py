@@ -114,7 +114,7 @@ def test_a_restart_fails_what_ran_and_takes_up_what_waited(training: TrainingFol
     asyncio.run(story())
 
 
-def test_what_a_killed_endpoint_left_is_removed(training: TrainingFolder) -> None:
+def test_files_of_a_killed_endpoint_are_removed(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script(SLEEPER)
         async with training.open() as api:

@@ -45,7 +45,7 @@ def test_an_alarm_that_stays_invokes_its_policy_again_after_the_cooldown(scaled:
     assert counts == [2, 2, 2, 3, 3, 3, 4]
 
 
-def test_one_breach_invokes_the_policy_once_however_long_its_alarm_stays(scaled: FakeVariantScaling) -> None:
+def test_a_breach_invokes_the_policy_once_however_long_its_alarm_lasts(scaled: FakeVariantScaling) -> None:
     scaled.variant.restart(60.0)  # the cooldown is over after a second, and the minutes of alarms are what they are
     scaled.register()
     scaled.wake_by(scaled.step())

@@ -163,7 +163,7 @@ def test_provisioned_concurrency_follows_its_use(scaled: FakeVariantScaling) -> 
     assert scaled.activities()[0]["Description"] == "Setting desired provisioned concurrency to 3."
 
 
-def test_what_is_suspended_does_not_happen_until_it_is_resumed(scaled: FakeVariantScaling) -> None:
+def test_suspended_scaling_happens_only_after_it_is_resumed(scaled: FakeVariantScaling) -> None:
     scaled.register(SuspendedState={"DynamicScalingOutSuspended": True})
     scaled.track()
     scaled.variant.per_minute = 100.0
@@ -187,7 +187,7 @@ def test_a_busy_endpoint_is_tried_again_as_the_same_activity(scaled: FakeVariant
     ]
 
 
-def test_what_waits_is_overridden_by_what_is_wanted_now(scaled: FakeVariantScaling) -> None:
+def test_a_newer_desired_capacity_overrides_a_waiting_one(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.variant.per_minute = 100.0

@@ -134,7 +134,7 @@ def test_only_an_empty_bucket_can_be_deleted(s3: Any, bucket: str) -> None:
 
 
 @pytest.mark.parametrize(("operation", "expected"), UNCONFIGURED.items())
-def test_what_is_not_configured_says_so(s3: Any, bucket: str, operation: str, expected: str) -> None:
+def test_an_absent_bucket_configuration_has_its_own_error(s3: Any, bucket: str, operation: str, expected: str) -> None:
     with pytest.raises(ClientError) as refused:
         getattr(s3, operation)(Bucket=bucket)
     assert code(refused) == expected

@@ -365,7 +365,9 @@ def test_upload_and_download_of_a_large_file_agree(s3: Any, bucket: str) -> None
         ("delete_bucket_metrics_configuration", {"Id": "x"}),
     ],
 )
-def test_what_is_not_there_says_so_at_once(s3: Any, bucket: str, operation: str, parameters: dict[str, Any]) -> None:
+def test_an_operation_without_support_is_refused_without_retries(
+    s3: Any, bucket: str, operation: str, parameters: dict[str, Any]
+) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     with pytest.raises(ClientError) as refused:
         getattr(s3, operation)(Bucket=bucket, **parameters)

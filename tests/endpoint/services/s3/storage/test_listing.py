@@ -156,7 +156,7 @@ def bare_store(tmp_path: Path, tree: InterruptedTree) -> Iterator[StoreWithoutSe
 @pytest.mark.parametrize(
     ("key", "by_hand"), [("new", "by-hand"), ("new", "by/hand"), ("a/new", "a/by-hand"), ("a/new", "a/by/hand")]
 )
-def test_what_is_copied_in_during_a_put_is_listed(
+def test_a_file_copied_in_during_a_put_is_listed(
     bare_store: StoreWithoutServer, tree: InterruptedTree, key: str, by_hand: str
 ) -> None:
     tree.by_hand = lambda: copy_in(bare_store.folder, by_hand)
@@ -165,7 +165,7 @@ def test_what_is_copied_in_during_a_put_is_listed(
 
 
 @pytest.mark.parametrize("by_hand", ["a/by-hand", "a/by/hand"])
-def test_what_is_copied_in_during_a_delete_is_listed(
+def test_a_file_copied_in_during_a_delete_is_listed(
     bare_store: StoreWithoutServer, tree: InterruptedTree, by_hand: str
 ) -> None:
     tree.by_hand = lambda: copy_in(bare_store.folder, by_hand)

@@ -85,7 +85,7 @@ def test_a_form_that_is_otherwise_is_not(fields: dict[str, str], told: str) -> N
         saying(["content-length-range", -1, 0]),
     ],
 )
-def test_what_is_no_policy_is_refused(fields: dict[str, str]) -> None:
+def test_a_malformed_policy_is_refused(fields: dict[str, str]) -> None:
     with pytest.raises(S3Error) as refused:
         allowed("b", fields, END_S)
     assert refused.value.refusal is Refusal.InvalidPolicyDocument

@@ -300,7 +300,7 @@ def test_a_method_that_s3_does_not_know_here_is_refused(server: Server, bucket: 
     assert asked(server, method, f"/{bucket}/k", b"")[0] == 405
 
 
-def test_who_resumes_reading_what_has_changed_gets_all_of_it(server: Server, s3: Any, bucket: str) -> None:
+def test_a_resumed_read_of_a_changed_object_gets_the_whole_object(server: Server, s3: Any, bucket: str) -> None:
     etag = s3.put_object(Bucket=bucket, Key="k", Body=b"hello")["ETag"]
     headers = {"range": "bytes=2-", "if-range": etag}
     status, told, body = asked(server, "GET", f"/{bucket}/k", headers=headers)
