@@ -94,7 +94,7 @@ def test_a_variable_may_name_it_too(nothing: pytest.MonkeyPatch) -> None:
     assert len(recording.received) == 1
 
 
-def test_whoever_is_reached_by_https_wants_a_region(nothing: pytest.MonkeyPatch) -> None:
+def test_an_https_destination_needs_a_region(nothing: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoRegionError):
         Caller("https://127.0.0.1:1", session=session_of())
 
@@ -174,7 +174,7 @@ def test_a_server_whose_certificate_is_trusted_is_called(
     assert recording.received[0].headers["host"] == recording.url.removeprefix("https://")
 
 
-def test_any_other_is_told_nothing(nothing: pytest.MonkeyPatch, tls: SSLContext) -> None:
+def test_a_server_with_an_untrusted_certificate_receives_nothing(nothing: pytest.MonkeyPatch, tls: SSLContext) -> None:
     with (
         served(tls=tls) as recording,
         Caller(recording.url, region="us-east-1", session=session_of(), attempts=1) as caller,
@@ -227,7 +227,7 @@ def test_the_proxy_of_the_environment_is_taken_for_https_alone(
     assert "proxy-authorization: Basic bWU6cEBzcw==" in lines
 
 
-def test_a_proxy_that_cannot_be_used_is_told(nothing: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_cannot_be_used_is_refused_by_its_variable(nothing: pytest.MonkeyPatch) -> None:
     nothing.setenv("HTTPS_PROXY", "https://127.0.0.1:1")
     with pytest.raises(TorporError, match="HTTPS_PROXY must begin with http://"):
         Caller(region="eu-central-1", session=session_of())

@@ -23,7 +23,7 @@ def test_waits_double_up_to_the_longest() -> None:
 
 
 @given(draws)
-def test_what_the_service_asks_for_is_obeyed_or_told_at_once(draw: float) -> None:
+def test_a_short_retry_after_is_obeyed_and_a_long_one_ends_the_retries(draw: float) -> None:
     assert Retries().wait_s(1, "7", draw) == 7.0
     assert Retries().wait_s(1, "3600", draw) is None
     assert Retries().wait_s(1, "Wed, 21 Oct 2026 07:28:00 GMT", draw) == draw

@@ -31,7 +31,7 @@ def test_an_array_goes_as_its_lists_do(table: list[list[float]]) -> None:
     assert encode(np.array(table)) == encode(table) == (encode(table, CSV)[0], CSV)
 
 
-def test_one_flat_row_is_one_line() -> None:
+def test_a_flat_row_is_one_line() -> None:
     assert encode([1, 2.5, None]) == (b"1,2.5,\n", CSV)
 
 
@@ -117,7 +117,7 @@ def test_a_frame_within_an_object_keeps_its_names_too() -> None:
 
 
 @pytest.mark.parametrize("payload", [FRAME.to_numpy(), FRAME["sqft"], pd.DataFrame(FRAME.to_numpy())])
-def test_what_has_no_names_goes_without(payload: Any) -> None:
+def test_a_payload_without_names_has_no_header(payload: Any) -> None:
     assert encode(payload)[1] == CSV
     with pytest.raises(TypeError, match="has no names for its columns, which a header needs"):
         encode(payload, HEADED)

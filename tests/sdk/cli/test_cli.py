@@ -183,7 +183,7 @@ def test_metrics_counts_what_was_called(run: Run, endpoint: torpor.Local) -> Non
     assert int(rows["Invocations"].split()[3]) >= 1
 
 
-def test_why_tells_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> None:
+def test_why_prints_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> None:
     endpoint.invoke(CITIES[4], ROWS)
     told = run("why", CITIES[4], "--endpoint", "shared").stdout
     assert told.startswith(f"shared: {CITIES[4]}\n")
@@ -191,7 +191,7 @@ def test_why_tells_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> Non
     assert "now: in memory" in told
 
 
-def test_why_tells_of_a_model_whose_instance_was_replaced(shared: SharedProcess, models: Path) -> None:
+def test_why_prints_the_story_of_a_model_whose_instance_was_replaced(shared: SharedProcess, models: Path) -> None:
     with shared.local(models, name="updated") as endpoint:
         endpoint.invoke(CITIES[0], ROWS)
         endpoint.deploy(memory_mib=512)
@@ -242,7 +242,7 @@ def test_a_models_own_failure_names_the_logs(run: Run, endpoint: torpor.Local, t
     assert "console.aws" not in failed.stderr
 
 
-def test_silence_is_said() -> None:
+def test_an_empty_log_is_printed_as_such() -> None:
     assert with_silence("") == NOTHING
     assert with_silence("==> A/0 <==\n\n==> A/1 <==\nhello\n") == f"==> A/0 <==\n{NOTHING}\n\n==> A/1 <==\nhello\n"
     assert with_silence("==> A/0 <==\n") == f"==> A/0 <==\n{NOTHING}\n"
@@ -328,7 +328,7 @@ def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], sai
     assert done.stderr.count("\n") == 1
 
 
-def test_up_prints_the_exports_once_it_can_be_reached_and_stops_when_told(tmp_path: Path) -> None:
+def test_up_prints_the_exports_once_reachable_and_stops_on_a_signal(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torpor", "up", "--port", "0", "--data-dir", str(tmp_path)]
     terminal, theirs = os.openpty()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as up:

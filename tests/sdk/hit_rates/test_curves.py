@@ -118,12 +118,12 @@ def test_a_sample_of_everything_is_exact() -> None:
         ({}, "no model has a size"),
     ],
 )
-def test_sizes_that_cannot_be_are_told(memory_bytes: dict[str, int], complaint: str) -> None:
+def test_impossible_sizes_are_refused(memory_bytes: dict[str, int], complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint):
         lru_curve(story([0, 1]), memory_bytes)
 
 
-def test_a_curve_of_no_trace_no_capacity_or_no_rate_is_told() -> None:
+def test_a_curve_without_a_trace_a_capacity_or_a_valid_rate_is_refused() -> None:
     with pytest.raises(BadTrace, match="has no requests"):
         lru_curve(story([]), {"0": 1})
     with pytest.raises(ValueError, match="a curve needs capacities"):

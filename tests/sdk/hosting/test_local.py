@@ -106,13 +106,13 @@ def test_nothing_is_left_of_a_temporary_one() -> None:
         os.kill(process.pid, 0)
 
 
-def test_an_endpoint_that_cannot_start_tells_what_it_printed(tmp_path: Path) -> None:
+def test_the_error_of_an_endpoint_that_cannot_start_has_its_output(tmp_path: Path) -> None:
     (tmp_path / "torpor.sqlite").write_text("this is no database " * 100)
     with pytest.raises(EndpointFailed, match="file is not a database"):
         ChildEndpoint(Start(tmp_path)).until_ready()
 
 
-def test_a_deployment_that_fails_tells_the_reason(models: Path) -> None:
+def test_the_error_of_a_failed_deployment_has_the_reason(models: Path) -> None:
     with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
         torpor.local(models, image="nobodys:1")
 
@@ -129,7 +129,7 @@ def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: 
         assert len(mended.invoke(CITIES[0], ROWS)) == 3
 
 
-def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(shared: SharedProcess, models: Path) -> None:
+def test_a_failed_update_raises_the_reason_and_keeps_the_old_deployment(shared: SharedProcess, models: Path) -> None:
     with shared.local(models) as endpoint:
         with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
             deploy(
@@ -140,7 +140,7 @@ def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(shared: Share
 
 
 @pytest.mark.parametrize("memory_mib", [1000, 1025])  # the first is refused by boto3 already
-def test_what_sagemaker_refuses_is_an_endpoint_that_failed(endpoint: torpor.Local, memory_mib: int) -> None:
+def test_a_plan_that_sagemaker_refuses_raises_endpoint_failed(endpoint: torpor.Local, memory_mib: int) -> None:
     refused = EndpointPlan(
         "refused", endpoint.model_data_url, serverless={"MemorySizeInMB": memory_mib, "MaxConcurrency": 1}
     )
@@ -164,7 +164,7 @@ def test_a_number_of_the_wrong_kind_is_named_by_its_setting(shared: SharedProces
 
 
 @pytest.mark.parametrize("capacity", [{"serverless": 2048}, {"instance_count": 1}])
-def test_an_endpoint_sleeps_when_nobody_calls_and_wakes_for_a_call(
+def test_an_endpoint_sleeps_without_calls_and_wakes_for_a_call(
     shared: SharedProcess, models: Path, capacity: dict[str, Any]
 ) -> None:
     with shared.local(models, name="sleeper", sleep_after_s=0.2, **capacity) as sleeper:

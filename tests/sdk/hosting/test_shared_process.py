@@ -110,7 +110,7 @@ def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess,
             assert another.invoke(CITIES[0], ROWS) == answer
 
 
-def test_another_of_a_name_that_is_open_is_refused_and_harms_nobody(shared: SharedProcess) -> None:
+def test_a_second_endpoint_of_an_open_name_is_refused_and_harms_nothing(shared: SharedProcess) -> None:
     with shared.local(name="twice") as endpoint:
         endpoint.put(b"no model", key="a.tar.gz")
         with pytest.raises(TorporError, match="'twice' is open already: give name="):

@@ -60,7 +60,7 @@ def stand(tmp_path: Path) -> Iterator[ServedLedger]:
     recorded.ledger.close()
 
 
-def test_a_cold_start_comes_back_as_it_was_told(stand: ServedLedger) -> None:
+def test_a_cold_start_is_read_back_as_it_was_recorded(stand: ServedLedger) -> None:
     (found,) = accounts.cold_starts(stand.connection, Which("houses"))
     told = ColdStart(NOON_S, "houses", "v", "Houston_TX.tar.gz", "i-1", 200, sum(COLD.values()), COLD, "r", 100, 50)
     assert found == ColdStart(**{**vars(told), "loaded_bytes": 2**20, "victims": ("old",), "reason": "first use"})
@@ -122,7 +122,7 @@ def test_costs_shows_what_is_known_and_says_what_is_not(stand: ServedLedger) -> 
 
 
 @pytest.mark.parametrize("command", ["costs", "cold-starts"])
-def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
+def test_an_empty_ledger_prints_one_line(tmp_path: Path, command: str) -> None:
     empty = LedgerWithPages(tmp_path)
     with served(empty.app()) as url:
         done = ServedLedger(empty, EndpointConnection(url)).run(command)
@@ -131,7 +131,7 @@ def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
     assert done.stdout.startswith("no ")
 
 
-def test_a_span_that_is_none_is_said_to_be(stand: ServedLedger) -> None:
+def test_a_malformed_span_is_refused(stand: ServedLedger) -> None:
     done = stand.run("costs", "--since", "soon", width=120)
     assert done.exit_code == 2
     assert "'soon' is no span of time" in done.stderr
@@ -193,7 +193,7 @@ def test_alternatives_are_a_data_frame_too(stand: ServedLedger) -> None:
         costs_frame(found, "moon")
 
 
-def test_an_endpoint_tells_of_itself_alone(stand: ServedLedger) -> None:
+def test_an_endpoint_reads_only_its_own_records(stand: ServedLedger) -> None:
     pytest.importorskip("pandas")
     process = SimpleNamespace(connection=stand.connection, client=lambda service: None)
     houses = torpor.Local(process, EndpointPlan("houses", "s3://b/p/"))  # type: ignore[arg-type]  # all of a process that it uses

@@ -24,7 +24,7 @@ def test_instances_print_as_a_table() -> None:
     ]
 
 
-def test_where_there_is_nothing_a_sentence_says_so() -> None:
+def test_an_empty_listing_prints_a_sentence() -> None:
     assert str(models([])) == "no model is in memory"
     assert str(instances([])) == "no instance runs"
 

@@ -42,7 +42,7 @@ def test_a_price_that_the_file_does_not_have_is_none(write: Writer, tmp_path: Pa
     assert (prices.usd_per_gb_s, prices.usd_per_gb_moved) == (None, None)
 
 
-def test_a_type_that_is_new_has_the_size_that_the_file_tells(write: Writer, tmp_path: Path) -> None:
+def test_a_new_type_has_the_size_of_the_file(write: Writer, tmp_path: Path) -> None:
     types = read(write(tmp_path / "offer", *HOUSE, Product("EU-Host:ml.z9.huge", "1.0"))).prices.types
     new = types["ml.g9.xlarge"]
     assert (new.vcpus, new.memory_mib, new.gpus, new.usd_per_hour) == (4, 1536 * 1024, 1, 1.5)
@@ -94,9 +94,7 @@ def test_the_command_names_the_region_too(write: Writer, tmp_path: Path) -> None
         (Product("EU-Train:ml.m5.large", "0.1"), "has no prices for hosting or serverless inference"),
     ],
 )
-def test_prices_that_can_not_be_told_are_not_guessed(
-    write: Writer, tmp_path: Path, product: Product, said: str
-) -> None:
+def test_a_product_without_a_clear_price_is_refused(write: Writer, tmp_path: Path, product: Product, said: str) -> None:
     with pytest.raises(PriceFileRefused, match=said):
         read(write(tmp_path / "offer", product))
 
@@ -124,7 +122,7 @@ def test_another_services_list_is_refused(write: Writer, tmp_path: Path) -> None
         (gzip.compress(b"{}", mtime=0), "unpack a compressed file first"),
     ],
 )
-def test_what_is_no_price_list_is_said_to_be_none(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_price_list_is_refused_by_name(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "offer"
     path.write_bytes(content)
     with pytest.raises(PriceFileRefused, match=said) as caught:

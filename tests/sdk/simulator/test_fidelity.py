@@ -149,7 +149,7 @@ def loads_at_once(story: Story) -> int:
 
 # -- one instance ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("policy", "share", "seed"), [("LRU", 5, 1), ("LRU", 12, 2), ("GDSF", 5, 3), ("GDSF", 12, 4)])
-def test_one_instance_loads_evicts_and_waits_alike(policy: str, share: int, seed: int) -> None:
+def test_a_single_instance_loads_evicts_and_waits_alike(policy: str, share: int, seed: int) -> None:
     taken = profiles(seed)
     plan = VariantPlan(machine(taken, share, policy=policy))
     story = the_same(SimulationInputs(seed, plan, taken, traffic(seed, 700, rate_hz=25.0)))
@@ -168,7 +168,7 @@ def test_a_model_that_can_never_fit_is_refused_alike() -> None:
 
 
 @pytest.mark.parametrize("rests", [None, Rests("fixed", 2.0), Rests("histogram", 5.0)])
-def test_models_that_nobody_keeps_leave_alike(rests: Rests | None) -> None:
+def test_models_that_are_not_kept_are_unloaded_alike(rests: Rests | None) -> None:
     """For lack of callers, or at once: `ModelCacheSetting` is Disabled then."""
     taken = profiles(6)
     plan = VariantPlan(machine(taken, share=2, cache=rests is not None, models_rest=rests))
@@ -245,7 +245,7 @@ def test_it_scales_out_and_in_alike(seed: int) -> None:
 
 # -- the comparison ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("otherwise", ["policy", "profile", "placement"])
-def test_another_plan_is_told_apart(otherwise: str) -> None:
+def test_a_different_plan_makes_a_difference(otherwise: str) -> None:
     taken = profiles(12)
     given = SimulationInputs(12, VariantPlan(machine(taken)), taken, traffic(12, 200, rate_hz=25.0))
     slower = replace(taken[NAMES[0]], load_s=taken[NAMES[0]].load_s + TICK_S)

@@ -81,7 +81,7 @@ def test_another_seed_is_another_story() -> None:
     assert len({told(seed).hex for seed in (0, 1, 2)}) == 3
 
 
-def test_another_seed_draws_single_times_anew_even_where_all_else_is_given() -> None:
+def test_a_different_seed_draws_other_single_times_even_if_all_else_is_given() -> None:
     trace = recorded((float(number), "abc"[number % 3]) for number in range(60))
     taken = [simulate(trace, unit("abc"), seed=seed, spreads=Spreads(0.5)).p99_s for seed in (0, 1)]
     assert taken[0] != taken[1]
@@ -98,19 +98,19 @@ def test_a_trace_that_is_given_as_an_object_is_what_it_is_until_others_are_asked
 
 
 @pytest.mark.parametrize("trace", [LedgerFile(Path("x.sqlite")), Azure2019([Path("x.csv")], seed=3), zipf(2, seed=4)])
-def test_all_that_is_drawn_of_traffic_is_drawn_anew(trace: LedgerFile | Azure2019 | Synthetic) -> None:
+def test_drawn_traffic_is_drawn_again_for_another_seed(trace: LedgerFile | Azure2019 | Synthetic) -> None:
     again = drawn_anew(trace, 2)
     assert isinstance(again, type(trace))
     assert again.seed == trace.seed + 2
     assert drawn_anew(trace, 0) is trace
 
 
-def test_what_was_recorded_to_the_moment_is_what_it_is() -> None:
+def test_a_trace_recorded_to_the_moment_is_never_drawn_again() -> None:
     paced = Paced(recorded([(0.0, "a")]))
     assert drawn_anew(paced, 5) is paced
 
 
-def test_the_first_part_of_a_trace_is_drawn_anew_with_it() -> None:
+def test_the_first_part_of_a_trace_is_drawn_again_with_it() -> None:
     given = replace(load(TEXT), trace=First(Paced(load(TEXT).trace), 50))
     again = given.reseeded(1)
     times_s = [np.concatenate([chunk.times_s for chunk in one.trace.chunks()]).tolist() for one in (given, again)]
@@ -221,7 +221,7 @@ def test_a_ledger_is_played_with_what_was_measured_in_it(tmp_path: Path) -> None
     assert load(tmp_path / "ledger.sqlite").drawn  # the moments of warm requests within their minutes
 
 
-def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Path) -> None:
+def test_refused_requests_of_a_ledger_are_left_out_and_the_result_says_so(tmp_path: Path) -> None:
     written = LedgerWithPages(tmp_path)
     for number in range(4):
         wrong = {"download": 0.003, "overhead": 0.001}
@@ -234,7 +234,7 @@ def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Pa
         assert (result.requests, result.cold, result.assumed) == (33, 3, (told,))
 
 
-def test_one_of_a_ledgers_variants_is_named_behind_its_file(tmp_path: Path) -> None:
+def test_a_variant_of_a_ledger_is_named_behind_the_file(tmp_path: Path) -> None:
     path = ledger(tmp_path, "houses", "flats")
     assert simulate(f"{path}#flats/v").requests == simulate(f"{path}#houses").requests == 33
     with pytest.raises(BadTrace, match="several variants: name one of flats/v, houses/v, as in"):
@@ -296,7 +296,7 @@ def test_a_spread_that_can_not_be_is_named(field: str, sigma: float) -> None:
 
 
 @pytest.mark.parametrize("trace", [[(0.0, "a")], 42, None, {"time_s": [0.0]}])
-def test_what_is_no_trace_is_told_what_makes_one(trace: Any) -> None:
+def test_the_error_of_a_bad_trace_says_what_makes_one(trace: Any) -> None:
     with pytest.raises(BadTrace, match=r"trace is a file's name.*recorded\(\[\(time_s, model\), \.\.\.\]\)"):
         simulate(trace)
     with pytest.raises(BadTrace, match="trace is a file's name"):

@@ -44,7 +44,7 @@ def test_it_is_cut_with_as_many_before_it(times_s: list[int], size: int, since: 
 
 
 @given(times_s=TIMES, size=st.integers(1, 20), idle_s=st.integers(1, 200))
-def test_who_rests_after_so_long_is_awake_at_least_so_long(times_s: list[int], size: int, idle_s: int) -> None:
+def test_the_time_awake_is_each_gap_up_to_the_idle_limit(times_s: list[int], size: int, idle_s: int) -> None:
     awake, lasts_s = awake_s(chunked(times_s, [0] * len(times_s), size), idle_s)
     assert awake == sum(min(after - before, idle_s) for before, after in pairwise(times_s)) + idle_s
     assert lasts_s == times_s[-1] - times_s[0] + idle_s

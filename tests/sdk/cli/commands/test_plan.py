@@ -48,7 +48,7 @@ def test_the_answer_is_what_it_costs_and_a_call_that_makes_it(run: Run) -> None:
     assert "\nassumed: the sizes and times of all models: drawn" in done.stdout
 
 
-def test_where_nothing_is_drawn_one_run_tells_what_its_requests_can(run: Run) -> None:
+def test_the_plan_of_a_fixed_trace_says_what_a_single_run_can_show(run: Run) -> None:
     shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never,1m").stdout
     assert re.search(
         r"^0-1 x ml\.t2\.medium, LRU, sleeps after 1 min: .* Nothing is drawn, so one run", shown, re.MULTILINE
@@ -83,13 +83,13 @@ def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
     assert "a variant that sleeps is Torpor's, and wakes in 300 s" in shown
 
 
-def test_what_may_not_sleep_does_not(run: Run) -> None:
+def test_a_variant_that_may_not_sleep_stays_awake(run: Run) -> None:
     shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never").stdout
     assert "sleeps" not in shown
     assert "ManagedInstanceScaling" not in shown
 
 
-def test_who_leaves_first_is_told_where_somebody_has_to(run: Run) -> None:
+def test_the_eviction_policies_are_compared_where_memory_is_tight(run: Run) -> None:
     Path("models.csv").write_text(MODELS.replace("1000000", "3000000000"))
     arguments = ("--slo-ms", "3000", "--quantile", "0.5", "--instance-type", "ml.t2.medium", "--instances-max", "1")
     shown = run("calls.csv", "--profiles", "models.csv", *arguments).stdout
@@ -147,7 +147,7 @@ def test_where_nothing_serves_it_says_why(run: Run, models: str, slo_ms: str, sa
     assert "serverless, an endpoint per model" in done.stdout
 
 
-def test_where_the_space_is_too_small_it_says_so(run: Run) -> None:
+def test_a_space_too_small_for_the_goal_exits_with_advice(run: Run) -> None:
     done = run(
         TRACE.replace("rate_hz=2", "rate_hz=60"),
         "--instance-type",

@@ -78,7 +78,7 @@ def test_azures_trace_is_replayed_too(run: Run, tmp_path: Path) -> None:
         (("--body", "{}/row.csv", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
 )
-def test_what_is_missing_is_said_before_anything_is_sent(
+def test_a_missing_input_is_reported_before_any_request_is_sent(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     (tmp_path / "row").write_text(ROW)

@@ -20,7 +20,7 @@ def dollars(one: Comparison) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("one", [THOUSAND_MODELS, GPU_TWIN], ids=["2019", "2023"])
-def test_what_aws_published_comes_out_to_the_dollar(one: Comparison) -> None:
+def test_the_costs_that_aws_published_are_reproduced_to_the_dollar(one: Comparison) -> None:
     assert one.published is not None
     assert dollars(one) == (one.published.apart_usd, one.published.together_usd)
     assert one.saved_share is not None
@@ -60,7 +60,7 @@ def test_ten_models_on_one_endpoint_save_nine_tenths_on_any_instance() -> None:
     assert min(saved, key=lambda what: abs(saved[what] - 3_000)) == "2 x ml.c5.xlarge"
 
 
-def test_what_is_inferred_says_so() -> None:
+def test_an_inferred_price_is_marked_as_inferred() -> None:
     source = {quote.item: quote.source for quote in PRICES_2019.quotes}
     assert source["ml.r5.2xlarge"].startswith("inferred")
     assert source["ml.c5.xlarge"].startswith("derived")

@@ -120,7 +120,7 @@ def test_the_longest_keep_alive_at_serverless_prices() -> None:
     assert usd(asleep("ml.m5.large", awake_s)) == pytest.approx(usd(serverless(2048, calls)))
 
 
-def test_what_never_breaks_even_is_infinite_and_what_is_not_known_is_none() -> None:
+def test_a_point_never_reached_is_infinite_and_an_unknown_point_is_none() -> None:
     rival = multi_model(HeldInstances("ml.m5.large"))
     assert breakeven.rate_per_s(rival, 2048, Calls(1)) == inf
     assert breakeven.keep_alive_s(1.0, 1.5) == inf

@@ -44,7 +44,7 @@ def test_every_request_is_billed_from_the_millisecond_that_it_began() -> None:
     assert Calls.alike(3, 0.010).predict_ms == 30
 
 
-def test_starting_is_billed_only_if_told() -> None:
+def test_starts_are_billed_only_on_request() -> None:
     calls = Calls(1, predict_ms=1000, start_ms=9000)
     assert usd(serverless(1024, calls, starts_billed=True)) == pytest.approx(10 * usd(serverless(1024, calls)))
 
@@ -90,7 +90,7 @@ def test_an_unknown_price_is_never_nothing() -> None:
 
 
 @pytest.mark.parametrize("amount", [-1, float("nan"), float("inf")])
-def test_what_is_no_amount_is_refused(amount: float) -> None:
+def test_a_negative_or_non_finite_amount_is_refused(amount: float) -> None:
     for made in (
         lambda: CostTerms(hours=amount),
         lambda: asleep("ml.m5.large", amount),

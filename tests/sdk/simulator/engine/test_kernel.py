@@ -11,7 +11,9 @@ DELAYS_S = st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.5]), max_size=30)
 
 
 @given(DELAYS_S, DELAYS_S)
-def test_what_is_planned_for_one_moment_happens_in_the_order_of_planning(first: list[float], then: list[float]) -> None:
+def test_events_planned_for_the_same_moment_happen_in_the_order_of_planning(
+    first: list[float], then: list[float]
+) -> None:
     """Each of the first plans one more when it happens, for this very moment or later."""
     kernel, happened, planned = Kernel(), list[tuple[float, int]](), 0
 

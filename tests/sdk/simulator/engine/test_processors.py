@@ -63,7 +63,7 @@ def test_where_there_are_enough_work_takes_what_it_takes(work: list[Work]) -> No
     assert ends_s(work, len(work)) == pytest.approx(alone)
 
 
-def test_what_takes_as_long_ends_in_the_order_in_which_it_began() -> None:
+def test_work_of_equal_length_ends_in_the_order_of_its_start() -> None:
     kernel, ended = Kernel(), list[int]()
     processors = Processors(kernel, 1)
     for number in range(5):

@@ -74,7 +74,7 @@ NEITHER: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", NEITHER)
-def test_what_is_neither_is_refused_by_name(tmp_path: Path, kind: str) -> None:
+def test_a_file_that_is_neither_ledger_nor_profiles_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     make, told = NEITHER[kind]
     make(tmp_path / "profiles.csv")
     with pytest.raises(BadTrace, match=told):

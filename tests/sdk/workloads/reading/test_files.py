@@ -35,7 +35,7 @@ def read_all(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_is_read_back_to_the_last_bit(tmp_path: Path, kind: str) -> None:
+def test_a_written_trace_is_read_back_to_the_last_bit(tmp_path: Path, kind: str) -> None:
     trace = zipf(30, rate_hz=1_000, duration_s=70, seed=1)  # more than a chunk
     write(trace, tmp_path / f"trace{kind}")
     assert list(requests(read(tmp_path / f"trace{kind}"))) == list(requests(trace))
@@ -119,7 +119,7 @@ def test_a_trace_can_be_read_twice_with_the_same_numbers(tmp_path: Path) -> None
         ("time,model,bytes\n0,a,-9223372036854775809\n", "row 1: '-9223372036854775809' is not a size in bytes"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_parse_error_names_the_file_and_the_row(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint) as told:
         read_all(csv(tmp_path, text))
     assert "trace.csv" in str(told.value)
@@ -161,7 +161,7 @@ def test_a_chosen_columns_unit_is_as_it_is_named(tmp_path: Path) -> None:
     assert read_all(path, {"time": "started_ms", "model": "func"}) == [(1.5, "a")]
 
 
-def test_chosen_columns_that_are_not_there_are_told(tmp_path: Path) -> None:
+def test_chosen_columns_that_do_not_exist_are_refused(tmp_path: Path) -> None:
     path = csv(tmp_path, "a,b\n0,x\n")
     with pytest.raises(BadTrace, match="no column for the model: none of func is among a, b"):
         read_all(path, {"time": "a", "model": "func"})
@@ -171,7 +171,7 @@ def test_chosen_columns_that_are_not_there_are_told(tmp_path: Path) -> None:
         read_all(path, {"time": "a", "model": "b", "size": "b"})
 
 
-def test_a_file_that_is_not_there_or_of_no_kind_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_or_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="No such file"):
         read_all(tmp_path / "none.csv")
     with pytest.raises(BadTrace, match=r"a trace is a file that ends in \.csv"):
@@ -202,7 +202,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
         ("trace.csv.gz", b"\x1f\x8b\x08\x00"),
     ],
 )
-def test_what_is_no_text_is_told(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_file_that_is_no_text_is_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadTrace, match=name):
         read_all(tmp_path / name)

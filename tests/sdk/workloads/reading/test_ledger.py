@@ -78,12 +78,12 @@ def test_a_name_that_was_only_ever_an_error_is_no_model(tmp_path: Path) -> None:
     assert LedgerFile(answered_late).refused == {"typo-0": 2}
 
 
-def test_a_ledger_of_errors_alone_is_told(tmp_path: Path) -> None:
+def test_a_ledger_with_only_errors_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match=r"ledger\.sqlite: every request to e/v was an error"):
         list(LedgerFile(ledger(tmp_path, invocation(1, "a", status=400), invocation(2, "b", status=500))).chunks())
 
 
-def test_one_endpoint_is_chosen_and_a_seed_gives_one_trace(tmp_path: Path) -> None:
+def test_a_ledger_is_read_for_the_named_endpoint_and_a_seed_gives_one_trace(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(1, "a"), invocation(2, "", endpoint="single"))
     with pytest.raises(BadTrace, match="has several variants: name one of e/v, single/v, as in"):
         list(LedgerFile(path).chunks())
@@ -135,7 +135,7 @@ def test_a_ledger_that_is_opened_by_its_name_ends_with_the_last_minute_that_is_o
         assert [request.model for request in requests(trace)] == ["b"]
 
 
-def test_what_is_written_between_two_parts_is_read_and_none_of_the_endpoints_log_is_held(tmp_path: Path) -> None:
+def test_rows_written_between_two_chunks_are_read_and_the_endpoints_log_is_not_held(tmp_path: Path) -> None:
     def written(tables: Tables, minute: int) -> None:
         kind = UseKey(minute_of(SINCE_S) + 60 * minute, "e", "v", "a", "ml.c5.large")
         tables.write(Batch(minutes={kind: Sums(requests=CHUNK_REQUESTS)}), SINCE_S)
@@ -151,7 +151,7 @@ def test_what_is_written_between_two_parts_is_read_and_none_of_the_endpoints_log
     tables.close()
 
 
-def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.sqlite").write_text("no database at all, and long enough to be seen as none " * 20)
     with pytest.raises(BadTrace, match=r"other\.sqlite cannot be read as a ledger"):
         list(read(tmp_path / "other.sqlite").chunks())

@@ -54,7 +54,7 @@ def test_a_load_that_several_waited_for_is_one_stay() -> None:
     assert len(stays(*twice).by_model["a"]) == 1
 
 
-def test_nothing_is_said_of_a_model_whose_loads_are_not_known() -> None:
+def test_a_model_whose_loads_are_unknown_is_not_placed() -> None:
     known = stays(ReportedLoad("i", "a", 10.0, 0.1, {}))
     assert known.placed(np.random.default_rng(1), MINUTE, "b") is None
     assert known.placed(np.random.default_rng(1), WarmStretch(3, 0.0, 5.0, seen=False), "a") is None, "not loaded yet"
