@@ -26,7 +26,7 @@ def test_a_body_waits_in_line_until_another_is_whole() -> None:
     asyncio.run(story())
 
 
-def test_a_body_for_which_there_is_no_room_in_time_is_told_so_and_the_next_ones_are_not() -> None:
+def test_a_body_without_room_in_time_is_refused_and_the_next_ones_are_not() -> None:
     async def story() -> None:
         bodies = Bodies(room_bytes=100, room_within_s=0.01)
         async with bodies.room(60):

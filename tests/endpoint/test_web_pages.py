@@ -57,7 +57,7 @@ def test_every_service_refuses_a_page_of_another_origin_in_its_own_form(
 
 
 @pytest.mark.parametrize(("path", "headers", "content_type"), WAYS)
-def test_every_service_refuses_a_host_that_is_not_ours(path: str, headers: dict[str, str], content_type: str) -> None:
+def test_every_service_refuses_a_foreign_host(path: str, headers: dict[str, str], content_type: str) -> None:
     text = refused(call(pages(), "POST", path, headers={**headers, "host": "evil.test:4700"}), content_type)
     assert "evil.test" in text
     assert "--allow-host" in text
@@ -91,7 +91,9 @@ def test_requests_of_programs_and_of_the_endpoints_own_pages_are_served() -> Non
         ({**LOCAL, "sec-fetch-site": "cross-site"}, False),
     ],
 )
-def test_only_what_is_plainly_ours_is_taken_up_at_once(about: dict[str, str], taken: bool) -> None:
+def test_only_a_request_plainly_from_the_endpoints_own_pages_is_taken_inline(
+    about: dict[str, str], taken: bool
+) -> None:
     headers = [(name.encode(), value.encode()) for name, value in about.items()]
     scope = {"type": "http", "method": "POST", "path": INVOCATIONS, "query_string": b"", "headers": headers}
     guard = pages()

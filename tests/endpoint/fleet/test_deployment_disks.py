@@ -65,7 +65,7 @@ def played(folder: Path, story: Callable[[Shop], Awaitable[None]]) -> None:
     run(whole())
 
 
-def test_a_variant_that_wakes_finds_its_own_disk_whoever_woke_before_it(tmp_path: Path) -> None:
+def test_a_variant_that_wakes_finds_its_own_disk_in_any_order(tmp_path: Path) -> None:
     async def story(shop: Shop) -> None:
         shop.deployment.start((OLD, NEW))
         for order in (("old", "new"), ("new", "old")):
@@ -100,7 +100,7 @@ def test_a_variant_that_was_asleep_leaves_no_disk_either(tmp_path: Path) -> None
     played(tmp_path, story)
 
 
-def test_a_variant_that_comes_back_while_it_still_goes_keeps_its_disks(tmp_path: Path) -> None:
+def test_a_variant_that_returns_while_it_still_drains_keeps_its_disks(tmp_path: Path) -> None:
     async def story(shop: Shop) -> None:
         await shop.deployment.become([OLD])
         shop.host.dies_slowly_s = 10.0

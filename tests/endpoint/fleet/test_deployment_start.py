@@ -21,7 +21,7 @@ VARIANTS = (
 )
 
 
-def test_after_a_restart_what_may_sleep_sleeps_until_somebody_calls() -> None:
+def test_a_variant_that_may_sleep_sleeps_after_a_restart_until_a_call() -> None:
     async def story() -> None:
         with FakeHost() as host:
             live = LiveEndpoint("shop", "arn")

@@ -152,7 +152,7 @@ def test_an_update_leaves_a_pool_as_large_as_its_callers_made_it_meanwhile() -> 
     run(story(), 2 * HOUR_S)
 
 
-def test_an_update_that_fails_takes_no_instance_from_who_called_meanwhile() -> None:
+def test_a_failed_update_keeps_the_instance_of_a_call_made_meanwhile() -> None:
     async def story() -> None:
         async with opened_for_an_hour(SERVERLESS) as shop:
             update = shop.update(SERVERLESS, BAD)
@@ -167,7 +167,7 @@ def test_an_update_that_fails_takes_no_instance_from_who_called_meanwhile() -> N
 
 
 @pytest.mark.parametrize(("old", "callers", "left"), [(MANAGED, 0, 1), (MANAGED, 1, 3), (PLAIN, 1, 1)])
-def test_an_update_that_fails_gives_back_what_nobody_uses_and_a_fixed_count_always(
+def test_a_failed_update_releases_unused_instances_and_restores_a_fixed_count(
     old: Variant, callers: int, left: int
 ) -> None:
     async def story() -> None:

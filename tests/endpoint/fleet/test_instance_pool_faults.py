@@ -104,7 +104,7 @@ def test_a_failing_restart_of_a_ready_instance_is_retried_with_pauses() -> None:
     run(story())
 
 
-def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() -> None:
+def test_an_unforeseen_launch_error_is_retried() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -133,7 +133,7 @@ def test_a_host_that_fails_to_empty_a_slot_does_not_leave_it_empty_for_ever() ->
     run(story())
 
 
-def test_a_slot_whose_host_fails_at_its_end_is_told_of_and_free_again() -> None:
+def test_a_slot_whose_termination_fails_is_recorded_and_free_again() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -211,7 +211,7 @@ def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None
     run(story())
 
 
-def test_an_instance_that_was_not_wanted_before_it_was_ready_says_so_in_the_ledger() -> None:
+def test_the_ledger_has_the_reason_of_an_instance_that_never_became_ready() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -224,7 +224,7 @@ def test_an_instance_that_was_not_wanted_before_it_was_ready_says_so_in_the_ledg
     run(story())
 
 
-def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
+def test_a_request_that_waits_in_vain_gets_the_reason_of_the_failed_launches() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -241,7 +241,7 @@ def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
     run(story())
 
 
-def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_a_lost_one_is_made_anew() -> None:
+def test_a_ready_instance_has_a_shared_connection_that_is_reopened_if_lost() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)

@@ -28,7 +28,7 @@ def test_a_variants_disks_go_and_no_other_ones(tmp_path: Path) -> None:
     assert left(tmp_path) == ["other/a"]
 
 
-def test_a_variant_launched_anew_while_its_disks_go_keeps_the_new_ones(tmp_path: Path) -> None:
+def test_a_variant_launched_during_the_removal_of_its_disks_keeps_the_new_ones(tmp_path: Path) -> None:
     async def story() -> None:
         disks = used(tmp_path, Slot("shop", "a", 0))
         removal = asyncio.create_task(disks.remove("shop", "a"))

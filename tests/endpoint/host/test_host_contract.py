@@ -128,7 +128,7 @@ def test_a_slot_holds_one_instance_however_often_it_is_launched(at: Ground, run:
     run(story())
 
 
-def test_an_instance_that_ends_by_itself_is_told_and_the_next_one_is_a_new_incarnation(
+def test_the_end_of_an_instance_is_reported_and_the_next_one_is_a_new_incarnation(
     at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
@@ -216,7 +216,7 @@ def test_a_cancelled_termination_leaves_no_instance_running(at: Ground, run: Cal
     run(story())
 
 
-def test_an_instance_that_was_stopped_hears_that_it_is_to_end(at: Ground, run: Callable[[Story], None]) -> None:
+def test_a_stopped_instance_ends_on_termination(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
         launched = await at.launched()
         stop(at.instances()[0])
@@ -239,7 +239,7 @@ def test_a_second_termination_completes_a_cancelled_one(at: Ground, run: Callabl
     run(story())
 
 
-def test_when_what_all_instances_come_from_is_killed_they_go_and_the_next_launch_starts_anew(
+def test_a_killed_parent_ends_its_instances_and_the_next_launch_starts_another(
     at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
@@ -254,7 +254,7 @@ def test_when_what_all_instances_come_from_is_killed_they_go_and_the_next_launch
     run(story())
 
 
-def test_a_launch_succeeds_though_what_instances_come_from_was_killed_and_nobody_has_noticed(
+def test_a_launch_succeeds_though_the_parent_of_instances_was_just_killed(
     at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:

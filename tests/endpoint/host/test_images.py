@@ -39,7 +39,7 @@ def test_these_images_are_served_by_the_built_in_container(image: str) -> None:
         (f"{AWS}/my-xgboost:1", ""),
     ],
 )
-def test_an_instance_is_told_which_of_awss_images_it_stands_for(image: str, told: str) -> None:
+def test_an_image_name_gives_the_family_of_awss_images(image: str, told: str) -> None:
     assert family(image) == told
 
 

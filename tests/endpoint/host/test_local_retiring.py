@@ -44,7 +44,7 @@ def test_a_launch_while_the_zygote_retires_gets_another_zygote(tmp_path: Path, t
     asyncio.run(asyncio.wait_for(story(), 60.0))
 
 
-def test_it_does_not_retire_while_somebody_else_uses_it(tmp_path: Path) -> None:
+def test_the_zygote_does_not_retire_while_it_is_used(tmp_path: Path) -> None:
     async def story() -> None:
         host = make_host(tmp_path / "r")
         parent = await host.zygote()

@@ -53,7 +53,7 @@ def test_a_cold_start_is_kept_whole_and_a_warm_request_in_its_minute(recorded: L
     ]  # fmt: skip
 
 
-def test_a_minute_goes_on_after_it_was_written_and_after_a_restart(recorded: LedgerWithPages) -> None:
+def test_a_minute_continues_after_it_was_written_and_after_a_restart(recorded: LedgerWithPages) -> None:
     for _ in range(2):
         recorded.ledger.lived(life())
         recorded.ledger.invoked(invocation())
@@ -99,7 +99,7 @@ def test_the_size_of_an_instance_is_known_until_its_last_answers_are_in(recorded
     assert minutes(recorded.ledger.tables)[-1][2] == "unknown"
 
 
-def test_lives_that_nobody_saw_end_ended_when_the_endpoint_was_last_alive(recorded: LedgerWithPages) -> None:
+def test_a_life_without_a_recorded_end_ended_when_the_endpoint_was_last_alive(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life(NOON_S - 100, NOON_S - 50, instance="i-0"))
     recorded.ledger.lived(life(NOON_S - 100))
     recorded.flush()
@@ -246,7 +246,7 @@ def full_disk() -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_full_disk_loses_rows_is_said_once_and_no_instance_lives_for_ever(
+def test_a_full_disk_loses_rows_is_logged_once_and_leaves_no_life_open(
     recorded: LedgerWithPages, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorded.ledger.lived(life())
@@ -353,7 +353,7 @@ def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(recor
     assert kept == [(NOON_S, "a", NOON_S + 7, NOON_S + 9)]
 
 
-def test_a_ledger_of_before_that_knew_the_room_is_opened_and_goes_on(recorded: LedgerWithPages) -> None:
+def test_an_older_ledger_without_the_memory_table_is_opened_and_continued(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation())
     recorded.flush()
     for statement in ("DROP TABLE memory", "DROP TABLE spans", f"PRAGMA user_version = {len(MIGRATIONS) - 1}"):

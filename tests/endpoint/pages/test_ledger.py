@@ -35,7 +35,7 @@ def refusal(recorded: LedgerWithPages, target: str) -> tuple[int, str]:
     return status, body.decode()
 
 
-def test_cold_starts_are_shown_as_soon_as_they_were_told(recorded: LedgerWithPages) -> None:
+def test_cold_starts_are_shown_as_soon_as_they_are_recorded(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation(steps=COLD, cold=FIRST_USE))
     (shown,) = page(recorded, "cold-starts")["cold_starts"]
     assert (shown["model"], shown["steps"], shown["cold"]) == ("a", COLD, dict(FIRST_USE))

@@ -41,7 +41,7 @@ def said(life: Life, scope: Scope) -> list[Message]:
         ("end", ["lifespan.startup.complete", "lifespan.shutdown.failed", "raised"]),
     ],
 )
-def test_the_server_is_told_how_start_and_end_went(fails_at: str, types: list[str]) -> None:
+def test_the_server_gets_the_outcome_of_start_and_end(fails_at: str, types: list[str]) -> None:
     @asynccontextmanager
     async def life() -> AsyncIterator[None]:
         if fails_at == "start":

@@ -143,7 +143,7 @@ def test_an_instance_that_can_not_start_again_is_tried_until_it_can(shop: tuple[
     assert soon(lambda: served(live, name), 60.0)
 
 
-def test_an_endpoint_that_slept_when_all_was_killed_sleeps_until_somebody_calls(shop: tuple[LiveEndpoint, str]) -> None:
+def test_a_sleeping_endpoint_sleeps_after_a_kill_until_a_call(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, sleepy())
     assert endpoint_pages.asleep(live, name)

@@ -93,7 +93,7 @@ def test_a_restart_brings_everything_back(
     assert [pid for pid in old if not gone(pid)] == []
 
 
-def test_a_start_removes_the_disks_that_are_nobodys(shop: LiveEndpoint) -> None:
+def test_a_start_removes_the_disks_without_an_instance(shop: LiveEndpoint) -> None:
     answers(shop)
     shop.kill()
     disks = DataDir(shop.data_dir).instances

@@ -63,7 +63,9 @@ def test_an_answer_is_right_if_s3_had_it_when_it_may_have_been_read(
         (call(24.0, None, "ThrottlingException"), Verdict.LOST),
     ],
 )
-def test_an_error_needs_a_deletion_or_a_kill_at_that_moment(history: History, ended: Call, verdict: Verdict) -> None:
+def test_an_error_is_excused_only_by_a_deletion_or_a_kill_during_the_call(
+    history: History, ended: Call, verdict: Verdict
+) -> None:
     kills = [Kill("shop", 24.5, 25.0), Kill("another", 0.0, inf)]
     assert judged(ended, history, CACHING, kills) is verdict
 

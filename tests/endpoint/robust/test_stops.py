@@ -42,7 +42,7 @@ def test_an_endpoint_starts_again_at_once_when_its_arbiter_is_killed(tmp_path: P
     live.stop()
 
 
-def test_an_orphan_that_does_not_end_is_killed_and_the_log_says_so(tmp_path: Path) -> None:
+def test_an_orphan_that_does_not_end_is_killed_and_logged(tmp_path: Path) -> None:
     live = LiveEndpoint(tmp_path).start()
     live.sagemaker.list_models()
     (orphan,) = live.worker_pids()

@@ -65,7 +65,7 @@ def test_records_survive_a_restart(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_card_tells_what_its_record_does(tmp_path: Path) -> None:
+def test_a_card_agrees_with_its_record(tmp_path: Path) -> None:
     """Also of records that an earlier Torpor wrote."""
     before = Database(tmp_path / "db", MIGRATIONS[:2])
     Store(before, clock).add_endpoint(endpoint())

@@ -24,7 +24,7 @@ READERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("given", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_token_that_nobody_was_given_is_refused(reader: str, given: str) -> None:
+def test_a_token_that_no_answer_held_is_refused(reader: str, given: str) -> None:
     with pytest.raises(AwsError):
         READERS[reader](given)
 

@@ -135,7 +135,7 @@ def test_nothing_flaps_inside_a_cooldown(rates: list[int]) -> None:
 
 
 @given(st.integers(0, 120))
-def test_a_steady_load_comes_to_rest_at_what_it_needs(rate: int) -> None:
+def test_a_steady_load_settles_at_the_capacity_that_it_needs(rate: int) -> None:
     changes = capacities([rate] * 12)
     needed = max(1, min(-(-rate * 6 // 60), 10))
     assert len(changes) <= 1
@@ -143,6 +143,6 @@ def test_a_steady_load_comes_to_rest_at_what_it_needs(rate: int) -> None:
 
 
 @given(st.integers(0, 60))
-def test_when_nobody_calls_any_more_it_goes_to_its_minimum(rate: int) -> None:
+def test_a_variant_without_calls_shrinks_to_its_minimum(rate: int) -> None:
     changes = capacities([rate] * 4 + [0] * 6)
     assert (changes[-1][1] if changes else 1) == 1

@@ -41,7 +41,7 @@ def test_each_invocation_counts_with_the_instances_of_its_time() -> None:
     assert point == DataPoint(60.0, 10 + 20 / 4, 1)
 
 
-def test_a_count_that_begins_anew_is_not_negative() -> None:
+def test_a_count_that_restarts_is_never_negative() -> None:
     assert noted(seen(0.0, 900), seen(60.0, 7)).points == (DataPoint(60.0, 7.0, 1),)
 
 

@@ -27,7 +27,7 @@ def of(lives: list[InstanceLife], called: list[ModelTraffic], window: Window) ->
     return costs(VariantUse("houses", "v", [one for one in lives if window.alive_s(one)], called), window, PRICES)
 
 
-def test_an_instance_costs_its_hours_and_the_idle_ones_are_nobodys() -> None:
+def test_an_instance_costs_its_hours_and_idle_time_belongs_to_no_model() -> None:
     found = of([life(0.0, 2 * HOUR_S)], [traffic("a", busy_s=720.0), traffic("b", busy_s=72.0)], Window(0, 9 * HOUR_S))
     assert found.usd == pytest.approx(2 * 0.115)
     assert [model.usd for model in found.models] == pytest.approx([0.1 * 0.23, 0.01 * 0.23])

@@ -141,7 +141,7 @@ def test_a_malformed_schedule_is_refused(expression: str) -> None:
     ],
     ids=["0W", "ABC#1", "ABCL", "too long a rate", "too late a start"],
 )
-def test_an_action_that_no_calendar_has_is_refused_and_keeps_nobody_from_scaling(
+def test_an_action_with_an_impossible_schedule_is_refused_and_not_kept(
     autoscaling: InMemoryAutoscaling, changed: dict[str, Any]
 ) -> None:
     autoscaling.register()

@@ -91,7 +91,7 @@ def test_targets_are_filtered_and_paged(autoscaling: InMemoryAutoscaling) -> Non
         targets(autoscaling, ScalableDimension=INSTANCES)
 
 
-def test_a_target_goes_with_its_policies_schedules_and_tags(autoscaling: InMemoryAutoscaling) -> None:
+def test_a_target_is_removed_with_its_policies_schedules_and_tags(autoscaling: InMemoryAutoscaling) -> None:
     arn = autoscaling.register(Tags={"team": "search"})
     autoscaling.register(ResourceId="endpoint/other/variant/v")
     autoscaling.track()

@@ -148,7 +148,7 @@ def test_get_metric_statistics_refuses_bad_members(boto: Any, members: dict[str,
     assert code(caught) == expected
 
 
-def test_a_missing_statistic_and_an_unknown_one_are_told_apart(boto: Any) -> None:
+def test_a_missing_statistic_and_an_unknown_one_are_different_errors(boto: Any) -> None:
     with pytest.raises(ClientError) as caught:
         boto.get_metric_statistics(**LATENCY, **span(), Period=60)
     assert code(caught) == "MissingParameter"
@@ -285,7 +285,7 @@ def test_list_metrics_has_pages_of_500(registry: MetricRegistry) -> None:
         one_protocol(registry).list_metrics(NextToken="mine")
 
 
-def test_custom_metrics_live_beside_ours(boto: Any) -> None:
+def test_custom_metrics_are_kept_beside_the_endpoints_own(boto: Any) -> None:
     data = [
         {"MetricName": "Orders", "Value": 3, "Unit": "Count", "Timestamp": NOON},
         {"MetricName": "Orders", "Values": [1, 5], "Counts": [2, 1], "Unit": "Count", "Timestamp": NOON},

@@ -31,7 +31,7 @@ def test_a_role_is_shown_as_it_was_created(iam: Any) -> None:
     assert shown["AssumeRolePolicyDocument"] == json.loads(trust())
 
 
-def test_the_role_that_every_caller_is_said_to_have_may_be_assumed_by_sagemaker_and_cannot_go(iam: Any) -> None:
+def test_the_default_role_trusts_sagemaker_and_cannot_be_deleted(iam: Any) -> None:
     role = iam.get_role(RoleName="TorporRole")["Role"]
     assert role["Arn"] == f"arn:aws:iam::{ACCOUNT}:role/TorporRole"
     assert role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"] == {"Service": "sagemaker.amazonaws.com"}
@@ -52,7 +52,7 @@ def test_a_role_that_is_not_there_is_no_such_entity(iam: Any) -> None:
     assert code_of(caught) == ("NoSuchEntity", 404)
 
 
-def test_a_role_goes_only_after_its_policies(iam: Any) -> None:
+def test_a_role_is_deleted_only_after_its_policies(iam: Any) -> None:
     arn = "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess"
     iam.attach_role_policy(RoleName="reader", PolicyArn=arn)
     iam.put_role_policy(RoleName="reader", PolicyName="objects", PolicyDocument=permissions())

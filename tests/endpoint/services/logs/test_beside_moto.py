@@ -35,7 +35,7 @@ def listed(boto: Any, **filters: Any) -> list[str]:
     return [group["logGroupName"] for page in pages for group in page["logGroups"]]
 
 
-def test_a_group_that_was_created_is_found_whoever_keeps_it(boto: Any) -> None:
+def test_a_created_group_is_found_among_own_groups_and_motos(boto: Any) -> None:
     for name in ("/app", JOBS, "zoo"):
         boto.create_log_group(logGroupName=name)
     assert listed(boto) == ["/app", GROUP, JOBS, "zoo"]

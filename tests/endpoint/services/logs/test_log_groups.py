@@ -146,12 +146,12 @@ def test_the_chore_notes_what_is_written_and_once_more_what_no_longer_is(log_fil
 @pytest.mark.parametrize(
     "name", ["/my/app", "/aws/lambda/f", "/aws/sagemaker/TrainingJobs2", "/aws/sagemaker/NotebookInstances"]
 )
-def test_groups_of_others_are_not_ours(log_files: LogsOverFolder, name: str) -> None:
+def test_foreign_groups_are_not_the_endpoints_own(log_files: LogsOverFolder, name: str) -> None:
     with pytest.raises(NotOurs):
         log_files.groups.find(name)
 
 
-def test_without_anybody_else_another_group_is_refused_at_once(log_files: LogsOverFolder, boto: Any) -> None:
+def test_a_foreign_group_is_refused_at_once_without_moto(log_files: LogsOverFolder, boto: Any) -> None:
     with pytest.raises(ClientError) as caught:
         boto.describe_log_streams(logGroupName="/my/app")
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400

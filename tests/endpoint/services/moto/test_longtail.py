@@ -46,7 +46,7 @@ def failing(error: Exception) -> LongTail:
     return LongTail(ACCOUNT, ask)
 
 
-def test_a_message_goes_from_a_topic_to_a_queue_in_the_callers_account_and_region(tail: LongTail) -> None:
+def test_a_topic_delivers_a_message_to_a_queue_in_the_callers_account_and_region(tail: LongTail) -> None:
     sns, sqs = left_to(tail, "sns"), left_to(tail, "sqs")
     topic = sns.create_topic(Name="alarms")["TopicArn"]
     queue = sqs.create_queue(QueueName="alarms")["QueueUrl"]
@@ -132,7 +132,7 @@ def test_a_fault_in_moto_fails_the_one_call_and_names_it(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize(("service", "operation"), [("sns", "list_topics"), ("sqs", "list_queues")])
-def test_without_moto_the_caller_is_told_which_extra_has_it(service: str, operation: str) -> None:
+def test_the_error_without_moto_names_the_extra_to_install(service: str, operation: str) -> None:
     tail = failing(ModuleNotFoundError("No module named 'moto'"))
     with pytest.raises(ClientError, match=r"pip install --editable '\.\[moto\]'") as caught:
         getattr(left_to(tail, service), operation)()
@@ -253,7 +253,7 @@ async def _run(code: str) -> str:
     return output.decode()
 
 
-def test_a_long_poll_holds_up_nobody_and_ends_with_the_message(tail: LongTail) -> None:
+def test_a_long_poll_blocks_no_other_call_and_ends_with_the_message(tail: LongTail) -> None:
     async def story() -> None:
         queue = await created(tail, "patient")
         polling = asyncio.create_task(sqs(tail, "ReceiveMessage", QueueUrl=queue, WaitTimeSeconds=20))

@@ -191,7 +191,7 @@ def test_a_disk_that_is_really_full_is_no_room_either(live: LiveEndpoint, rough:
     assert right(live.invoke("Full", ROW, TargetModel="good.json"))
 
 
-def test_an_s3_that_nobody_answers_at_is_a_dependency_that_failed(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_unreachable_s3_is_a_failed_dependency(tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = LiveEndpoint(tmp_path_factory.mktemp("elsewhere"), "--s3-endpoint", "http://127.0.0.1:9")
     with elsewhere as live:
         live.deploy("Remote", Variant(many("bucket/models")))

@@ -49,7 +49,7 @@ def answers(live: LiveEndpoint, endpoint: str, bodies: list[bytes]) -> list[tupl
     return found
 
 
-def test_every_caller_gets_what_he_would_have_got_alone(live: LiveEndpoint, endpoint: str) -> None:
+def test_every_caller_gets_the_same_answer_as_alone(live: LiveEndpoint, endpoint: str) -> None:
     dice = np.random.default_rng(1)
     bodies = [b",".join(b"%.4f" % cell for cell in row) for row in dice.random((CALLERS, COLUMNS))]
     alone = [answers(live, endpoint, [body])[0] for body in bodies]

@@ -123,7 +123,7 @@ def test_the_container_gets_the_contract_s_headers_and_no_others() -> None:
     ]
 
 
-def test_explanations_are_refused_where_nobody_explains(live: LiveEndpoint, houses: str) -> None:
+def test_explanations_are_refused_without_an_explainer(live: LiveEndpoint, houses: str) -> None:
     asked = {"EnableExplanations": "`true`"}
     response = refusal(lambda: live.invoke(houses, ROW, TargetModel="good.json", **asked))
     assert code_and_status(response) == ("ValidationError", 400)

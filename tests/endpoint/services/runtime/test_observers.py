@@ -134,7 +134,7 @@ TOLD = st.tuples(st.integers(0, 1), OUTCOMES, st.floats(0.0, 180.0), st.sampled_
 
 
 @given(told=st.lists(TOLD, max_size=30), groups=st.lists(st.integers(1, 10), min_size=1))
-def test_however_many_are_told_together_the_sums_are_those_of_each_by_itself(
+def test_requests_recorded_together_have_the_same_sums_as_one_by_one(
     told: list[tuple[int, Served | RuntimeFault | None, float, dict[str, float]]], groups: list[int]
 ) -> None:
     async def story() -> None:

@@ -163,7 +163,7 @@ def test_an_observer_sees_body_and_answer_of_both_ways_before_they_are_released(
     run(story())
 
 
-def test_a_caller_who_may_not_call_reaches_no_instance() -> None:
+def test_an_unauthorized_caller_reaches_no_instance() -> None:
     def nobody(passage: Passage) -> None:
         raise RuntimeFault(Situation.PARAMETER, detail="nobody may call")
 

@@ -62,7 +62,7 @@ def slow(live: LiveEndpoint, tmp_path: Path) -> Iterator[Slow]:
         os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
 
 
-def test_a_load_that_outlasts_its_caller_goes_on_and_the_next_call_joins_it(
+def test_a_load_that_outlasts_its_caller_continues_and_the_next_call_joins_it(
     live: LiveEndpoint, brief: str, slow: Slow
 ) -> None:
     pipe = slow("patient")

@@ -57,7 +57,7 @@ def test_own_writes_and_deletes_make_no_folder_be_read_again(bare_store: StoreWi
     assert (bare_store.listed(), newly_read(tree)) == (["a/c", "d"], [])
 
 
-def test_only_the_folder_that_somebody_changed_is_read_again(bare_store: StoreWithoutServer, tree: WatchedTree) -> None:
+def test_only_a_changed_folder_is_read_again(bare_store: StoreWithoutServer, tree: WatchedTree) -> None:
     for key in ("a/b", "c/d", "e/f/g"):
         bare_store.put(key)
     bare_store.listed()
@@ -66,7 +66,7 @@ def test_only_the_folder_that_somebody_changed_is_read_again(bare_store: StoreWi
     assert (bare_store.listed(), newly_read(tree)) == (["a/b", "c/d", "c/new", "e/f/g"], ["c/"])
 
 
-def test_own_writes_do_not_hide_what_somebody_put_there_before(bare_store: StoreWithoutServer) -> None:
+def test_own_writes_do_not_hide_a_file_copied_in_before(bare_store: StoreWithoutServer) -> None:
     bare_store.put("a/b")
     bare_store.listed()
     (bare_store.folder / "a" / "by-hand").touch()

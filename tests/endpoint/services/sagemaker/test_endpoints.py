@@ -76,7 +76,7 @@ def test_a_config_whose_model_is_gone_makes_no_endpoint(control_plane: InMemoryC
     assert control_plane.changes == []
 
 
-def test_describe_tells_what_runs_and_what_is_wanted(control_plane: InMemoryControlPlane) -> None:
+def test_describe_endpoint_shows_the_current_and_the_desired_variant(control_plane: InMemoryControlPlane) -> None:
     control_plane.create(InitialInstanceCount=3, RoutingConfig={"RoutingStrategy": "RANDOM"})
     creating = summary(control_plane)
     assert creating["VariantStatus"] == [{"Status": "Creating", "StartTime": 1000.0}]
@@ -227,7 +227,7 @@ def test_an_update_shows_what_is_coming_beside_what_is(control_plane: InMemoryCo
         (True, ["DesiredWeight", "DesiredInstanceCount"], (1.0, 1)),
     ],
 )
-def test_an_update_retains_what_it_is_told_to(
+def test_an_update_retains_the_named_variant_properties(
     control_plane: InMemoryControlPlane, retain: bool, excluded: list[str], kept: tuple[float, int]
 ) -> None:
     control_plane.create(InitialVariantWeight=0.5, InitialInstanceCount=4)

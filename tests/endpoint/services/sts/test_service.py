@@ -31,7 +31,7 @@ def test_an_arn_that_names_no_role_cannot_be_assumed(role: str) -> None:
         client(STS).assume_role(RoleArn=role, RoleSessionName="me")
 
 
-def test_a_web_identity_becomes_a_role_and_its_claims_are_told() -> None:
+def test_a_web_identity_assumes_a_role_and_the_answer_has_its_claims() -> None:
     claims = {"sub": "repo:houses", "aud": "sts.amazonaws.com", "iss": "https://tokens.example", "exp": 1}
     middle = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
     role = {"RoleArn": "arn:aws:iam::210987654321:role/Reader", "RoleSessionName": "me"}
@@ -61,7 +61,7 @@ def test_every_key_is_the_accounts_own() -> None:
     assert client(STS).get_access_key_info(AccessKeyId="AKIAIOSFODNN7EXAMPLE")["Account"] == "123456789012"
 
 
-def test_a_source_identity_is_told_back() -> None:
+def test_the_answer_has_the_source_identity() -> None:
     role = {"RoleArn": "arn:aws:iam::210987654321:role/Reader", "RoleSessionName": "me"}
     assert client(STS).assume_role(**role, SourceIdentity="alice")["SourceIdentity"] == "alice"
 

@@ -15,7 +15,7 @@ from torpor_endpoint.services.training.running.transport import InputMissing, pl
 
 
 @given(st.lists(st.sampled_from(JobStage)))
-def test_a_job_goes_only_where_the_table_says_and_its_times_join(stages: list[JobStage]) -> None:
+def test_a_job_moves_only_as_the_table_says_and_its_times_join(stages: list[JobStage]) -> None:
     job, now_s = begun("job", "arn", {}, 0.0), 0.0
     for stage in stages:
         now_s += 1.0

@@ -115,7 +115,7 @@ def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(
     asyncio.run(story())
 
 
-def test_a_failing_script_is_told_as_aws_tells_it(training: TrainingFolder) -> None:
+def test_a_failing_script_has_awss_failure_reason(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script("print('before')\nraise ValueError('no such column')")
         async with training.open() as api:
@@ -222,7 +222,7 @@ def test_xgboost_trains_without_a_script(
     asyncio.run(story())
 
 
-def test_xgboost_tells_what_it_cannot_train_on(training: TrainingFolder) -> None:
+def test_the_failure_of_xgboost_names_the_missing_hyperparameter(training: TrainingFolder) -> None:
     async def story() -> None:
         put(training.bucket, {"train/a": b"1,2\n"})
         inputs = [channel("train", "s3://bucket/train", ContentType="text/csv")]

@@ -142,7 +142,7 @@ def test_the_output_of_a_chatterbox_is_bounded(training: TrainingFolder) -> None
     asyncio.run(story())
 
 
-def test_a_process_that_ran_away_with_the_pipe_holds_nobody_up(training: TrainingFolder) -> None:
+def test_a_detached_process_that_holds_the_pipe_does_not_delay_the_jobs_end(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script(
             "import subprocess, sys\n"

@@ -10,7 +10,7 @@ from torpor_endpoint.services.training.lifecycle import JobStage, begun
 from torpor_endpoint.storage.schema import opened
 
 
-def test_a_slow_disk_keeps_nobody_but_the_caller_waiting(training: TrainingFolder) -> None:
+def test_a_slow_disk_delays_only_its_own_caller(training: TrainingFolder) -> None:
     def busy(api: TrainingApi, taken: Event, free: Event) -> bool:
         with api.database.transaction():
             taken.set()

@@ -266,7 +266,7 @@ def test_a_variant_that_its_requests_keep_awake_is_not_simulated_over_a_long_tra
     assert found[1].candidates[-1].why_not == "its requests keep it awake"
 
 
-def test_whose_callers_have_habits_may_be_awake_before_they_call() -> None:
+def test_a_variant_whose_callers_have_habits_may_be_awake_before_they_call() -> None:
     """Every ten minutes for a day, and a wake takes longer than they wait."""
     trace = recorded((600.0 * number, "a") for number in range(144))
     space = Space(("ml.m5.large",), 1, ("LRU",), (300.0,), Scenario(wake_s=5.0))

@@ -119,7 +119,7 @@ def test_a_trace_can_be_read_twice_with_the_same_numbers(tmp_path: Path) -> None
         ("time,model,bytes\n0,a,-9223372036854775809\n", "row 1: '-9223372036854775809' is not a size in bytes"),
     ],
 )
-def test_a_parse_error_names_the_file_and_the_row(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_parse_error_names_the_file_and_the_place(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint) as told:
         read_all(csv(tmp_path, text))
     assert "trace.csv" in str(told.value)

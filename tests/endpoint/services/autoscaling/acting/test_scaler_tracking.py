@@ -200,7 +200,7 @@ def test_a_newer_desired_capacity_overrides_a_waiting_one(scaled: FakeVariantSca
     assert (older["Description"], older["StatusCode"]) == ("Setting desired instance count to 2.", "Overridden")
 
 
-def test_a_change_that_is_refused_is_told_with_its_reason_and_tried_again_a_minute_later(
+def test_a_refused_change_is_recorded_with_its_reason_and_retried_a_minute_later(
     scaled: FakeVariantScaling,
 ) -> None:
     scaled.register()

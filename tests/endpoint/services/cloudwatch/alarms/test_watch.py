@@ -107,7 +107,7 @@ def test_disabled_actions_are_not_carried_out_and_the_state_changes_all_the_same
     assert [after for _, _, after, _ in watched.cloudwatch.acted] == ["ALARM"]
 
 
-def test_an_action_that_fails_is_noted_and_keeps_nobody_back(
+def test_a_failed_action_is_recorded_and_does_not_stop_the_others(
     watched: WatchedAlarm, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched.put(AlarmActions=[BROKEN, TOPIC])

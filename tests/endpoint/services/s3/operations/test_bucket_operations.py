@@ -185,7 +185,7 @@ def test_every_object_is_its_own_version(s3: Any, bucket: str) -> None:
     assert code(refused) == "InvalidArgument"
 
 
-def test_the_first_list_form_tells_where_its_next_page_begins(s3: Any, bucket: str) -> None:
+def test_list_objects_names_the_start_of_its_next_page(s3: Any, bucket: str) -> None:
     for key in ("a", "a/b", "c", "d/e", "f"):
         s3.put_object(Bucket=bucket, Key=key, Body=b"")
     first = s3.list_objects(Bucket=bucket, Delimiter="/", MaxKeys=2)

@@ -137,7 +137,7 @@ def test_a_conditional_write_happens_only_if_its_condition_holds(s3: Any, bucket
     assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"3"
 
 
-def test_of_many_writers_who_want_to_be_first_one_is(s3: Any, bucket: str) -> None:
+def test_exactly_one_of_many_conditional_writers_is_first(s3: Any, bucket: str) -> None:
     def write(number: int) -> int:
         try:
             s3.put_object(Bucket=bucket, Key="lock", Body=str(number).encode(), IfNoneMatch="*")
@@ -228,7 +228,7 @@ def test_how_an_object_cannot_be_kept_is_refused(s3: Any, bucket: str, wrong: di
     assert code(refused) == (expected, 400)
 
 
-def test_an_objects_time_is_the_same_wherever_it_is_told(s3: Any, bucket: str) -> None:
+def test_an_objects_time_is_the_same_in_every_operation(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     told = s3.head_object(Bucket=bucket, Key="k")["LastModified"]
     assert s3.list_objects_v2(Bucket=bucket)["Contents"][0]["LastModified"] == told
@@ -308,7 +308,7 @@ def test_tags_in_a_header_are_a_query_that_names_each_once(s3: Any, bucket: str,
     assert code(refused) == ("InvalidArgument", 400)
 
 
-def test_an_object_tells_its_attributes(s3: Any, bucket: str) -> None:
+def test_an_object_has_its_attributes(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"hello", ChecksumAlgorithm="SHA256")
     told = s3.get_object_attributes(
         Bucket=bucket, Key="k", ObjectAttributes=["ETag", "ObjectSize", "Checksum", "StorageClass"]

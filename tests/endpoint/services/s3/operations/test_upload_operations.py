@@ -197,7 +197,7 @@ def test_uploads_of_one_key_are_listed_in_the_order_of_their_beginning(s3: Any, 
     assert found[1:-1] == [("k", upload_id) for upload_id in ids]
 
 
-def test_a_completion_asked_for_again_is_told_of_the_same_object(s3: Any, bucket: str) -> None:
+def test_a_repeated_completion_answers_with_the_same_object(s3: Any, bucket: str) -> None:
     upload = begun(s3, bucket)
     parts = parts_of(s3, upload, FIRST, SECOND)
     first = completed(s3, upload, parts)

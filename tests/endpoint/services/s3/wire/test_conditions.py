@@ -71,7 +71,7 @@ def outcome(check: Callable[[], None]) -> object:
 
 
 @pytest.mark.parametrize(("wish", "expected"), READS)
-def test_a_read_goes_ahead_fails_or_is_unchanged(wish: Conditions, expected: object) -> None:
+def test_a_conditional_read_proceeds_fails_or_is_unchanged(wish: Conditions, expected: object) -> None:
     assert outcome(lambda: check_read(wish, "e", MODIFIED_S)) is expected
 
 

@@ -82,7 +82,7 @@ async def answer_to(*messages: Message) -> list[Message]:
 BEGUN: Message = {"type": "http.request", "body": b"begun", "more_body": True}
 
 
-def test_an_upload_that_stalls_is_told_so_and_its_connection_closed() -> None:
+def test_an_upload_that_stalls_gets_a_timeout_and_its_connection_is_closed() -> None:
     start, body = asyncio.run(answer_to(BEGUN))
     assert (start["status"], b"<Code>RequestTimeout</Code>" in body["body"]) == (400, True)
     assert (b"connection", b"close") in start["headers"]
