@@ -1,4 +1,4 @@
-"""What the gateway hands on at once is what it would hand on by ASGI, by the service that the signature names."""
+"""The gateway passes the same request to the signature's service, inline or by ASGI."""
 
 import asyncio
 from collections.abc import MutableMapping

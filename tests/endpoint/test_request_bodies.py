@@ -1,4 +1,4 @@
-"""Bodies that are not whole share a room, in the order in which they come, and none keeps it for ever."""
+"""Incomplete bodies share a limited memory, in order of arrival, and none keeps its share for ever."""
 
 import asyncio
 

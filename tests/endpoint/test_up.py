@@ -1,4 +1,4 @@
-"""What an endpoint says before it starts."""
+"""The warnings of an endpoint before it starts."""
 
 import socket
 import subprocess

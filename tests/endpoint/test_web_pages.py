@@ -1,4 +1,4 @@
-"""What a web page sends is refused before it reaches a service, in the form of that service."""
+"""A request of a web page is refused before it reaches a service, in the form of that service."""
 
 import json
 from collections.abc import Mapping
@@ -91,9 +91,7 @@ def test_requests_of_programs_and_of_the_endpoints_own_pages_are_served() -> Non
         ({**LOCAL, "sec-fetch-site": "cross-site"}, False),
     ],
 )
-def test_only_a_request_plainly_from_the_endpoints_own_pages_is_taken_inline(
-    about: dict[str, str], taken: bool
-) -> None:
+def test_only_a_request_without_foreign_headers_is_taken_inline(about: dict[str, str], taken: bool) -> None:
     headers = [(name.encode(), value.encode()) for name, value in about.items()]
     scope = {"type": "http", "method": "POST", "path": INVOCATIONS, "query_string": b"", "headers": headers}
     guard = pages()

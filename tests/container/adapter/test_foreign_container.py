@@ -268,7 +268,7 @@ def test_an_answer_that_is_no_http_is_the_callers_trouble_alone(adapted: Adapted
         assert adapted.ends == 0
 
 
-def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(adapted: AdaptedContainer) -> None:
+def test_a_failed_load_passes_on_the_containers_message_and_harms_no_other_model(adapted: AdaptedContainer) -> None:
     adapted.put("bad.tar.gz", file="broken")
     adapted.put("good.tar.gz")
     with adapted.instance() as platform:

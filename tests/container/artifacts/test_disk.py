@@ -42,7 +42,7 @@ def test_a_new_process_finds_what_was_finished_and_removes_the_rest(tmp_path: Pa
     assert {path.name for path in tmp_path.iterdir()} == {entry.model_id, "not ours"}
 
 
-def test_artifacts_of_another_bucket_are_not_taken_for_ours(tmp_path: Path) -> None:
+def test_artifacts_of_another_bucket_are_ignored(tmp_path: Path) -> None:
     put(UnpackedArtifacts(tmp_path, 1000, "one"), "a")
     assert UnpackedArtifacts(tmp_path, 1000, "two").scan() == []
 

@@ -75,7 +75,7 @@ def test_a_column_that_the_model_has_not_is_refused_though_all_others_are_there(
         decode(b"id,age,beds,sqft\n7,30,2,900", HEADED, HOUSES)
 
 
-def test_the_refusal_of_an_index_that_pandas_wrote_says_so() -> None:
+def test_the_refusal_of_an_index_that_pandas_wrote_names_pandas() -> None:
     with pytest.raises(BadInput, match=r"without a name \(pandas writes its index so: to_csv\(index=False\)"):
         decode(b",sqft,beds,age\n0,900,2,30", HEADED, HOUSES)
 
@@ -146,7 +146,7 @@ def test_a_body_with_faulty_names_is_refused_with_the_reason(name: str) -> None:
 
 
 @pytest.mark.parametrize("content_type", ["text/csv", "text/csv; header=absent", "text/csv; label_size=0"])
-def test_an_unannounced_header_is_guessed_and_the_way_to_send_it_told(content_type: str) -> None:
+def test_the_refusal_of_an_unannounced_header_says_how_to_send_it(content_type: str) -> None:
     with pytest.raises(BadInput, match=r"'sqft' is not a number; row 1 looks like a header: .* header=present'"):
         decode(b"sqft,beds,age\n900,2,30", content_type, HOUSES)
 

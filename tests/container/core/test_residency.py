@@ -169,7 +169,7 @@ def resident(books: Residency, name: str, size_bytes: int) -> None:
     books.released(name)
 
 
-def test_a_decision_says_who_left_for_whom_and_why() -> None:
+def test_a_decision_names_the_evicted_model_the_new_model_and_the_reason() -> None:
     story: list[Decision] = []
     books = Residency(BUDGET, LRU(), 4, story.append)
     resident(books, "Houston_TX.tar.gz", 60)
@@ -199,7 +199,7 @@ def test_memory_that_no_model_explains_takes_room_too() -> None:
     assert "the process itself uses 50" in plan.reason
 
 
-def test_where_nobody_is_unloaded_a_model_that_does_not_fit_is_refused_beside_idle_ones() -> None:
+def test_without_evictions_a_model_that_does_not_fit_is_refused_beside_idle_ones() -> None:
     books = Residency(100, Nobody(), 4)
     for name in "ab":
         brought(books, name, 40)

@@ -18,7 +18,7 @@ def used(resting: Resting, name: str, now_s: float) -> None:
     resting.ended(name, now_s)
 
 
-def test_a_model_that_nobody_calls_shall_leave_and_one_with_a_habit_come_back_before_its_call() -> None:
+def test_a_model_without_calls_is_unloaded_and_one_with_a_habit_returns_before_its_call() -> None:
     resting, now_s = Resting(lambda: Histogram(300.0)), 0.0
     for _ in range(20):
         used(resting, "nightly", now_s)

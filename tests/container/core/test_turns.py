@@ -13,7 +13,7 @@ COSTS_S = st.lists(st.floats(0.001, 5.0), min_size=6, max_size=6)
 
 
 @given(st.lists(MODELS, max_size=60), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
-def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
+def test_every_request_is_served_once_in_its_models_order_and_within_the_limits(
     calls: list[int], parallel: int, per_model: int, batch_size: int
 ) -> None:
     turns: Turns[int] = Turns(Sharing(parallel, per_model, batch_size))
@@ -120,7 +120,7 @@ def test_a_call_to_a_quiet_model_waits_for_at_most_one_turn_of_a_busy_model(busy
         began = turns.next(0.0) or following
 
 
-def test_a_model_that_nobody_called_has_saved_nothing_up() -> None:
+def test_a_model_without_calls_saves_up_no_turns() -> None:
     turns: Turns[int] = Turns(Sharing())
     one, other = ModelQueue(), ModelQueue()
     for _ in range(100):  # it has had much, and alone

@@ -106,7 +106,7 @@ def test_a_body_is_let_go_of_once_it_is_read(model: ServedModel[Any], trained: T
     assert not call.body
 
 
-def test_a_closed_model_holds_nothing_and_says_so(model: ServedModel[Any]) -> None:
+def test_a_closed_model_holds_nothing_and_its_error_says_unloaded(model: ServedModel[Any]) -> None:
     model.close()
     assert model.native is None
     with pytest.raises(PredictionFailed, match="unloaded"):

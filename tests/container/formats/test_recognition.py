@@ -147,7 +147,7 @@ def test_two_models_that_are_no_folds_are_an_error_that_names_both(place: Callab
         detect(place(**{"model-0": "ubj", "regressor": "pipeline"}))
 
 
-def test_a_damaged_model_alone_tells_what_is_wrong_with_it(tmp_path: Path, saved: dict[str, bytes]) -> None:
+def test_the_error_of_a_damaged_model_names_its_file_and_framework(tmp_path: Path, saved: dict[str, bytes]) -> None:
     (tmp_path / "model").write_bytes(saved["json"][:300])
     with pytest.raises(LoadFailed, match="model is not a model that XGBoost can read"):
         load(tmp_path)

@@ -64,7 +64,7 @@ def test_an_idle_connection_gives_way_to_a_new_one(strict: Address) -> None:
         connection.close()
 
 
-def test_clients_for_whom_there_is_no_connection_get_503(strict: Address) -> None:
+def test_clients_beyond_the_limit_of_connections_get_503(strict: Address) -> None:
     with ExitStack() as closing_all:
         clients = [closing_all.enter_context(closing(connected(strict))) for _ in range(8)]
         for client in clients:

@@ -55,6 +55,6 @@ def test_a_setting_of_torpor_that_is_none_is_refused_with_the_one_that_may_be_me
     assert unknown({"TORPOR_POLICY": "LRU", "OTHER": "x"}) is None
 
 
-def test_an_instance_says_so_in_its_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_instance_logs_the_variables_without_effect(caplog: pytest.LogCaptureFixture) -> None:
     InstanceProcess(Settings.read({}), environment={"SAGEMAKER_MODEL_SERVER_WORKERS": "4"})
     assert "SAGEMAKER_MODEL_SERVER_WORKERS=4 has no effect" in caplog.text

@@ -43,7 +43,7 @@ def test_a_process_that_ends_within_a_group_takes_no_seconds_away() -> None:
     assert clocks.seconds([1]) == 6.5
 
 
-def test_a_process_tells_what_it_and_its_ended_children_used() -> None:
+def test_the_time_of_a_process_includes_its_ended_children() -> None:
     burn = "import time; until = time.process_time() + 0.2\nwhile time.process_time() < until: pass"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print(flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:

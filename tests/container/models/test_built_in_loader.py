@@ -68,7 +68,7 @@ def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path) -> 
     assert len(measured) == 2
 
 
-def test_a_load_during_which_another_model_leaves_tells_no_size(tmp_path: Path) -> None:
+def test_a_load_during_the_unload_of_another_model_teaches_no_size(tmp_path: Path) -> None:
     rows = np.random.default_rng(7).normal(size=(300, 3))
     xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 50).save_model(tmp_path / "model.ubj")
     loading, left = threading.Event(), threading.Event()
@@ -97,7 +97,7 @@ def test_a_load_during_which_another_model_leaves_tells_no_size(tmp_path: Path) 
     assert size_bytes == predicted_bytes != max(77, FLOOR_BYTES)
 
 
-def test_those_who_leave_while_memory_is_given_back_share_the_next_time() -> None:
+def test_unloads_while_memory_is_given_back_share_the_next_give_back() -> None:
     given: list[int] = []
     giving, go_on = threading.Event(), threading.Event()
 

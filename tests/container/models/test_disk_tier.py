@@ -70,7 +70,7 @@ def test_an_artifact_that_does_not_load_is_downloaded_again_if_s3_has_a_newer_on
     run(story())
 
 
-def test_a_folder_that_somebody_else_removed_is_fetched_again(tmp_path: Path) -> None:
+def test_an_artifact_removed_by_hand_is_downloaded_again(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
         tier = disk_tier(tmp_path, store)

@@ -52,7 +52,7 @@ def test_calls_in_flight_end_on_the_old_copy_and_those_after_wait_for_one_new_lo
     run(story())
 
 
-def test_a_model_that_is_loading_serves_those_who_waited_and_nobody_else() -> None:
+def test_a_model_retired_while_it_loads_serves_only_the_calls_that_waited() -> None:
     async def story() -> None:
         instance, gate = KeeperWithFakes(), asyncio.Event()
         instance.models.pause = gate.wait
@@ -67,7 +67,7 @@ def test_a_model_that_is_loading_serves_those_who_waited_and_nobody_else() -> No
     run(story())
 
 
-def test_a_load_that_fails_while_it_is_retired_holds_nobody_up() -> None:
+def test_a_failed_load_of_a_retired_model_blocks_no_later_call() -> None:
     async def story() -> None:
         instance, gate = KeeperWithFakes(), asyncio.Event()
         instance.models.pause, instance.models.broken = gate.wait, {"a"}

@@ -144,7 +144,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_load_that_fails_says_so_and_leaves_nothing(
+def test_a_failed_load_answers_its_status_and_leaves_nothing(
     scripted: Platform, tmp_path: Path, case: str, booster: bytes
 ) -> None:
     files, status = BROKEN[case]

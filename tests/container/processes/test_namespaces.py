@@ -65,7 +65,7 @@ def test_folder_that_the_view_covers_can_be_its_source(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_user_who_is_not_root_keeps_identity_in_a_namespace(folder: Path) -> None:
+def test_a_user_who_is_not_root_keeps_the_identity_in_a_namespace(folder: Path) -> None:
     for above in folder.parents[: len(folder.parents) - 2]:  # pytest makes its folders private
         above.chmod(0o755)
     assert view(f"/opt/ml/model={folder}", user=1234).startswith("/usr seven 1234")

@@ -136,7 +136,7 @@ def test_when_the_line_closes_the_child_ends_with_all_it_started(ground: Ground,
 
 
 @pytest.mark.parametrize("message", [b"hello\n", b"[]\n", b'{"run": "nowhere:nothing"}\n', b"half a line", b""])
-def test_a_request_that_makes_no_sense_harms_nobody_else(ground: Ground, message: bytes) -> None:
+def test_a_malformed_request_harms_no_other_request(ground: Ground, message: bytes) -> None:
     async def story() -> None:
         await (await ground.parent.fork(Job("zygote_jobs:leave", {"how": "0"}))).wait()  # it opens what it needs first
         assert soon(lambda: not ground.children())
@@ -235,7 +235,7 @@ def test_when_the_owner_is_killed_everything_ends_even_what_went_its_own_way(tmp
         assert [pid for pid in pids if not gone(pid)] == []
 
 
-def test_when_the_zygote_is_killed_its_children_go_and_their_ends_are_told(
+def test_a_killed_zygote_ends_its_children_and_their_ends_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:

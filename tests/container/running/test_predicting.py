@@ -67,7 +67,7 @@ def test_a_quiet_model_is_served_next_however_many_wait_for_a_busy_one() -> None
     run(story())
 
 
-def test_those_who_come_while_a_turn_goes_on_share_the_next_one() -> None:
+def test_calls_that_arrive_during_a_turn_share_the_next_one() -> None:
     async def story() -> None:
         predictors, model = made(Sharing(batch_size=8)), Model(shares=True)
         first = asked(predictors, model, b"0")
@@ -83,7 +83,7 @@ def test_those_who_come_while_a_turn_goes_on_share_the_next_one() -> None:
     run(story())
 
 
-def test_in_a_shared_turn_each_has_his_own_outcome_and_what_the_work_raises_is_everybodys() -> None:
+def test_each_call_of_a_shared_turn_has_its_own_outcome_and_an_error_of_the_turn_fails_all() -> None:
     async def story() -> None:
         predictors, model = made(Sharing(batch_size=3)), Model(shares=True)
         first = asked(predictors, model, b"first")
@@ -114,7 +114,7 @@ def test_a_call_cancelled_while_it_waits_gets_no_prediction_and_costs_no_thread(
     run(story())
 
 
-def test_a_shared_turn_goes_on_for_whoever_stays_and_its_thread_is_given_up_once_all_have_gone() -> None:
+def test_a_shared_turn_continues_for_the_remaining_calls_and_gives_up_its_thread_after_the_last() -> None:
     async def story() -> None:
         predictors, stuck, other = made(Sharing(batch_size=2)), Model(shares=True), Model()
         other.let.set()

@@ -105,7 +105,7 @@ def test_the_effort_is_measured_on_a_thread_and_for_every_nth_prediction_on_the_
     run(model, story)
 
 
-def test_a_model_with_code_that_nobody_knows_never_predicts_on_the_loop() -> None:
+def test_a_model_with_foreign_code_never_predicts_on_the_loop() -> None:
     model = Model(cpu_s=0.0001, foreign=True)
 
     async def story(ask: Ask) -> None:

@@ -154,7 +154,7 @@ def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
     run(story)
 
 
-def test_where_nobody_listens_it_does_not_open(tmp_path: Path) -> None:
+def test_a_connection_without_a_listener_does_not_open(tmp_path: Path) -> None:
     assert not asyncio.run(Multiplexed(str(tmp_path / "nobody"), "/invocations").connect(5.0))
 
 

@@ -145,7 +145,7 @@ def test_a_connection_whose_server_asks_to_close_it_is_closed(tmp_path: Path) ->
     run(story())
 
 
-def test_a_body_goes_out_as_it_came_and_its_owner_hears_once_that_it_is_sent(tmp_path: Path) -> None:
+def test_a_body_is_sent_unchanged_and_its_callback_fires_once(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, OK, OK) as (served, upstream):
             for chunks in ([b"1,", b"2"], [b"1," * JOINED_MAX_BYTES, b"", b"2"]):
@@ -298,7 +298,7 @@ def full_queue() -> Iterator[tuple[str, int]]:
         yield listening.getsockname()
 
 
-def test_a_caller_who_is_cancelled_takes_its_connection_along(tmp_path: Path) -> None:
+def test_a_cancelled_call_closes_its_connection(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, b"HTTP/1.1 ", OK) as (served, upstream):
             asking = asyncio.create_task(get(upstream))

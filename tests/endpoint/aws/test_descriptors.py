@@ -1,4 +1,4 @@
-"""Work that lacks descriptors is done again, and any other failure is told at once."""
+"""Work that fails for lack of file descriptors is retried; any other error is raised at once."""
 
 import asyncio
 import errno

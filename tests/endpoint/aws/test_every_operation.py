@@ -1,4 +1,4 @@
-"""Every operation that is claimed is called on the real port, and its answer held against botocore's own model."""
+"""Every supported operation is called on the real port, and its answer is checked against botocore's model."""
 
 import time
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""What is no service's is refused in the caller's own protocol, and not before its body is read."""
+"""A request of no service is refused in the caller's protocol, after its body is read."""
 
 import json
 from functools import partial

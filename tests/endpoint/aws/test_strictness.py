@@ -1,4 +1,4 @@
-"""The check of answers sees what it is there for."""
+"""The check of answers finds each kind of fault."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""What counts as cold, and how requests add up."""
+"""The rule of a cold request, and the sums of requests."""
 
 import pytest
 from hypothesis import given

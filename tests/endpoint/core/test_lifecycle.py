@@ -1,4 +1,4 @@
-"""The moves of endpoints and instances: every row of the tables, and what no table may allow."""
+"""The moves of endpoints and instances: every row of the tables, and the moves that no table may allow."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Placement: a model stays with its owner, a hot one gets a second, and a slot's end moves only its own models."""
+"""Placement: a model stays with its owner, a busy model gets a second, and a slot's end moves only its own models."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""How many instances: none when nobody calls, one when somebody does, more when they are busy; where it may be so."""
+"""The number of instances: none without calls, one with calls, more when these are busy; within the allowed range."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What the router sees of callers: gaps between uses, and for how long nobody has called."""
+"""The router's view of calls: the gaps between uses, and the time since the last call."""
 
 from torpor_endpoint.core.traffic import Traffic
 

@@ -1,4 +1,4 @@
-"""The instances' disks through updates: each variant finds its own again, and those of one that is gone go too."""
+"""The instances' disks through updates: each variant finds its own again, and a removed variant leaves none."""
 
 import asyncio
 import shutil

@@ -1,4 +1,4 @@
-"""An endpoint that starts again: what it brings up by itself, and what it leaves asleep."""
+"""An endpoint that starts again: the variants that it starts by itself, and those that it leaves asleep."""
 
 import asyncio
 import time

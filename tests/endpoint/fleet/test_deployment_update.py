@@ -1,4 +1,4 @@
-"""An endpoint that is updated while its variants sleep, wake and grow as their callers have it."""
+"""An endpoint that is updated while its variants sleep, wake and grow with the calls."""
 
 import asyncio
 import time

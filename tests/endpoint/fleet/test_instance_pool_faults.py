@@ -1,4 +1,4 @@
-"""Starts that fail, drains that do not end, and what a pool says of them."""
+"""Starts that fail, drains that do not end, and the pool's report of them."""
 
 import asyncio
 from enum import StrEnum

@@ -1,4 +1,4 @@
-"""A pool through whatever may happen to its instances, in any order: what it promises holds at every moment."""
+"""A pool through any events of its instances, in any order: its invariants hold at every moment."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

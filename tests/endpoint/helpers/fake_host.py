@@ -1,4 +1,4 @@
-"""A fake host: its instances are small servers of this process that answer pings as told and may end at any time."""
+"""A fake host: its instances are small servers of this process; a test sets their answers to pings and their end."""
 
 import asyncio
 import tempfile
@@ -21,7 +21,7 @@ class Mood(StrEnum):
 
 
 class Instance:
-    """One incarnation: a Unix socket, and what answers there."""
+    """One incarnation: a Unix socket, and the server behind it."""
 
     def __init__(self, launched: Launched, mood: Mood) -> None:
         self.launched = launched

@@ -1,4 +1,4 @@
-"""What every host promises, whatever it runs instances on. A new host joins the table and passes the same stories."""
+"""The contract of every host, whatever it runs instances on. A new host joins the table and passes the same stories."""
 
 import asyncio
 import os

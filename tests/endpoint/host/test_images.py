@@ -1,4 +1,4 @@
-"""Which images the built-in container stands in for, and how a file names others."""
+"""The images that the built-in container stands in for, and the file that names others."""
 
 import re
 import tomllib

@@ -1,4 +1,4 @@
-"""What instances are started with."""
+"""The environment and settings that instances are started with."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The zygote ends when nobody needs it, and another is there for who comes just then."""
+"""The zygote ends when no instance needs it, and a launch at that moment gets another."""
 
 import asyncio
 import sys

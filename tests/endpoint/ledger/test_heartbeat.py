@@ -1,4 +1,4 @@
-"""The roll: every variant that is there is told of now and then, whether it has an instance or sleeps."""
+"""The heartbeat reports every variant in intervals, whether it has an instance or sleeps."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What the ledger keeps: across restarts, kills, full disks and its own bounds."""
+"""The ledger keeps its records across restarts, kills, full disks and its own bounds."""
 
 import asyncio
 import logging

@@ -1,4 +1,4 @@
-"""What the README says of Prometheus is what the page has."""
+"""The page for Prometheus has the documented metrics."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Torpor's own pages as they are asked for: which there are, and what they may be asked."""
+"""Torpor's own pages: their paths, methods and query parameters."""
 
 import asyncio
 from pathlib import Path

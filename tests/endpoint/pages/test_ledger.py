@@ -1,4 +1,4 @@
-"""The ledger's pages, and what they are read from."""
+"""The ledger's pages, and their sources."""
 
 import asyncio
 import json

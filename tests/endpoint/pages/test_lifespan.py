@@ -1,4 +1,4 @@
-"""The endpoint's life as the server sees it, and its health."""
+"""The endpoint's start and end as the server sees them, and its health."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

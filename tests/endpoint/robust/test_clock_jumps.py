@@ -1,4 +1,4 @@
-"""The wall clock is set a day forth or back: nothing sleeps, wakes, costs or measures nonsense for it."""
+"""The wall clock jumps by a day: no variant sleeps or wakes, and no cost or metric is wrong because of it."""
 
 import asyncio
 from pathlib import Path

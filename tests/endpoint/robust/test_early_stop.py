@@ -1,4 +1,4 @@
-"""An endpoint that is told to stop before it serves."""
+"""An endpoint that is terminated before it serves."""
 
 from pathlib import Path
 

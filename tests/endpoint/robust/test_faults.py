@@ -1,4 +1,4 @@
-"""What instances come from is killed, and starts fail, at any state: the next caller gets a right answer."""
+"""The parent of instances is killed, and starts fail, at any state: the next caller gets a right answer."""
 
 import asyncio
 import os

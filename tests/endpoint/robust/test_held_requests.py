@@ -1,4 +1,4 @@
-"""Requests that wait for an instance, when what they wait for is taken away."""
+"""Requests that wait for an instance which is removed meanwhile."""
 
 import asyncio
 import time

@@ -1,4 +1,4 @@
-"""What is killed comes back as it was, and leaves no process behind."""
+"""A killed endpoint returns as it was, and leaves no process behind."""
 
 import os
 import signal

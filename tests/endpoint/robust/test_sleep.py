@@ -1,4 +1,4 @@
-"""To zero and back: nothing runs while nobody calls, one call wakes it, and many callers make one wake."""
+"""To zero and back: nothing runs without calls, a call wakes the endpoint, and many callers cause one wake."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

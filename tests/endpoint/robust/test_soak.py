@@ -1,4 +1,4 @@
-"""The soak's checker sees what is wrong; and, if asked for, the soak itself: `TORPOR_SOAK_MINUTES=10` and this file."""
+"""The soak's checker finds each fault; and, if asked for, the soak itself: `TORPOR_SOAK_MINUTES=10` and this file."""
 
 import os
 from math import inf

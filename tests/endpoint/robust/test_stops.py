@@ -1,4 +1,4 @@
-"""Any stop ends within five seconds, and an endpoint starts again at once, whatever became of the one before."""
+"""Any stop ends within five seconds, and an endpoint starts again at once, however the last one ended."""
 
 import time
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Crowds before closed doors: many calls at once to what sleeps are one wake each, every answer right and none lost."""
+"""Many calls at once to a sleeping variant are one wake: every answer is right, and none is lost."""
 
 import socket
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The one table of services: what each row says holds of the service that it makes."""
+"""The one table of services: each row agrees with the service that it makes."""
 
 import pytest
 

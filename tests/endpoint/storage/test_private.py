@@ -1,4 +1,4 @@
-"""What an endpoint keeps is for its own user: what it makes, and what was there before."""
+"""An endpoint's files are closed to other users: new files, and those that existed before."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the store keeps, through restarts, kills and races."""
+"""The store keeps its records through restarts, kills and races."""
 
 import signal
 import sqlite3

@@ -1,4 +1,4 @@
-"""A transaction happens whole or not at all, and the one after it is none the worse."""
+"""A transaction happens as a whole or not at all, and does not harm the next one."""
 
 import sqlite3
 from collections.abc import Iterator

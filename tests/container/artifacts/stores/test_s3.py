@@ -156,7 +156,7 @@ def test_a_store_that_is_busy_is_asked_again(tmp_path: Path) -> None:
     play(story, retries_max=3)
 
 
-def test_a_store_that_stays_busy_is_a_fault_that_says_so() -> None:
+def test_a_store_that_stays_busy_is_unreachable_after_the_retries() -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = FakeObject(busy=99)
         with pytest.raises(StoreUnreachable, match="503"):

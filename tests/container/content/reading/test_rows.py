@@ -211,7 +211,7 @@ MISNAMED = {
 
 
 @pytest.mark.parametrize("body", MISNAMED)
-def test_names_that_are_not_the_models_are_told(body: bytes) -> None:
+def test_the_refusal_of_wrong_names_names_them(body: bytes) -> None:
     with pytest.raises(BadInput, match=MISNAMED[body]):
         decode(body, "application/json", NAMED)
 

@@ -234,7 +234,7 @@ def test_an_unpopular_visitor_is_not_kept_where_memory_is_full() -> None:
     assert chosen.keeps("v", 0), "it is a visitor no more"
 
 
-def test_a_visitor_who_comes_often_is_kept() -> None:
+def test_a_model_that_returns_often_is_kept() -> None:
     chosen = filled(TinyLFU(), "ab")
     chosen.touched("a")
     kept = []
@@ -246,13 +246,13 @@ def test_a_visitor_who_comes_often_is_kept() -> None:
 
 
 # -- offline references --------------------------------------------------------------------------------------------
-def test_belady_lets_go_who_is_used_last_or_never() -> None:
+def test_belady_evicts_the_model_whose_next_use_is_last_or_never() -> None:
     future = Future([(1.0, "a"), (2.0, "b"), (3.0, "a"), (9.0, "b"), (20.0, "a")], lambda: 2.5)
     assert [future.next_use(name) for name in "abc"] == [3.0, 9.0, float("inf")]
     assert leavers(filled(Belady(future), "abc")) == "cba"
 
 
-def test_belady_size_weighs_the_distance_and_keeps_nobody_without_a_future() -> None:
+def test_belady_size_weighs_the_distance_and_keeps_no_model_without_a_future() -> None:
     chosen = BeladySize(Future([(10.0, "near"), (20.0, "far")], lambda: 0.0))
     chosen.added("near", 300, 1.0)
     chosen.added("far", 100, 1.0)

@@ -180,7 +180,7 @@ def test_a_script_that_writes_on_the_line_itself_is_ended(
         ("custom_attributes", "X-Amzn-SageMaker-Custom-Attributes"),
     ],
 )
-def test_a_header_that_is_too_long_is_its_callers_fault_and_harms_nobody_else(
+def test_a_header_that_is_too_long_is_a_bad_input_and_harms_no_other_call(
     story: Story, on_demand: Path, field: str, header: str
 ) -> None:
     """Quotes, which take two bytes each on their way to the script."""
@@ -250,7 +250,7 @@ def test_those_in_line_behind_a_call_that_ends_the_script_were_not_called(
     story(on_demand, steps)
 
 
-def test_a_caller_who_gives_up_in_the_queue_harms_nobody(story: Story, on_demand: Path) -> None:
+def test_a_call_cancelled_in_the_queue_harms_no_other_call(story: Story, on_demand: Path) -> None:
     async def steps(process: ScriptProcess) -> None:
         first = asyncio.create_task(process.invoke(call("time.sleep(0.3)")))
         await asyncio.sleep(0)

@@ -81,7 +81,7 @@ def test_it_is_seen_in_an_array_of_objects_too(trained: Trained) -> None:
     assert serve(regressor, CONVENTIONS).foreign
 
 
-def test_a_type_that_nobody_knows_may_hang(trained: Trained) -> None:
+def test_an_unknown_type_counts_as_foreign_code(trained: Trained) -> None:
     assert serve(Unknown().fit(trained.rows, trained.target), CONVENTIONS).foreign
 
 

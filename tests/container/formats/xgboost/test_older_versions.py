@@ -125,7 +125,7 @@ class Doing:
         ("1", LoadFailed, "holds an object of type NoneType, and no booster"),
     ],
 )
-def test_reading_one_has_limits_and_harms_nobody_else(
+def test_the_read_of_an_old_model_has_limits_and_harms_no_other_process(
     tmp_path: Path, code: str, raised: type[Exception], said: str
 ) -> None:
     path = placed(tmp_path, "m.pkl", "booster-0.90.pkl") / "m.pkl"

@@ -1,4 +1,4 @@
-"""Requests as bytes on a real port: what is odd is answered clearly, and the connection serves the next request."""
+"""Requests as bytes on a real port: an unusual one gets a clear answer, and the connection serves the next request."""
 
 import gzip
 import json

@@ -1,4 +1,4 @@
-"""What comes of the proposals of several policies, bounds and cooldowns; and a whole loop of them over random load."""
+"""Decisions on the proposals of several policies, with bounds and cooldowns; and a whole loop over random load."""
 
 from itertools import pairwise
 

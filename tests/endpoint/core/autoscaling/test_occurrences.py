@@ -1,4 +1,4 @@
-"""When schedules come round: in their time zones, over changes of the clocks, between their start and end."""
+"""The times of schedules: in their time zones, over changes of the clocks, between their start and end."""
 
 from datetime import UTC, datetime
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Looks at a load made into data points."""
+"""Samples of a load become data points."""
 
 from collections.abc import Callable, Sequence
 

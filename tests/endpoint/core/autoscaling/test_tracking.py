@@ -1,4 +1,4 @@
-"""Target tracking by itself: what data points ask for."""
+"""Target tracking by itself: the capacity that data points ask for."""
 
 import pytest
 from hypothesis import given

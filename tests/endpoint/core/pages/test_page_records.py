@@ -1,4 +1,4 @@
-"""What the endpoint writes on its own pages comes back from the reader as records."""
+"""The reader turns the endpoint's own pages back into the same records."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The same traffic on AWS: AWS's own figures come out again, and what is assumed is said."""
+"""The same traffic on AWS: AWS's own figures are reproduced, and each assumption is named."""
 
 from dataclasses import replace
 

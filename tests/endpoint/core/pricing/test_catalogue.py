@@ -1,4 +1,4 @@
-"""The catalogue against those who know: EC2's own description of its types, and SageMaker's list of allowed ones."""
+"""The catalogue against its sources: EC2's own description of its types, and SageMaker's list of allowed ones."""
 
 import gzip
 import json

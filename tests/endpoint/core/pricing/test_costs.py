@@ -1,4 +1,4 @@
-"""Lives and traffic in, dollars out: what adds up, what is divided, and what is not known."""
+"""Lives and traffic become dollars: sums, shares, and unknown prices."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A price that is not known is None, and so is every sum with it."""
+"""An unknown price is None, and so is every sum with it."""
 
 from dataclasses import replace
 

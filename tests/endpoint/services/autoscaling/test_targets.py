@@ -1,4 +1,4 @@
-"""Scalable targets: registered, changed, described, deregistered with all that is theirs; their tags."""
+"""Scalable targets: registered, changed, described, deregistered with their policies and actions; their tags."""
 
 from pathlib import Path
 from typing import Any

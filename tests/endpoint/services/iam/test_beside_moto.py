@@ -1,4 +1,4 @@
-"""Operations that somebody else answers, who does not know our roles."""
+"""Operations that moto answers, which does not know the endpoint's roles."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Roles: created, shown, changed, listed, deleted, and there after a restart."""
+"""Roles: created, shown, changed, listed, deleted, and kept over a restart."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Log groups that are not ours, kept by moto, beside ours: each is found, and no group is taken for another."""
+"""Log groups of moto beside the endpoint's own: each is found, and no group is taken for another."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Log groups and streams through boto3: shown, deleted, kept so long, tagged; and whose they are."""
+"""Log groups and streams through boto3: shown, deleted, retained, tagged; and their owner."""
 
 import asyncio
 from pathlib import Path

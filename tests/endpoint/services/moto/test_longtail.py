@@ -1,4 +1,4 @@
-"""What Torpor leaves to moto: it answers as the service would, says so where it cannot, and calls nobody."""
+"""Operations left to moto: moto answers as the service would, or says that it cannot, and calls no network."""
 
 import asyncio
 import json

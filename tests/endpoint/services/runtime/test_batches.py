@@ -1,4 +1,4 @@
-"""Requests of many callers that are predicted together: each gets the bytes that he would have got alone."""
+"""Requests of many callers that are predicted together: each caller gets the same bytes as alone."""
 
 import socket
 from contextlib import ExitStack

@@ -1,4 +1,4 @@
-"""What a live endpoint keeps of its invocations: the ledger's cold starts and costs, and the serverless metrics."""
+"""The records of a live endpoint's invocations: cold starts and costs in the ledger, and the serverless metrics."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What is kept of a model between calls: in memory, on disk, with the cache disabled, and after an overwrite."""
+"""The cache of a model between calls: in memory, on disk, disabled, and after an overwrite."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Metrics and ledger are told of many requests at once: they say the same as if they were told of each as it ended."""
+"""Metrics and ledger get many requests at once, and hold the same as if they got each as it ended."""
 
 import asyncio
 from collections import Counter, defaultdict

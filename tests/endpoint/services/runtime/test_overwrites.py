@@ -1,4 +1,4 @@
-"""A model that is overwritten in S3: when its new version answers, by each way of saying so."""
+"""A model that is overwritten in S3: when its new version answers, by each way to announce it."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""A request takes the same steps whether it may wait or not, and its body and answer are kept for observers alone."""
+"""A request takes the same steps whether it may wait or not; only observers keep its body and answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

@@ -1,4 +1,4 @@
-"""Models that leave memory because nobody calls them."""
+"""Models that leave memory for lack of calls."""
 
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import booster, packed, put

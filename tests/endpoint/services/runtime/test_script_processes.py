@@ -1,4 +1,4 @@
-"""Scripts on a live endpoint: what they see, where their words go, and who is served when one of them ends."""
+"""Scripts on a live endpoint: their environment, their output, and the calls served when a script ends."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""Model data in the forms that AWS takes them, served; and what is told where there are none."""
+"""Model data in each form that AWS takes, served; and the error where there is none."""
 
 import asyncio
 from collections.abc import Iterator

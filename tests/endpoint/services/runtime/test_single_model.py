@@ -1,4 +1,4 @@
-"""Single-model endpoints: one artifact behind `InvokeEndpoint`, and what an endpoint that cannot serve says why."""
+"""Single-model endpoints: one artifact behind `InvokeEndpoint`, and the reason of an endpoint that cannot serve."""
 
 import json
 from dataclasses import dataclass

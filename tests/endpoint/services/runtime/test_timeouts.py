@@ -1,4 +1,4 @@
-"""Time limits: a load that outlasts its caller goes on, and a model that hangs is only its own caller's trouble."""
+"""Time limits: a load that outlasts its caller continues, and a model that hangs fails only its own callers."""
 
 import json
 import os

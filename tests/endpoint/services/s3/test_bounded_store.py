@@ -1,4 +1,4 @@
-"""What the store keeps to however large things grow: memory, time, and the disk."""
+"""The store's bounds on memory, time and disk hold, however large its contents grow."""
 
 import asyncio
 import http.client

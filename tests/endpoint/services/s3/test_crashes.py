@@ -1,4 +1,4 @@
-"""Killed at any moment, a store holds the old object or the new one, each with all that belongs to it."""
+"""A store killed at any moment holds the old object or the new one, each with its metadata."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""The tables of what S3 can be asked: each operation is ours under its own name, or refused at once."""
+"""The tables of S3's operations: each is served under its own name, or refused at once."""
 
 import urllib.error
 import urllib.request

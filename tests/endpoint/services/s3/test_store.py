@@ -1,4 +1,4 @@
-"""The store without a server: what it reads again, and what many threads do to it."""
+"""The store without a server: the folders that it reads again, and calls from many threads."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

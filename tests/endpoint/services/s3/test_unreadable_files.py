@@ -1,4 +1,4 @@
-"""What the system keeps from the store's own user: the rest is there all the same."""
+"""Files that the store's user may not read do not hide the others."""
 
 import os
 from collections.abc import Iterator

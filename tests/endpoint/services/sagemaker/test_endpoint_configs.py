@@ -1,4 +1,4 @@
-"""CreateEndpointConfig and its family: every rule on variants, and what strict mode adds."""
+"""CreateEndpointConfig and its family: every rule on variants, and the additions of strict mode."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""CreateEndpoint and its family: what is written for the controller, and what is told while it works."""
+"""CreateEndpoint and its family: the records for the controller, and the answers while it works."""
 
 from typing import Any
 

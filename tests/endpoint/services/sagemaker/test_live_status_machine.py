@@ -1,4 +1,4 @@
-"""The status machine of an endpoint with real instances behind it: what AWS's table says, and no request lost."""
+"""The status machine of an endpoint with real instances behind it: it follows AWS's table, and loses no request."""
 
 from collections import Counter
 from typing import Any

@@ -1,4 +1,4 @@
-"""Tags: added, replaced, listed, taken away."""
+"""Tags: added, replaced, listed, removed."""
 
 from tests.endpoint.services.helpers.in_memory_control_plane import ARN, MULTI_MODEL, InMemoryControlPlane
 

@@ -1,4 +1,4 @@
-"""Jobs that run to their end, well or badly: what their scripts are given, and what is left of them."""
+"""Jobs that run to their end, well or badly: the environment of their scripts, and the files that remain."""
 
 import asyncio
 import io

@@ -1,4 +1,4 @@
-"""Jobs that are stopped, run too long, wait, or are cut off: each ends as it should, and nothing of it runs on."""
+"""Jobs that are stopped, run too long, wait, or are cut off: each ends as it should, and no process of it survives."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What the training operations refuse, and how they list and describe."""
+"""The refusals of the training operations, and their lists and descriptions."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Scaling activities: shown the newest first, never more than so many."""
+"""Scaling activities: shown the newest first, up to a limit."""
 
 from typing import Any
 

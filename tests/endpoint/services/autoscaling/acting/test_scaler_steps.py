@@ -1,4 +1,4 @@
-"""Step scaling invoked by alarms, scheduled actions, and bounds that are set anew."""
+"""Step scaling invoked by alarms, scheduled actions, and changed bounds."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

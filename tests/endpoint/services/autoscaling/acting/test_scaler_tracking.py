@@ -1,4 +1,4 @@
-"""Target tracking over time: instances come and go with the load, at AWS's pace and at shorter ones."""
+"""Target tracking over time: the number of instances follows the load, at AWS's pace and at shorter ones."""
 
 import asyncio
 from typing import Any

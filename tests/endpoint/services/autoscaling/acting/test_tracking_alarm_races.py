@@ -1,4 +1,4 @@
-"""A policy that several put or delete at once has two alarms, or none once it is gone."""
+"""A policy that several callers put or delete at once has two alarms, or none once it is deleted."""
 
 import threading
 from collections.abc import Callable

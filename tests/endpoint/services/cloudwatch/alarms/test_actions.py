@@ -1,4 +1,4 @@
-"""What an alarm does when it changes its state."""
+"""The actions of an alarm that changes its state."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Buckets and what is configured for them."""
+"""Buckets and their configurations."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Objects through boto3: what S3 promises and an oracle does not tell."""
+"""Objects through boto3: promises of S3 that the oracle does not cover."""
 
 import http.client
 import io

@@ -1,4 +1,4 @@
-"""What is copied in by hand is listed, whatever else happens meanwhile."""
+"""A file copied in by hand is listed, whatever happens meanwhile."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""Uploads by HTML form: the form as it arrives, and what becomes of it."""
+"""Uploads by HTML form: the parsed form, and the stored object."""
 
 import http.client
 import xml.etree.ElementTree as ET

@@ -1,4 +1,4 @@
-"""Documents as large as S3's own are read, and those that are made to cost are not."""
+"""Documents as large as S3's own are read, and documents made to be expensive are refused."""
 
 import time
 

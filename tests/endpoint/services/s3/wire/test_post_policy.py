@@ -1,4 +1,4 @@
-"""What the policy of an HTML form allows."""
+"""The uploads that the policy of an HTML form allows."""
 
 import json
 from base64 import b64encode

@@ -1,4 +1,4 @@
-"""Links that were signed for a while."""
+"""Presigned links and their expiry."""
 
 import urllib.error
 import urllib.request

@@ -1,4 +1,4 @@
-"""One contract for what jobs read and write, over the embedded object store and over any S3."""
+"""One contract for the storage of jobs, over the embedded object store and over any S3."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Why the built-in XGBoost failed, in words that a person can act on."""
+"""The failure reasons of the built-in XGBoost, which a person can act on."""
 
 import numpy as np
 import pytest
