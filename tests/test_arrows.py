@@ -1,4 +1,4 @@
-"""The arrows of the design, held against every import in the tree."""
+"""The arrows of the design, compared with every import in the tree."""
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
@@ -102,7 +102,7 @@ def modules() -> dict[str, Path]:
 
 
 def needed(node: ast.AST, known: Collection[str]) -> Iterator[str]:
-    """What code imports as it runs, also inside functions: not what only a type checker sees.
+    """The imports of the code as it runs, also inside functions, without those that only a type checker sees.
 
     `from package import name` needs the module of this name, or else what the package itself defines. So a package may
     gather its modules, and they may import one another; who imports from its own package goes in a circle.

@@ -1,4 +1,4 @@
-"""A default of a setting stands in the table of settings, and nowhere else."""
+"""The default of a setting stands only in the table of settings."""
 
 import ast
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""The page on limits says the numbers that the code has."""
+"""The page on limits has the code's numbers."""
 
 from pathlib import Path
 

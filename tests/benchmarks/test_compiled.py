@@ -1,4 +1,4 @@
-"""What `make compiled` makes: it can be imported, and is measured only if it was made of the sources that are here."""
+"""The modules of `make compiled` can be imported, and are measured only if they match the sources."""
 
 import shutil
 from collections.abc import Iterator

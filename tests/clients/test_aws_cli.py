@@ -1,4 +1,4 @@
-"""The AWS CLI, unchanged: AWS_ENDPOINT_URL is all that it is told. Each test is what somebody types."""
+"""The AWS CLI, unchanged: AWS_ENDPOINT_URL is its only setting. Each test is a command as a person types it."""
 
 import json
 import subprocess

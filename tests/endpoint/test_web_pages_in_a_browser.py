@@ -18,13 +18,13 @@ SECRET = "the victim's own"
 
 @dataclass(frozen=True)
 class Visit:
-    """What the pages read, by their marks, and the endpoint as it is after them."""
+    """The reports of the pages, by their marks, and the endpoint after them."""
 
     live: LiveEndpoint
     read: Mapping[str, Mapping[str, str]]
 
     def made(self, mark: str) -> set[str]:
-        """What bears this mark, in every service that the pages tried to write to."""
+        """The resources with this mark, in every service that the pages tried to write to."""
         s3, metrics = self.live.client("s3"), self.live.cloudwatch.list_metrics(Namespace="Pwned")["Metrics"]
         buckets = [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]
         keys = [item["Key"] for name in buckets for item in s3.list_objects_v2(Bucket=name).get("Contents", ())]

@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, leave nothing behind, and are kept without what a run leaves in them."""
+"""The notebooks run from top to bottom, leave nothing behind, and are stored without outputs."""
 
 import sys
 import tempfile

@@ -1,4 +1,4 @@
-"""What `torpor.bundle` packs, before anything serves it."""
+"""The archives of `torpor.bundle`, before an endpoint serves them."""
 
 import tarfile
 from pathlib import Path

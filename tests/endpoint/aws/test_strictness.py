@@ -14,7 +14,7 @@ ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
 
 
 def said(service: str, operation: str, body: str) -> list[str]:
-    """What is said of this body."""
+    """The complaints about this body."""
     model = ServiceModel(Loader().load_service_model(service, "service-2"), service)
     called = model.operation_model(operation)
     response: Mapping[str, Any] = {"status_code": 200, "headers": {}, "body": body.encode()}

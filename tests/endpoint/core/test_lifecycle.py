@@ -100,7 +100,7 @@ def path_to_an_end(moves: Moves, state: StrEnum) -> list[StrEnum]:
 
 
 class EndpointLife(RuleBasedStateMachine):
-    """Whatever is asked of an endpoint, whenever: its record never contradicts itself, and it can always go."""
+    """After any operations on an endpoint, its record is consistent, and it can be deleted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ class EndpointLife(RuleBasedStateMachine):
 
 
 class InstanceLife(RuleBasedStateMachine):
-    """Whatever happens to an instance: it goes forward only, and it can always go."""
+    """After any events, an instance has only moved forward, and it can still end."""
 
     def __init__(self) -> None:
         super().__init__()

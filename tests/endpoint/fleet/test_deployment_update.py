@@ -47,7 +47,7 @@ class HostWithoutRoomForBad(FakeHost):
 
 
 class Shop:
-    """One endpoint that has served a variant `a` for an hour, and nobody called; its sizer looks once a second."""
+    """An endpoint that has served a variant `a` for an hour without calls; its sizer looks once a second."""
 
     def __init__(self, host: FakeHost) -> None:
         self.live = LiveEndpoint("shop", "arn")

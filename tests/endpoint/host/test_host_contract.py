@@ -46,7 +46,7 @@ SOONER_S = 0.001
 
 
 class Ground:
-    """A host, and the specs of instances that need no endpoint: in contract mode they wait for somebody to load."""
+    """A host, and the specs of instances that need no endpoint: in contract mode they wait for a load."""
 
     def __init__(self, make_host: Callable[[Path], Host], folder: Path) -> None:
         self._others = set(children(os.getpid()))  # of other tests in this process, such as a shared endpoint
@@ -87,7 +87,7 @@ class Ground:
 def ground(
     make_host: Callable[[Path], Host], runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ground]:
-    """One for all stories: what instances come from takes seconds to start."""
+    """One host for all stories: the parent of instances takes seconds to start."""
     shared = Ground(make_host, tmp_path_factory.mktemp("host"))
     yield shared
     runner.run(shared.host.close())
@@ -174,7 +174,7 @@ def test_a_process_that_an_instance_started_ends_with_it_whatever_its_session(
 
 @asynccontextmanager
 async def stray_of(spec: LaunchSpec) -> AsyncIterator[asyncio.subprocess.Process]:
-    """What an instance may have started and left behind, in a session of its own."""
+    """A process that an instance has started and left behind, in a session of its own."""
     environment = {"SAGEMAKER_BASE_DIR": spec.environment["SAGEMAKER_BASE_DIR"]}
     stray = await asyncio.create_subprocess_exec("/bin/sleep", "600", env=environment, start_new_session=True)
     seen = Path(f"/proc/{stray.pid}/environ")

@@ -17,7 +17,7 @@ async def pages(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def said(life: Life, scope: Scope) -> list[Message]:
-    """What the app sends the server; the server says nothing of interest."""
+    """The messages of the app to the server; the server's own messages are empty."""
     sent: list[Message] = []
 
     async def receive() -> Message:

@@ -57,7 +57,7 @@ def own(tmp_path_factory: pytest.TempPathFactory, mark: str) -> Iterator[LiveEnd
 
 @pytest.fixture
 def shop(own: LiveEndpoint) -> Iterator[tuple[LiveEndpoint, str]]:
-    """The endpoint, and the name of what a test creates there."""
+    """The endpoint, and the name of the endpoint that a test creates there."""
     name = f"shop-{uuid.uuid4().hex[:8]}"
     yield own, name
     own.sagemaker.delete_endpoint(EndpointName=name)

@@ -35,14 +35,14 @@ def own(tmp_path_factory: pytest.TempPathFactory, mark: str) -> Iterator[LiveEnd
 
 @pytest.fixture
 def shop(own: LiveEndpoint) -> LiveEndpoint:
-    """It runs, whatever a test before this one left."""
+    """The endpoint runs, also after a test that ended it."""
     if not state(own.pid):
         own.start()
     return own
 
 
 def answers(live: LiveEndpoint, within_s: float = 20.0) -> list[float]:
-    """What the models say, once the endpoint takes requests."""
+    """The answers of the models, once the endpoint takes requests."""
 
     def said() -> list[float]:
         with suppress(ClientError, HTTPClientError):  # nobody listens yet, or nobody is ready

@@ -1,4 +1,4 @@
-"""`torpor.Caller`: against a server that keeps what it received, and against a real endpoint."""
+"""`torpor.Caller`: against a server that records its requests, and against a real endpoint."""
 
 import socket
 import subprocess
@@ -55,7 +55,7 @@ def test_every_member_of_the_operation_has_its_argument() -> None:
 
 
 def said(received: Received) -> tuple[str, bytes, dict[str, str]]:
-    """All but the signature, and what a client says of itself."""
+    """The headers without the signature and the user agent."""
     own = ("x-amz", "amz-sdk", "authorization", "user-agent", "accept-encoding")
     kept = {name: value for name, value in received.headers.items() if not name.startswith(own) or "sagemaker" in name}
     return received.path, received.body, kept

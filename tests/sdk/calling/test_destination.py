@@ -1,4 +1,4 @@
-"""Where a Caller calls, in whose name, and how it gets there."""
+"""The destination of a Caller, its credentials, and its proxies and certificates."""
 
 import select
 import socket
@@ -29,7 +29,7 @@ ASKED = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "PROFILE", "REGI
 
 @pytest.fixture
 def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """An environment that tells nothing; its configuration file is `config` in the temporary folder."""
+    """An environment without settings; its configuration file is `config` in the temporary folder."""
     for name in (*VARIABLES, *(f"AWS_{name}" for name in ASKED), "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))

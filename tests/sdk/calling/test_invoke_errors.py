@@ -1,4 +1,4 @@
-"""Errors, held against the endpoint's own table and against what boto3 makes of each."""
+"""Errors, compared with the endpoint's own table and with boto3's exceptions."""
 
 from collections.abc import Callable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""When a call is made once more, and after how long."""
+"""The calls that are retried, and the wait before each retry."""
 
 import pytest
 from hypothesis import given

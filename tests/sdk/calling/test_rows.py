@@ -1,4 +1,4 @@
-"""Payloads to bytes and answers back."""
+"""Payloads become bytes, and answers become values."""
 
 import io
 import json

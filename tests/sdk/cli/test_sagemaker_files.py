@@ -1,4 +1,4 @@
-"""`torpor env --sagemaker`: the files that the SageMaker Python SDK reads, and whose they are."""
+"""`torpor env --sagemaker`: the files that the SageMaker Python SDK reads, and their owner."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A server that answers as told, and records each request to the byte."""
+"""A server that gives the answers of a test, and records each request to the byte."""
 
 import ssl
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""One pass gives what a replay through the live residency gives at each size of memory, to the last hit."""
+"""One pass gives the same hits as a replay through the live residency at each size of memory."""
 
 import numpy as np
 import pytest

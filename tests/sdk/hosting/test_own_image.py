@@ -1,4 +1,4 @@
-"""`torpor.local` over a container of one's own, and what becomes of it where nobody knows its image any more."""
+"""`torpor.local` over a container of one's own, also after its image is no longer known."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""`torpor_endpoint.local`: an endpoint leaves nothing on a process that goes on."""
+"""`torpor_endpoint.local`: an endpoint leaves nothing behind on a process that continues."""
 
 import gc
 import os
@@ -21,7 +21,7 @@ def sagemaker(shared: SharedProcess) -> Any:
 
 @pytest.fixture
 def others(sagemaker: Any) -> list[str]:
-    """What other tests have on that process."""
+    """The endpoints of other tests on that process."""
     return resources(sagemaker)
 
 

@@ -1,4 +1,4 @@
-"""What the plots show of what they are given, and what they refuse. Nothing here compares pixels."""
+"""The texts and axes of the plots, and the data that they refuse. No test compares pixels."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""AWS's price list files, in both formats: what is taken of them, and what is said of a file that will not do."""
+"""AWS's price list files, in both formats: the prices read from them, and the errors of unusable files."""
 
 import gzip
 from collections.abc import Callable

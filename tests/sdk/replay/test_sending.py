@@ -1,4 +1,4 @@
-"""Replays: against a plain server that answers as it is told to, and against a real endpoint."""
+"""Replays: against a plain server with the answers of a test, and against a real endpoint."""
 
 import csv
 import signal

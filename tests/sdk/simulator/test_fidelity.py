@@ -1,8 +1,8 @@
 """The live endpoint on virtual time and the simulator, on one trace: not similar decisions, but the same ones.
 
 All times are multiples of 2**-26 s (15 ns), so that no sum is rounded, and two things that have nothing to do with each
-other do not happen at one moment, where their order would be nobody's. What shares its moment by nature is there: all
-whom one freed model wakes, instances that are started together, sizing at whole seconds.
+other do not happen at one moment, where no rule gives their order. Events that share a moment by nature are covered:
+all requests that one freed model wakes, instances that are started together, sizing at whole seconds.
 """
 
 import random
@@ -225,7 +225,7 @@ def test_several_instances_share_the_models_alike(instances: int, seed: int) -> 
 
 @pytest.mark.parametrize("keep_alive", ["fixed", "histogram"])
 def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
-    """A slot's disk outlives its instance: what it had is not downloaded anew."""
+    """A slot's disk outlives its instance: its artifacts are not downloaded again."""
     taken = profiles(9)
     plan = VariantPlan(machine(taken), 0, InstanceRange(0, 1, 8), keep_alive, idle_s=40.0)
     story = the_same(SimulationInputs(9, plan, taken, traffic(9, 600, rate_hz=20.0, pause_s=300.0, burst=40)))

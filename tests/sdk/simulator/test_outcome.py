@@ -1,4 +1,4 @@
-"""What a simulation showed: every request is counted once, the timeline adds up, and money follows from instances."""
+"""The outcome of a simulation: every request counts once, the timeline adds up, and instances determine the cost."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -43,7 +43,7 @@ def every(gap_s: float, models: Iterable[str]) -> Recorded:
 
 
 def at_one_per_hour(result: Result) -> float:
-    """What its instances cost at the shipped price."""
+    """The cost of its instances at the shipped price."""
     assert HOUR_USD is not None
     return result.instance_s / 3600 * HOUR_USD
 

@@ -1,5 +1,5 @@
-"""`torpor.simulate`: one seed is one story, in any process; what is given in files is what is given as objects; what is
-bad is named; and memory does not grow with the trace."""
+"""`torpor.simulate`: one seed is one story, in any process; files and objects give the same result; an error names its
+cause; and memory does not grow with the trace."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""A scenario says what can be deployed, in SageMaker's words; what cannot be is refused by its field."""
+"""A scenario describes a deployment in SageMaker's words; an impossible one is refused by its field."""
 
 from math import inf, nan
 from typing import Any

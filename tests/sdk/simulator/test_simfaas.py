@@ -1,4 +1,4 @@
-"""SimFaaS's model on our kernel: against closed forms, and against what was measured on AWS Lambda."""
+"""SimFaaS's model on Torpor's kernel: against closed forms, and against measurements on AWS Lambda."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -75,7 +75,7 @@ def test_a_lone_instance_lives_while_requests_come_within_the_keep_alive() -> No
 
 
 def test_busy_instances_are_rate_times_service_time() -> None:
-    """As in every M/G/infinity queue, whoever serves."""
+    """As in every M/G/infinity queue, whatever the service times."""
     outcome = simulated(BUSIEST, seconds=1e5)
     service_s = BUSIEST.warm_s + outcome.cold_share * (BUSIEST.cold_s - BUSIEST.warm_s)
     assert outcome.busy == pytest.approx(BUSIEST.rate_hz * service_s, rel=0.02)

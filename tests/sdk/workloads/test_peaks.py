@@ -1,4 +1,4 @@
-"""The busiest stretch of a trace, and who is awake at the least: both as a reading of all of it at once finds them."""
+"""The busiest stretch of a trace, and its least time awake: both equal a reading of the whole trace at once."""
 
 from itertools import pairwise
 

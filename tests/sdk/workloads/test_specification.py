@@ -1,4 +1,4 @@
-"""Made traces by a line of text."""
+"""Synthetic traces from a line of text."""
 
 import re
 from inspect import signature

@@ -1,4 +1,4 @@
-"""Made traffic follows the laws that it is made by, and is the same each time."""
+"""Synthetic traffic follows its distributions, and is the same each time."""
 
 import tracemalloc
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A trace is checked where it is read, in whatever way it came."""
+"""A trace is checked where it is read, whatever its source."""
 
 from math import inf, nan
 from typing import Any

@@ -69,7 +69,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Bad:
-    """One bad thing: the model that is called, what with, and a part of what the caller is told."""
+    """One bad input: the called model, the request, and a part of the expected error."""
 
     target: str
     code: str

@@ -87,7 +87,7 @@ ROWS = (
 
 
 class Crash:
-    """A pickle that ends whatever process loads it."""
+    """A pickle that ends the process that loads it."""
 
     def __reduce__(self) -> tuple[Any, tuple[int]]:
         return os._exit, (3,)

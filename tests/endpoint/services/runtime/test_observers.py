@@ -63,7 +63,7 @@ class Pages:
 
 
 class Books:
-    """What metrics and ledger know."""
+    """The metrics and the ledger, with counts of their contents."""
 
     def __init__(self) -> None:
         self.registry = MetricRegistry(lambda: NOON_S)

@@ -45,7 +45,7 @@ class Answering(Router):
 
 
 class Gone(Answering):
-    """The instance to which a request is sent inline has just ended; what is sent again has the outcome."""
+    """The instance to which a request is sent inline has just ended; the second attempt has the outcome."""
 
     def __init__(self, live: LiveEndpoint, outcome: int | Exception) -> None:
         super().__init__(live, outcome if isinstance(outcome, int) else 200)

@@ -67,7 +67,7 @@ def test_a_script_that_exits_or_hangs_is_started_again(live: LiveEndpoint, bucke
 
 @dataclass(frozen=True)
 class Failing:
-    """A container that never serves, and what FailureReason says: its beginning, and a word of the real cause."""
+    """A container that never serves, and its FailureReason: the beginning, and a word of the real cause."""
 
     container: dict[str, Any]
     begins: str

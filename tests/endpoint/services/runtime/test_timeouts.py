@@ -47,7 +47,7 @@ Slow = Callable[[str], Path]
 
 @pytest.fixture
 def slow(live: LiveEndpoint, tmp_path: Path) -> Iterator[Slow]:
-    """Make a model that loads when somebody writes to the pipe that this answers."""
+    """Makes a model that loads once a test writes to the returned pipe."""
     pipes: list[Path] = []
 
     def made(name: str) -> Path:

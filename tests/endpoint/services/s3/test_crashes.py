@@ -92,7 +92,7 @@ def test_without_its_index_a_store_still_has_its_files(root: Path) -> None:
 
 
 class Writer(threading.Thread):
-    """Writes versions of one key until the server is gone; each says in its metadata what it is."""
+    """Writes versions of one key until the server is gone; the metadata of each names the version."""
 
     def __init__(self, url: str, key: str) -> None:
         super().__init__()

@@ -23,7 +23,7 @@ def document(*rules: str) -> bytes:
 
 @pytest.fixture
 def store(tmp_path: Path) -> ObjectStore:
-    """Buckets by what a page of example.com may do there."""
+    """Buckets named by the rights of a page of example.com."""
     store = ObjectStore(tmp_path)
     for bucket, methods in {"closed": (), "readable": ("GET",), "writable": ("GET", "PUT", "POST")}.items():
         store.buckets.create(bucket)

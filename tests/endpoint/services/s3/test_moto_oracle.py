@@ -35,7 +35,7 @@ def moto() -> Iterator[Any]:
 
 
 def seen(value: Any) -> Any:
-    """A response without what may differ and without empty echoes, which AWS sends; a streamed body is read."""
+    """A response without members that may differ and without empty echoes, which AWS sends; a streamed body is read."""
     if isinstance(value, dict):
         return {key: seen(item) for key, item in value.items() if key not in UNSEEN and item != ""}
     if isinstance(value, list):

@@ -97,7 +97,7 @@ def store_at(root: Path) -> Iterator[ObjectStore]:
 
 
 def play(store: ObjectStore, seed: int) -> None:
-    """Put, read, delete and list at random; every body says in its metadata what it is."""
+    """Put, read, delete and list at random; the metadata of every object describes its body."""
     random = Random(seed)
     for _ in range(60):
         name = ObjectName("bucket", random.choice(KEYS))
@@ -142,7 +142,7 @@ def test_many_threads_on_few_keys_see_whole_objects_only(tmp_path: Path) -> None
 
 
 def begin_and_leave(store: ObjectStore) -> None:
-    """An upload of two parts that nobody completes."""
+    """An upload of two parts that is never completed."""
     upload = store.uploads.begin(ObjectName("bucket", "k"), ObjectTraits(), None, None)
     for number in (1, 2):
         staged = store.staging.new()

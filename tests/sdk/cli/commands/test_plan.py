@@ -1,4 +1,4 @@
-"""`torpor plan`: what was tried, the answer and its call, what else there is; where nothing serves, why."""
+"""`torpor plan`: the candidates, the answer and its call, the alternatives; and the reason where no plan serves."""
 
 import ast
 import re

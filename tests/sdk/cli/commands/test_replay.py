@@ -1,4 +1,4 @@
-"""`torpor replay`: against a live endpoint, and what it says where something is missing."""
+"""`torpor replay`: against a live endpoint, and its errors for missing inputs."""
 
 import csv
 from collections.abc import Callable

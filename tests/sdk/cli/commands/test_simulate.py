@@ -1,4 +1,4 @@
-"""`torpor simulate`: a line for each way, the figures' grounds below it, files of it all, and one line for an error."""
+"""`torpor simulate`: a line for each way, the assumptions below it, files of the results, and one line for an error."""
 
 import csv
 import re

@@ -1,4 +1,4 @@
-"""AWS's published savings come out to the dollar, and so does what each of their silences is worth."""
+"""AWS's published savings are reproduced to the dollar, and so is the value of each unstated assumption."""
 
 import pytest
 

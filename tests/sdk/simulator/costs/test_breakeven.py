@@ -1,4 +1,4 @@
-"""Break-even points: at them the two ways cost the same, below and above them one is cheaper."""
+"""Break-even points: there the two ways cost the same; below and above, one is cheaper."""
 
 import random
 from math import inf

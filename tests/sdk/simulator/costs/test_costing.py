@@ -1,4 +1,4 @@
-"""What each way costs: AWS's own examples come out again, costs add up and grow, and what is not known stays so."""
+"""The cost of each way: AWS's own examples are reproduced, costs add up and grow, and unknown costs stay unknown."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The same traffic as AWS sells it otherwise: an endpoint per model is never cold, serverless is paid by the ms."""
+"""The same traffic on AWS's other offers: an endpoint per model is never cold, serverless is billed by the ms."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What is planned happens in the order of its time, and of its planning."""
+"""Planned events happen in the order of their time, and then of their planning."""
 
 from random import Random
 

@@ -1,4 +1,4 @@
-"""Latencies in bins: half a percent from numpy's, whatever the requests were, and they add up."""
+"""Latencies in bins: within half a percent of numpy's for any requests, and they add up."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ seconds = st.lists(st.floats(1e-5, 1e5), min_size=1, max_size=200).map(np.array)
 
 
 def of(*parts: NDArray[np.float64]) -> Latencies:
-    """Told in parts."""
+    """The latencies, added in parts."""
     found = Latencies()
     for part in parts:
         found.add(part)

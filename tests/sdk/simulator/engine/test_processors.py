@@ -1,4 +1,4 @@
-"""Work shares processors: while there are enough it takes what it takes, and then all of it goes on more slowly."""
+"""Work shares processors: with enough of them it takes its own time, and otherwise all of it slows down."""
 
 from math import inf
 

@@ -1,4 +1,4 @@
-"""The simulated variant: every request ends once, the same seed tells the same story, and zero is zero."""
+"""The simulated variant: every request ends once, the same seed gives the same story, and at zero nothing runs."""
 
 from collections import Counter
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Who waits for a change asks again in order, and whoever cannot be admitted anyway is not asked."""
+"""Waiting requests are retried in order, and a request that cannot be admitted yet is not retried."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +33,7 @@ def test_a_request_that_waits_for_admission_is_retried_when_a_load_can_begin_and
 
 @given(st.lists(st.sampled_from(["admission", "other"]), max_size=40), st.lists(st.booleans(), max_size=8))
 def test_no_request_overtakes_another_of_its_kind(kinds: list[str], full: list[bool]) -> None:
-    """Everybody asks twice in vain, and now and then no load can begin."""
+    """Each request is retried twice in vain, and in some rounds no load can begin."""
     kernel, books = Kernel(), Residency(100, LRU(), loads_max=1)
     waiting_room, served, tries = WaitingRoom(kernel, books), list[int](), dict.fromkeys(range(len(kinds)), 2)
 

@@ -1,4 +1,4 @@
-"""Service times found again in ledgers that the endpoint's own writer wrote, from times that are known."""
+"""Service times, fitted from ledgers of the endpoint's own writer with known times."""
 
 import tempfile
 from collections.abc import Iterable

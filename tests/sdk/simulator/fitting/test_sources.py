@@ -1,4 +1,4 @@
-"""A ledger is taken wherever profiles are; what is neither that nor a CSV is refused by what it is."""
+"""A ledger can stand for profiles; a file that is neither a ledger nor a CSV is refused by its kind."""
 
 import gzip
 import sqlite3

@@ -1,4 +1,4 @@
-"""`torpor.plan`: the cheapest that really meets the goal, an answer where nothing does, and a call that can be made."""
+"""`torpor.plan`: the cheapest candidate that meets the goal, an answer where none does, and a valid call."""
 
 import ast
 from collections.abc import Sequence
@@ -81,7 +81,7 @@ def test_no_cheaper_variant_that_is_always_on_meets_the_goal(
 
 
 def test_a_policy_is_found_where_lru_loses_every_call() -> None:
-    """Six models in a round and two new ones after each: one too many for LRU, which always lost whoever is next."""
+    """Six models in a round and two new ones after each: one too many for LRU, which always evicts the next one."""
     hot = [f"hot-{number}" for number in range(6)]
     rounds = [hot] * 5 + [[*hot, f"new-{number}", f"newer-{number}"] for number in range(40)]
     names = [name for one in rounds for name in one]
@@ -483,7 +483,7 @@ def arguments(call: str) -> dict[str, Any]:
 
 
 def comment(call: str) -> dict[str, Any]:
-    """What is said of the model's container."""
+    """The comment on the model's container."""
     _, heading, told = call.partition("# and in the model's container:\n")
     assert heading
     lines = told.splitlines()

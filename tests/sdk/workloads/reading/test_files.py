@@ -1,4 +1,4 @@
-"""Traces in files: what is written comes back, and what is wrong is told with its place."""
+"""Traces in files: a written trace is read back, and an error names its place."""
 
 from collections.abc import Mapping
 from pathlib import Path

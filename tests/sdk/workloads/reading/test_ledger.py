@@ -1,4 +1,4 @@
-"""What an endpoint's own ledger tells, replayed: written here by the endpoint's own tables."""
+"""An endpoint's own ledger as a trace; the tests write it with the endpoint's own tables."""
 
 import time
 from collections import Counter
@@ -25,7 +25,7 @@ def invocation(
 
 
 def ledger(folder: Path, *invocations: InvocationRecord, whole: int = 100) -> Path:
-    """All are counted in their minutes, beside what is there; of the cold ones only the latest are kept whole."""
+    """Adds all of them to their minutes; of the cold ones only the latest are kept whole."""
     batch = Batch()
     for one in invocations:
         kind = UseKey(minute_of(one.at_s), one.endpoint, one.variant, one.model, "ml.c5.large")

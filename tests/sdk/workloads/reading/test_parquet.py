@@ -1,4 +1,4 @@
-"""Parquet of other hands: types of time, dictionaries, holes."""
+"""Parquet files of other writers: types of time, dictionaries, missing values."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where in its minute a warm request came, as far as the loads of a ledger tell it."""
+"""The time of a warm request within its minute, as far as the loads of a ledger show it."""
 
 import numpy as np
 import pytest

@@ -47,7 +47,7 @@ def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is
 
 
 class InterruptedPolicies(RecordTable[ScalingPolicy]):
-    """Another thread works between a policy's being found and what is done with it."""
+    """Another thread works between the look-up of a policy and its use."""
 
     def __init__(self, database: Database, meanwhile: threading.Thread) -> None:
         super().__init__(database, "scaling_policies", decoding.policy, key=str)

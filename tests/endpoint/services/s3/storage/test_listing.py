@@ -30,7 +30,7 @@ def copy_in(folder: Path, *keys: str) -> None:
 
 
 class HalfwayTree(Tree):
-    """Whoever reads the first folder below another goes on only when somebody else has looked at the marks."""
+    """A reader of the first folder below another continues only after another thread has looked at the marks."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -59,7 +59,7 @@ def test_a_list_during_another_sees_all_that_was_copied_in(tmp_path: Path) -> No
 
 
 class OvertakenIndex(Index):
-    """Before anybody reads in it for the second time, somebody else lists."""
+    """Before the second read in the folder, another thread lists."""
 
     meanwhile: Callable[[], object] = staticmethod(lambda: None)
 
@@ -122,7 +122,7 @@ class _Compared(int):
 
 
 class InterruptedTree(Tree):
-    """While a write is under way, after it has looked at the folder's mark, somebody does something by hand."""
+    """During a write, after its look at the folder's mark, a file is changed by hand."""
 
     by_hand: Callable[[], object] = staticmethod(lambda: None)
 
@@ -195,7 +195,7 @@ def test_names_are_compared_once_after_a_write(tmp_path: Path) -> None:
 
 
 class OvertakenTree(WatchedTree):
-    """Before the first look at a mark, somebody else writes."""
+    """Before the first look at a mark, another thread writes."""
 
     meanwhile: Callable[[], object] | None = None
 
@@ -217,7 +217,7 @@ def test_a_write_during_a_list_makes_no_folder_be_read_again(tmp_path: Path) -> 
 
 
 class GrowingFile(FileIO):
-    """Somebody writes at its end whenever it is read."""
+    """A file that grows at its end whenever it is read."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         with open(self.name, "ab") as more:

@@ -24,7 +24,7 @@ async def refused() -> S3Answer:
 
 
 async def heard(work: Callable[[], Awaitable[S3Answer]], spaces: int) -> tuple[int, list[bytes]]:
-    """What a caller hears of work that is done only after it has heard so many spaces."""
+    """The answer to a caller whose work ends only after this many spaces."""
     enough = asyncio.Event()
     pieces: list[bytes] = []
 
@@ -59,7 +59,7 @@ def test_a_late_failure_puts_its_error_into_the_body() -> None:
 
 
 async def answer_to(*messages: Message) -> list[Message]:
-    """What an upload is told that has sent this much, and then nothing more."""
+    """The answer to an upload that has sent this much, and then nothing more."""
     sent: list[Message] = []
     coming = iter(messages)
 
