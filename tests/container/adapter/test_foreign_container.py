@@ -206,7 +206,7 @@ def test_on_507_the_dead_registration_is_deleted_an_idle_model_leaves_and_the_lo
         assert call(platform, "a.tar.gz").status == 200
 
 
-def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_tried_again(
+def test_a_507_with_no_model_left_to_unload_reaches_the_caller_and_later_calls_are_tried_again(
     adapted: AdaptedContainer,
 ) -> None:
     adapted.put("a.tar.gz")
@@ -217,7 +217,7 @@ def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_
         assert resident(platform) == set()
 
 
-def test_a_dead_registration_that_is_made_only_after_its_deletion_is_not_taken_for_the_model(
+def test_a_dead_registration_made_after_its_deletion_is_not_mistaken_for_the_model(
     adapted: AdaptedContainer,
 ) -> None:
     for name in ("a", "b", "c"):

@@ -74,7 +74,7 @@ def test_no_target_leaves_its_prefix(target: str, url: str) -> None:
     assert posixpath.normpath(f"/bucket/{key}").startswith(posixpath.normpath(f"/bucket/{prefix.folder}"))
 
 
-def test_a_prefix_is_no_beginning_of_a_name() -> None:
+def test_a_prefix_ends_at_a_slash() -> None:
     assert Prefix.parse("s3://bucket/mod").name_of_key("models/x") is None
     assert Prefix.parse("s3://bucket/mod").key_of("els/x") == "mod/els/x"
 

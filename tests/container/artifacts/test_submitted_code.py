@@ -47,7 +47,7 @@ def test_the_script_comes_with_its_own_modules(tmp_path: Path) -> None:
     assert sorted(path.name for path in script.parent.iterdir()) == ["beside.py", "train.py"]
 
 
-def test_it_is_fetched_once_however_many_models_ask(tmp_path: Path) -> None:
+def test_the_script_is_downloaded_once_for_any_number_of_models(tmp_path: Path) -> None:
     archive(tmp_path, train="first")
 
     async def story() -> None:

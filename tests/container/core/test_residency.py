@@ -302,7 +302,7 @@ def test_a_model_that_turns_out_bigger_makes_idle_ones_leave() -> None:
 
 
 @pytest.mark.parametrize("loads_max", [1, 3])
-def test_so_many_loads_and_no_more_at_once(loads_max: int) -> None:
+def test_loads_at_the_same_time_never_exceed_the_limit(loads_max: int) -> None:
     books = Residency(BUDGET, LRU(), loads_max)
     plans = []
     for name in "abcd":

@@ -49,7 +49,7 @@ def test_a_called_model_is_no_longer_expected() -> None:
     assert resting.look([], 600.0 * 20 + 1) == NOBODY
 
 
-def test_only_so_many_models_are_remembered() -> None:
+def test_the_number_of_remembered_models_is_limited() -> None:
     resting = Resting(lambda: Fixed(10.0), known_max=2)
     for name in ("a", "b", "c"):
         resting.ended(name, 0.0)
@@ -113,7 +113,9 @@ def learner() -> KeepAlive:
     jitter_s=st.sampled_from([0.0, 0.1, 4.0]),
     seed=st.integers(0, 10_000),
 )
-def test_looks_tell_what_every_nap_says_each_time_it_is_asked(every_s: list[float], jitter_s: float, seed: int) -> None:
+def test_looks_give_the_same_moves_as_asking_every_keep_alive_each_time(
+    every_s: list[float], jitter_s: float, seed: int
+) -> None:
     rng, resting, plain, there = random.Random(seed), Resting(learner), Plain(), dict[str, None]()
     calls = sorted(
         (every * (1 + number) + rng.uniform(0.0, 1.0) + rng.uniform(0.0, jitter_s), f"every {every} s")

@@ -31,7 +31,7 @@ def test_predictions_come_closer_with_every_measurement(true_ratio: float, artif
     assert errors[-1] <= 0.05 * max(errors[0], true_bytes) + 1
 
 
-def test_only_so_many_measurements_are_remembered() -> None:
+def test_the_number_of_remembered_measurements_is_limited() -> None:
     sizing = Sizing({"onnx": Prior(0, 1.0)}, known_max=2)
     for name in "abc":
         sizing.measured(name, "onnx", 100, 700)
@@ -64,7 +64,7 @@ def asked(sizing: Sizing, artifact_bytes: int, times: int) -> list[bool]:
 
 
 @given(st.integers(1000, 2000))
-def test_of_models_whose_format_predicts_well_few_are_measured(artifact_bytes: int) -> None:
+def test_few_models_of_a_well_predicted_format_are_measured(artifact_bytes: int) -> None:
     assert (
         asked(trusted(1000, 2000), artifact_bytes, MEASURED_EVERY * 2) == ([False] * (MEASURED_EVERY - 1) + [True]) * 2
     )

@@ -42,11 +42,11 @@ def scores(reply: Reply) -> Rows:
     return np.array(json.loads(reply.body)).reshape(-1)
 
 
-def test_it_is_the_format_that_the_file_holds(model: ServedModel[Any], name: str) -> None:
+def test_a_model_has_the_format_of_its_file(model: ServedModel[Any], name: str) -> None:
     assert model.format == ARTIFACTS[name][0]
 
 
-def test_it_predicts_as_its_framework_does(model: ServedModel[Any], name: str, trained: Trained) -> None:
+def test_a_model_predicts_as_its_framework_does(model: ServedModel[Any], name: str, trained: Trained) -> None:
     reply = model.invoke(Invocation(csv_of(trained.rows[:3]), "text/csv", "application/json"))
     assert (reply.status, reply.content_type) == (200, "application/json")
     np.testing.assert_allclose(scores(reply), trained.expected(ARTIFACTS[name][1]), rtol=1e-5, atol=1e-5)

@@ -137,7 +137,7 @@ def test_an_artifact_without_a_model_is_an_error_that_lists_its_files(place: Cal
         detect(place(**{"a.json": holding, "b.txt": "text"}))
 
 
-def test_of_several_named_models_the_only_one_that_is_one_is_taken(place: Callable[..., Path]) -> None:
+def test_the_only_real_model_among_several_named_files_is_taken(place: Callable[..., Path]) -> None:
     place(**{"a.json": "json", "b.ubj": "text", "c.model": "nothing", "encoder.pkl": "encoder", "names.pkl": "columns"})
     assert detect(place())[1].name == "a.json"
 

@@ -57,7 +57,7 @@ def test_a_client_that_sends_no_more_before_its_request_is_whole_gets_none(serve
     assert half_closed(server, data) == b""
 
 
-def test_a_client_that_leaves_is_not_taken_for_one_that_sends_no_more(server: Address) -> None:
+def test_a_disconnected_client_is_not_mistaken_for_a_half_closed_one(server: Address) -> None:
     before = whole(server, post())[2]["left"]
     with closing(connected(server)) as connection:
         connection.sendall(post("/wait/invocations"))

@@ -48,7 +48,7 @@ def test_waiting_for_a_processor_that_others_are_busy_on_is_neither() -> None:
 
 
 @pytest.mark.skipif(not Path(SCHEDSTAT).exists(), reason="the system does not tell who stands in line")
-def test_a_forked_process_stands_in_line_for_itself() -> None:
+def test_a_forked_process_counts_its_own_time_in_line() -> None:
     in_line_s()  # the file is open
     reading, writing = os.pipe()
     if not (child := os.fork()):

@@ -97,7 +97,7 @@ def test_a_local_artifact_is_not_downloaded_unless_it_vanishes_meanwhile(tmp_pat
     run(story())
 
 
-def test_while_a_model_is_fetched_no_other_ones_memory_can_be_measured(tmp_path: Path) -> None:
+def test_no_memory_is_measured_while_a_model_is_downloaded(tmp_path: Path) -> None:
     async def story() -> None:
         meter = Meter()
         tier = disk_tier(tmp_path, FakeStore(a=b"one"), meter=meter)
@@ -155,7 +155,7 @@ def test_an_overwritten_object_serves_on_unless_asked_to_revalidate(tmp_path: Pa
     run(story())
 
 
-def test_when_the_disk_is_full_the_least_used_artifact_leaves(tmp_path: Path) -> None:
+def test_a_full_disk_evicts_the_least_used_artifact(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(**{name: bytes(CONTENT_BYTES) for name in "abc"})
         small = disk_tier(tmp_path, store, budget_bytes=130_000)  # two of them, and a third one's guess

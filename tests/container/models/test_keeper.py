@@ -269,7 +269,7 @@ STEPS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS, st.integers(1, 3))
-def test_in_any_interleaving_answers_and_counts_are_right(steps: list[tuple[str, int, str]], room: int) -> None:
+def test_answers_and_counts_are_right_in_any_interleaving(steps: list[tuple[str, int, str]], room: int) -> None:
     async def story() -> None:
         instance = KeeperWithFakes(room)
         instance.models.broken = {"d"}

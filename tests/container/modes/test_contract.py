@@ -105,7 +105,7 @@ def test_a_model_s_life(platform: Platform, tmp_path: Path, booster: bytes) -> N
     assert platform.load("cafe", url).status == 200
 
 
-def test_it_answers_in_multi_model_servers_words(platform: Platform, tmp_path: Path, booster: bytes) -> None:
+def test_answers_use_the_words_of_multi_model_server(platform: Platform, tmp_path: Path, booster: bytes) -> None:
     """Read off Multi Model Server 1.1.11, as suites for AWS's images assert them."""
     url = unpacked(tmp_path, "words", {"model.json": booster})
     assert platform.load("words", url).body == b'{\n  "status": "Workers scaled"\n}\n'

@@ -107,7 +107,7 @@ def test_the_way_a_child_ends_is_reported(ground: Ground, how: str, code: int, g
     run(story())
 
 
-def test_a_killed_child_takes_along_what_it_started_even_what_went_its_own_way(ground: Ground) -> None:
+def test_a_killed_child_ends_with_all_its_processes_even_detached_ones(ground: Ground) -> None:
     async def story() -> None:
         (own, started, away), child = await lingering(ground.parent)
         child.kill()
@@ -118,7 +118,7 @@ def test_a_killed_child_takes_along_what_it_started_even_what_went_its_own_way(g
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_when_the_line_closes_the_child_ends_with_all_it_started(ground: Ground, guarded: bool) -> None:
+def test_a_child_ends_with_all_its_processes_when_its_connection_closes(ground: Ground, guarded: bool) -> None:
     async def story() -> None:
         assert soon(lambda: not ground.children())
         line = socket.socket(socket.AF_UNIX)
@@ -220,7 +220,7 @@ asyncio.run(main())
 """
 
 
-def test_when_the_owner_is_killed_everything_ends_even_what_went_its_own_way(tmp_path: Path) -> None:
+def test_a_killed_owner_ends_every_process_even_detached_ones(tmp_path: Path) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(tmp_path / "s")],
         stdout=subprocess.PIPE,
@@ -254,7 +254,7 @@ def test_a_killed_zygote_ends_its_children_and_their_ends_are_reported(
     run(story())
 
 
-def test_when_the_zygote_is_killed_a_guardian_ends_all_even_what_went_its_own_way(
+def test_a_guardian_ends_every_process_of_a_killed_zygote_even_detached_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:

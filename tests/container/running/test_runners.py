@@ -145,7 +145,7 @@ def test_a_long_wait_on_the_loop_returns_a_model_to_threads_until_it_is_quick_ag
     assert on_loop(model) == [False, True, True] + [False] * (9 + TRIAL) + [True]
 
 
-def test_a_model_that_begins_to_wait_a_little_leaves_the_loop_once_it_was_measured_a_few_times() -> None:
+def test_a_model_that_starts_to_wait_a_little_leaves_the_loop_after_a_few_measurements() -> None:
     model = Model(cpu_s=0.0001)
 
     async def story(ask: Ask) -> None:
@@ -223,7 +223,7 @@ def test_each_call_of_a_batch_gets_its_share_of_the_effort() -> None:
     assert [timing.effort for timing in asked.timings] == [pytest.approx(Effort(0.0001, 0.0001))] * 4
 
 
-def test_no_more_are_together_than_was_asked_for() -> None:
+def test_a_batch_never_exceeds_its_size() -> None:
     asked = Together(Model(), batch_size=2).ask([b"a", b"b", b"c", b"d", b"e"])
     assert asked.model.companies == [[b"a", b"b"], [b"c", b"d"]]
     assert len(asked.outcomes) == 5

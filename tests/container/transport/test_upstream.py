@@ -92,7 +92,7 @@ def test_a_connection_serves_one_request_after_another(tmp_path: Path) -> None:
     run(story())
 
 
-def test_as_many_connections_as_requests_at_once_and_no_more(tmp_path: Path) -> None:
+def test_connections_are_as_many_as_requests_at_once(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, *[OK] * 20) as (served, upstream):
             for _ in range(2):

@@ -14,7 +14,7 @@ LACKING = (
 
 
 @pytest.mark.parametrize("lacking", LACKING)
-def test_it_is_done_again_until_there_are_some(lacking: Exception) -> None:
+def test_work_is_retried_until_descriptors_are_free(lacking: Exception) -> None:
     troubles = [lacking, lacking]
 
     def work() -> str:

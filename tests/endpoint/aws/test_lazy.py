@@ -13,7 +13,7 @@ async def nothing(*_: Any) -> Any:
     raise AssertionError("nobody listens")
 
 
-def test_it_is_made_once_however_many_call_at_once() -> None:
+def test_an_app_is_made_once_for_any_number_of_calls_at_once() -> None:
     made: list[App] = []
     called: list[Scope] = []
 

@@ -123,7 +123,7 @@ def test_any_input_is_read_or_refused(sagemaker: ServiceModel, data: st.DataObje
         assert message(found).startswith(f"{len(found)} validation error")
 
 
-def test_of_what_has_parts_the_size_is_named_and_not_the_parts(sagemaker: ServiceModel) -> None:
+def test_the_error_of_a_list_names_its_size_and_not_its_members(sagemaker: ServiceModel) -> None:
     variants = [{"VariantName": "v", "ModelName": "secret"}] * 11
     params = {"EndpointConfigName": "c", "ProductionVariants": variants}
     text = said(params, sagemaker.operation_model("CreateEndpointConfig").input_shape)

@@ -50,7 +50,7 @@ def size(allowed: InstanceRange, present: int, rest: KeepAliveState, in_flight: 
 
 
 @given(ranges, st.integers(0, 10), st.sampled_from([AWAKE, ASLEEP, DUE]), st.lists(st.integers(0, 200), max_size=80))
-def test_it_is_never_outside_its_range_but_for_sleep(
+def test_the_desired_size_is_never_outside_its_range_except_for_sleep(
     allowed: InstanceRange, more: int, rest: KeepAliveState, in_flight: list[int]
 ) -> None:
     present = min(allowed.floor + more, allowed.ceiling)

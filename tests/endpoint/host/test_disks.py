@@ -19,7 +19,7 @@ def left(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.glob("*/*"))
 
 
-def test_a_variants_disks_go_and_no_other_ones(tmp_path: Path) -> None:
+def test_the_removal_of_a_variants_disks_leaves_all_others(tmp_path: Path) -> None:
     disks = used(tmp_path, Slot("Shop", "a", 0), Slot("Shop", "a", 1), Slot("Shop", "b", 0), Slot("other", "a", 0))
     for variant in ("a", "never-launched"):
         asyncio.run(disks.remove("Shop", variant))

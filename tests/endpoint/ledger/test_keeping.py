@@ -126,7 +126,7 @@ def served(recorded: LedgerWithPages) -> list[tuple[str, float, float]]:
     return recorded.ledger.tables.database.rows("SELECT endpoint, since_s, until_s FROM served")
 
 
-def test_a_variant_is_served_from_its_first_life_until_it_is_there_no_more(recorded: LedgerWithPages) -> None:
+def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life(NOON_S, NOON_S + 100))
     recorded.flush()
     assert served(recorded) == [("houses", NOON_S, NOON_S + 100)]
@@ -341,7 +341,7 @@ def test_the_memory_of_an_instance_beside_its_models_is_kept_by_the_minute(recor
     assert memory(recorded) == [(NOON_S, "ml.m5.large", 40, 3, 27, 1, 11), (NOON_S + 60, "ml.m5.large", 40, 1, 7, 0, 0)]
 
 
-def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(recorded: LedgerWithPages) -> None:
+def test_the_times_of_the_first_and_the_last_warm_request_of_a_minute_are_kept(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation(NOON_S + 5, COLD))
     recorded.ledger.invoked(invocation(NOON_S + 9))
     recorded.flush()

@@ -129,7 +129,7 @@ def test_an_endpoint_that_took_the_name_since_is_not_overwritten(store: Store) -
     assert store.endpoint("e") == endpoint(created_s=2.2)
 
 
-def test_of_many_threads_one_wins(store: Store) -> None:
+def test_exactly_one_of_many_threads_changes_the_status(store: Store) -> None:
     store.add_endpoint(endpoint())
     moved = replace(endpoint(), status=S.IN_SERVICE)
     with ThreadPoolExecutor(8) as pool:

@@ -79,7 +79,7 @@ def test_aws_wants_a_region_and_credentials(nothing: pytest.MonkeyPatch) -> None
         Caller(region="eu-central-1")
 
 
-def test_an_endpoint_of_ones_own_wants_neither(nothing: pytest.MonkeyPatch) -> None:
+def test_a_local_endpoint_needs_neither_credentials_nor_a_region(nothing: pytest.MonkeyPatch) -> None:
     with served() as recording, Caller(recording.url) as caller:
         caller.invoke("houses")
     assert "Credential=torpor/" in recording.received[0].headers["authorization"]
@@ -213,7 +213,7 @@ def proxy() -> Iterator[tuple[str, list[list[str]]]]:
             serving.join()
 
 
-def test_the_proxy_of_the_environment_is_taken_for_https_alone(
+def test_the_proxy_of_the_environment_is_used_only_for_https(
     nothing: pytest.MonkeyPatch, tls: SSLContext, certificate: Path
 ) -> None:
     with proxy() as (address, asked), served(tls=tls) as recording, served() as own:

@@ -29,7 +29,7 @@ def test_a_short_retry_after_is_obeyed_and_a_long_one_ends_the_retries(draw: flo
     assert Retries().wait_s(1, "Wed, 21 Oct 2026 07:28:00 GMT", draw) == draw
 
 
-def test_only_what_was_not_begun_is_repeated() -> None:
+def test_only_a_call_that_the_service_did_not_begin_is_retried() -> None:
     assert [status for status in range(400, 600) if may_repeat(status, "")] == [429, 503]
     assert may_repeat(400, "ThrottlingException")
     assert not may_repeat(424, "ModelError")

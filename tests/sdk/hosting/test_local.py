@@ -17,7 +17,7 @@ from torpor.hosting.process import ChildEndpoint, Start
 from torpor.hosting.serving import SharedProcess
 
 
-def test_every_model_of_the_folder_answers_for_itself(endpoint: torpor.Local) -> None:
+def test_every_model_of_the_folder_gives_its_own_answer(endpoint: torpor.Local) -> None:
     for number, city in enumerate(CITIES):
         assert endpoint.invoke(city, ROWS) == pytest.approx((answers()[:3] + 100 * number).tolist(), abs=3)
 

@@ -82,7 +82,7 @@ def test_nothing_is_left_of_one_that_failed(
     assert resources(sagemaker) == others
 
 
-def test_an_earlier_ones_models_are_not_its_own(shared: SharedProcess, tmp_path: Path) -> None:
+def test_an_endpoint_has_no_models_of_an_earlier_one_of_its_name(shared: SharedProcess, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.tar.gz").write_text("no model")
@@ -93,13 +93,13 @@ def test_an_earlier_ones_models_are_not_its_own(shared: SharedProcess, tmp_path:
         assert [entry["Key"] for entry in found] == ["local-2/one.tar.gz", "local/two.tar.gz"]
 
 
-def test_it_may_be_gone_when_it_is_closed(shared: SharedProcess, sagemaker: Any, others: list[str]) -> None:
+def test_an_endpoint_deleted_elsewhere_can_be_closed(shared: SharedProcess, sagemaker: Any, others: list[str]) -> None:
     with shared.local() as endpoint:
         sagemaker.delete_endpoint(EndpointName=endpoint.name)
     assert resources(sagemaker) == others
 
 
-def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess, models: Path) -> None:
+def test_a_second_close_leaves_another_endpoint_of_the_name_alone(shared: SharedProcess, models: Path) -> None:
     with shared.local(models) as endpoint:
         answer = endpoint.invoke(CITIES[0], ROWS)
         endpoint.close()

@@ -29,6 +29,6 @@ def test_an_empty_listing_prints_a_sentence() -> None:
     assert str(instances([])) == "no instance runs"
 
 
-def test_they_stay_lists() -> None:
+def test_listings_stay_lists() -> None:
     assert models([HOUSTON, AUSTIN]) == [AUSTIN, HOUSTON]
     assert instances([]) == []

@@ -45,7 +45,7 @@ def test_the_story_of_a_model_without_instances_comes_from_the_ledger() -> None:
     assert last == "now: not in memory; v: nothing runs, until somebody calls"
 
 
-def test_where_there_are_several_instances_each_line_names_its_own() -> None:
+def test_each_line_names_its_instance_if_there_are_several() -> None:
     two = (VariantState("v", 2, 0, (InstanceState("i-1", "v-0", 0), InstanceState("i-2", "v-1", 0))),)
     decisions = (DecisionRow(NOON_S, "a", "load", instance="i-2"),)
     resident = (ResidentModel("a", 2**20, 0, 0.0, "onnx", 1, "i-2"),)

@@ -49,9 +49,7 @@ def test_a_new_type_has_the_size_of_the_file(write: Writer, tmp_path: Path) -> N
     assert "ml.z9.huge" not in types
 
 
-def test_of_one_type_the_newest_price_counts_and_of_tiers_the_first_that_is_not_free(
-    write: Writer, tmp_path: Path
-) -> None:
+def test_the_newest_price_of_a_type_and_the_first_tier_that_is_not_free_count(write: Writer, tmp_path: Path) -> None:
     old = replace(HOST, usd="0.7000000000", effective="2024-01-01T00:00:00Z")
     reserved = replace(HOST, usd="0.1", term="Reserved")
     free, later = replace(HOST, usd="0.0"), replace(HOST, usd="0.5", begins="1000")
@@ -63,7 +61,7 @@ def test_a_type_that_is_only_ever_free_has_no_price(write: Writer, tmp_path: Pat
     assert read(write(tmp_path / "offer", replace(HOST, usd="0.0"))).quotes == ()
 
 
-def test_of_a_file_of_all_regions_one_is_to_be_named(write: Writer, tmp_path: Path) -> None:
+def test_a_file_of_several_regions_needs_the_name_of_one(write: Writer, tmp_path: Path) -> None:
     path = write(tmp_path / "offer", HOST, replace(HOST, usd="0.605", region="us-east-1"))
     assert read(path, "us-east-1").prices.usd_per_hour("ml.r5.2xlarge") == 0.605
     with pytest.raises(PriceFileRefused, match="has prices of eu-west-1, us-east-1: name one of them"):

@@ -224,7 +224,7 @@ def test_several_instances_share_the_models_alike(instances: int, seed: int) -> 
 
 
 @pytest.mark.parametrize("keep_alive", ["fixed", "histogram"])
-def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
+def test_a_variant_sleeps_and_wakes_alike(keep_alive: str) -> None:
     """A slot's disk outlives its instance: its artifacts are not downloaded again."""
     taken = profiles(9)
     plan = VariantPlan(machine(taken), 0, InstanceRange(0, 1, 8), keep_alive, idle_s=40.0)
@@ -235,7 +235,7 @@ def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [10, 11])
-def test_it_scales_out_and_in_alike(seed: int) -> None:
+def test_a_variant_scales_out_and_in_alike(seed: int) -> None:
     taken = {name: replace(profile, predict_s=10 * profile.predict_s) for name, profile in profiles(seed).items()}
     plan = VariantPlan(machine(taken), 0, InstanceRange(0, 4, concurrency=2), idle_s=90.0)
     story = the_same(SimulationInputs(seed, plan, taken, traffic(seed, 800, rate_hz=10.0, pause_s=150.0, burst=270)))

@@ -232,7 +232,7 @@ def test_the_longer_the_slo_the_fewer_miss_it() -> None:
     assert result.slo_misses(result.p99_s) <= 0.01
 
 
-def test_frames_have_a_row_for_what_they_tell_of() -> None:
+def test_each_frame_has_a_row_for_each_of_its_subjects() -> None:
     result = simulate(every(1.0, "abcaba" * 30), SMALL)
     assert result.frame().loc[0, "scenario"] == "1 x ml.m5.large, LRU"
     assert result.timeline_frame()["requests"].sum() == 180

@@ -167,7 +167,7 @@ def test_a_trace_lasts_as_long_as_one_says_or_as_it_was_made() -> None:
             simulate(calls, unit("a"), lasts_s=lasts_s)
 
 
-def test_of_the_first_requests_the_quiet_at_the_end_of_all_is_none() -> None:
+def test_the_first_requests_of_a_trace_do_not_include_its_quiet_end() -> None:
     calls = TimedTrace(recorded([(float(second), "a") for second in range(10)]), 1000.0)
     durations_s = [simulate(First(calls, count), unit("a")).duration_s for count in (5, 10)]
     assert durations_s == [pytest.approx(4.0, abs=2.0), 1000.0]

@@ -33,7 +33,9 @@ def test_the_busiest_stretch_is_the_shortest_of_its_requests(times_s: list[int],
 
 
 @given(times_s=TIMES, size=st.integers(1, 20), since=st.integers(0, 59), requests=st.integers(1, 60))
-def test_it_is_cut_with_as_many_before_it(times_s: list[int], size: int, since: int, requests: int) -> None:
+def test_a_peak_is_cut_with_as_many_requests_before_it(
+    times_s: list[int], size: int, since: int, requests: int
+) -> None:
     since, models = since % len(times_s), [at % 4 for at in range(len(times_s))]
     requests = min(requests, len(times_s) - since)
     cut = Peak(since, requests, 0.0, 0.0, len(times_s)).cut(chunked(times_s, models, size))

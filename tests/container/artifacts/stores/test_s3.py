@@ -241,7 +241,7 @@ def test_other_bytes_than_promised_are_refused(etag: str, size_bytes: int, reaso
     ],
     ids=["multipart", "encrypted with KMS", "empty"],
 )
-def test_an_etag_that_is_no_md5_is_not_taken_for_one(object_: FakeObject, tmp_path: Path) -> None:
+def test_an_etag_that_is_no_md5_is_not_checked_as_one(object_: FakeObject, tmp_path: Path) -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = object_
         await store.get("k", await store.head("k"), tmp_path / "archive")

@@ -228,7 +228,7 @@ def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(story: Story, on_
 
 
 @pytest.mark.parametrize(("gives_up", "end"), [(True, asyncio.CancelledError), (False, ModelDied)])
-def test_those_in_line_behind_a_call_that_ends_the_script_were_not_called(
+def test_calls_behind_one_that_ends_the_script_end_as_not_called(
     story: Story, on_demand: Path, gives_up: bool, end: type[BaseException]
 ) -> None:
     gate = on_demand / "gate"

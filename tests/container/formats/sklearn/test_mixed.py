@@ -228,7 +228,7 @@ def test_a_row_that_is_no_single_text_is_refused(body: bytes, content_type: str,
         answer(estimator, body, content_type)
 
 
-def test_where_pandas_is_missing_the_error_names_what_to_install(fitted: Any) -> None:
+def test_the_error_without_pandas_names_the_extra_to_install(fitted: Any) -> None:
     columns = taken_by(fitted)
     assert columns is not None
     with pytest.raises(PredictionFailed, match=r"pip install --editable '\.\[pandas\]'"):

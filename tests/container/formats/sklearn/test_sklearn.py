@@ -73,7 +73,7 @@ def test_code_that_is_not_its_frameworks_is_seen_however_deep_it_sits(
     assert model.foreign is foreign
 
 
-def test_it_is_seen_in_an_array_of_objects_too(trained: Trained) -> None:
+def test_foreign_code_is_found_in_an_array_of_objects_too(trained: Trained) -> None:
     """Gradient boosting keeps its trees in one."""
     regressor = GradientBoostingRegressor(n_estimators=3).fit(trained.rows, trained.target)
     assert not serve(regressor, CONVENTIONS).foreign

@@ -60,7 +60,9 @@ def expected(kind: str, rows: Rows, missing: float, iterations: tuple[int, int] 
 )
 @example(kind="logistic", rows=np.full((1, COLUMNS), -inf, np.float32), missing=nan, end=0)
 @settings(deadline=None)
-def test_it_answers_as_the_booster_does_to_the_last_bit(kind: str, rows: Rows, missing: float, end: int) -> None:
+def test_the_dense_predictor_answers_as_the_booster_to_the_last_bit(
+    kind: str, rows: Rows, missing: float, end: int
+) -> None:
     answered = outcome(lambda: dense.predictor(booster(kind), (0, end), missing)(rows))
     assert answered == outcome(lambda: expected(kind, rows, missing, (0, end)))
 

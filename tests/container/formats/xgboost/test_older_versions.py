@@ -63,7 +63,7 @@ def test_an_old_model_answers_what_it_answered_when_it_was_saved(
 
 
 @installed
-def test_it_is_read_once_and_then_kept_beside_its_version_of_the_artifact(tmp_path: Path) -> None:
+def test_an_old_model_is_converted_once_and_kept_beside_its_version_of_the_artifact(tmp_path: Path) -> None:
     nobody = Conventions(older_xgboost=str(tmp_path / "none"))
     directory = placed(tmp_path, "xgboost-model", "booster-0.90.model")
     first = load(directory).invoke(Invocation(ROWS, "text/csv"))

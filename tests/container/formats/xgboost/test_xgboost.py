@@ -99,7 +99,7 @@ def test_no_name_keeps_a_closed_booster(trained: Trained) -> None:
     [(["a", "b", "c", "d"], 0), (["a", "best_iteration", "c", "d"], 1)],
     ids=["says it", "may say something else"],
 )
-def test_a_model_that_says_itself_how_it_predicts_is_not_asked(
+def test_a_model_whose_file_says_how_it_predicts_is_not_queried(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], asked: int
 ) -> None:
     """To ask takes a trip to another thread and back, at each load."""

@@ -34,7 +34,7 @@ def by_way(account: VariantUse, window: Window = MONTH, prices: Prices = PRICES)
     return list(alternatives(account, window, prices))
 
 
-def test_a_thousand_models_come_to_what_awss_blog_says() -> None:
+def test_the_cost_of_a_thousand_models_is_that_of_awss_blog() -> None:
     """1000 endpoints, 2 instances each, 720 h at $0.119 are $171,360; one endpoint of 2 at $0.706 is $1,016.64."""
     lives = [life(0.0, instance=f"i-{slot}", slot=slot, size="ml.r5.2xlarge") for slot in range(2)]
     one, two, multi, _ = by_way(VariantUse("houses", "v", lives, traffic(1000, "ml.r5.2xlarge")), prices=BLOG)

@@ -62,7 +62,7 @@ def test_a_request_that_never_reached_an_instance_costs_nothing() -> None:
     assert (found.usd, found.models[0].requests) == (0.0, 1)
 
 
-def test_only_what_lies_in_the_window_is_of_it() -> None:
+def test_only_time_within_the_window_counts() -> None:
     lives = [life(0.0, 10.0), replace(life(5.0), endpoint="other"), replace(life(0.0, 4.0), endpoint="gone")]
     assert [one.endpoint for one in accounts(lives, [], Window(5.0, 20.0))] == ["houses", "other"]
     assert [Window(5.0, 20.0).alive_s(one) for one in lives] == [5.0, 15.0, 0.0]

@@ -117,7 +117,7 @@ def test_retention_is_shown_and_old_streams_go(log_files: LogsOverFolder, boto: 
     assert "retentionInDays" not in boto.describe_log_groups()["logGroups"][0]
 
 
-def test_of_too_many_streams_the_oldest_go() -> None:
+def test_the_oldest_of_too_many_streams_are_removed() -> None:
     ended = {Path(f"/{number}.log"): float(number) for number in range(STREAMS_MAX + 3)}
     assert leaving(ended, None, 1e9) == [Path("/0.log"), Path("/1.log"), Path("/2.log")]
     assert leaving(ended, 1, 86_400.0 + 4) == [Path(f"/{number}.log") for number in range(4)]

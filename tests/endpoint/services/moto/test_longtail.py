@@ -292,7 +292,7 @@ def test_a_poll_that_finds_nothing_is_repeated_until_its_time_is_over(body: byte
 
 
 @pytest.mark.parametrize("form", [False, True])
-def test_a_queue_may_say_itself_how_long_a_poll_is(tail: LongTail, form: bool) -> None:
+def test_a_queue_may_set_the_time_of_a_poll(tail: LongTail, form: bool) -> None:
     async def story() -> None:
         queue = await created(tail, f"long-{form}", ReceiveMessageWaitTimeSeconds="20")
         body = f"Action=ReceiveMessage&QueueUrl={queue}" if form else json.dumps({"QueueUrl": queue})

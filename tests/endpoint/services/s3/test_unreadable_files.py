@@ -57,7 +57,7 @@ def test_an_unreadable_file_does_not_hide_the_others_from_a_listing(
 
 
 @pytest.mark.parametrize("key", ["a/file", "folder/c"])
-def test_a_read_of_what_may_not_be_read_is_denied(
+def test_a_read_of_an_unreadable_file_is_denied(
     bare_store: StoreWithoutServer, private: list[Path], key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     lock(private)

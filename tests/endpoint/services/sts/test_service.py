@@ -43,7 +43,7 @@ def test_a_web_identity_assumes_a_role_and_the_answer_has_its_claims() -> None:
 
 
 @pytest.mark.parametrize("token", ["opaque", "a.b.c", "e30.W10.x", "é.é.é"])
-def test_a_web_identity_that_is_no_jwt_is_one_nevertheless(token: str) -> None:
+def test_a_web_identity_that_is_no_jwt_still_assumes_the_role(token: str) -> None:
     role = {"RoleArn": "arn:aws:iam::210987654321:role/Reader", "RoleSessionName": "me"}
     answer = client(STS).assume_role_with_web_identity(**role, WebIdentityToken=token)
     assert "SubjectFromWebIdentityToken" not in answer

@@ -31,7 +31,7 @@ def test_a_slow_disk_delays_only_its_own_caller(training: TrainingFolder) -> Non
     asyncio.run(story())
 
 
-def test_of_moves_made_at_once_one_is_made() -> None:
+def test_exactly_one_of_many_moves_at_once_succeeds() -> None:
     database = opened(":memory:")
     jobs = Jobs(database, lambda: 1.0)
     jobs.add(begun("job", "arn", {}, 0.0))

@@ -97,7 +97,7 @@ def test_the_eviction_policies_are_compared_where_memory_is_tight(run: Run) -> N
     assert re.search(r"^BELADY .*offline reference: it knows the trace", shown, re.MULTILINE)
 
 
-def test_where_sizes_differ_the_reference_heeds_them(run: Run) -> None:
+def test_the_reference_policy_heeds_sizes_where_they_differ(run: Run) -> None:
     arguments = ("--slo-ms", "9000", "--quantile", "0.1", "--instance-type", "ml.t2.medium", "--instances-max", "1")
     Path("models.csv").write_text("model,memory_bytes,load_s\na,3000000000,0.5\nb,2900000000,0.5\n")
     shown = run("calls.csv", "--profiles", "models.csv", *arguments).stdout
@@ -115,7 +115,7 @@ def test_times_that_are_assumed_are_not_blamed_on_the_models(run: Run) -> None:
     assert "These times are assumed: give your models' own with --profiles FILE, or an endpoint's ledger.sqlite" in said
 
 
-def test_of_a_longer_trace_it_says_what_was_played_and_seen(run: Run) -> None:
+def test_the_plan_of_a_longer_trace_says_which_part_was_simulated(run: Run) -> None:
     arguments = (TRACE, *TYPES, "--slo-ms", "9000", "--quantile", "0.5", "--requests", "50", "--seeds", "1")
     shown = run(*arguments).stdout
     assert shown.startswith("50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first\n")
@@ -137,7 +137,7 @@ def test_of_a_longer_trace_it_says_what_was_played_and_seen(run: Run) -> None:
         (MODELS, "100", "the first request for a model waits for its load, which makes 2 of 20 requests late"),
     ],
 )
-def test_where_nothing_serves_it_says_why(run: Run, models: str, slo_ms: str, said: str) -> None:
+def test_a_plan_without_an_answer_says_why(run: Run, models: str, slo_ms: str, said: str) -> None:
     Path("models.csv").write_text(models)
     done = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", slo_ms)
     assert done.exit_code == NOTHING

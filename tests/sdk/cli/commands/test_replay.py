@@ -29,7 +29,7 @@ def run(endpoint: torpor.Local, tmp_path: Path) -> Run:
     return lambda *arguments: CliRunner().invoke(app, ["replay", str(trace), *map(str, arguments)], env=environment)
 
 
-def test_it_replays_a_file_and_shows_how_it_went(run: Run, tmp_path: Path) -> None:
+def test_a_replay_of_a_file_shows_its_outcome(run: Run, tmp_path: Path) -> None:
     done = run("--body", tmp_path / "row.csv", "--speed", 30, "--limit", 3, "--out", tmp_path / "replayed.csv")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "shared · 3 requests in 0." in done.stdout
@@ -49,7 +49,7 @@ def test_each_model_can_have_a_body_of_its_own(run: Run, tmp_path: Path) -> None
     assert "2 failed · " in done.stdout
 
 
-def test_it_says_which_bodies_are_missing(run: Run, tmp_path: Path) -> None:
+def test_a_replay_names_the_missing_bodies(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bodies").mkdir()
     (tmp_path / "bodies" / "city1.json").write_text("[]")
     done = run("--bodies", tmp_path / "bodies")
@@ -87,7 +87,7 @@ def test_a_missing_input_is_reported_before_any_request_is_sent(
     assert said.format(tmp_path) in done.stderr
 
 
-def test_it_says_why_requests_failed_and_that_all_of_them_did(run: Run, tmp_path: Path) -> None:
+def test_a_replay_in_which_all_requests_fail_shows_why_and_exits_with_1(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("no,numbers,at,all")
     done = run("--body", tmp_path / "bad.csv", "--speed", 100)
     assert done.exit_code == 1

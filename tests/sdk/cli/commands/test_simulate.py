@@ -32,7 +32,7 @@ def rows(shown: str) -> dict[str, list[str]]:
     return {cells[0]: cells[1:] for cells in lines if len(cells) > 2}
 
 
-def test_it_shows_what_a_small_trace_does(run: Run) -> None:
+def test_the_simulation_of_a_small_trace_shows_its_figures(run: Run) -> None:
     done = run("calls.csv", "--profiles", "models.csv", "--slo-ms", "100")
     assert done.exit_code == 0
     assert done.stdout.startswith("calls.csv · 3 requests in 2.52 s\n")

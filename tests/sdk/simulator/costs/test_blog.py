@@ -32,7 +32,7 @@ def test_a_thousand_models_are_171360_dollars_apart_and_1017_together() -> None:
     assert THOUSAND_MODELS.together_usd == pytest.approx(1_016.64)
 
 
-def test_at_todays_prices_they_are_146880_and_871() -> None:
+def test_a_thousand_models_at_todays_prices_cost_146880_and_871() -> None:
     assert dollars(THOUSAND_MODELS_TODAY) == (146_880, 871)
     assert THOUSAND_MODELS_TODAY.saved_share == pytest.approx(0.9941, abs=0.0001)
 

@@ -51,7 +51,7 @@ def test_two_large_instances_pay_from_84_requests_a_second_on() -> None:
 
 
 @given(HELD, MEMORY, ONE, TERMS)
-def test_at_its_rate_serverless_costs_what_always_on_costs(
+def test_serverless_at_its_break_even_rate_costs_the_same_as_always_on(
     held: HeldInstances, memory_mib: int, one: Calls, terms: CostTerms
 ) -> None:
     rival = multi_model(held, terms)
@@ -62,7 +62,7 @@ def test_at_its_rate_serverless_costs_what_always_on_costs(
 
 
 @given(HELD, HELD, TERMS)
-def test_from_so_many_models_on_they_are_cheaper_together(
+def test_models_beyond_the_break_even_count_are_cheaper_together(
     each: HeldInstances, together: HeldInstances, terms: CostTerms
 ) -> None:
     count = known(breakeven.models(each, together, terms))

@@ -36,7 +36,7 @@ def test_events_planned_for_the_same_moment_happen_in_the_order_of_planning(
     assert happened == sorted(happened)
 
 
-def test_arrivals_come_after_what_was_planned_for_their_moment_and_what_they_plan_before_the_next() -> None:
+def test_an_arrival_happens_after_events_planned_for_its_moment_and_before_the_next_arrival() -> None:
     kernel, story = Kernel(), list[str]()
 
     def arrive(name: str) -> None:

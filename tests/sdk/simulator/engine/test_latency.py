@@ -36,7 +36,7 @@ def test_quantiles_of_many_are_numpys_by_any_method() -> None:
 
 
 @given(seconds, seconds)
-def test_they_add_up(some_s: NDArray[np.float64], others_s: NDArray[np.float64]) -> None:
+def test_latencies_add_up(some_s: NDArray[np.float64], others_s: NDArray[np.float64]) -> None:
     both, together = of(some_s) + of(others_s), of(np.concatenate((others_s, some_s)))
     assert (both.count, both.least_s, both.most_s) == (together.count, together.least_s, together.most_s)
     assert both.mean_s == pytest.approx(together.mean_s)

@@ -57,7 +57,7 @@ def test_each_gets_its_share_at_every_moment(work: list[Work], count: int) -> No
 
 
 @given(WORK)
-def test_where_there_are_enough_work_takes_what_it_takes(work: list[Work]) -> None:
+def test_work_takes_its_own_time_with_enough_processors(work: list[Work]) -> None:
     alone = [begins_s + takes_s for begins_s, takes_s in work]
     assert ends_s(work, None) == alone
     assert ends_s(work, len(work)) == pytest.approx(alone)

@@ -103,7 +103,7 @@ def test_a_few_wild_loads_do_not_bend_a_law(tmp_path: Path) -> None:
     assert line.bytes_per_s == pytest.approx(1e9, rel=0.3)
 
 
-def test_where_the_size_makes_no_difference_the_law_is_the_median(tmp_path: Path) -> None:
+def test_the_law_is_the_median_where_the_size_makes_no_difference(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     seconds = np.exp(rng.normal(np.log(0.05), 0.2, 40)).tolist()
     requests = [load(f"{n}.onnx", seconds[n], size=MB * (n + 1)) for n in range(40)]
@@ -169,7 +169,7 @@ def test_a_minute_with_an_error_that_is_not_known_by_itself_does_not_count(tmp_p
     assert found(tmp_path, requests).profiles["a"].predict_s == pytest.approx(0.002)
 
 
-def test_a_minute_whose_cold_starts_are_kept_no_more_does_not_count(tmp_path: Path) -> None:
+def test_a_minute_whose_cold_starts_are_pruned_does_not_count(tmp_path: Path) -> None:
     requests = [load("a"), load("a", at_s=60, predict=9.0)]
     requests += [invocation(NOON_S + 60 * minute, model="a") for minute in range(3)]
     whole = found(tmp_path, requests)
@@ -270,7 +270,7 @@ def test_some_microseconds_are_no_waiting(tmp_path: Path) -> None:
 
 
 # -- the variant's figures ---------------------------------------------------------------------------------------------
-def test_leaving_is_what_loads_queue_longer_that_made_others_leave(tmp_path: Path) -> None:
+def test_the_unload_time_is_the_longer_queue_of_loads_that_evicted_others(tmp_path: Path) -> None:
     requests = [load("a", queue_s=queue_s, predict=0.004) for queue_s in (0.001, 0.002, 0.003)]
     requests += [evicting("a", queue_s) for queue_s in (0.012, 0.010, 0.900)]
     requests += [invocation(model="a")]
@@ -319,7 +319,7 @@ def test_spreads_are_found_again(seed: int, predict_sigma: float, load_sigma: fl
     assert result.load_sigma == pytest.approx(load_sigma, rel=0.25)
 
 
-def test_where_each_model_was_loaded_once_the_spread_is_that_around_the_law(tmp_path: Path) -> None:
+def test_the_spread_of_models_loaded_once_is_that_around_the_law(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     requests = [load(f"m{n}", 0.1 * float(np.exp(rng.normal(0.0, 0.4)))) for n in range(200)]
     assert found(tmp_path, requests).load_sigma == pytest.approx(0.4, rel=0.25)

@@ -53,7 +53,7 @@ def test_as_many_may_be_late_as_the_quantile_says_to_the_last_one() -> None:
     assert [Goal(0.5, 0.9).late_max(requests) for requests in (9, 10, 19, 20)] == [0, 1, 1, 2]
 
 
-def test_a_goal_says_what_it_is() -> None:
+def test_a_goal_prints_as_a_sentence() -> None:
     assert str(Goal(0.25)) == "99 % of the requests within 250 ms"
     assert str(Goal(2.0, 0.9995)) == "99.95 % of the requests within 2,000 ms"
 
@@ -122,7 +122,7 @@ def test_a_request_near_the_end_of_a_queued_load_meets_the_goal() -> None:
     asleep=st.booleans(),
     load_sigma=st.sampled_from([0.0, 0.2]),
 )
-def test_so_many_as_are_said_to_be_late_with_any_policy_are_late(
+def test_the_lower_bound_of_late_requests_holds_for_every_policy(
     seed: int, models: int, rate_hz: float, room: int, instances: int, asleep: bool, load_sigma: float
 ) -> None:
     """Also where each that was late is called again near its end, to come in time without a model that was kept."""
@@ -140,7 +140,7 @@ def test_so_many_as_are_said_to_be_late_with_any_policy_are_late(
         assert least <= sum(call.done_s - call.arrived_s > goal.late_s for call in calls)
 
 
-def test_of_what_costs_the_same_the_one_that_is_always_on_is_first_and_none_is_tried_twice() -> None:
+def test_an_always_on_candidate_is_first_at_equal_cost_and_none_is_tried_twice() -> None:
     looked = search(load(TEXT), Goal(20.0, 0.9))
     found = looked.found()
     assert found[0].scenario.scaled is None
@@ -171,7 +171,7 @@ def test_the_best_meets_the_goal_when_it_is_run_again() -> None:
     assert [one.seed for one in found.seeds] == [0, 1]
 
 
-def test_a_plan_says_the_same_again() -> None:
+def test_a_repeated_plan_is_the_same() -> None:
     assert planned().call() == planned().call()
     assert torpor.plan is plan
 
@@ -293,7 +293,7 @@ def test_a_dearer_instance_that_cannot_save_is_not_played_over_a_long_trace() ->
     assert said["0-1 x ml.r5.large, LRU, sleeps after 50 s"] == "it costs $91.90 a month or more, which saves nothing"
 
 
-def test_models_that_a_stretch_begins_without_are_not_held_against_a_plan() -> None:
+def test_models_not_yet_loaded_at_the_start_of_a_stretch_do_not_count_against_a_plan() -> None:
     """Forty models once at the beginning, and then in turn: in any fifty requests most are the first of theirs."""
     names = [f"m{number:02}" for number in range(40)]
     trace = recorded((2.0 * number, names[number % 40]) for number in range(800))
@@ -305,7 +305,7 @@ def test_models_that_a_stretch_begins_without_are_not_held_against_a_plan() -> N
         assert [one.meets for one in found.candidates] == [True]
 
 
-def test_of_a_trace_that_is_longer_still_the_busiest_stretch_and_the_beginning_are_played() -> None:
+def test_the_busiest_stretch_and_the_start_of_a_very_long_trace_are_simulated() -> None:
     slow = {name: ModelProfile(name, MIB, MIB, predict_s=0.05) for name in CROWD}
     space = Space(("ml.m5.large",), 4, ("LRU",), ())
     trace = recorded(quiet_and_a_crowd())
@@ -314,7 +314,7 @@ def test_of_a_trace_that_is_longer_still_the_busiest_stretch_and_the_beginning_a
     assert [one.why_not for one in found.candidates][:2] == ["over 25 requests of the busiest stretch are late", ""]
 
 
-def test_where_predicting_alone_is_too_slow_a_long_trace_is_not_played() -> None:
+def test_a_long_trace_is_not_simulated_where_prediction_alone_is_too_slow() -> None:
     found = planned(slo_s=0.001, requests_max=40)
     assert found.best is None
     assert {one.simulated for one in found.candidates} == {False}
@@ -562,7 +562,7 @@ def test_a_way_that_is_late_is_never_the_cheapest() -> None:
     assert found.cheapest.multi_model
 
 
-def test_of_what_costs_the_same_the_least_late_is_the_plan() -> None:
+def test_the_plan_is_the_least_late_candidate_at_equal_cost() -> None:
     """Six models in a round, and later two new ones after each, which LRU keeps instead: LFU is late less often."""
     hot = [f"hot-{number}" for number in range(6)]
     rounds = [hot] * 60 + [[*hot, f"new-{number}", f"newer-{number}"] for number in range(40)]

@@ -52,7 +52,7 @@ def test_cold_starts_come_at_their_moment_and_warm_ones_in_their_minute(tmp_path
     assert Counter((time_s // 60, model) for time_s, model in story) == {(0, "a"): 3, (1, "a"): 1, (1, "b"): 1}
 
 
-def test_a_cold_start_that_is_kept_no_more_is_counted_still(tmp_path: Path) -> None:
+def test_a_pruned_cold_start_still_counts(tmp_path: Path) -> None:
     cold = [invocation(second, "a", 0.5) for second in range(10)]
     assert len(list(requests(read(ledger(tmp_path, *cold, whole=4))))) == 10
 

@@ -109,7 +109,7 @@ def test_a_part_of_an_object_comes_without_the_checksum_of_the_whole(s3: Any, bu
         ({"ContentMD5": "nonsense"}, "InvalidDigest"),
     ],
 )
-def test_a_body_that_is_not_what_was_promised_is_not_kept(
+def test_a_body_that_differs_from_its_checksums_is_not_kept(
     s3: Any, bucket: str, wrong: dict[str, str], expected: str
 ) -> None:
     with pytest.raises(ClientError) as refused:

@@ -187,7 +187,7 @@ def test_an_aborted_upload_leaves_nothing(s3: Any, server: Any, bucket: str) -> 
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
 
 
-def test_uploads_of_one_key_are_listed_in_the_order_of_their_beginning(s3: Any, bucket: str) -> None:
+def test_uploads_of_the_same_key_are_listed_in_the_order_of_their_start(s3: Any, bucket: str) -> None:
     begun(s3, bucket, "a")
     ids = [begun(s3, bucket)["UploadId"] for _ in range(5)]
     begun(s3, bucket, "z")

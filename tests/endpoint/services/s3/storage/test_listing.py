@@ -75,7 +75,7 @@ class OvertakenIndex(Index):
             yield rows
 
 
-def test_a_list_that_another_overtakes_sees_what_that_one_found(tmp_path: Path) -> None:
+def test_a_list_that_another_overtakes_has_the_findings_of_that_list(tmp_path: Path) -> None:
     with (
         store_without_server(tmp_path) as other,
         closing(OvertakenIndex(tmp_path / ".torpor" / "index.sqlite")) as index,

@@ -98,7 +98,7 @@ def test_a_copy_is_made_whatever_its_source_will_be() -> None:
     ("if_range", "heeded"),
     [(None, True), ('"e"', True), ('"x"', False), ('W/"e"', False), (THEN, True), (BEFORE, False), (LATER, False)],
 )
-def test_a_range_of_what_has_changed_is_passed_over(if_range: str | None, heeded: bool) -> None:
+def test_the_range_of_a_changed_object_is_ignored(if_range: str | None, heeded: bool) -> None:
     assert ranges(if_range, "e", MODIFIED_S) is heeded
 
 
