@@ -38,7 +38,7 @@ def heirs(kind: type) -> Iterator[type]:
         yield from heirs(heir)
 
 
-def test_without_one_nothing_compiled_takes_part(tmp_path: Path) -> None:
+def test_a_checkout_without_a_compiled_simulator_uses_none(tmp_path: Path) -> None:
     assert not simulator.compiled_of_these(tmp_path / "nowhere")
 
 

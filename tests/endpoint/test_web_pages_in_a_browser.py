@@ -97,7 +97,7 @@ def test_an_origin_that_is_allowed_may_do_all_that_the_others_tried(visit: Visit
     assert "endpoints" in read["own page"]
 
 
-def test_an_uploaded_page_runs_no_script_of_our_origin(visit: Visit) -> None:
+def test_an_uploaded_page_runs_no_script_of_the_endpoints_origin(visit: Visit) -> None:
     with opened(f"{visit.live.url}/models/script.html", "--dump-dom") as running:
         shown, _ = running.communicate(timeout=WITHIN_S)
     assert b"<p>uploaded</p>" in shown

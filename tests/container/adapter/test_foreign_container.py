@@ -157,7 +157,7 @@ def namespaces(tmp_path_factory: pytest.TempPathFactory) -> None:
         pytest.skip(f"this machine allows no mount namespace: {done.stderr}")
 
 
-def test_a_container_that_cannot_be_shown_opt_ml_says_why(tmp_path: Path) -> None:
+def test_a_container_without_a_view_of_opt_ml_exits_with_the_reason(tmp_path: Path) -> None:
     done = become(tmp_path / "nowhere")
     assert done.returncode == 127
     assert done.stderr.startswith("opt_ml: the container cannot be shown /opt/ml: ")
@@ -187,7 +187,7 @@ def test_a_single_model_is_also_found_at_opt_ml(adapted: AdaptedContainer) -> No
         assert (told["model"], told["weights"]) == ("/opt/ml/model", "model.tar.gz")
 
 
-def test_an_answer_without_a_type_gets_none(adapted: AdaptedContainer) -> None:
+def test_an_answer_without_a_content_type_stays_without_one(adapted: AdaptedContainer) -> None:
     adapted.put("a.tar.gz")
     with adapted.instance("untyped") as platform:
         assert "content-type" not in call(platform, "a.tar.gz").headers

@@ -162,7 +162,7 @@ def test_several_outputs_are_no_one_array_nor_rows_of_other_counts() -> None:
         TOOLKIT.encode(Outputs(a=np.zeros(2), b=np.zeros(3)), CSV)
 
 
-def test_xgboosts_one_line_keeps_its_habit_and_prints_nothing_else() -> None:
+def test_the_single_line_of_xgboost_keeps_its_brackets_and_takes_no_deeper_array() -> None:
     assert XGBOOST_MULTI_MODEL.encode(np.array([[0.25, 0.75]]), CSV) == b"[0.25, 0.75]"
     with pytest.raises(Unwritable):
         XGBOOST_MULTI_MODEL.encode(np.zeros((1, 1, 1)), CSV)

@@ -13,7 +13,7 @@ gaps = st.lists(st.floats(0, 40_000), max_size=60)
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(gaps=gaps, idle_s=st.floats(0, 50_000))
-def test_every_policy_sleeps_in_the_end_and_is_awake_in_one_piece_before_that_or_two(
+def test_every_policy_sleeps_in_the_end_and_is_awake_in_at_most_two_stretches(
     name: str, gaps: list[float], idle_s: float
 ) -> None:
     policy = keep_alive(name, 600.0)

@@ -23,7 +23,7 @@ def test_a_model_that_waits_each_time_is_not_cheap_however_little_it_computes() 
         assert not pace.cheap
 
 
-def test_a_busy_machine_makes_no_model_dear_while_one_of_the_last_few_was_let_through() -> None:
+def test_a_busy_machine_leaves_a_model_cheap_while_one_of_its_last_few_predictions_was_quick() -> None:
     pace = PredictionPace()
     pace.took(QUICK_S, QUICK_S)
     for _ in range(20):

@@ -119,7 +119,7 @@ def test_compressed_joblib_files_of_any_name_are_found(tmp_path: Path, trained: 
         assert load(tmp_path).format == "scikit-learn", compress
 
 
-def test_an_onnx_model_of_any_name_is_found_and_a_cut_one_is_none(
+def test_an_onnx_model_of_any_name_is_found_and_a_truncated_one_is_not(
     artifact: Callable[..., Path], tmp_path: Path
 ) -> None:
     content = (artifact("model.onnx") / "model.onnx").read_bytes()

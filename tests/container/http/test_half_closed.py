@@ -53,7 +53,7 @@ def test_a_client_that_sends_no_more_gets_all_its_answers(server: Address, data:
 
 
 @pytest.mark.parametrize("data", [b"", OTHER[:20], OTHER[:-1], post("/now/invocations")[:-1]])
-def test_a_client_that_sends_no_more_before_its_request_is_whole_gets_none(server: Address, data: bytes) -> None:
+def test_a_client_half_closed_before_its_request_is_whole_gets_no_answer(server: Address, data: bytes) -> None:
     assert half_closed(server, data) == b""
 
 

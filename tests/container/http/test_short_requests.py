@@ -159,7 +159,7 @@ def test_an_application_that_breaks_answers_500_and_its_connection_ends(server: 
     assert the_long_way(server, post(path)) == (status, headers, body)
 
 
-def test_an_answer_that_may_have_no_body_has_none(server: Address) -> None:
+def test_a_204_answer_has_no_body(server: Address) -> None:
     found = whole(server, post("/empty/invocations"))
     assert found == the_long_way(server, post("/empty/invocations"))
     assert (found[0], found[2]) == (204, b"")

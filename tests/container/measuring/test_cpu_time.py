@@ -55,7 +55,7 @@ def test_the_time_of_a_process_includes_its_ended_children() -> None:
     assert cpu_s(process.pid) == 0.0
 
 
-def test_this_process_counts_by_itself() -> None:
+def test_the_time_of_this_process_counts_without_others() -> None:
     times = os.times()
     assert CpuTime().seconds([]) == pytest.approx(
         times.user + times.system + times.children_user + times.children_system, abs=1.0

@@ -213,7 +213,7 @@ def scripts(root: Path, **sizes_bytes: int) -> KeeperWithFakes:
     return instance
 
 
-def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in_the_way(tmp_path: Path) -> None:
+def test_the_least_recently_used_idle_script_is_unloaded_when_its_folder_needs_the_room(tmp_path: Path) -> None:
     async def story() -> None:
         instance = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
         for name in "aba":

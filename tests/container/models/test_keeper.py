@@ -331,7 +331,7 @@ def test_an_expected_model_that_does_not_load_harms_no_call() -> None:
     run(story())
 
 
-def test_an_idle_model_is_dismissed_and_a_busy_one_is_not() -> None:
+def test_only_an_idle_model_can_be_dismissed() -> None:
     async def story() -> None:
         instance = KeeperWithFakes()
         await instance.call("a")

@@ -319,7 +319,7 @@ def test_a_body_that_ends_too_early_is_not_predicted_on(platform: Platform, load
     assert (answer.status, answer.json()["message"]) == (400, "the body ended before it was whole")
 
 
-def test_an_unload_waits_for_those_in_flight_and_takes_no_more(scripted: Platform, tmp_path: Path) -> None:
+def test_an_unload_waits_for_calls_in_flight_and_accepts_no_new_ones(scripted: Platform, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     scripted.load("busy", unpacked(tmp_path, "busy", {"inference.py": SCRIPT.encode()}))
@@ -346,9 +346,7 @@ def test_an_unload_waits_for_those_in_flight_and_takes_no_more(scripted: Platfor
     assert answers["unload"].status == 200
 
 
-def test_a_model_that_is_being_unloaded_is_listed_no_more_and_can_be_loaded_again(
-    scripted: Platform, tmp_path: Path
-) -> None:
+def test_a_model_being_unloaded_is_no_longer_listed_and_can_be_loaded_again(scripted: Platform, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     url = unpacked(tmp_path, "back", {"inference.py": SCRIPT.encode()})

@@ -92,7 +92,7 @@ def books() -> Residency:
     return kept
 
 
-def test_no_model_leaves_for_what_no_model_took() -> None:
+def test_no_model_is_evicted_for_memory_that_no_model_took() -> None:
     kept = books()
     kept.measured(2600)
     assert kept.overrun

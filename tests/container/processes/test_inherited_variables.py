@@ -28,7 +28,7 @@ SHELL = {
 }
 
 
-def test_secrets_of_the_shell_are_not_inherited_and_what_processes_need_is() -> None:
+def test_variables_that_processes_need_are_inherited_and_secrets_are_not() -> None:
     seen = inherited(SHELL, forgotten=("AWS_",))
     assert seen.keys() == {"PATH", "HOME", "LC_TIME", "PYTHONPATH", "https_proxy", "PIP_INDEX_URL"}
     assert "secret" not in str(theirs(seen))
@@ -38,7 +38,7 @@ def test_credentials_are_inherited_where_artifacts_come_from_the_real_aws() -> N
     assert inherited(SHELL)["AWS_PROFILE"] == "work"
 
 
-def test_every_row_says_why() -> None:
+def test_every_row_has_a_reason() -> None:
     assert all(row.names and row.why for row in INHERITED)
 
 

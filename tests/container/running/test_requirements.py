@@ -41,7 +41,7 @@ NUMPY = version("numpy")
         ("numpy \\\n  >=1\n", []),
     ],
 )
-def test_each_line_is_met_or_says_why_not(tmp_path: Path, text: str, faults: list[str] | None) -> None:
+def test_each_line_is_met_or_has_a_reason(tmp_path: Path, text: str, faults: list[str] | None) -> None:
     (tmp_path / "more.txt").write_text("not-there-either>2\n")
     (tmp_path / "requirements.txt").write_text(text)
     told = list(map(str, unmet(tmp_path / "requirements.txt")))
@@ -64,7 +64,7 @@ def test_a_missing_requirement_is_refused_by_name_with_the_way_to_allow_it(tmp_p
 
 
 @pytest.mark.parametrize("permission", ["refuse", "install"])
-def test_another_version_of_what_is_loaded_already_is_refused_in_any_case(tmp_path: Path, permission: str) -> None:
+def test_another_version_of_a_loaded_package_is_always_refused(tmp_path: Path, permission: str) -> None:
     with pytest.raises(
         LoadFailed, match=r"numpy<1 \(.* is installed\)\. Scripts run with the versions that Torpor has"
     ):

@@ -89,14 +89,16 @@ def test_only_ignore_and_only_gaps_let_the_present_state_matter(
 
 
 @given(judgements(), states)
-def test_insufficient_data_means_that_there_is_none(judgement: tuple[AlarmRule, Datapoints], state: State) -> None:
+def test_insufficient_data_means_that_no_datapoint_exists(
+    judgement: tuple[AlarmRule, Datapoints], state: State
+) -> None:
     asked, datapoints = judgement
     if asked.missing is not Missing.IGNORE and judged(asked, datapoints, state) is State.INSUFFICIENT_DATA:
         assert set(datapoints) == {None}
 
 
 @given(judgements(), states)
-def test_enough_datapoints_make_how_missing_ones_count_irrelevant(
+def test_the_treatment_of_missing_datapoints_is_irrelevant_with_enough_datapoints(
     judgement: tuple[AlarmRule, Datapoints], state: State
 ) -> None:
     asked, datapoints = judgement

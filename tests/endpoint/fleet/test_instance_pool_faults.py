@@ -32,7 +32,7 @@ class End(StrEnum):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(End), max_size=12))
-def test_the_more_starts_fail_the_longer_the_pause_and_one_that_was_ready_is_followed_soon(ends: list[End]) -> None:
+def test_the_pause_grows_with_failed_starts_and_is_short_after_a_ready_instance(ends: list[End]) -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)

@@ -149,7 +149,7 @@ def test_the_end_of_an_instance_is_reported_and_the_next_one_is_a_new_incarnatio
     run(story())
 
 
-def test_an_instance_that_can_not_start_says_why_in_its_log(at: Ground, run: Callable[[Story], None]) -> None:
+def test_an_instance_that_cannot_start_logs_the_reason(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
         spec = at.spec()
         broken = LaunchSpec(spec.slot, {**spec.environment, "TORPOR_VCPU": "many"}, spec.logs)

@@ -61,7 +61,7 @@ def test_an_image_that_is_mapped_to_aws_s_xgboost_image_is_served_as_that(tmp_pa
         (Variant("v", "m", Container("torpor"), serverless=Serverless(1024, 20)), {"TORPOR_BODY_MAX_BYTES": "9"}, 9),
     ],
 )
-def test_a_body_may_be_as_large_as_on_aws_unless_the_environment_says_otherwise(
+def test_the_limit_of_a_body_is_awss_unless_the_environment_sets_another(
     tmp_path: Path, variant: Variant, given: dict[str, str], body_max_bytes: int
 ) -> None:
     around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None)

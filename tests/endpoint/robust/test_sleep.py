@@ -66,7 +66,7 @@ def test_fifty_callers_make_one_wake(sleepy: tuple[LiveEndpoint, str]) -> None:
     assert len(endpoint_pages.forked(live)) == 1
 
 
-def test_an_update_of_what_sleeps_comes_to_its_end(sleepy: tuple[LiveEndpoint, str]) -> None:
+def test_an_update_of_a_sleeping_endpoint_completes(sleepy: tuple[LiveEndpoint, str]) -> None:
     live, name = sleepy
     assert asleep(live, name)
     live.sagemaker.update_endpoint_weights_and_capacities(

@@ -96,7 +96,7 @@ def test_a_body_that_is_neither_bytes_nor_text_is_refused_before_it_is_sent(body
         assert server.received == []
 
 
-def test_text_goes_as_utf8_and_any_bytes_go_as_they_are() -> None:
+def test_text_is_sent_as_utf8_and_bytes_are_sent_unchanged() -> None:
     with served() as server, caller_of(server) as caller:
         for body in ("Zürich", bytearray(b"ab"), memoryview(b"cd")):
             caller.invoke("houses", body)
@@ -104,7 +104,7 @@ def test_text_goes_as_utf8_and_any_bytes_go_as_they_are() -> None:
 
 
 # -- what comes back -----------------------------------------------------------------------------------------------
-def test_an_answer_says_what_boto3s_says() -> None:
+def test_an_answer_has_the_members_of_boto3s() -> None:
     headers = {
         "Content-Type": "text/csv",
         "x-Amzn-Invoked-Production-Variant": "blue",

@@ -78,7 +78,7 @@ def test_env_prints_what_a_shell_needs(run: Run, endpoint: torpor.Local) -> None
     assert done.stderr == ""
 
 
-def test_env_passes_a_proxy_by_and_keeps_what_was_passed_by_before() -> None:
+def test_env_adds_its_host_to_no_proxy_and_keeps_the_other_hosts() -> None:
     shell = {"no_proxy": "internal.example", "NO_PROXY": "internal.example", "http_proxy": "http://127.0.0.1:9"}
     printed = CliRunner().invoke(app, ["env", "--url", "http://127.0.0.1:9"], env=shell).stdout.splitlines()
     assert {"export NO_PROXY=internal.example,127.0.0.1", "export no_proxy=internal.example,127.0.0.1"} <= set(printed)
@@ -115,7 +115,7 @@ def test_env_warns_of_an_endpoint_that_is_not_there(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (200, b"[]"), (404, b"<Error/>")])
-def test_env_warns_of_what_is_no_endpoint_of_torpor(run: Run, status: int, body: bytes) -> None:
+def test_env_warns_of_a_server_that_is_no_endpoint_of_torpor(run: Run, status: int, body: bytes) -> None:
     with something_else(status, body) as url:
         env, ls = run("env", "--url", url), run("ls", "--url", url)
     assert env.stderr == ls.stderr == f"torpor: what answers at {url} is not an endpoint of Torpor: name another URL\n"
@@ -175,7 +175,7 @@ def test_ls_parts_the_thousands_of_hits_as_why_does() -> None:
     assert "1,087 hits" in str(Story("a", (), (model,)))
 
 
-def test_metrics_counts_what_was_called(run: Run, endpoint: torpor.Local) -> None:
+def test_metrics_counts_the_invocations(run: Run, endpoint: torpor.Local) -> None:
     endpoint.invoke(CITIES[0], ROWS)
     rows = {line.split()[1]: line for line in run("metrics", "shared").stdout.splitlines() if line.startswith("│")}
     assert "%" in rows["ModelCacheHit"]
@@ -344,7 +344,7 @@ def test_up_prints_the_exports_once_reachable_and_stops_on_a_signal(tmp_path: Pa
     os.close(terminal)
 
 
-def test_the_next_step_is_one_that_can_be_pasted() -> None:
+def test_the_next_step_can_be_pasted_into_a_shell() -> None:
     assert next_step(URL, "my env/bin/torpor").endswith("""In another terminal: eval "$('my env/bin/torpor' env)\"""")
     assert next_step("http://127.0.0.1:5", "/x/__main__.py").endswith(' -m torpor env --url http://127.0.0.1:5)"')
 

@@ -89,7 +89,7 @@ def test_foreign_files_are_left_and_named(run: Run, tmp_path: Path) -> None:
     assert "Studio" in theirs.read_text()
 
 
-def test_without_permission_for_the_role_it_says_what_else_will_do(run: Run, tmp_path: Path) -> None:
+def test_a_role_file_that_cannot_be_written_is_replaced_by_advice(run: Run, tmp_path: Path) -> None:
     (tmp_path / "ml").write_text("a file, where a folder should be")
     done = run()
     assert done.exit_code == 0

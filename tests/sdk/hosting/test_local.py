@@ -71,7 +71,9 @@ def test_a_missing_model_is_awss_own_error(endpoint: torpor.Local) -> None:
         endpoint.invoke("nowhere.tar.gz", ROWS)
 
 
-def test_models_leave_where_memory_is_short_and_say_for_whom(shared: SharedProcess, tmp_path: Path) -> None:
+def test_an_eviction_under_memory_pressure_names_the_model_that_needed_the_room(
+    shared: SharedProcess, tmp_path: Path
+) -> None:
     large = train_booster(rounds=800, eta=0.01)  # 10 MiB: two instances differ by fewer
     for city in CITIES:
         torpor.bundle(large, tmp_path / city)
@@ -153,7 +155,7 @@ def test_a_folder_in_use_is_refused_in_one_line(endpoint: torpor.Local) -> None:
         torpor.local(data_dir=endpoint.data_dir)
 
 
-def test_an_endpoint_that_ends_at_once_says_why_alone() -> None:
+def test_the_error_of_an_endpoint_that_ends_at_once_is_only_its_reason() -> None:
     with pytest.raises(EndpointFailed, match=r"^the endpoint did not start: --log-level: choose one of [^\n]+$"):
         torpor.local(log_level="loud")
 

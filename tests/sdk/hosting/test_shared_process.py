@@ -74,7 +74,7 @@ def test_nothing_of_it_is_left(shared: SharedProcess, sagemaker: Any, others: li
 
 
 @pytest.mark.parametrize("name", ["local", "no_name"])
-def test_nothing_is_left_of_one_that_failed(
+def test_a_failed_endpoint_leaves_nothing_behind(
     shared: SharedProcess, sagemaker: Any, others: list[str], name: str
 ) -> None:
     with pytest.raises(EndpointFailed, match=r"nobodys:1|no_name"):
@@ -128,7 +128,7 @@ def test_an_option_that_is_not_the_endpoints_own_is_named(shared: SharedProcess,
     assert said in str(refused.value)
 
 
-def test_a_closed_endpoint_says_that_it_is(shared: SharedProcess) -> None:
+def test_a_closed_endpoint_raises_an_error(shared: SharedProcess) -> None:
     with shared.local(name="closed") as endpoint:
         pass
     with pytest.raises(TorporError, match="this endpoint is closed"):

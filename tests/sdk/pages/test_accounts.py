@@ -112,7 +112,7 @@ def test_a_name_that_is_markup_elsewhere_is_shown_as_it_is(stand: ServedLedger, 
     assert "a[/b]:smile:.tar.gz" in STYLE.sub("", done.stdout)
 
 
-def test_costs_shows_what_is_known_and_says_what_is_not(stand: ServedLedger) -> None:
+def test_costs_prints_known_amounts_and_marks_the_unknown(stand: ServedLedger) -> None:
     shown = stand.shown("costs", "--since", AGES)
     houses, odd = (next(line.split() for line in shown if line.startswith(name)) for name in ("houses", "odd"))
     assert (houses[2:], odd[2:]) == (["ml.m5.large", "1.000", "2", "1", "$0.1150"],
@@ -152,7 +152,7 @@ def test_dollars_keep_their_meaning_at_every_size(usd: float | None, said: str) 
     assert dollars(usd) == said
 
 
-def test_percentiles_are_of_what_is_shown() -> None:
+def test_percentiles_lie_between_the_values() -> None:
     assert [percentile([float(n) for n in range(101)], percent) for percent in (50, 99)] == [50.0, 99.0]
     assert percentile([7.0], 99) == 7.0
 

@@ -250,7 +250,7 @@ def test_a_plot_of_latencies_names_p50_and_p99() -> None:
     assert {"all: p50 10 ms, p99 3 s", "cut short: p50 1 s", "SLO 500 ms", "99.9%"} <= set(read)
 
 
-def test_policies_are_sorted_and_what_knows_the_future_is_hatched() -> None:
+def test_policies_are_sorted_and_offline_references_are_hatched() -> None:
     figure = plots.policies(POLICIES)
     left, right = figure.axes
     assert [text.get_text() for text in left.get_yticklabels()] == ["Belady (offline reference)", "LRU", "FIFO"]

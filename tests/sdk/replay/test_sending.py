@@ -175,7 +175,7 @@ def test_the_callers_own_fault_ends_the_replay() -> None:
 
 
 # -- what came back ------------------------------------------------------------------------------------------------
-def test_failures_are_counted_by_what_they_were_and_the_rest_goes_on() -> None:
+def test_failures_are_counted_by_kind_and_the_replay_continues() -> None:
     replies: dict[str, Reply | None] = {
         "gone": (400, {"x-amzn-errortype": "ValidationError:"}),
         "broken": (424, {"x-amzn-errortype": "ModelError:"}),

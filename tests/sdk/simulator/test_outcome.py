@@ -50,7 +50,7 @@ def at_one_per_hour(result: Result) -> float:
 
 # -- the timeline ------------------------------------------------------------------------------------------------------
 @given(st.lists(st.lists(st.floats(0, 1e7), min_size=1, max_size=20).map(np.array), min_size=1, max_size=8))
-def test_the_timeline_has_every_request_in_its_step_whatever_is_doubled(batches: list[np.ndarray]) -> None:
+def test_the_timeline_has_every_request_in_its_step_after_any_doubling(batches: list[np.ndarray]) -> None:
     timeline = Timeline()
     for arrived_s in batches:
         timeline.calls(arrived_s, arrived_s > 100.0)
@@ -130,7 +130,7 @@ def test_the_time_ends_with_the_last_answer() -> None:
     assert result.instance_s == result.duration_s
 
 
-def test_the_time_of_what_sleeps_ends_with_its_sleep_and_the_timeline_shows_it() -> None:
+def test_the_time_of_a_variant_that_sleeps_ends_with_its_sleep() -> None:
     result = simulate(every(2.0, "aaaa"), SMALL, instances_min=0, idle_s=150.0)
     assert result.duration_s == pytest.approx(6.01 + 150.0, abs=1.5)
     assert result.instance_s == pytest.approx(result.duration_s)

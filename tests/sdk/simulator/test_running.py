@@ -89,7 +89,7 @@ def test_a_different_seed_draws_other_single_times_even_if_all_else_is_given() -
     assert not load(trace, unit("abc")).drawn
 
 
-def test_a_trace_that_is_given_as_an_object_is_what_it_is_until_others_are_asked_for() -> None:
+def test_a_trace_given_as_an_object_keeps_its_seed_until_it_is_reseeded() -> None:
     trace = zipf(20, 1.0, 4.0, 100.0, seed=7)
     given = load(trace, unit(trace.names), seed=2)
     assert given.trace is trace
@@ -146,7 +146,7 @@ def test_fields_of_the_scenario_may_be_given_by_name() -> None:
     assert torpor.simulate(trace, unit("a")).requests == 2
 
 
-def test_overheads_are_on_top_of_what_the_instances_do() -> None:
+def test_overheads_are_added_to_the_time_of_the_instances() -> None:
     trace = recorded([(0.0, "a"), (9.0, "a")])
     plain, more = simulate(trace, unit("a")), simulate(trace, unit("a"), overhead_s=2.0, beside_load_s=30.0)
     assert more.warm_latencies.most_s - plain.warm_latencies.most_s == pytest.approx(2.0)
@@ -154,7 +154,7 @@ def test_overheads_are_on_top_of_what_the_instances_do() -> None:
     assert more.duration_s == plain.duration_s
 
 
-def test_a_trace_lasts_as_long_as_one_says_or_as_it_was_made() -> None:
+def test_a_trace_lasts_for_the_given_time_or_for_its_synthetic_one() -> None:
     calls, made = recorded([(50.0, "a"), (59.0, "a")]), zipf(3, rate_hz=0.1, duration_s=1000.0)
     assert simulate(calls, unit("a"), lasts_s=60.0).duration_s == 60.0
     assert simulate(made).duration_s == 1000.0

@@ -136,7 +136,7 @@ def test_a_default_value_is_not_in_the_environment() -> None:
     assert Scenario("ml.r5.large", instances_min=0, wake_s=3.0, memory_bytes=5).environment() == {}
 
 
-def test_memory_is_the_instances_and_what_it_takes_by_itself_is_not_there_for_models() -> None:
+def test_memory_for_models_is_the_instances_memory_without_its_own_share() -> None:
     forty = Scenario(memory_mib=40, own_bytes=27 * 2**20)
     assert (forty.models_bytes, forty.instance_mib) == (13 * 2**20, 40)
     larger = forty.altered(instance_type="ml.r5.large")

@@ -87,7 +87,7 @@ def test_a_bucket_that_is_a_link_out_of_the_root_is_not_read(store: FolderArtifa
     assert FolderArtifactStore(store.root, "linked").local_path("k") is None
 
 
-def test_without_another_store_what_is_not_here_is_missing(store: FolderArtifactStore, tmp_path: Path) -> None:
+def test_a_key_outside_the_folder_is_missing_without_another_store(store: FolderArtifactStore, tmp_path: Path) -> None:
     alone = FolderArtifactStore(store.root / "bucket")
     assert asyncio.run(alone.head("houses/m.tar.gz")).size_bytes == 5
     with pytest.raises(ArtifactMissing, match="key: nothing"):
@@ -96,7 +96,7 @@ def test_without_another_store_what_is_not_here_is_missing(store: FolderArtifact
         asyncio.run(alone.get("nothing", ArtifactHead(1, "v"), tmp_path / "copy"))
 
 
-def test_get_copies_exactly_what_was_seen(store: FolderArtifactStore, tmp_path: Path) -> None:
+def test_get_copies_only_the_version_that_head_saw(store: FolderArtifactStore, tmp_path: Path) -> None:
     head = asyncio.run(store.head("houses/m.tar.gz"))
     asyncio.run(store.get("houses/m.tar.gz", head, tmp_path / "copy"))
     assert (tmp_path / "copy").read_bytes() == b"model"

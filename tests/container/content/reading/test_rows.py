@@ -320,7 +320,7 @@ def test_a_cell_that_would_become_another_one_is_refused(name: str) -> None:
         ([True, False], np.bool_),
     ],
 )
-def test_whole_numbers_stay_exact_in_a_large_body(row: list[object], dtype: type) -> None:
+def test_cells_stay_the_same_in_a_large_body(row: list[object], dtype: type) -> None:
     text = io.StringIO(newline="")
     csv.writer(text).writerows([row] * MANY_BYTES)
     rows = decode(text.getvalue().encode(), "text/csv", RowLayout(dtype))

@@ -93,7 +93,7 @@ def test_the_hand_starts_again_at_the_oldest_once_the_newest_has_left() -> None:
 
 
 # -- greedy-dual ---------------------------------------------------------------------------------------------------
-def test_gdsf_prefers_to_unload_what_is_big_and_loads_fast() -> None:
+def test_gdsf_prefers_to_unload_a_model_that_is_large_and_loads_fast() -> None:
     chosen = GDSF()
     chosen.added("big and fast", 10_000, 0.1)
     chosen.added("small and slow", 100, 5.0)
@@ -223,7 +223,7 @@ def test_a_model_larger_than_a_tenth_is_given_its_trial() -> None:
 
 
 # -- TinyLFU -------------------------------------------------------------------------------------------------------
-def test_an_unpopular_visitor_is_not_kept_where_memory_is_full() -> None:
+def test_an_unpopular_model_is_not_kept_where_memory_is_full() -> None:
     chosen = filled(TinyLFU(), "ab")
     for name in "aabb":
         chosen.touched(name)

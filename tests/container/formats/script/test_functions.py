@@ -224,7 +224,7 @@ WHAT = [FRAME, "sp.csr_matrix([[0, 1], [2, 0]])", "map(int, '12')", "b'x'"]
 """
 
 
-def test_frames_and_the_like_are_written_as_rows_and_what_cannot_be_is_the_scripts_error(
+def test_frames_and_arrays_are_written_as_rows_and_other_values_are_the_scripts_error(
     invoke: Invoke, tmp_path: Path
 ) -> None:
     write_script(tmp_path, RETURNS)

@@ -378,7 +378,7 @@ def test_a_script_that_resists_is_unloaded_within_five_seconds_with_all_it_start
     assert [pid for pid in below if not gone(pid)] == []
 
 
-def test_a_body_of_six_mebibytes_goes_both_ways(story: Story, tmp_path: Path) -> None:
+def test_a_body_of_six_mebibytes_reaches_the_script_and_returns(story: Story, tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return body[::-1]")
     body = os.urandom(6 * MIB)
 
@@ -404,7 +404,7 @@ LOADS_BADLY: dict[str, tuple[str, type[ContainerError], str]] = {
 
 
 @pytest.mark.parametrize("name", LOADS_BADLY)
-def test_a_script_that_does_not_load_says_why(story: Story, tmp_path: Path, name: str) -> None:
+def test_the_error_of_a_script_that_does_not_load_has_the_reason(story: Story, tmp_path: Path, name: str) -> None:
     source, error, said = LOADS_BADLY[name]
     write_script(tmp_path, source)
     with pytest.raises(error, match=said) as raised:

@@ -163,7 +163,7 @@ def test_lines_of_public_scripts_run(script: Script, lines: str) -> None:
         ("import sagemaker_training as t; t.environment.Environment().jobb", "has no jobb of the training job; it has"),
     ],
 )
-def test_part_that_is_not_there_says_what_is(script: Script, line: str, says: str) -> None:
+def test_a_missing_part_of_a_toolkit_names_the_existing_ones(script: Script, line: str, says: str) -> None:
     with pytest.raises(PredictionFailed, match=says):
         script.run(line if "training" not in line else f"from sagemaker_training import environment; {line}")
 

@@ -101,7 +101,7 @@ def test_skops_loads_no_type_that_it_does_not_trust(trained: Trained, tmp_path: 
     ("payload", "said"),
     [(pickle.dumps({"a": 1}), "dict has no predict"), (b"cno_such_module\nThing\n.", "no_such_module"), (b"", "EOF")],
 )
-def test_a_pickle_that_is_no_model_says_why(tmp_path: Path, payload: bytes, said: str) -> None:
+def test_a_pickle_that_is_no_model_is_refused_with_the_reason(tmp_path: Path, payload: bytes, said: str) -> None:
     (tmp_path / "model.pkl").write_bytes(payload)
     with pytest.raises(LoadFailed, match=said):
         load(tmp_path)

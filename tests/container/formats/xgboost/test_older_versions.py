@@ -53,7 +53,7 @@ def load(directory: Path, conventions: Conventions = Conventions()) -> ServableM
         ("model.joblib", "classifier-1.2.0.pkl", CLASSIFIER),
     ],
 )
-def test_an_old_model_answers_what_it_answered_when_it_was_saved(
+def test_an_old_model_gives_the_answers_of_its_own_version(
     tmp_path: Path, name: str, saved: str, expected: Any
 ) -> None:
     model = load(placed(tmp_path, name, saved))
@@ -93,7 +93,7 @@ def test_a_converted_model_that_predicts_differently_is_not_served(tmp_path: Pat
         ("classifier-1.2.0.pkl", r"module 'xgboost\.compat' has no attribute"),
     ],
 )
-def test_without_the_older_one_the_error_names_the_reason_and_the_command_that_brings_it(
+def test_the_error_without_an_older_xgboost_names_the_reason_and_the_command_to_install_it(
     tmp_path: Path, saved: str, reason: str
 ) -> None:
     directory = placed(tmp_path, saved, saved)

@@ -168,7 +168,7 @@ def test_after_early_stopping_the_best_iteration_answers(trained: Trained, tmp_p
     assert not np.array_equal(np.float32(served), booster.predict(matrix))
 
 
-def test_xgboost_answers_otherwise_on_a_single_model_endpoint(artifact: Callable[..., Path]) -> None:
+def test_a_single_model_endpoint_answers_csv_and_a_multi_model_endpoint_json(artifact: Callable[..., Path]) -> None:
     single = load(artifact("model.json"), Conventions(multi_model=False)).invoke(Invocation(ROW))
     several = load(artifact("model.json")).invoke(Invocation(ROW))
     assert (single.content_type, several.content_type) == ("text/csv", "application/json")
@@ -200,7 +200,7 @@ def test_the_old_binary_format_of_xgboost_is_a_load_failure_that_says_what_to_do
 
 
 @pytest.mark.parametrize(("content", "said"), [(b"", "empty"), (b"ab\xff\xff", "neither JSON nor UBJSON")])
-def test_a_file_that_is_no_xgboost_model_says_why(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_xgboost_model_is_refused_with_the_reason(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "xgboost-model").write_bytes(content)
     with pytest.raises(LoadFailed, match=f"xgboost-model is .*{said}"):
         load(tmp_path)

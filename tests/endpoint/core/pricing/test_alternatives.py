@@ -73,7 +73,7 @@ def test_an_unknown_price_is_none_and_names_its_reason() -> None:
     assert by_way(VariantUse("houses", "v", [], traffic(1, ""))) == []
 
 
-def test_an_instance_that_takes_anothers_place_is_not_one_more() -> None:
+def test_an_instance_that_replaces_another_does_not_raise_the_peak() -> None:
     handed_over = [life(0.0, 50.0), life(50.0, 90.0), life(20.0, 30.0)]
     assert peak(handed_over, Window(0.0, 100.0)) == 2
     assert peak(handed_over, Window(35.0, 100.0)) == 1

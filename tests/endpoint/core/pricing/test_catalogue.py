@@ -43,7 +43,7 @@ def test_a_price_is_known_or_it_is_none() -> None:
     assert m4.usd_per_hour is None
 
 
-def test_a_type_that_is_not_there_is_none() -> None:
+def test_an_unknown_type_is_none() -> None:
     assert instance_type("ml.m5.gigantic") is None
 
 

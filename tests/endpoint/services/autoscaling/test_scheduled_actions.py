@@ -31,7 +31,7 @@ def test_an_action_is_described_as_it_was_put(autoscaling: InMemoryAutoscaling) 
     assert action["ScheduledActionARN"].endswith(":resource/sagemaker/endpoint/ep/variant/v:scheduledActionName/hourly")
 
 
-def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(autoscaling: InMemoryAutoscaling) -> None:
+def test_an_update_keeps_omitted_members_except_start_and_end(autoscaling: InMemoryAutoscaling) -> None:
     autoscaling.register()
     autoscaling.schedule(StartTime=MARCH, EndTime=MAY, Timezone="UTC")
     autoscaling.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(2 hours)")

@@ -157,7 +157,7 @@ def test_a_missing_statistic_and_an_unknown_one_are_different_errors(boto: Any) 
     assert code(caught) == "InvalidParameterValue"
 
 
-def test_metric_data_comes_newest_first_unless_asked_otherwise(boto: Any, registry: MetricRegistry) -> None:
+def test_metric_data_is_newest_first_by_default(boto: Any, registry: MetricRegistry) -> None:
     latencies(registry)
     query = {"Id": "a", "MetricStat": {"Metric": LATENCY, "Period": 60, "Stat": "Minimum"}}
     ask = {"MetricDataQueries": [query], **span()}

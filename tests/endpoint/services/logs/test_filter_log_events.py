@@ -81,7 +81,7 @@ def asked(log_files: LogsOverFolder, **params: Any) -> dict[str, Any]:
     return filter_log_events(log_files.logs, call)
 
 
-def test_a_call_that_finds_nothing_reads_so_much_and_leaves_the_rest_to_the_next(
+def test_a_call_without_a_match_reads_up_to_a_limit_and_its_token_continues(
     log_files: LogsOverFolder, boto: Any
 ) -> None:
     line = "x" * 65_535 + "\n"

@@ -20,7 +20,7 @@ def names(answer: dict[str, Any]) -> list[str]:
     return [stream["logStreamName"] for stream in answer["logStreams"]]
 
 
-def test_groups_are_shown_with_what_they_hold(log_files: LogsOverFolder, boto: Any) -> None:
+def test_groups_are_shown_with_their_size_and_time(log_files: LogsOverFolder, boto: Any) -> None:
     log_files.say("a\n", NOON_MS)
     log_files.say("b\n", NOON_MS + 1000, group="/aws/sagemaker/Endpoints/flats")
     log_files.say("c\n", NOON_MS, "job/algo-1-1", "/aws/sagemaker/TrainingJobs")

@@ -148,7 +148,7 @@ def test_no_subscription_that_would_leave_the_process_is_made(tail: LongTail, pr
     assert sns.list_subscriptions_by_topic(TopicArn=topic).get("Subscriptions", []) == []
 
 
-def test_an_operation_may_leave_a_call_to_others_after_looking_at_it(tail: LongTail) -> None:
+def test_an_operation_may_pass_a_call_on_to_moto(tail: LongTail) -> None:
     def describe_log_groups(context: None, call: Call) -> Answer:
         if call.params.get("logGroupNamePrefix") != "/ours":
             raise NotOurs
@@ -209,7 +209,7 @@ def test_a_call_reaches_moto_whole_but_for_what_belonged_to_its_connection() -> 
     assert not {"host", "content-length"} & {name.lower() for name in asked.headers}
 
 
-def test_moto_is_given_no_body_of_a_get_for_it_would_do_what_stands_there() -> None:
+def test_the_body_of_a_get_never_reaches_moto_which_would_run_it() -> None:
     seen: list[AWSPreparedRequest] = []
 
     def ask(request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:

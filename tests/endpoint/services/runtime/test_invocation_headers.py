@@ -47,7 +47,7 @@ def test_the_answer_is_of_the_type_that_was_accepted(
     assert answer["Body"].decode().startswith(expected)
 
 
-def test_custom_attributes_go_both_ways(live: LiveEndpoint, houses: str) -> None:
+def test_custom_attributes_reach_the_script_and_return(live: LiveEndpoint, houses: str) -> None:
     put(live.folder("houses"), {"models/talking.tar.gz": script(TALKING)})
     answer = live.invoke(houses, ROW, TargetModel="talking.tar.gz", CustomAttributes="trace=7; user=me")
     assert answer["CustomAttributes"] == "heard=trace=7; user=me"

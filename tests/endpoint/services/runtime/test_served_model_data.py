@@ -42,7 +42,7 @@ def test_a_model_may_lie_in_s3_as_its_files(live: LiveEndpoint, s3: Any) -> None
         live.sagemaker.delete_endpoint(EndpointName=endpoint)
 
 
-def test_another_s_3_lists_keys_letter_by_letter_and_near_ones_cheaply(live: LiveEndpoint, s3: Any) -> None:
+def test_a_foreign_s3_lists_exact_keys_and_finds_near_ones_cheaply(live: LiveEndpoint, s3: Any) -> None:
     keys = [f"{folder}{number}" for folder in ("list//a/", "list//b") for number in range(3)]
     for key in keys:
         s3.put_object(Bucket="forms", Key=key, Body=key.encode())

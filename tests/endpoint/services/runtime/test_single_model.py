@@ -96,7 +96,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("name", FAILING)
-def test_an_endpoint_that_cannot_serve_fails_soon_and_says_why(live: LiveEndpoint, bucket: str, name: str) -> None:
+def test_an_endpoint_that_cannot_serve_fails_soon_with_the_reason(live: LiveEndpoint, bucket: str, name: str) -> None:
     failing = FAILING[name]
     endpoint = f"Failing-{name.replace(' ', '-')}"
     live.create(endpoint, Variant(failing.container))

@@ -59,7 +59,9 @@ def test_every_operation_that_is_claimed_exists() -> None:
 
 
 @pytest.mark.parametrize("resource", ["analytics", "metrics&id=x", "a-new-one", "versioning"])
-def test_to_delete_what_is_not_known_deletes_no_bucket(server: Server, s3: Any, bucket: str, resource: str) -> None:
+def test_a_delete_of_an_unknown_subresource_deletes_no_bucket(
+    server: Server, s3: Any, bucket: str, resource: str
+) -> None:
     request = urllib.request.Request(f"{server.url}/{bucket}?{resource}", method="DELETE")
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request)

@@ -97,7 +97,7 @@ def test_describe_endpoint_shows_the_current_and_the_desired_variant(control_pla
     }
 
 
-def test_a_failed_endpoint_says_why_and_not_at_length(control_plane: InMemoryControlPlane) -> None:
+def test_the_reason_of_a_failed_endpoint_is_cut_to_its_limit(control_plane: InMemoryControlPlane) -> None:
     control_plane.create()
     control_plane.settle("ep", EndpointEvent.FAILED, "x" * 2000)
     described = control_plane.describe()
@@ -197,7 +197,7 @@ def test_a_count_that_is_asked_for_is_remembered_until_it_is_so_even_if_it_is_th
     assert stored(control_plane).pending_told == ()
 
 
-def test_an_update_shows_what_is_coming_beside_what_is(control_plane: InMemoryControlPlane) -> None:
+def test_an_update_shows_the_pending_deployment_beside_the_current_one(control_plane: InMemoryControlPlane) -> None:
     control_plane.create()
     control_plane.settle("ep")
     control_plane.configure("bigger", production(InstanceType="ml.m5.xlarge", InitialInstanceCount=2))

@@ -25,7 +25,7 @@ from torpor_endpoint.services.sagemaker.model_data import NoS3Address, s3_url
         "https://bucket.s3.us-west-2.amazonaws.com:443/prefix/",
     ],
 )
-def test_these_are_one_prefix(url: str) -> None:
+def test_every_form_of_a_url_means_the_same_prefix(url: str) -> None:
     assert s3_url(url) == "s3://bucket/prefix/"
 
 

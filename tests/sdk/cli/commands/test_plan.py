@@ -137,7 +137,7 @@ def test_the_plan_of_a_longer_trace_says_which_part_was_simulated(run: Run) -> N
         (MODELS, "100", "the first request for a model waits for its load, which makes 2 of 20 requests late"),
     ],
 )
-def test_a_plan_without_an_answer_says_why(run: Run, models: str, slo_ms: str, said: str) -> None:
+def test_a_plan_without_an_answer_prints_the_reason(run: Run, models: str, slo_ms: str, said: str) -> None:
     Path("models.csv").write_text(models)
     done = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", slo_ms)
     assert done.exit_code == NOTHING

@@ -96,7 +96,7 @@ def test_a_replay_in_which_all_requests_fail_shows_why_and_exits_with_1(run: Run
     assert "4 failed · " in done.stdout
 
 
-def test_the_progress_says_what_became_of_those_that_were_sent() -> None:
+def test_the_progress_counts_requests_in_flight_cold_and_failed() -> None:
     told = doing(ReplayTally(elapsed_s=2.0, sent=2003, done=2000, cold=4, failed=1))
     assert told == "1,000/s · 3 in flight · 4 cold · 1 failed"
 

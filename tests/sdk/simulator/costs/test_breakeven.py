@@ -78,7 +78,7 @@ def test_the_blogs_large_instances_pay_from_the_sixth_model_on() -> None:
 
 
 @given(HELD, HELD, TERMS)
-def test_awake_for_the_affordable_share_sleeping_costs_what_the_rival_costs(
+def test_a_sleeper_awake_for_its_affordable_share_costs_the_same_as_its_rival(
     always_on: HeldInstances, sleeper: HeldInstances, terms: CostTerms
 ) -> None:
     rival = multi_model(always_on, terms)

@@ -65,7 +65,7 @@ def test_components_take_as_many_instances_as_their_reserves_fill() -> None:
     assert usd(components(33, each, "ml.r5.2xlarge")) == usd(multi_model(HeldInstances("ml.r5.2xlarge", 2)))
 
 
-def test_a_component_that_no_instance_holds_costs_none() -> None:
+def test_the_cost_of_a_component_that_no_instance_holds_is_none() -> None:
     assert components(1, Component(65537), "ml.r5.2xlarge").usd is None
     assert components(1, Component(1024, gpus=1), "ml.r5.2xlarge").usd is None
     assert components(1, Component(1024), "ml.m5.gigantic").usd is None

@@ -40,7 +40,7 @@ def simulated(plan: VariantPlan, trace: Synthetic) -> tuple[ConsistencyCheck, Si
     rate_hz=st.floats(1.0, 40.0),
     seed=st.integers(0, 99),
 )
-def test_the_log_and_the_counters_tell_one_story(
+def test_the_log_and_the_counters_agree(
     policy: str, sizes: InstanceRange | None, cache: bool, rests: Rests | None, rate_hz: float, seed: int
 ) -> None:
     machine = replace(MACHINE, policy=policy, cache=cache, models_rest=rests)

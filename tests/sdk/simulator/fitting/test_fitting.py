@@ -237,7 +237,7 @@ def seen(folder: Path, waits: int) -> Fitted:
     return found(folder, requests)
 
 
-def test_a_busy_machine_and_one_at_rest_tell_the_same_of_a_model(tmp_path: Path) -> None:
+def test_a_busy_and_an_idle_machine_give_the_same_profile_of_a_model(tmp_path: Path) -> None:
     for folder in ("busy", "rest"):
         (tmp_path / folder).mkdir()
     busy, rest = seen(tmp_path / "busy", waits=9), seen(tmp_path / "rest", waits=0)

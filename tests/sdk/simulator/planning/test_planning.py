@@ -44,7 +44,7 @@ def loads_in(load_s: float, names: Sequence[str], size_bytes: int = MIB) -> dict
 
 
 # -- the goal ----------------------------------------------------------------------------------------------------------
-def test_as_many_may_be_late_as_the_quantile_says_to_the_last_one() -> None:
+def test_the_quantile_sets_the_exact_number_of_requests_that_may_be_late() -> None:
     calls = recorded((10.0 * number, f"m{number % 3}") for number in range(30))
     result = run(load(calls, loads_in(1.0, ["m0", "m1", "m2"])), Scenario())
     assert result.slo_misses(0.5) == pytest.approx(0.1)
@@ -345,7 +345,7 @@ def test_the_share_of_late_requests_is_a_confidence_interval() -> None:
 
 
 # -- what is assumed ---------------------------------------------------------------------------------------------------
-def test_serverless_wakes_as_awss_does_and_what_sleeps_as_torpors() -> None:
+def test_serverless_wakes_in_awss_time_and_a_sleeping_variant_in_torpors() -> None:
     what = SimulationInputs(recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "")
     quick, slow = (
         plan(replace(what, scenario=Scenario(wake_s=wake_s)), slo_s=1.0, quantile=0.4, space=TINY)

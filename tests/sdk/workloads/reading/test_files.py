@@ -180,7 +180,7 @@ def test_a_missing_file_or_an_unknown_kind_is_refused(tmp_path: Path) -> None:
         write(recorded([(0, "a")]), tmp_path / "trace.sqlite")
 
 
-def test_a_trace_that_turns_bad_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+def test_a_trace_that_fails_while_it_is_written_leaves_the_old_file(tmp_path: Path) -> None:
     kept = csv(tmp_path, "time,model\n0,a\n")
     with pytest.raises(BadTrace):
         write(recorded([(1, "a"), (0, "a")]), kept)

@@ -57,7 +57,7 @@ def test_a_pruned_cold_start_still_counts(tmp_path: Path) -> None:
     assert len(list(requests(read(ledger(tmp_path, *cold, whole=4))))) == 10
 
 
-def test_bytes_add_up_to_what_the_minute_had(tmp_path: Path) -> None:
+def test_bytes_of_the_requests_add_up_to_those_of_the_minute(tmp_path: Path) -> None:
     path = ledger(
         tmp_path, invocation(1, "a", 0.5, size=1_000), invocation(2, "a", size=10), invocation(3, "a", size=30)
     )

@@ -127,7 +127,7 @@ def test_bounds_are_not_enforced_against_a_capacity_set_by_hand(scaled: FakeVari
     assert scaled.after(30 * 60) == 1
 
 
-def test_new_bounds_wait_for_no_cooldown_and_leave_none(scaled: FakeVariantScaling) -> None:
+def test_new_bounds_neither_wait_for_a_cooldown_nor_start_one(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.variant.per_minute = 100.0

@@ -62,7 +62,7 @@ def test_an_activity_says_what_happened_and_why_in_the_words_of_aws(scaled: Fake
     assert NOON_S < activity["StartTime"].timestamp() <= activity["EndTime"].timestamp()
 
 
-def test_its_two_alarms_stand_as_it_sees_the_metric(scaled: FakeVariantScaling) -> None:
+def test_the_two_alarms_of_target_tracking_follow_the_metric(scaled: FakeVariantScaling) -> None:
     scaled.register(MaxCapacity=1)
     scaled.track()
     assert scaled.states() == {"AlarmHigh": "INSUFFICIENT_DATA", "AlarmLow": "INSUFFICIENT_DATA"}
@@ -76,7 +76,7 @@ def test_its_two_alarms_stand_as_it_sees_the_metric(scaled: FakeVariantScaling) 
     assert scaled.states() == {"AlarmHigh": "OK", "AlarmLow": "ALARM"}
 
 
-def test_a_target_that_cannot_follow_says_why_once(scaled: FakeVariantScaling) -> None:
+def test_a_target_at_its_maximum_records_the_reason_once(scaled: FakeVariantScaling) -> None:
     scaled.register(MaxCapacity=1)
     scaled.track()
     scaled.variant.per_minute = 100.0

@@ -23,7 +23,7 @@ def together(*works: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("round_number", range(5))
-def test_a_policy_that_is_put_twice_at_once_has_two_alarms_and_leaves_none(
+def test_a_policy_put_several_times_at_once_has_two_alarms_and_none_after_its_deletion(
     autoscaling: InMemoryAutoscaling, round_number: int
 ) -> None:
     autoscaling.register()

@@ -250,7 +250,7 @@ def test_a_thousand_objects_are_deleted_by_one_call(s3: Any, bucket: str, server
     assert code(refused) == ("MalformedXML", 400)
 
 
-def test_another_version_than_the_only_one_is_not_deleted(s3: Any, bucket: str) -> None:
+def test_an_unknown_version_is_neither_read_nor_deleted(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     for call in (s3.delete_object, s3.get_object):
         with pytest.raises(ClientError, match="Invalid version id specified") as refused:
