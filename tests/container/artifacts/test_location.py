@@ -102,7 +102,7 @@ def test_a_url_that_is_no_prefix_is_refused_by_name(url: str) -> None:
         Prefix.parse(url)
 
 
-def test_the_key_of_one_object_is_taken_letter_by_letter() -> None:
+def test_the_key_of_a_single_object_is_taken_literally() -> None:
     assert Location.parse("s3://bucket//out//job/model.tar.gz") == Location("s3", "bucket", "/out//job/model.tar.gz")
 
 

@@ -1,4 +1,4 @@
-"""What a model or a script may return, and what each content type makes of it: never what Python would print."""
+"""The values that a model or a script may return, in each content type: never as Python would print them."""
 
 import collections
 import datetime

@@ -1,4 +1,4 @@
-"""How long to stay awake: by a fixed time, or as the gaps between uses teach."""
+"""The time to stay awake: fixed, or learned from the gaps between uses."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Sizes are predicted from what was measured."""
+"""Sizes are predicted from measured ones."""
 
 from itertools import pairwise
 

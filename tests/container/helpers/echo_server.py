@@ -25,7 +25,7 @@ ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
 
 
 class Told:
-    """Echoes; takes up `/now/invocations`, `/busy/invocations` and `/soon/invocations` at once, and breaks where the
+    """Echoes; takes up `/now/invocations`, `/busy/invocations` and `/soon/invocations` at once, and fails where the
     path says so.
 
     `/kept/invocations` says how many tasks are over and still kept by something. The

@@ -255,7 +255,7 @@ def test_the_platform_s_header_does_not_choose_the_model(platform: Platform, loa
     assert platform.invoke(loaded, b"1,2,3,4", headers).status == 200
 
 
-def test_headers_reach_the_model_and_come_back(
+def test_headers_reach_the_model_and_return(
     platform: Platform, scripted: Platform, loaded: str, tmp_path: Path
 ) -> None:
     answer = platform.invoke(loaded, b"1,2,3,4", {**CSV, "Accept": "text/csv"})

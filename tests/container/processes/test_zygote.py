@@ -1,4 +1,4 @@
-"""The zygote: children get what they are given, their ends are reported, and nothing outlives its owner."""
+"""The zygote: children get their arguments, their ends are reported, and no process outlives its owner."""
 
 import asyncio
 import os

@@ -1,4 +1,4 @@
-"""Predictions on threads: fair turns, shared turns, and callers who leave."""
+"""Predictions on threads: fair turns, shared turns, and cancelled calls."""
 
 import asyncio
 import threading

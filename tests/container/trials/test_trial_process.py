@@ -169,7 +169,7 @@ def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Pat
     asyncio.run(story())
 
 
-def test_a_torn_verdict_says_nothing(tmp_path: Path) -> None:
+def test_a_truncated_verdict_is_ignored(tmp_path: Path) -> None:
     record = tmp_path / verdicts.NAME
     verdicts.write(record, Verdict("it hung", "xgboost 3", most_bytes(BUDGET_BYTES, 10)))
     assert verdicts.read(record) == Verdict("it hung", "xgboost 3", most_bytes(BUDGET_BYTES, 10))

@@ -256,7 +256,7 @@ def test_an_operation_is_cancelled_when_its_caller_disconnects() -> None:
     assert ended == ["CreateApp"]
 
 
-def test_a_guard_sees_the_call_before_others_do() -> None:
+def test_a_guard_runs_before_the_fallback() -> None:
     def guard(context: dict[str, Call], call: Call) -> None:
         if call.params["AppName"] == "ours":
             raise AwsError("Ours")

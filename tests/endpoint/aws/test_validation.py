@@ -32,7 +32,7 @@ def variant(**members: Any) -> dict[str, Any]:
     return {"EndpointConfigName": "c", "ProductionVariants": [{"VariantName": "v", "ModelName": "m", **members}]}
 
 
-def test_a_name_against_its_pattern_reads_as_aws_says_it(sagemaker: ServiceModel) -> None:
+def test_the_error_of_a_bad_name_has_awss_text(sagemaker: ServiceModel) -> None:
     text = said({"EndpointName": "-x"}, sagemaker.operation_model("DescribeEndpoint").input_shape)
     assert text == (
         "1 validation error detected: Value '-x' at 'endpointName' failed to satisfy constraint: "

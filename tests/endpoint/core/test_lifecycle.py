@@ -62,7 +62,7 @@ def test_an_endpoint_that_serves_is_never_one_that_failed_or_goes() -> None:
 
 
 @given(st.lists(st.sampled_from(InstanceEvent)))
-def test_an_instance_that_is_gone_stays_gone_and_one_that_drains_never_serves_again(
+def test_a_gone_instance_stays_gone_and_a_draining_one_never_serves_again(
     events: list[InstanceEvent],
 ) -> None:
     phases = [InstancePhase.STARTING]

@@ -157,7 +157,7 @@ def test_a_size_set_by_hand_stays_for_a_minute_and_the_last_instance_for_its_kee
 
 
 @given(ranges, st.integers(0, 20))
-def test_no_fewer_than_what_an_update_waits_for_are_wanted_even_above_the_ceiling(
+def test_instances_that_an_update_waits_for_are_wanted_even_above_the_ceiling(
     allowed: InstanceRange, size: int
 ) -> None:
     assert allowed.with_at_least(size).clamped(0) == max(allowed.floor, size)

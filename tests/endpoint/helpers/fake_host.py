@@ -68,7 +68,7 @@ class _Answers(asyncio.Protocol):
 
 
 class FakeHost:
-    """`mood` is that of the next ones; `launches_to_fail` of them fail; `dies_slowly_s` is what an end takes."""
+    """`mood` is that of the next instances; `launches_to_fail` launches fail; an end takes `dies_slowly_s`."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="mortal-")

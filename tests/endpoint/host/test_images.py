@@ -140,6 +140,6 @@ def test_the_page_of_images_shows_the_example_that_is_tested() -> None:
     assert [tomllib.loads(text) for text in shown if "multi-model-server" in text] == [example]
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_file_names_it(tmp_path: Path) -> None:
     with pytest.raises(BadImages, match=r"none\.toml"):
         Images.read(tmp_path / "none.toml")

@@ -147,7 +147,7 @@ def as_of_before(recorded: LedgerWithPages, *undone: str) -> None:
         recorded.ledger.tables.database.rows(statement)
 
 
-def test_a_ledger_of_before_that_knows_since_when_its_variants_were_served(recorded: LedgerWithPages) -> None:
+def test_an_older_ledger_takes_the_service_times_of_its_variants_from_their_lives(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life(NOON_S, NOON_S + 100))
     recorded.ledger.lived(life(NOON_S + 200, instance="i-2"))
     recorded.flush()
@@ -275,7 +275,7 @@ def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, caplog: pytest.
     recorded.ledger.close()
 
 
-def test_the_chore_writes_by_itself_and_may_be_stopped_at_any_time(tmp_path: Path) -> None:
+def test_the_chore_writes_in_the_background_and_may_be_stopped_at_any_time(tmp_path: Path) -> None:
     async def story() -> None:
         recorded = LedgerWithPages(tmp_path)
         chore = asyncio.create_task(recorded.ledger.run())

@@ -157,7 +157,7 @@ def test_a_file_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> 
 
 
 @given(st.floats(min_value=0, max_value=4e9))
-def test_times_come_back_exactly(created_s: float) -> None:
+def test_times_are_stored_exactly(created_s: float) -> None:
     database = opened(":memory:")
     store = Store(database, clock)
     store.add_endpoint(endpoint(created_s=created_s))

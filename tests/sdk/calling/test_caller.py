@@ -222,7 +222,7 @@ def test_the_error_of_an_unreachable_endpoint_names_its_url() -> None:
 
 
 # -- a real endpoint -----------------------------------------------------------------------------------------------
-def test_every_model_answers_for_itself_whatever_thread_asks(endpoint: torpor.Local) -> None:
+def test_every_model_gives_its_own_answer_to_any_thread(endpoint: torpor.Local) -> None:
     expected = {city: answers()[0] + 100 * number for number, city in enumerate(CITIES)}
 
     def off(city: str) -> float:

@@ -21,7 +21,7 @@ tables = st.integers(2, 5).flatmap(
 
 
 @given(tables, st.sampled_from([CSV, JSON, JSONLINES, NPY]))
-def test_rows_come_back_as_they_went(table: list[list[float]], kind: str) -> None:
+def test_encoded_rows_are_decoded_unchanged(table: list[list[float]], kind: str) -> None:
     body, content_type = encode(table, kind)
     assert np.asarray(decode(body, f"{content_type}; charset=utf-8")).tolist() == table
 

@@ -99,7 +99,7 @@ def test_a_proxy_is_passed_by_on_this_machine_alone(url: str, present: str, told
     assert without_proxy(url, {"NO_PROXY": present}).get("no_proxy") == told
 
 
-def test_env_has_the_endpoints_own_region_whatever_the_shell_has() -> None:
+def test_env_prints_the_endpoints_region_and_not_the_shells() -> None:
     shell = {"AWS_DEFAULT_REGION": "us-west-2"}
     with ChildEndpoint(Start(region="eu-west-1")) as process:
         printed = CliRunner().invoke(app, ["env", "--url", process.until_ready().url], env=shell).stdout
@@ -107,7 +107,7 @@ def test_env_has_the_endpoints_own_region_whatever_the_shell_has() -> None:
     assert "us-west-2" not in printed
 
 
-def test_env_warns_of_an_endpoint_that_is_not_there(run: Run) -> None:
+def test_env_warns_of_an_unreachable_endpoint(run: Run) -> None:
     done = run("env", "--url", "http://127.0.0.1:9")
     assert (done.exit_code, done.stderr.count("\n")) == (0, 1)
     assert "start one with `torpor up`" in done.stderr

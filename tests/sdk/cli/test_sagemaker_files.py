@@ -28,7 +28,7 @@ def run(endpoint: torpor.Local, tmp_path: Path) -> Run:
     return lambda *more: CliRunner().invoke(app, ["env", "--sagemaker", "--metadata", metadata, *more], env=variables)
 
 
-def test_the_role_is_the_one_that_the_sdk_would_make_of_the_caller() -> None:
+def test_the_role_is_the_one_that_the_sdk_derives_from_the_caller() -> None:
     caller = {"Account": "210987654321", "Arn": "arn:aws-cn:sts::210987654321:assumed-role/Some/session/name"}
     identity = Identity.of(caller, "cn-north-1")
     assert identity.role == "arn:aws-cn:iam::210987654321:role/Some"

@@ -364,7 +364,7 @@ class FakeRunner:
 
 @dataclass(frozen=True)
 class Predicts:
-    """What is done on a thread, and how long it takes."""
+    """Work for a thread, and its duration."""
 
     predict_s: float
 

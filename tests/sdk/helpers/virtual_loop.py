@@ -51,7 +51,7 @@ class Timer(asyncio.TimerHandle):
 
 
 class Wire(asyncio.Transport):
-    """One end. What is written arrives at the other end's protocol in the loop's next turn."""
+    """One end of a connection. Written bytes arrive at the other end's protocol in the loop's next turn."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, protocol: asyncio.Protocol) -> None:
         super().__init__()

@@ -72,7 +72,7 @@ def test_blocks_may_be_cut_anywhere(models: list[int], cuts: list[int]) -> None:
     assert sorted(parts) == sorted((others + own).tolist())
 
 
-def test_a_curve_says_what_memory_a_hit_ratio_needs() -> None:
+def test_a_curve_gives_the_memory_that_a_hit_ratio_needs() -> None:
     curve = lru_curve(story([0, 1, 0, 1, 2, 0, 0]), {"0": 10, "1": 10, "2": 10}, [10, 20, 30])
     assert curve.hits.tolist() == [1, 3, 4]
     assert curve.cold_starts.tolist() == [6, 4, 3]

@@ -22,7 +22,7 @@ def test_every_model_of_the_folder_gives_its_own_answer(endpoint: torpor.Local) 
         assert endpoint.invoke(city, ROWS) == pytest.approx((answers()[:3] + 100 * number).tolist(), abs=3)
 
 
-def test_a_raw_answer_is_what_boto3_gives(endpoint: torpor.Local) -> None:
+def test_a_raw_answer_is_boto3s_answer(endpoint: torpor.Local) -> None:
     answer = endpoint.invoke_raw(CITIES[0], ROWS, accept="text/csv")
     assert answer["ContentType"] == "text/csv"
     assert answer["InvokedProductionVariant"] == endpoint.variant
@@ -177,7 +177,7 @@ def test_an_endpoint_sleeps_without_calls_and_wakes_for_a_call(
         assert len(sleeper.instances()) == 1
 
 
-def test_an_endpoint_says_where_it_is(endpoint: torpor.Local) -> None:
+def test_the_repr_of_an_endpoint_has_its_url(endpoint: torpor.Local) -> None:
     assert repr(endpoint) == f"<torpor.Local 'shared' at {endpoint.url}>"
 
 

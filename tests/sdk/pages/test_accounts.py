@@ -67,7 +67,7 @@ def test_a_cold_start_is_read_back_as_it_was_recorded(stand: ServedLedger) -> No
     assert accounts.cold_starts(stand.connection, Which("houses", NOON_S + 1)) == []
 
 
-def test_costs_come_back_with_shares_that_add_up(stand: ServedLedger) -> None:
+def test_costs_have_shares_that_add_up(stand: ServedLedger) -> None:
     found = accounts.costs(stand.connection, Which(since_s=NOON_S))
     houses, odd = found.variants
     assert houses.usd == pytest.approx(0.115)

@@ -128,6 +128,6 @@ def test_a_file_that_is_no_price_list_is_refused_by_name(tmp_path: Path, content
     assert str(path) in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_the_systems_own_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_the_systems_own_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "nowhere.json")

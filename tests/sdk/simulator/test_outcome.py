@@ -69,7 +69,7 @@ def test_a_step_of_the_timeline_shows_the_count_at_its_end() -> None:
     assert timeline.columns()["instances"].tolist() == [1, 2, 3]
 
 
-def test_a_story_of_years_has_no_more_rows_than_fit_and_each_its_last_look() -> None:
+def test_a_timeline_of_weeks_has_a_limited_number_of_rows_each_with_its_last_reading() -> None:
     timeline = Timeline()
     for minute in range(1, 20_001):
         timeline.add(VariantReading(minute * PERIOD_S, minute, 0, 0, 0))

@@ -213,7 +213,7 @@ def ledger(folder: Path, *endpoints: str) -> Path:
     return folder / "ledger.sqlite"
 
 
-def test_a_ledger_is_played_with_what_was_measured_in_it(tmp_path: Path) -> None:
+def test_a_ledger_is_simulated_with_its_own_measurements(tmp_path: Path) -> None:
     result = simulate(ledger(tmp_path, "houses"))
     assert (result.requests, result.cold, result.assumed) == (33, 3, ())
     assert (result.scenario.overhead_s, result.scenario.wake_s) == pytest.approx((0.01, 0.5))
@@ -262,7 +262,7 @@ def test_a_bad_trace_is_named_with_its_row_or_column(tmp_path: Path, rows: str, 
 
 
 @pytest.mark.parametrize("trace", ["nowhere.csv", "nowhere.parquet", "nowhere.sqlite", Path("nowhere.csv")])
-def test_a_trace_that_is_not_there_is_named(trace: str | Path) -> None:
+def test_the_error_of_a_missing_trace_names_it(trace: str | Path) -> None:
     with pytest.raises(BadTrace, match="nowhere"):
         simulate(trace, unit("a"))
 

@@ -87,7 +87,7 @@ def test_the_busiest_experiment_has_the_instances_that_lambda_had() -> None:
     assert simulated(BUSIEST, seconds=1e5).instances == pytest.approx(BUSIEST.instances, rel=0.05)
 
 
-def test_a_seed_gives_one_story_and_another_seed_another() -> None:
+def test_a_seed_gives_the_same_outcome_and_another_seed_a_different_one() -> None:
     outcome = simulated(BUSIEST, seconds=1e4, seed=7)
     assert outcome == simulated(BUSIEST, seconds=1e4, seed=7) != simulated(BUSIEST, seconds=1e4, seed=8)
 

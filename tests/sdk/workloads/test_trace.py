@@ -15,7 +15,7 @@ def test_a_row_that_is_no_request_is_named(row: Any) -> None:
         recorded([(0.0, "a"), row])
 
 
-def test_a_small_trace_comes_back_request_by_request() -> None:
+def test_a_small_trace_is_read_back_request_by_request() -> None:
     story = [TraceRequest(0.0, "a"), TraceRequest(0.5, "b"), TraceRequest(0.5, "a")]
     trace = recorded(story)
     assert list(requests(trace)) == story

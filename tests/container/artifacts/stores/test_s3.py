@@ -175,7 +175,7 @@ def test_a_slow_body_is_waited_for_as_long_as_it_comes(tmp_path: Path) -> None:
     play(story, patience_s=0.3, retries_max=0)
 
 
-def test_a_body_shorter_than_it_says_never_counts_as_complete(tmp_path: Path) -> None:
+def test_a_body_shorter_than_its_content_length_never_counts_as_complete(tmp_path: Path) -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = FakeObject(b"bytes", headers={"Content-Length": "9"})
         async with asyncio.timeout(5):

@@ -150,7 +150,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_bad_body_is_the_callers_fault_and_says_where(name: str) -> None:
+def test_a_bad_body_is_a_400_that_names_the_place(name: str) -> None:
     content_type, body, said = FAULTS[name]
     with pytest.raises(BadInput) as raised:
         decode(body, content_type, DOUBLE)
@@ -451,7 +451,9 @@ LINE = st.lists(CELLS, min_size=1, max_size=3)
 
 @settings(deadline=None)
 @given(LINE.filter(lambda line: line[0].isdigit()), st.lists(LINE, max_size=3), st.sampled_from(["\n", "\r\n"]))
-def test_a_large_body_means_what_its_first_lines_mean_alone(first: list[str], rest: list[list[str]], end: str) -> None:
+def test_the_first_lines_of_a_large_body_are_read_as_they_are_alone(
+    first: list[str], rest: list[list[str]], end: str
+) -> None:
     text = end.join(",".join(row) for row in [first, *rest, first])
     few = read_rows(text)
     many = read_rows(end.join([text] * (1 + MANY_BYTES // len(text))))
@@ -489,7 +491,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("name", LATE)
-def test_a_fault_deep_in_a_large_body_is_found_where_it_is(name: str) -> None:
+def test_the_error_of_a_fault_deep_in_a_large_body_names_its_row(name: str) -> None:
     late, said = LATE[name]
     with pytest.raises(BadInput) as raised:
         decode(b"1,2\n" * 30_000 + late + b"\n1,2" * 30_000, "text/csv", DOUBLE)

@@ -1,4 +1,4 @@
-"""Hits equal to the last request: against cachetools, and against what libCacheSim counted.
+"""Hits equal to the last request: against cachetools, and against the counts of libCacheSim.
 
 Its counts are kept here; `make oracles` takes them again. It is GPL, and nothing of Torpor imports it.
 """

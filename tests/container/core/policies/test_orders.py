@@ -1,4 +1,4 @@
-"""What each eviction policy adds to the contract: its own order."""
+"""The order of each eviction policy, beyond the contract."""
 
 from collections.abc import Callable
 

@@ -12,7 +12,7 @@ from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFr
 @given(
     st.sampled_from(FrameKind), st.dictionaries(st.sampled_from(["accept", "type"]), st.text()), st.binary(max_size=300)
 )
-def test_a_frame_comes_back_as_it_was(kind: FrameKind, fields: dict[str, str], body: bytes) -> None:
+def test_an_encoded_frame_is_decoded_unchanged(kind: FrameKind, fields: dict[str, str], body: bytes) -> None:
     message = frames.encode(ScriptFrame(kind, fields, body))
     prefix, rest = message[: frames.PREFIX.size], message[frames.PREFIX.size :]
     head_bytes, body_bytes = frames.sizes(prefix)

@@ -100,7 +100,7 @@ def test_rows_with_names_reach_a_pipeline_as_a_frame(fitted: Any, way: str) -> N
     np.testing.assert_allclose(answer(fitted, *WAYS[way]), fitted.predict(TWO), atol=1e-9)
 
 
-def test_a_missing_word_is_what_pandas_has_for_it(fitted: Any) -> None:
+def test_a_missing_word_is_pandas_missing_value(fitted: Any) -> None:
     missing = TWO.assign(city=[np.nan, "Rome"])
     for body, content_type in (encode(missing), encode(missing, "text/csv")):
         np.testing.assert_allclose(answer(fitted, body, content_type), fitted.predict(missing), atol=1e-9)

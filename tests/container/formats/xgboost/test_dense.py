@@ -88,7 +88,7 @@ def test_rows_may_lie_in_memory_in_any_order_and_be_of_any_type(count: int) -> N
     assert answered.tobytes() == expected("probabilities", wide.T.astype(np.float32), nan).tobytes()
 
 
-def test_an_answer_stays_as_it_is_when_the_next_one_comes() -> None:
+def test_an_answer_is_not_overwritten_by_the_next_one() -> None:
     predict = dense.predictor(booster("squared error"), (0, 0), nan)
     first = predict(np.zeros((1, COLUMNS), np.float32))
     before = first.tolist()

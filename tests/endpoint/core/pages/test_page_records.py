@@ -69,7 +69,7 @@ def test_an_endpoint_in_trouble_has_the_reason() -> None:
     assert found.trouble == "its image is not known"
 
 
-def test_decisions_come_back_oldest_first_each_with_its_instance() -> None:
+def test_decisions_are_read_back_oldest_first_with_their_instances() -> None:
     late, early = (wire.DecisionRecord(seq=1, at_s=at_s, model="a", action="load") for at_s in (2.0, 1.0))
     written = decisions_page([decision_page(one, "i-1") for one in (late, early)])
     assert read_decisions(sent(written)) == [DecisionRow(at_s, "a", "load", instance="i-1") for at_s in (1.0, 2.0)]

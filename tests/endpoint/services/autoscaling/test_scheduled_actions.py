@@ -1,4 +1,4 @@
-"""Scheduled actions: their expressions, what an update keeps, and what is refused."""
+"""Scheduled actions: their expressions, updates and refusals."""
 
 from datetime import UTC, datetime
 from typing import Any

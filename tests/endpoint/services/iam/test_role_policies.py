@@ -23,7 +23,7 @@ def test_inline_policies_are_put_shown_listed_and_deleted(iam: Any) -> None:
 
 
 @pytest.mark.parametrize("operation", ["get_role_policy", "delete_role_policy"])
-def test_an_inline_policy_that_is_not_there_is_no_such_entity(iam: Any, operation: str) -> None:
+def test_a_missing_inline_policy_is_no_such_entity(iam: Any, operation: str) -> None:
     with pytest.raises(ClientError, match="The role policy with name p cannot be found") as caught:
         getattr(iam, operation)(RoleName="reader", PolicyName="p")
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 404

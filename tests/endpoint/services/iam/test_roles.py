@@ -46,7 +46,7 @@ def test_a_name_is_taken_whatever_its_case(iam: Any) -> None:
     assert code_of(caught) == ("EntityAlreadyExists", 409)
 
 
-def test_a_role_that_is_not_there_is_no_such_entity(iam: Any) -> None:
+def test_a_missing_role_is_no_such_entity(iam: Any) -> None:
     with pytest.raises(ClientError, match="The role with name nobody cannot be found") as caught:
         iam.get_role(RoleName="nobody")
     assert code_of(caught) == ("NoSuchEntity", 404)
@@ -158,7 +158,7 @@ def test_every_action_is_allowed_on_every_resource(iam: Any) -> None:
     assert [len(page["EvaluationResults"]) for page in pages] == [3, 1]
 
 
-def test_a_document_comes_back_as_it_was_sent(iam: Any) -> None:
+def test_a_policy_document_is_returned_unchanged(iam: Any) -> None:
     document = permissions(Condition={"StringLike": {"s3:prefix": 'a+b %20&c/<\u00e9>"\\'}})
     iam.put_role_policy(RoleName="reader", PolicyName="p", PolicyDocument=document)
     assert iam.get_role_policy(RoleName="reader", PolicyName="p")["PolicyDocument"] == json.loads(document)

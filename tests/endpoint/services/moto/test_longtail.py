@@ -190,7 +190,7 @@ def test_the_gateway_leaves_services_that_are_not_its_own_and_their_urls_lead_ba
     assert json.loads(sent[1]["body"]) == {"QueueUrl": f"http://127.0.0.1:4700/{ACCOUNT}/back"}
 
 
-def test_a_call_reaches_moto_whole_but_for_what_belonged_to_its_connection() -> None:
+def test_a_call_reaches_moto_without_the_headers_of_its_connection() -> None:
     seen: list[AWSPreparedRequest] = []
 
     def ask(request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:

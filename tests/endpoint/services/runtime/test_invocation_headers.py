@@ -53,7 +53,7 @@ def test_custom_attributes_reach_the_script_and_return(live: LiveEndpoint, house
     assert answer["CustomAttributes"] == "heard=trace=7; user=me"
 
 
-def test_custom_attributes_come_back_only_if_the_model_set_them(live: LiveEndpoint, houses: str) -> None:
+def test_custom_attributes_are_returned_only_if_the_model_sets_them(live: LiveEndpoint, houses: str) -> None:
     answer = live.invoke(houses, ROW, TargetModel="echo.tar.gz", CustomAttributes="trace=7", InferenceId="id-1")
     assert "CustomAttributes" not in answer
 

@@ -148,7 +148,7 @@ def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
     run(story())
 
 
-def test_an_observer_sees_body_and_answer_of_both_ways_before_they_are_released() -> None:
+def test_an_observer_gets_body_and_answer_inline_and_by_asgi_before_their_release() -> None:
     async def story() -> None:
         capture = Capture()
         ended = Ended(Failing(), capture)

@@ -53,7 +53,7 @@ def deployed(live: LiveEndpoint, name: str, source: str, environment: dict[str, 
     return live.deploy(name, Variant(many(name.lower(), environment)))
 
 
-def test_a_script_sees_its_container_s_environment_and_its_words_are_in_the_log(live: LiveEndpoint) -> None:
+def test_a_script_has_its_containers_environment_and_its_output_is_in_the_log(live: LiveEndpoint) -> None:
     name = deployed(live, "Telling", TELLING, {"MY_THRESHOLD": "0.7"})
     seen = {
         variable: live.invoke(name, variable.encode(), **TARGET)["Body"].decode()

@@ -35,7 +35,7 @@ def test_a_submitted_script_serves_every_artifact_instead_of_the_artifacts_own(l
     assert answers == [b"hello ann", b"hello bo"]
 
 
-def test_code_that_is_not_there_fails_a_single_model_endpoint_with_the_reason(live: LiveEndpoint, bucket: str) -> None:
+def test_missing_code_fails_a_single_model_endpoint_with_the_reason(live: LiveEndpoint, bucket: str) -> None:
     nowhere = {**WHERE, "SAGEMAKER_SUBMIT_DIRECTORY": f"s3://{bucket}/code/gone.tar.gz"}
     with pytest.raises(NotInService, match=r"SAGEMAKER_SUBMIT_DIRECTORY cannot be fetched: .*gone\.tar\.gz"):
         live.deploy("Unsubmitted", Variant(one(f"{bucket}/m/ann.tar.gz", nowhere)))

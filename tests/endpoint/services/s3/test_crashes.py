@@ -135,7 +135,7 @@ def whole_version(s3: Any, key: str) -> int:
 
 
 @pytest.mark.parametrize("after_writes", [5, 23, 61])
-def test_a_server_killed_under_load_comes_back_whole(root: Path, after_writes: int) -> None:
+def test_a_server_killed_under_load_restarts_with_whole_objects(root: Path, after_writes: int) -> None:
     with serving(root) as server:
         s3 = client(server.url)
         s3.create_bucket(Bucket="bucket")

@@ -1,4 +1,4 @@
-"""The same calls to this store and to moto's S3: the outcomes must be the same, whatever a caller can see of them."""
+"""The same calls to this store and to moto's S3: a caller must see the same outcomes."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -42,7 +42,7 @@ def test_every_form_of_a_url_means_the_same_prefix(url: str) -> None:
         ("https://s3.eu-west-1.amazonaws.com/bucket", "s3://bucket/"),
     ],
 )
-def test_a_key_is_taken_letter_by_letter(url: str, means: str) -> None:
+def test_a_key_is_taken_literally(url: str, means: str) -> None:
     assert s3_url(url) == means
 
 

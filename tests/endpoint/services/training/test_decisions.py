@@ -39,7 +39,7 @@ VALUES = st.booleans() | st.integers() | st.text() | st.lists(st.integers())
 
 
 @given(st.dictionaries(st.text(min_size=1), VALUES))
-def test_json_hyperparameters_come_back_as_they_were(values: dict[str, object]) -> None:
+def test_json_hyperparameters_are_decoded_to_their_values(values: dict[str, object]) -> None:
     assert decoded({name: json.dumps(value) for name, value in values.items()}) == values
     assert len(arguments(values)) == 2 * len(values)
 

@@ -55,7 +55,7 @@ def test_a_script_trains_a_model_from_its_channel(training: TrainingFolder) -> N
     asyncio.run(story())
 
 
-def test_a_script_sees_what_the_training_toolkit_shows(training: TrainingFolder) -> None:
+def test_a_script_has_the_environment_of_the_training_toolkit(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script(GIVEN)
         put(training.bucket, {"data/train.csv": b"1,2"})
@@ -149,7 +149,7 @@ def test_a_script_may_give_its_own_reason(training: TrainingFolder) -> None:
         ({}, [channel("train", "s3://bucket/empty")], 'No S3 objects found under S3 URL "s3://bucket/empty"'),
     ],
 )
-def test_input_that_is_not_there_fails_its_job(
+def test_missing_input_fails_its_job(
     training: TrainingFolder, hyperparameters: dict[str, str], inputs: list[dict[str, str]], reason: str
 ) -> None:
     async def story() -> None:
@@ -164,7 +164,7 @@ def test_input_that_is_not_there_fails_its_job(
     asyncio.run(story())
 
 
-def test_a_job_whose_bucket_is_not_there_fails_as_it_uploads(training: TrainingFolder) -> None:
+def test_a_job_with_a_missing_output_bucket_fails_at_the_upload(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script("import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close()")
         async with training.open() as api:

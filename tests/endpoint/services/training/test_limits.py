@@ -94,7 +94,7 @@ def test_a_job_waits_for_its_turn_and_can_be_stopped_meanwhile(training: Trainin
     asyncio.run(story())
 
 
-def test_a_restart_fails_what_ran_and_takes_up_what_waited(training: TrainingFolder) -> None:
+def test_a_restart_fails_the_running_job_and_starts_the_waiting_one(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script(SLEEPER)
         async with training.open() as api:

@@ -33,7 +33,7 @@ def code(shown: str) -> str:
     return found[0]
 
 
-def test_the_answer_is_what_it_costs_and_a_call_that_makes_it(run: Run) -> None:
+def test_the_answer_has_its_cost_and_the_call_that_deploys_it(run: Run) -> None:
     done = run(TRACE, *TYPES, "--slo-ms", "3000", "--quantile", "0.9")
     assert done.exit_code == 0
     assert done.stdout.startswith("90 % of the requests within 3,000 ms · 219 requests\n")

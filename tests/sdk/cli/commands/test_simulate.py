@@ -72,7 +72,7 @@ def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
     assert "--wake: '5x' is not a span of time" in run(*arguments, "--wake", "5x").stderr
 
 
-def test_a_terminal_sees_what_is_being_played(tmp_path: Path) -> None:
+def test_a_terminal_shows_the_running_simulation(tmp_path: Path) -> None:
     (tmp_path / "calls.csv").write_text(CALLS)
     arguments = ["simulate", str(tmp_path / "calls.csv"), "--instances", "1,2"]
     done = CliRunner().invoke(app, arguments, env={"FORCE_COLOR": "1", "TTY_INTERACTIVE": "1"})

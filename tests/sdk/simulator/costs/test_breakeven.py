@@ -101,7 +101,7 @@ def test_kept_for_longer_it_is_awake_for_longer_and_cold_less_often(rate: float,
     assert breakeven.cold_share(rate, short) >= breakeven.cold_share(rate, long)
 
 
-def test_the_formula_is_what_poisson_requests_do() -> None:
+def test_the_formula_agrees_with_poisson_requests() -> None:
     draw = random.Random(7)
     gaps_s = [draw.expovariate(0.01) for _ in range(50_000)]
     awake = sum(min(gap_s, 60.0) for gap_s in gaps_s) / sum(gaps_s)

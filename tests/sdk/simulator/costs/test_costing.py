@@ -33,7 +33,7 @@ def usd(cost: Cost) -> float:
     return cost.usd
 
 
-def test_ten_million_serverless_calls_cost_what_aws_says() -> None:
+def test_the_cost_of_ten_million_serverless_calls_is_awss_own_figure() -> None:
     """10 M requests of 100 ms on 2 GB are $40.00, and 10 GB in and out are $0.16."""
     calls = Calls.alike(10_000_000, 0.1) + Calls(moved_bytes=10 * 2**30)
     assert usd(serverless(2048, calls)) == pytest.approx(40.16)

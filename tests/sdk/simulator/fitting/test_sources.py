@@ -33,7 +33,7 @@ def ledger(folder: Path) -> Path:
     return folder / "ledger.sqlite"
 
 
-def test_a_ledger_gives_profiles_and_what_was_measured_with_them(tmp_path: Path) -> None:
+def test_a_ledger_gives_profiles_and_the_measured_scenario(tmp_path: Path) -> None:
     calls = recorded([(0.0, "a"), (1.0, "b"), (2.0, "a")])
     ledger(tmp_path)
     for named in ("ledger.sqlite", "ledger.sqlite#houses", "ledger.sqlite#houses/v"):

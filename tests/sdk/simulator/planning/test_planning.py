@@ -468,7 +468,7 @@ def test_a_model_without_a_profile_is_named() -> None:
         plan(recorded([(0.0, "a"), (1.0, "b")]), loads_in(0.1, "a"), slo_s=1.0)
 
 
-def test_a_trace_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_trace_names_it(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="nowhere"):
         plan(tmp_path / "nowhere.csv", slo_s=1.0)
 

@@ -42,7 +42,7 @@ def test_a_written_trace_is_read_back_to_the_last_bit(tmp_path: Path, kind: str)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bytes_come_back_too(tmp_path: Path, kind: str) -> None:
+def test_request_sizes_are_read_back_too(tmp_path: Path, kind: str) -> None:
     chunk = Chunk(np.array([0.25, 1.0]), np.array([1, 0], np.int32), np.array([10, 6_000_000_000]))
     write(Recorded(["a", "b"], [chunk]), tmp_path / f"trace{kind}")
     back = read(tmp_path / f"trace{kind}")

@@ -116,7 +116,7 @@ def test_a_ledger_is_read_while_the_endpoint_writes_it(tmp_path: Path) -> None:
     writing.close()
 
 
-def test_minutes_that_are_over_are_the_same_trace_while_the_endpoint_goes_on(tmp_path: Path) -> None:
+def test_past_minutes_stay_the_same_trace_while_the_endpoint_runs(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(1, "a"), invocation(2, "b", 0.5))
     trace = LedgerFile(path, until_s=SINCE_S + 60)
     before = list(requests(trace))

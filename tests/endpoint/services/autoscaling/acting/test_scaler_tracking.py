@@ -34,7 +34,7 @@ def test_load_brings_instances_after_three_minutes_and_a_lag_and_takes_them_afte
     assert scaled.after(10) == 1
 
 
-def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: FakeVariantScaling) -> None:
+def test_a_time_scale_shortens_every_delay_and_not_the_rates(scaled: FakeVariantScaling) -> None:
     scaled.variant.restart(60.0)
     scaled.register()
     scaled.track()
@@ -46,7 +46,7 @@ def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: FakeVari
     assert scaled.after(1) == 1
 
 
-def test_an_activity_says_what_happened_and_why_in_the_words_of_aws(scaled: FakeVariantScaling) -> None:
+def test_an_activity_has_its_description_and_cause_in_awss_words(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.variant.per_minute = 200.0

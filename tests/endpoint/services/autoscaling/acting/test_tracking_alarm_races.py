@@ -34,7 +34,7 @@ def test_a_policy_put_several_times_at_once_has_two_alarms_and_none_after_its_de
 
 
 @pytest.mark.parametrize("round_number", range(5))
-def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is(
+def test_a_policy_deleted_while_it_is_put_has_alarms_only_if_it_exists(
     autoscaling: InMemoryAutoscaling, round_number: int
 ) -> None:
     def delete() -> None:

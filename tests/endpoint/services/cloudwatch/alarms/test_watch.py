@@ -157,7 +157,7 @@ def test_an_alarm_on_an_expression(watched: WatchedAlarm) -> None:
     assert watched.state == "ALARM"
 
 
-def test_an_expression_that_turns_out_to_be_none_leaves_the_alarm_without_data(watched: WatchedAlarm) -> None:
+def test_a_stored_expression_that_is_malformed_leaves_the_alarm_without_data(watched: WatchedAlarm) -> None:
     watched.put()
     metrics = [{"Id": "e", "Expression": "gone + 1", "Period": 60}]  # from before such were refused
     request = {name: BUSY[name] for name in ("EvaluationPeriods", "Threshold", "ComparisonOperator")}

@@ -213,7 +213,7 @@ def test_a_bucket_in_no_region_is_not_made(s3: Any, region: str) -> None:
 
 
 @pytest.mark.parametrize("region", BotoSession().get_available_regions("s3"))
-def test_every_region_of_aws_is_one_here(region: str) -> None:
+def test_every_region_of_aws_is_a_legal_location_except_us_east_1(region: str) -> None:
     assert legal_constraint(region) == (region != "us-east-1")
 
 

@@ -128,7 +128,7 @@ def test_a_composite_checksum_is_made_of_those_that_the_caller_names(s3: Any, bu
     completed(s3, upload, parts, ChecksumType="COMPOSITE", ChecksumSHA256=f"{whole}-1")
 
 
-def test_a_completed_upload_says_where_its_object_is(s3: Any, bucket: str) -> None:
+def test_a_completed_upload_has_the_location_of_its_object(s3: Any, bucket: str) -> None:
     upload = begun(s3, bucket, "a b/ü")
     done = completed(s3, upload, parts_of(s3, upload, SECOND))
     with urllib.request.urlopen(done["Location"]) as answer:

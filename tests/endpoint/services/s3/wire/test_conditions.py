@@ -144,7 +144,7 @@ def test_a_copy_takes_bytes_that_are_all_there(header: str, refusal: Refusal) ->
         (Conditions(if_match='"e"'), None, Refusal.NoSuchKey),
     ],
 )
-def test_a_conditional_write_looks_at_what_is_there(
+def test_a_conditional_write_depends_on_the_existing_object(
     wish: Conditions, etag: str | None, refusal: Refusal | None
 ) -> None:
     assert outcome(lambda: check_write(wish, etag)) is refusal

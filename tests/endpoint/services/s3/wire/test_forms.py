@@ -149,6 +149,6 @@ def test_a_malformed_form_is_refused(content_type: str, body: bytes, refusal: Re
     assert refused.value.refusal is refusal
 
 
-def test_a_bucket_that_is_not_there_takes_no_form(server: Server) -> None:
+def test_a_form_to_a_missing_bucket_is_refused(server: Server) -> None:
     status, _, body = posted(f"{server.url}/not-there", {"key": "k"})
     assert (status, b"NoSuchBucket" in body) == (404, True)
