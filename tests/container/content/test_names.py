@@ -70,7 +70,7 @@ def test_the_refusal_of_unknown_names_suggests_similar_names(content_type: str, 
         decode(body, content_type, HOUSES)
 
 
-def test_a_column_that_the_model_has_not_is_refused_though_all_others_are_there() -> None:
+def test_an_unknown_column_is_refused_even_beside_all_known_ones() -> None:
     with pytest.raises(BadInput, match=r"unknown: id$"):
         decode(b"id,age,beds,sqft\n7,30,2,900", HEADED, HOUSES)
 
@@ -90,7 +90,7 @@ def test_rows_without_names_are_taken_by_their_places() -> None:
     assert decode(b"900,2,30", "text/csv", HOUSES).tolist() == IN_ORDER[:1]
 
 
-def test_ordered_names_are_taken_by_their_places_where_the_model_knows_none() -> None:
+def test_a_model_without_names_takes_named_columns_by_position() -> None:
     """As XGBoost and scikit-learn take a frame then."""
     assert decode(b"age,beds,sqft\n30,2,900", HEADED, NAMELESS).tolist() == [[30.0, 2.0, 900.0]]
 

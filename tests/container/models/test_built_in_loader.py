@@ -121,7 +121,7 @@ def test_unloads_while_memory_is_given_back_share_the_next_give_back() -> None:
     assert len(given) == 2
 
 
-def test_a_script_whose_time_to_load_ends_while_it_is_measured_is_closed(tmp_path: Path) -> None:
+def test_a_script_whose_load_times_out_during_the_measurement_is_closed(tmp_path: Path) -> None:
     (tmp_path / "inference.py").write_text("def model_fn(model_dir): ...")
     script = Started()
 

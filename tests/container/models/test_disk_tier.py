@@ -243,7 +243,7 @@ def test_a_call_that_waits_for_a_busy_scripts_folder_gets_the_first_idle_one(tmp
     run(story())
 
 
-def test_no_script_leaves_in_vain(tmp_path: Path) -> None:
+def test_no_script_is_unloaded_if_its_folder_frees_too_little(tmp_path: Path) -> None:
     async def story() -> None:
         instance = scripts(tmp_path, a=CONTENT_BYTES, b=CONTENT_BYTES, large=4 * CONTENT_BYTES)
         await instance.call("a")
@@ -286,9 +286,7 @@ class SlowDisk(UnpackedArtifacts):
 
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("step", ["workspace", "publish", "discard"])
-def test_a_caller_whose_time_is_up_at_any_step_leaves_nothing_on_disk(
-    tmp_path: Path, step: str, in_place: bool
-) -> None:
+def test_a_call_cancelled_at_any_step_leaves_nothing_on_disk(tmp_path: Path, step: str, in_place: bool) -> None:
     async def story() -> None:
         disk = SlowDisk(tmp_path, step)
         store = FakeStore(a=b"one")
@@ -306,7 +304,7 @@ def test_a_caller_whose_time_is_up_at_any_step_leaves_nothing_on_disk(
     run(story())
 
 
-def test_a_caller_whose_time_is_up_while_it_downloads_leaves_nothing_on_disk(tmp_path: Path) -> None:
+def test_a_call_cancelled_during_its_download_leaves_nothing_on_disk(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
         store.gate.clear()

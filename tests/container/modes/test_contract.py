@@ -502,7 +502,7 @@ def load_request(folder: Path, name: str, files: dict[str, bytes]) -> bytes:
     return json.dumps({"model_name": name, "url": unpacked(folder, name, files)}).encode()
 
 
-def test_the_image_s_command_serves_on_a_unix_socket_and_leaves_promptly(tmp_path: Path, booster: bytes) -> None:
+def test_the_images_command_serves_on_a_unix_socket_and_stops_promptly(tmp_path: Path, booster: bytes) -> None:
     with served(tmp_path) as (path, process):
         for name, files in {"a": {"model.json": booster}, "large": {"inference.py": LARGE.encode()}}.items():
             assert call(path, "POST", "/models", load_request(tmp_path, name, files))[0] == 200
@@ -522,8 +522,8 @@ class Hangs:
         return eval, (self.SOURCE,)
 
 
-def test_the_image_s_command_leaves_promptly_though_a_model_hangs(tmp_path: Path) -> None:
-    """Gives the printed and logged lines, and the exit code of an orderly end."""
+def test_the_images_command_stops_promptly_though_a_model_hangs(tmp_path: Path) -> None:
+    """It still prints and logs its last lines, and exits with the code of an orderly end."""
     with served(tmp_path, TORPOR_INVOCATION_TIMEOUT_SECONDS="0.2") as (path, process):
         model = load_request(tmp_path, "hangs", {"model.pkl": pickle.dumps(Hangs())})
         assert call(path, "POST", "/models", model)[0] == 200

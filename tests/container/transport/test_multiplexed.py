@@ -144,7 +144,7 @@ def test_a_server_that_speaks_no_frames_is_left_alone(tmp_path: Path, greeting: 
     run(story)
 
 
-def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_silent_server_makes_the_connection_fail_at_its_time_limit(tmp_path: Path) -> None:
     async def story() -> None:
         async with framed_server(tmp_path, connect=False) as at:
             at.greeting = b""

@@ -320,7 +320,7 @@ def test_a_whole_answer_is_passed_on_whatever_bytes_follow_it(tmp_path: Path) ->
     run(story())
 
 
-def test_a_server_whose_line_is_full_is_there_and_waited_for(tmp_path: Path) -> None:
+def test_a_connection_to_a_server_with_a_full_backlog_waits(tmp_path: Path) -> None:
     async def story() -> None:
         path, upstream = str(tmp_path / "i"), Upstream(str(tmp_path / "i"))
         with ExitStack() as stack:

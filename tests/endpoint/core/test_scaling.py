@@ -67,7 +67,7 @@ def test_a_fixed_instance_count_is_never_changed() -> None:
     assert (at_start(PLAIN, 8), after_update(PLAIN, 8, 1)) == (2, 2)
 
 
-def test_a_variant_that_may_sleep_sleeps_when_the_keep_alive_says_so() -> None:
+def test_a_variant_that_may_sleep_sleeps_when_its_keep_alive_is_over() -> None:
     for variant in (MANAGED, SERVERLESS):
         allowed = size_range(variant, 8)
         assert allowed is not None

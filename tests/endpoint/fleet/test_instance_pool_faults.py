@@ -180,7 +180,7 @@ def test_an_instance_that_dies_within_its_emulated_delay_is_never_offered() -> N
     run(story())
 
 
-def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
+def test_a_drain_that_does_not_end_has_a_single_grace_period() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -195,7 +195,7 @@ def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
     run(story())
 
 
-def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None:
+def test_a_drain_with_a_request_on_the_shared_connection_has_a_single_grace_period() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)

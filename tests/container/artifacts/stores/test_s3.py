@@ -115,7 +115,7 @@ def test_a_port_without_a_listener_is_unreachable() -> None:
     play(story)
 
 
-def test_silence_is_not_waited_for_longer_than_the_patience() -> None:
+def test_a_silent_store_is_unreachable_after_the_time_limit() -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = FakeObject(silent=True)
         async with asyncio.timeout(5):

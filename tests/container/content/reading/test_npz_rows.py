@@ -44,7 +44,7 @@ def test_absent_values_of_a_dense_row_take_the_layouts_value() -> None:
     assert decode(saved(kept), NPZ, RowLayout(np.float64, absent=0.0, sparse=False)).tolist() == [[1.0, 0.0, 0.0]]
 
 
-def test_a_cell_that_is_there_twice_is_the_sum() -> None:
+def test_a_cell_given_twice_is_the_sum() -> None:
     twice = sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 4))
     rows: Any = decode(saved(twice), NPZ, LAYOUT)
     assert rows.toarray().tolist() == [[0.0, 3.0, 0.0, 0.0]]

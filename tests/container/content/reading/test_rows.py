@@ -192,7 +192,7 @@ def test_a_single_row_with_names_is_put_in_the_models_order() -> None:
     assert decode(b'{"columns": ["y", "x"], "data": [2, 1]}', "application/json", NAMED).tolist() == [[1.0, 2.0]]
 
 
-def test_a_model_that_knows_no_names_takes_columns_in_the_order_given() -> None:
+def test_a_model_without_names_takes_columns_in_the_given_order() -> None:
     body = b'{"columns": ["y", "x"], "data": [[2, 1]]}'
     assert decode(body, "application/json", DOUBLE).tolist() == [[2.0, 1.0]]
 

@@ -263,7 +263,7 @@ def test_get_metric_data_refuses_a_bad_query(registry: MetricRegistry, query: di
     assert code(caught) == "ValidationError"
 
 
-def test_list_metrics_filters_and_says_what_exists(boto: Any, registry: MetricRegistry) -> None:
+def test_list_metrics_filters_the_existing_metrics(boto: Any, registry: MetricRegistry) -> None:
     registry.series(INVOCATIONS, VARIANT).add(1, NOON_S)
     registry.series(INVOCATIONS, {**VARIANT, "EndpointName": "other"}).add(1, NOON_S)
     registry.series(MODEL_LATENCY, VARIANT).add(1, NOON_S - 86_400)

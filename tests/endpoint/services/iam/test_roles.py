@@ -75,7 +75,7 @@ def test_a_role_created_again_has_none_of_its_old_tags(iam: Any) -> None:
     assert iam.list_role_tags(RoleName="reader")["Tags"] == []
 
 
-def test_an_update_changes_what_it_names_and_nothing_else(iam: Any) -> None:
+def test_an_update_changes_only_the_named_members(iam: Any) -> None:
     iam.update_role(RoleName="reader", Description="new")
     iam.update_role(RoleName="reader", MaxSessionDuration=43200)
     iam.update_assume_role_policy(RoleName="reader", PolicyDocument=trust("ec2.amazonaws.com"))

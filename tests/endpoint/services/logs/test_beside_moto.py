@@ -61,7 +61,7 @@ def test_a_group_below_the_endpoints_that_bears_no_endpoints_name_is_refused(bot
         ("start_query", {"logGroupIdentifiers": [f"arn:aws:logs:us-east-1:1:log-group:{GROUP}"], **QUERY}),
     ],
 )
-def test_an_operation_without_support_for_the_endpoints_groups_says_so(
+def test_an_operation_without_support_for_the_endpoints_groups_names_the_group(
     boto: Any, operation: str, members: dict[str, Any]
 ) -> None:
     with pytest.raises(ClientError, match=f"InvalidParameterException.*Torpor does not implement .* for {GROUP}"):

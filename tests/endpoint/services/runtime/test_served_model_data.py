@@ -72,7 +72,7 @@ def test_a_prefix_may_be_an_https_address(live: LiveEndpoint, endpoint: str) -> 
 
 
 @pytest.mark.parametrize("target", ["store_00.tar.gz", "Store_000", "many/store_000.tar.gz"])
-def test_a_missing_model_s_error_says_what_is_near(live: LiveEndpoint, endpoint: str, target: str) -> None:
+def test_the_error_of_a_missing_model_suggests_near_names(live: LiveEndpoint, endpoint: str, target: str) -> None:
     error = refusal(lambda: live.invoke(endpoint, ROW, TargetModel=target))["Error"]
     aws = (
         f"Failed to download model data (bucket: forms, key: many/{target}). "
