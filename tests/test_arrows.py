@@ -1,4 +1,4 @@
-"""The arrows of the design, held against every import in the tree."""
+"""The arrows of the design, compared with every import in the tree."""
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
@@ -102,7 +102,7 @@ def modules() -> dict[str, Path]:
 
 
 def needed(node: ast.AST, known: Collection[str]) -> Iterator[str]:
-    """What code imports as it runs, also inside functions: not what only a type checker sees.
+    """The imports of the code as it runs, also inside functions, without those that only a type checker sees.
 
     `from package import name` needs the module of this name, or else what the package itself defines. So a package may
     gather its modules, and they may import one another; who imports from its own package goes in a circle.
@@ -168,7 +168,7 @@ def test_notebooks_import_only_the_face() -> None:
     ]
 
 
-def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:
+def test_the_check_finds_a_wrong_arrow(tmp_path: Path) -> None:
     module = tmp_path / "wrong.py"
     module.write_text("def f():\n    from torpor_endpoint.app import Endpoint\n")
     assert list(imports(module)) == ["torpor_endpoint.app.Endpoint"]
@@ -185,6 +185,6 @@ def test_the_check_sees_a_wrong_arrow(tmp_path: Path) -> None:
         ("if TYPE_CHECKING:\n    from p import a_name", []),
     ],
 )
-def test_the_check_sees_a_circle(of_the_module: str, found: list[str]) -> None:
+def test_the_check_finds_a_circle(of_the_module: str, found: list[str]) -> None:
     sources = {"p": "from p import m, n", "p.m": of_the_module, "p.n": ""}
     assert circle({name: list(needed(ast.parse(source), sources)) for name, source in sources.items()}) == found

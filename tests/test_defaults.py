@@ -1,4 +1,4 @@
-"""A default of a setting stands in the table of settings, and nowhere else."""
+"""The default of a setting stands only in the table of settings."""
 
 import ast
 from collections.abc import Iterator
@@ -117,5 +117,5 @@ def test_a_number_in_the_meaning_of_a_setting_is_the_code_s(field: str, meaning:
         ("hold_s: float = 60.0", []),
     ],
 )
-def test_the_check_sees_a_default_that_is_stated_again(source: str, found: list[str]) -> None:
+def test_the_check_finds_a_repeated_default(source: str, found: list[str]) -> None:
     assert repeated(source) == found

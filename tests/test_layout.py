@@ -31,7 +31,7 @@ def folders(package: str) -> Iterator[str]:
 
 
 def modules(room: Path) -> set[str]:
-    """What a test file of this folder may be named after: its modules, the packages in it, or itself."""
+    """The names that a test file of this folder may have: its modules, the packages in it, or the folder itself."""
     return {room.name, *(path.stem for path in room.glob("*.py")), *(path.name for path in room.glob("*/"))}
 
 

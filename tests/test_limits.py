@@ -1,4 +1,4 @@
-"""The page on limits says the numbers that the code has."""
+"""The page on limits has the code's numbers."""
 
 from pathlib import Path
 
@@ -55,7 +55,7 @@ def test_the_page_says_the_number_that_the_code_has(said: str) -> None:
     assert said in PAGE
 
 
-def test_the_share_of_descriptors_for_connections_is_the_one_that_it_says() -> None:
+def test_the_page_has_the_share_of_descriptors_for_connections() -> None:
     assert SPARE_SHARE == 4
     assert "three quarters" in PAGE
 

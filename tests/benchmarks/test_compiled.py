@@ -1,4 +1,4 @@
-"""What `make compiled` makes: it can be imported, and is measured only if it was made of the sources that are here."""
+"""The modules of `make compiled` can be imported, and are measured only if they match the sources."""
 
 import shutil
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ import torpor_endpoint.app  # noqa: F401  with all of an endpoint
 from benchmarks import simulator
 
 
-def test_who_inherits_from_a_compiled_class_is_compiled_too() -> None:
+def test_a_subclass_of_a_compiled_class_is_compiled_too() -> None:
     """Python refuses to make any other such class."""
     modules = compiled_modules()
     classes = [value for name in modules for value in vars(import_module(name)).values() if isinstance(value, type)]
@@ -38,11 +38,11 @@ def heirs(kind: type) -> Iterator[type]:
         yield from heirs(heir)
 
 
-def test_without_one_nothing_compiled_takes_part(tmp_path: Path) -> None:
+def test_a_checkout_without_a_compiled_simulator_uses_none(tmp_path: Path) -> None:
     assert not simulator.compiled_of_these(tmp_path / "nowhere")
 
 
-def test_one_of_other_sources_ends_the_run(tmp_path: Path) -> None:
+def test_a_compiled_simulator_of_other_sources_ends_the_run(tmp_path: Path) -> None:
     for package in map(simulator.ROOT.joinpath, simulator.SOURCES):
         shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     assert simulator.compiled_of_these(tmp_path)

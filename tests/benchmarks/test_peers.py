@@ -1,4 +1,4 @@
-"""What the benchmarks do about peers that a machine cannot have."""
+"""The benchmarks' handling of peers that a machine cannot have."""
 
 import sys
 from dataclasses import dataclass

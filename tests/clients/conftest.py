@@ -1,4 +1,4 @@
-"""What the tests of real clients share with the endpoint's own: a live endpoint, and small models."""
+"""The fixtures that the tests of real clients share with the endpoint's own: a live endpoint, and small models."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Version 2 of the SageMaker Python SDK, unchanged, against Torpor: what a multi-model user calls, step by step.
+"""Version 2 of the SageMaker Python SDK, unchanged, against Torpor: the calls of a multi-model user, step by step.
 
     python -m tests.clients.sagemaker_v2 --torpor .venv/bin
 

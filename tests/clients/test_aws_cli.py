@@ -1,4 +1,4 @@
-"""The AWS CLI, unchanged: AWS_ENDPOINT_URL is all that it is told. Each test is what somebody types."""
+"""The AWS CLI, unchanged: AWS_ENDPOINT_URL is its only setting. Each test is a command as a person types it."""
 
 import json
 import subprocess
@@ -37,7 +37,7 @@ def aws(live: LiveEndpoint) -> Cli:
     return run
 
 
-def test_files_go_to_a_bucket_and_come_back(aws: Cli, tmp_path: Path) -> None:
+def test_files_are_copied_to_a_bucket_and_back(aws: Cli, tmp_path: Path) -> None:
     large, back, folder = tmp_path / "large.bin", tmp_path / "back.bin", tmp_path / "folder"
     large.write_bytes(bytes(range(256)) * (12 * MIB // 256))
     put(folder, {"a b.txt": b"a", "sub/ü+&.txt": b"b"})

@@ -1,4 +1,4 @@
-"""The command `torpor-container`, as somebody types it."""
+"""The command `torpor-container`, as a person types it."""
 
 import subprocess
 import sys
@@ -21,7 +21,7 @@ def test_its_help_needs_no_extra(tmp_path: Path) -> None:
     assert shown.stderr == ""
 
 
-def test_without_its_extra_it_says_so_in_one_line(tmp_path: Path) -> None:
+def test_the_command_without_its_extra_prints_one_line(tmp_path: Path) -> None:
     refused = bare(tmp_path, "serve")
     assert refused.returncode == 2
     [line] = refused.stderr.splitlines()

@@ -46,7 +46,7 @@ def test_a_setting_that_cannot_be_read_is_named(variable: str, text: str) -> Non
         ("SAGEMAKER_BIND_TO_PORT", "http", "must be a port, from 0 to 65535"),
     ],
 )
-def test_a_number_that_is_none_is_told_what_it_must_be(variable: str, text: str, said: str) -> None:
+def test_the_error_of_a_bad_number_says_what_it_must_be(variable: str, text: str, said: str) -> None:
     with pytest.raises(BadSetting, match=f"^{variable}='{text}': {said}"):
         Settings.read({variable: text})
 
@@ -61,7 +61,7 @@ def test_the_record_has_a_field_for_each_row_of_the_table() -> None:
 
 @dataclass(frozen=True)
 class Sleep:
-    """What somebody else acts on."""
+    """A record of a few settings, filled from the table of all."""
 
     keep_alive: str
     idle_s: float

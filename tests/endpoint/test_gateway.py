@@ -1,4 +1,4 @@
-"""What the gateway hands on at once is what it would hand on by ASGI, by the service that the signature names."""
+"""The gateway passes the same request to the signature's service, inline or by ASGI."""
 
 import asyncio
 from collections.abc import MutableMapping
@@ -51,7 +51,7 @@ def test_an_invocation_is_taken_up_at_once_if_it_is_one(asked: Scope, taken: boo
     assert bodies == [b"1,2"] * 2 * taken
 
 
-def test_who_takes_us_for_a_proxy_is_served() -> None:
+def test_a_client_that_takes_the_endpoint_for_a_proxy_is_served() -> None:
     seen: list[Scope] = []
 
     async def runtime(scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,7 +71,7 @@ async def unasked(*message: Any) -> Any:
 
 
 @pytest.mark.parametrize("long", [scope(f"/{'a' * 5000}/invocations"), scope(PATH, (b"x-amz-target", b"a" * 5000))])
-def test_what_is_long_is_left_to_come_by_asgi_and_not_remembered(long: Scope) -> None:
+def test_a_long_request_is_left_to_asgi_and_not_cached(long: Scope) -> None:
     def take_inline(scope: Scope, body: bytes, tell: Tell) -> bool:
         raise AssertionError("it is not taken up at once")
 

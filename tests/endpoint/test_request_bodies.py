@@ -1,4 +1,4 @@
-"""Bodies that are not whole share a room, in the order in which they come, and none keeps it for ever."""
+"""Incomplete bodies share a limited memory, in order of arrival, and none keeps its share for ever."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ def test_a_body_waits_in_line_until_another_is_whole() -> None:
     asyncio.run(story())
 
 
-def test_a_body_for_which_there_is_no_room_in_time_is_told_so_and_the_next_ones_are_not() -> None:
+def test_a_body_without_room_in_time_is_refused_and_the_next_ones_are_not() -> None:
     async def story() -> None:
         bodies = Bodies(room_bytes=100, room_within_s=0.01)
         async with bodies.room(60):
@@ -61,7 +61,7 @@ async def begun() -> Message:
     return {"type": "http.request", "body": b"1", "more_body": True}
 
 
-def test_what_is_told_when_there_is_no_room_or_no_end() -> None:
+def test_a_body_without_room_or_without_an_end_is_refused() -> None:
     async def story() -> None:
         full, slow = Bodies(room_bytes=1, room_within_s=0.01), Bodies(whole_within_s=0.0)
         async with full.room(1):

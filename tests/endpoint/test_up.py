@@ -1,4 +1,4 @@
-"""What an endpoint says before it starts."""
+"""The warnings of an endpoint before it starts."""
 
 import socket
 import subprocess
@@ -25,7 +25,7 @@ def test_an_address_that_others_reach_is_warned_of(host: str) -> None:
     assert all(word in warned for word in (host or "0.0.0.0", "4711", "no signature", "run code", "--host 127.0.0.1"))
 
 
-def test_the_warning_is_printed_by_whoever_starts_it(tmp_path: Path) -> None:
+def test_the_warning_is_printed_at_the_start(tmp_path: Path) -> None:
     """An address that is not this machine's: it ends by itself, once it has said so."""
     options = ["--host", "192.0.2.1", "--port", "0", "--data-dir", str(tmp_path)]
     command = [sys.executable, "-m", "torpor_endpoint", *options]
@@ -38,7 +38,7 @@ def test_the_warning_is_printed_by_whoever_starts_it(tmp_path: Path) -> None:
         started.communicate()
 
 
-def test_the_name_that_it_was_told_to_listen_on_is_still_its_own() -> None:
+def test_the_host_name_of_the_options_is_still_an_own_host() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         options = Options(host="box.internal", descriptor=listener.fileno())
         found = _with_address(options, listener.fileno())

@@ -1,4 +1,4 @@
-"""What a web page sends is refused before it reaches a service, in the form of that service."""
+"""A request of a web page is refused before it reaches a service, in the form of that service."""
 
 import json
 from collections.abc import Mapping
@@ -57,7 +57,7 @@ def test_every_service_refuses_a_page_of_another_origin_in_its_own_form(
 
 
 @pytest.mark.parametrize(("path", "headers", "content_type"), WAYS)
-def test_every_service_refuses_a_host_that_is_not_ours(path: str, headers: dict[str, str], content_type: str) -> None:
+def test_every_service_refuses_a_foreign_host(path: str, headers: dict[str, str], content_type: str) -> None:
     text = refused(call(pages(), "POST", path, headers={**headers, "host": "evil.test:4700"}), content_type)
     assert "evil.test" in text
     assert "--allow-host" in text
@@ -74,7 +74,7 @@ def test_a_refusal_repeats_no_markup() -> None:
     assert json.loads(refused(call(pages(), "POST", INVOCATIONS, headers), "application/json"))
 
 
-def test_who_is_no_page_and_a_page_of_our_own_are_served() -> None:
+def test_requests_of_programs_and_of_the_endpoints_own_pages_are_served() -> None:
     for about in ({}, LOCAL, {**LOCAL, "origin": "http://127.0.0.1:4700", "sec-fetch-site": "same-origin"}):
         reply = call(pages(), "GET", "/bucket/key", about)
         assert (reply.status, reply.body) == (200, b"/bucket/key")
@@ -91,7 +91,7 @@ def test_who_is_no_page_and_a_page_of_our_own_are_served() -> None:
         ({**LOCAL, "sec-fetch-site": "cross-site"}, False),
     ],
 )
-def test_only_what_is_plainly_ours_is_taken_up_at_once(about: dict[str, str], taken: bool) -> None:
+def test_only_a_request_without_foreign_headers_is_taken_inline(about: dict[str, str], taken: bool) -> None:
     headers = [(name.encode(), value.encode()) for name, value in about.items()]
     scope = {"type": "http", "method": "POST", "path": INVOCATIONS, "query_string": b"", "headers": headers}
     guard = pages()

@@ -18,13 +18,13 @@ SECRET = "the victim's own"
 
 @dataclass(frozen=True)
 class Visit:
-    """What the pages read, by their marks, and the endpoint as it is after them."""
+    """The reports of the pages, by their marks, and the endpoint after them."""
 
     live: LiveEndpoint
     read: Mapping[str, Mapping[str, str]]
 
     def made(self, mark: str) -> set[str]:
-        """What bears this mark, in every service that the pages tried to write to."""
+        """The resources with this mark, in every service that the pages tried to write to."""
         s3, metrics = self.live.client("s3"), self.live.cloudwatch.list_metrics(Namespace="Pwned")["Metrics"]
         buckets = [bucket["Name"] for bucket in s3.list_buckets()["Buckets"]]
         keys = [item["Key"] for name in buckets for item in s3.list_objects_v2(Bucket=name).get("Contents", ())]
@@ -97,7 +97,7 @@ def test_an_origin_that_is_allowed_may_do_all_that_the_others_tried(visit: Visit
     assert "endpoints" in read["own page"]
 
 
-def test_an_uploaded_page_runs_no_script_of_our_origin(visit: Visit) -> None:
+def test_an_uploaded_page_runs_no_script_of_the_endpoints_origin(visit: Visit) -> None:
     with opened(f"{visit.live.url}/models/script.html", "--dump-dom") as running:
         shown, _ = running.communicate(timeout=WITHIN_S)
     assert b"<p>uploaded</p>" in shown

@@ -1,1 +1,1 @@
-"""What the tests of more than one package use."""
+"""Helpers for the tests of more than one package."""

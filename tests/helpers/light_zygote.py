@@ -1,6 +1,6 @@
-"""`python light_zygote.py N`: a zygote without frameworks, for instances that load no model of theirs.
+"""`python light_zygote.py N`: a zygote without frameworks, for instances that load no framework's model.
 
-It starts in a fraction of the time, and is one in everything else.
+It starts in a fraction of the time, and is a full zygote otherwise.
 """
 
 import os

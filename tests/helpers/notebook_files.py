@@ -38,7 +38,7 @@ def imported(notebook: Any) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Ran:
-    """A notebook with its outputs. Whatever it started has `mark` in its environment."""
+    """A notebook with its outputs. Every process that it started has `mark` in its environment."""
 
     notebook: Any
     mark: str

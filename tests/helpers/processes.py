@@ -10,7 +10,7 @@ from torpor_container.processes.process_tree import TRIAL, is_named
 
 
 def children(pid: int) -> list[int]:
-    """Those that still run: one that has ended and was not buried yet is none."""
+    """The children that still run, without those that have ended and are not reaped yet."""
     found = []
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():

@@ -14,7 +14,7 @@ LIGHT = (sys.executable, str(Path(__file__).with_name("light_zygote.py")))
 
 @contextmanager
 def zygote(path: Path, environment: Mapping[str, str]) -> Iterator[int]:
-    """The number of one that listens at `path` and has these variables too. It must end by itself when it is told."""
+    """The process id of a zygote that listens at `path` and has these variables. It must end once its input closes."""
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))
         listener.listen(64)

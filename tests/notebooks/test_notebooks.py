@@ -1,4 +1,4 @@
-"""The notebooks run from top to bottom, leave nothing behind, and are kept without what a run leaves in them."""
+"""The notebooks run from top to bottom, leave nothing behind, and are stored without outputs."""
 
 import sys
 import tempfile
@@ -20,7 +20,7 @@ each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 @pytest.mark.slow
 @each
-def test_it_runs_and_leaves_nothing_behind(path: Path) -> None:
+def test_a_notebook_runs_and_leaves_nothing_behind(path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="n-", dir="/tmp") as folder:
         ran = run(path, Path(folder))
         printed = [output for cell in cells(ran.notebook, "code") for output in cell.outputs]
@@ -39,12 +39,12 @@ def test_nothing_of_a_run_is_kept_in_it(path: Path) -> None:
 
 
 @each
-def test_it_imports_the_face_and_little_else(path: Path) -> None:
+def test_a_notebook_imports_the_public_package_and_little_else(path: Path) -> None:
     assert set(imported(read(path))) - MAY_IMPORT - sys.stdlib_module_names == set()
 
 
 @each
-def test_it_begins_with_its_question_and_then_its_sizes(path: Path) -> None:
+def test_a_notebook_starts_with_its_question_and_then_its_sizes(path: Path) -> None:
     title, sizes, *_ = read(path).cells
     assert title.cell_type == "markdown"
     assert title.source.startswith("# ")

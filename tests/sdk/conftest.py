@@ -30,7 +30,7 @@ def temporary() -> Iterator[Path]:
 
 @pytest.fixture(scope="session")
 def shared() -> Iterator[SharedProcess]:
-    """For endpoints of names of their own: what a process starts with takes seconds."""
+    """For endpoints of names of their own: the start of a process takes seconds."""
     with SharedProcess() as process:
         yield process.until_ready()
 

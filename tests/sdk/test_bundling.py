@@ -1,4 +1,4 @@
-"""What `torpor.bundle` packs, before anything serves it."""
+"""The archives of `torpor.bundle`, before an endpoint serves them."""
 
 import tarfile
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_a_model_file_keeps_its_name(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("model", [object(), 5, b"no model"])
-def test_what_is_no_model_is_refused_with_the_list_of_what_is(model: object, tmp_path: Path) -> None:
+def test_an_object_that_is_no_model_is_refused_with_the_list_of_models(model: object, tmp_path: Path) -> None:
     with pytest.raises(TypeError, match=r"xgboost\.Booster.*scikit-learn.*ONNX.*\.joblib"):
         torpor.bundle(model, tmp_path / "m.tar.gz")
     assert list(tmp_path.iterdir()) == []

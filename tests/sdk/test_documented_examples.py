@@ -1,4 +1,4 @@
-"""What README and docs/python.md show is there, and runs as it stands."""
+"""The examples of README and docs/python.md run as they stand."""
 
 import inspect
 import os
@@ -23,7 +23,7 @@ def blocks(page: Path) -> list[str]:
 
 
 def names(section: str) -> set[str]:
-    """What the first column of a table between `<!-- section -->` and `<!-- end -->` names."""
+    """The names in the first column of a table between `<!-- section -->` and `<!-- end -->`."""
     table = PYTHON.read_text().partition(f"<!-- {section} -->\n")[2].partition("<!-- end -->")[0]
     firsts = [line.split("|")[1] for line in table.splitlines()[2:]]
     return {name for first in firsts for name in re.findall(r"`(\w+)[^`]*`", first)}

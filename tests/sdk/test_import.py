@@ -1,4 +1,4 @@
-"""The face is light until it is used, and says what is missing."""
+"""`import torpor` is light until a name is used, and a missing dependency is named."""
 
 import pydoc
 import re
@@ -25,7 +25,7 @@ HEAVY = ("boto3", "numpy", "xgboost", "sklearn", "onnxruntime", "typer", "rich",
 
 
 def link_torpor(folder: Path) -> None:
-    """Put the three packages of the distribution into a folder, without what they need."""
+    """Put the three packages of the distribution into a folder, without their dependencies."""
     for package in (torpor, torpor_endpoint, torpor_container):
         (folder / package.__name__).symlink_to(Path(str(package.__file__)).parent)
 

@@ -1,4 +1,4 @@
-"""Every kind of model that `bundle` takes predicts through a live endpoint what it predicts here."""
+"""Every kind of model that `bundle` takes predicts the same through a live endpoint as here."""
 
 from collections.abc import Callable
 from pathlib import Path

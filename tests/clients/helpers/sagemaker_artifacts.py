@@ -1,4 +1,4 @@
-"""Trains the models that the SageMaker SDK scripts deploy, into a folder, and writes down what each must answer.
+"""Trains the models that the SageMaker SDK scripts deploy, into a folder, and records the expected answers.
 
 Torpor's own Python runs it: the SDK's environment need hold no XGBoost, no scikit-learn and no Torpor.
 """

@@ -128,7 +128,7 @@ def test_a_container_sees_the_contract_and_nothing_of_torpor(adapted: AdaptedCon
 
 
 @pytest.mark.parametrize("manner", ["partial", "untyped", "map", "slow", "curt", "endless"])
-def test_what_sagemaker_tolerates_is_tolerated(adapted: AdaptedContainer, manner: str) -> None:
+def test_a_container_with_manners_that_sagemaker_tolerates_is_served(adapted: AdaptedContainer, manner: str) -> None:
     for name in ("a", "b", "c", "d"):
         adapted.put(f"{name}.tar.gz")
     with adapted.instance(manner) as platform:
@@ -157,7 +157,7 @@ def namespaces(tmp_path_factory: pytest.TempPathFactory) -> None:
         pytest.skip(f"this machine allows no mount namespace: {done.stderr}")
 
 
-def test_a_container_that_cannot_be_shown_opt_ml_says_why(tmp_path: Path) -> None:
+def test_a_container_without_a_view_of_opt_ml_exits_with_the_reason(tmp_path: Path) -> None:
     done = become(tmp_path / "nowhere")
     assert done.returncode == 127
     assert done.stderr.startswith("opt_ml: the container cannot be shown /opt/ml: ")
@@ -178,7 +178,7 @@ def test_a_container_may_find_its_models_at_opt_ml_as_they_come_and_go(adapted: 
 
 
 @pytest.mark.usefixtures("namespaces")
-def test_one_model_may_be_found_at_opt_ml_too(adapted: AdaptedContainer) -> None:
+def test_a_single_model_is_also_found_at_opt_ml(adapted: AdaptedContainer) -> None:
     adapted.put("model.tar.gz")
     source = f"file://{adapted.models}/model.tar.gz"
     with adapted.instance(source=source, opt_ml=True, SAGEMAKER_MULTI_MODEL="false") as platform:
@@ -187,7 +187,7 @@ def test_one_model_may_be_found_at_opt_ml_too(adapted: AdaptedContainer) -> None
         assert (told["model"], told["weights"]) == ("/opt/ml/model", "model.tar.gz")
 
 
-def test_an_answer_without_a_type_gets_none(adapted: AdaptedContainer) -> None:
+def test_an_answer_without_a_content_type_stays_without_one(adapted: AdaptedContainer) -> None:
     adapted.put("a.tar.gz")
     with adapted.instance("untyped") as platform:
         assert "content-type" not in call(platform, "a.tar.gz").headers
@@ -206,7 +206,7 @@ def test_on_507_the_dead_registration_is_deleted_an_idle_model_leaves_and_the_lo
         assert call(platform, "a.tar.gz").status == 200
 
 
-def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_tried_again(
+def test_a_507_with_no_model_left_to_unload_reaches_the_caller_and_later_calls_are_tried_again(
     adapted: AdaptedContainer,
 ) -> None:
     adapted.put("a.tar.gz")
@@ -217,7 +217,7 @@ def test_with_nothing_left_to_unload_507_reaches_the_caller_and_later_calls_are_
         assert resident(platform) == set()
 
 
-def test_a_dead_registration_that_is_made_only_after_its_deletion_is_not_taken_for_the_model(
+def test_a_dead_registration_made_after_its_deletion_is_not_mistaken_for_the_model(
     adapted: AdaptedContainer,
 ) -> None:
     for name in ("a", "b", "c"):
@@ -227,7 +227,7 @@ def test_a_dead_registration_that_is_made_only_after_its_deletion_is_not_taken_f
             assert call(platform, f"{name}.tar.gz").status == 200
 
 
-def test_nobody_leaves_twice_for_a_model_that_finds_no_memory_even_alone(adapted: AdaptedContainer) -> None:
+def test_a_model_that_fits_no_memory_evicts_the_others_only_once(adapted: AdaptedContainer) -> None:
     adapted.put("huge.tar.gz", file="huge")
     adapted.put("a.tar.gz")
     with adapted.instance() as platform:
@@ -268,7 +268,7 @@ def test_an_answer_that_is_no_http_is_the_callers_trouble_alone(adapted: Adapted
         assert adapted.ends == 0
 
 
-def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(adapted: AdaptedContainer) -> None:
+def test_a_failed_load_passes_on_the_containers_message_and_harms_no_other_model(adapted: AdaptedContainer) -> None:
     adapted.put("bad.tar.gz", file="broken")
     adapted.put("good.tar.gz")
     with adapted.instance() as platform:
@@ -278,7 +278,7 @@ def test_a_load_that_fails_says_what_the_container_said_and_harms_nobody_else(ad
         assert call(platform, "good.tar.gz").status == 200
 
 
-def test_a_model_that_the_container_let_go_of_is_loaded_anew(adapted: AdaptedContainer) -> None:
+def test_a_model_that_the_container_forgot_is_loaded_again(adapted: AdaptedContainer) -> None:
     adapted.put("a.tar.gz")
     with adapted.instance() as platform:
         assert call(platform, "a.tar.gz", "forget").status == 200
@@ -286,7 +286,7 @@ def test_a_model_that_the_container_let_go_of_is_loaded_anew(adapted: AdaptedCon
         assert [action for action, _ in decisions(platform, "loaded")] == ["loaded", "loaded"]
 
 
-def test_what_the_container_computes_counts_as_the_instances(adapted: AdaptedContainer) -> None:
+def test_processor_time_of_the_container_counts_as_the_instances(adapted: AdaptedContainer) -> None:
     adapted.put("a.tar.gz")
     with adapted.instance() as platform:
 
@@ -327,7 +327,7 @@ def test_the_ping_is_not_good_before_the_containers_is(adapted: AdaptedContainer
         until(lambda: platform.get("/ping").status == 200)
 
 
-def test_when_the_container_ends_its_caller_is_told_and_the_instance_ends(adapted: AdaptedContainer) -> None:
+def test_a_container_that_dies_answers_its_caller_with_500_and_ends_the_instance(adapted: AdaptedContainer) -> None:
     adapted.put("a.tar.gz")
     with adapted.instance() as platform:
         answer = call(platform, "a.tar.gz", "die")
@@ -336,7 +336,7 @@ def test_when_the_container_ends_its_caller_is_told_and_the_instance_ends(adapte
         assert platform.get("/ping").status == 503
 
 
-def test_one_that_can_not_start_ends_its_instance(adapted: AdaptedContainer) -> None:
+def test_a_container_that_cannot_start_ends_its_instance(adapted: AdaptedContainer) -> None:
     with adapted.instance("stillborn") as platform:
         until(lambda: adapted.ends == 1)
         assert platform.get("/ping").status == 503

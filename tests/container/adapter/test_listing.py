@@ -27,7 +27,7 @@ def test_every_known_shape_is_read(document: Any, names: set[str], token: str | 
 
 
 @pytest.mark.parametrize("body", [b"", b"[]", b"null", b"<html>", b'{"models": 5}'])
-def test_what_is_no_listing_is_an_error(body: bytes) -> None:
+def test_a_body_that_is_no_listing_is_an_error(body: bytes) -> None:
     with pytest.raises(ValueError):
         page_of(body)
 

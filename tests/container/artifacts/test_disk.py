@@ -1,4 +1,4 @@
-"""The disk tier: whole artifacts only, whatever ends the process."""
+"""The disk tier holds only whole artifacts, however the process ends."""
 
 import errno
 import json
@@ -42,7 +42,7 @@ def test_a_new_process_finds_what_was_finished_and_removes_the_rest(tmp_path: Pa
     assert {path.name for path in tmp_path.iterdir()} == {entry.model_id, "not ours"}
 
 
-def test_artifacts_of_another_bucket_are_not_taken_for_ours(tmp_path: Path) -> None:
+def test_artifacts_of_another_bucket_are_ignored(tmp_path: Path) -> None:
     put(UnpackedArtifacts(tmp_path, 1000, "one"), "a")
     assert UnpackedArtifacts(tmp_path, 1000, "two").scan() == []
 
@@ -63,7 +63,7 @@ def test_a_record_with_an_odd_member_counts_as_unfinished(tmp_path: Path, odd: d
     assert UnpackedArtifacts(tmp_path, 1000).scan() == []
 
 
-def test_what_was_written_before_the_machine_last_started_is_not_trusted(tmp_path: Path) -> None:
+def test_an_artifact_written_before_the_last_boot_is_not_trusted(tmp_path: Path) -> None:
     record = put(UnpackedArtifacts(tmp_path, 1000), "a").directory.parent / "artifact.json"
     record.write_text(json.dumps(json.loads(record.read_text()) | {"boot": "an earlier one"}))
     assert UnpackedArtifacts(tmp_path, 1000).scan() == []
@@ -90,7 +90,7 @@ def test_removing_frees_the_bytes_and_forgets(tmp_path: Path) -> None:
     assert (tier.find("a"), tier.used_bytes, entry.directory.exists()) == (None, 0, False)
 
 
-def test_what_can_never_fit_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+def test_an_artifact_that_can_never_fit_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     tier = UnpackedArtifacts(tmp_path, 4)
     with pytest.raises(DiskFull, match="takes 5 bytes") as refused:
         put(tier, "a")
@@ -105,14 +105,14 @@ def test_a_full_file_system_is_no_room_and_other_trouble_is_not() -> None:
         raise PermissionError(errno.EACCES, "no")
 
 
-def test_what_a_removal_left_behind_is_in_nobodys_way(tmp_path: Path) -> None:
+def test_leftovers_of_a_removal_do_not_block_the_same_artifact(tmp_path: Path) -> None:
     left = put(UnpackedArtifacts(tmp_path, 1000), "a").directory.parent
     (left / "artifact.json").unlink()
     anew = put(UnpackedArtifacts(tmp_path, 1000), "a", content=b"anew")
     assert anew.directory.joinpath("m.json").read_bytes() == b"anew"
 
 
-def test_what_an_earlier_process_did_not_finish_and_can_not_be_removed_is_in_nobodys_way(
+def test_unfinished_files_that_cannot_be_removed_do_not_block_the_next_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     left = UnpackedArtifacts(tmp_path, 1000).workspace()
@@ -126,7 +126,7 @@ def test_what_an_earlier_process_did_not_finish_and_can_not_be_removed_is_in_nob
     assert put(after, "a").directory.exists()
 
 
-def test_what_can_not_be_removed_is_in_nobodys_way_and_goes_once_it_can(
+def test_an_artifact_that_cannot_be_removed_blocks_nothing_and_is_removed_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tier = UnpackedArtifacts(tmp_path, 1000)

@@ -53,7 +53,7 @@ def test_a_target_is_joined_to_the_prefix_by_one_slash(target: str, key: str) ->
         ("x" * 1020, "longer than 1024"),
     ],
 )
-def test_a_target_that_breaks_a_rule_is_told_which(target: str, rule: str) -> None:
+def test_the_refusal_of_a_target_names_the_broken_rule(target: str, rule: str) -> None:
     with pytest.raises(TargetForbidden, match=rule) as refused:
         HOUSES.key_of(name_of(target))
     assert refused.value.fault is Fault.TARGET_FORBIDDEN
@@ -74,7 +74,7 @@ def test_no_target_leaves_its_prefix(target: str, url: str) -> None:
     assert posixpath.normpath(f"/bucket/{key}").startswith(posixpath.normpath(f"/bucket/{prefix.folder}"))
 
 
-def test_a_prefix_is_no_beginning_of_a_name() -> None:
+def test_a_prefix_ends_at_a_slash() -> None:
     assert Prefix.parse("s3://bucket/mod").name_of_key("models/x") is None
     assert Prefix.parse("s3://bucket/mod").key_of("els/x") == "mod/els/x"
 
@@ -102,7 +102,7 @@ def test_a_url_that_is_no_prefix_is_refused_by_name(url: str) -> None:
         Prefix.parse(url)
 
 
-def test_the_key_of_one_object_is_taken_letter_by_letter() -> None:
+def test_the_key_of_a_single_object_is_taken_literally() -> None:
     assert Location.parse("s3://bucket//out//job/model.tar.gz") == Location("s3", "bucket", "/out//job/model.tar.gz")
 
 

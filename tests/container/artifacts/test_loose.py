@@ -54,7 +54,7 @@ def test_every_object_below_the_prefix_is_a_file(tmp_path: Path) -> None:
     assert gathered(bucket, "m/", tmp_path / "model") == {"model.json": "{}", "code/inference.py": "pass"}
 
 
-def test_one_object_is_a_file_of_its_last_name(tmp_path: Path) -> None:
+def test_a_single_object_becomes_a_file_named_by_the_end_of_its_key(tmp_path: Path) -> None:
     bucket = Bucket()
     bucket.objects = {"a//b/model.json": "{}"}
     assert gathered(bucket, "a//b/model.json", tmp_path / "model") == {"model.json": "{}"}

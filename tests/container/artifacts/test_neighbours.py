@@ -1,4 +1,4 @@
-"""The names near a missing one: their folder is listed once for a few seconds."""
+"""The names near a missing one: the store lists their folder once in a few seconds."""
 
 import asyncio
 from pathlib import Path
@@ -28,7 +28,7 @@ class CountingStore:
         return ["m/Houston.tar.gz"]
 
 
-def test_a_folder_is_listed_anew_only_after_a_while() -> None:
+def test_a_folder_is_listed_again_only_after_a_while() -> None:
     store, now = CountingStore(), [0.0]
     neighbours = Neighbours(Prefix("s3", "b", "m/"), store, lambda: now[0])
     for now_s in (0.0, REMEMBERED_S - 0.1, REMEMBERED_S + 0.1):

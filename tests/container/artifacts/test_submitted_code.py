@@ -1,4 +1,4 @@
-"""The script that lies outside the artifacts: fetched once, whole, and tried again after a failure."""
+"""The script outside the artifacts is downloaded once, as a whole, and again after a failure."""
 
 import asyncio
 import shutil
@@ -47,7 +47,7 @@ def test_the_script_comes_with_its_own_modules(tmp_path: Path) -> None:
     assert sorted(path.name for path in script.parent.iterdir()) == ["beside.py", "train.py"]
 
 
-def test_it_is_fetched_once_however_many_models_ask(tmp_path: Path) -> None:
+def test_the_script_is_downloaded_once_for_any_number_of_models(tmp_path: Path) -> None:
     archive(tmp_path, train="first")
 
     async def story() -> None:
@@ -59,7 +59,7 @@ def test_it_is_fetched_once_however_many_models_ask(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def test_what_an_earlier_process_left_is_gone(tmp_path: Path) -> None:
+def test_files_of_an_earlier_process_are_gone(tmp_path: Path) -> None:
     archive(tmp_path, train="old", leftover="")
     asyncio.run(submitted(tmp_path).script())
     archive(tmp_path, train="new")
@@ -99,7 +99,7 @@ def test_a_folder_without_the_script_is_a_failure_that_names_the_setting(tmp_pat
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_who_gives_up_while_it_is_made_leaves_nothing_that_writes(tmp_path: Path, step: str) -> None:
+def test_a_cancelled_preparation_leaves_no_thread_that_still_writes(tmp_path: Path, step: str) -> None:
     archive(tmp_path, train="whole")
     working, go_on = threading.Event(), threading.Event()
 

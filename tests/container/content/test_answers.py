@@ -1,4 +1,4 @@
-"""Predictions to bytes: which type is chosen, and what each kind of container writes."""
+"""Predictions become bytes: the chosen content type, and the format of each kind of container."""
 
 import csv
 import io
@@ -107,7 +107,7 @@ def test_many_rows_are_written_to_the_byte_as_if_at_once(
 
 
 @pytest.mark.parametrize("answers", [XGBOOST, XGBOOST_MULTI_MODEL, TOOLKIT])
-def test_npy_comes_back_as_it_was(answers: Answers) -> None:
+def test_predictions_survive_npy(answers: Answers) -> None:
     body = answers.encode(PER_CLASS, "application/x-npy")
     np.testing.assert_array_equal(np.load(io.BytesIO(body), allow_pickle=False), PER_CLASS)
 

@@ -1,4 +1,4 @@
-"""docs/content.md names what the code reads and writes."""
+"""docs/content.md names the content types that the code reads and writes."""
 
 from pathlib import Path
 

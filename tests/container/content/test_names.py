@@ -1,4 +1,4 @@
-"""Columns with names: however a body tells them, they are the model's columns of these names, or it is refused."""
+"""Columns with names: in every content type they become the model's columns of these names, or the body is refused."""
 
 import io
 import json
@@ -57,7 +57,7 @@ def test_columns_in_another_order_are_put_into_the_models(way: str) -> None:
     assert decode(body, content_type, HOUSES).tolist() == IN_ORDER
 
 
-def test_one_record_is_one_row() -> None:
+def test_a_record_is_one_row() -> None:
     assert decode(written(RECORDS[0]), JSON, HOUSES).tolist() == IN_ORDER[:1]
 
 
@@ -65,17 +65,17 @@ def test_one_record_is_one_row() -> None:
     ("content_type", "body"),
     [(HEADED, b"beds,squarefeet,sqf\n2,1,900\n"), (JSON, b'[{"beds": 2, "squarefeet": 1, "sqf": 900}]')],
 )
-def test_names_that_are_not_the_models_are_told_with_near_ones(content_type: str, body: bytes) -> None:
+def test_the_refusal_of_unknown_names_suggests_similar_names(content_type: str, body: bytes) -> None:
     with pytest.raises(BadInput, match=r"unknown: sqf \(did you mean sqft\?\), squarefeet; missing: age, sqft$"):
         decode(body, content_type, HOUSES)
 
 
-def test_a_column_that_the_model_has_not_is_refused_though_all_others_are_there() -> None:
+def test_an_unknown_column_is_refused_even_beside_all_known_ones() -> None:
     with pytest.raises(BadInput, match=r"unknown: id$"):
         decode(b"id,age,beds,sqft\n7,30,2,900", HEADED, HOUSES)
 
 
-def test_an_index_that_pandas_wrote_is_told() -> None:
+def test_the_refusal_of_an_index_that_pandas_wrote_names_pandas() -> None:
     with pytest.raises(BadInput, match=r"without a name \(pandas writes its index so: to_csv\(index=False\)"):
         decode(b",sqft,beds,age\n0,900,2,30", HEADED, HOUSES)
 
@@ -90,7 +90,7 @@ def test_rows_without_names_are_taken_by_their_places() -> None:
     assert decode(b"900,2,30", "text/csv", HOUSES).tolist() == IN_ORDER[:1]
 
 
-def test_ordered_names_are_taken_by_their_places_where_the_model_knows_none() -> None:
+def test_a_model_without_names_takes_named_columns_by_position() -> None:
     """As XGBoost and scikit-learn take a frame then."""
     assert decode(b"age,beds,sqft\n30,2,900", HEADED, NAMELESS).tolist() == [[30.0, 2.0, 900.0]]
 
@@ -139,14 +139,14 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_what_is_not_understood_is_refused_by_name(name: str) -> None:
+def test_a_body_with_faulty_names_is_refused_with_the_reason(name: str) -> None:
     content_type, body, said = FAULTS[name]
     with pytest.raises(BadInput, match=said):
         decode(body, content_type, HOUSES)
 
 
 @pytest.mark.parametrize("content_type", ["text/csv", "text/csv; header=absent", "text/csv; label_size=0"])
-def test_an_unannounced_header_is_guessed_and_the_way_to_send_it_told(content_type: str) -> None:
+def test_the_refusal_of_an_unannounced_header_says_how_to_send_it(content_type: str) -> None:
     with pytest.raises(BadInput, match=r"'sqft' is not a number; row 1 looks like a header: .* header=present'"):
         decode(b"sqft,beds,age\n900,2,30", content_type, HOUSES)
 

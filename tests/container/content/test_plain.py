@@ -1,4 +1,4 @@
-"""What a model or a script may return, and what each content type makes of it: never what Python would print."""
+"""The values that a model or a script may return, in each content type: never as Python would print them."""
 
 import collections
 import datetime
@@ -113,7 +113,7 @@ REFUSED: dict[str, tuple[Any, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_type_cannot_carry_is_the_models_error_and_says_what_to_return(name: str) -> None:
+def test_a_prediction_that_a_type_cannot_carry_is_an_error_that_says_what_to_return(name: str) -> None:
     prediction, kinds, said = REFUSED[name]
     for kind in kinds:
         with pytest.raises(Unwritable, match=said):
@@ -162,7 +162,7 @@ def test_several_outputs_are_no_one_array_nor_rows_of_other_counts() -> None:
         TOOLKIT.encode(Outputs(a=np.zeros(2), b=np.zeros(3)), CSV)
 
 
-def test_xgboosts_one_line_keeps_its_habit_and_prints_nothing_else() -> None:
+def test_the_single_line_of_xgboost_keeps_its_brackets_and_takes_no_deeper_array() -> None:
     assert XGBOOST_MULTI_MODEL.encode(np.array([[0.25, 0.75]]), CSV) == b"[0.25, 0.75]"
     with pytest.raises(Unwritable):
         XGBOOST_MULTI_MODEL.encode(np.zeros((1, 1, 1)), CSV)

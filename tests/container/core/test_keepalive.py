@@ -1,4 +1,4 @@
-"""How long to stay awake: by a fixed time, or as the gaps between uses teach."""
+"""The time to stay awake: fixed, or learned from the gaps between uses."""
 
 import random
 
@@ -13,7 +13,7 @@ gaps = st.lists(st.floats(0, 40_000), max_size=60)
 
 @pytest.mark.parametrize("name", POLICIES)
 @given(gaps=gaps, idle_s=st.floats(0, 50_000))
-def test_every_policy_sleeps_in_the_end_and_is_awake_in_one_piece_before_that_or_two(
+def test_every_policy_sleeps_in_the_end_and_is_awake_in_at_most_two_stretches(
     name: str, gaps: list[float], idle_s: float
 ) -> None:
     policy = keep_alive(name, 600.0)
@@ -60,7 +60,7 @@ def test_short_gaps_keep_it_awake_without_a_sleep_between() -> None:
         [60.0, 14_000.0] * 20,  # too irregular
     ],
 )
-def test_what_teaches_nothing_falls_back_to_the_fixed_time(gaps_s: list[float]) -> None:
+def test_gaps_that_teach_nothing_fall_back_to_the_fixed_time(gaps_s: list[float]) -> None:
     assert learned(gaps_s, fallback_s=600.0).nap() == once(600.0)
 
 

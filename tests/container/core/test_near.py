@@ -1,4 +1,4 @@
-"""Who names a model that is not there is told which may have been meant."""
+"""The error of a missing model suggests models with similar names."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def test_there_are_few_and_the_best_first() -> None:
     assert found[0] == "store_000.tar.gz"
 
 
-def test_nothing_is_near_what_is_like_nothing() -> None:
+def test_a_name_unlike_all_others_has_no_near_names() -> None:
     assert nearest("zebra.tar.gz", HOUSES) == ()
     assert nearest("x\n", ["x\n\n"]) == ()  # it could not be printed
 

@@ -1,4 +1,4 @@
-"""What predicts quickly by the processor and by the wall is cheap, on a busy machine too; what waits never is."""
+"""A model that is quick in processor time and wall time is cheap, on a busy machine too; one that waits never is."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from torpor_container.core.pace import CHEAP_S, FEW, LONG_S, TRIAL, WAITS_S, Pre
 QUICK_S = CHEAP_S / 2
 
 
-def test_one_quick_prediction_makes_a_model_cheap_and_a_costly_one_does_not() -> None:
+def test_a_quick_prediction_makes_a_model_cheap_and_a_costly_one_does_not() -> None:
     quick, costly = PredictionPace(), PredictionPace()
     assert not quick.cheap
     quick.took(QUICK_S, QUICK_S)
@@ -23,7 +23,7 @@ def test_a_model_that_waits_each_time_is_not_cheap_however_little_it_computes() 
         assert not pace.cheap
 
 
-def test_a_busy_machine_makes_no_model_dear_while_one_of_the_last_few_was_let_through() -> None:
+def test_a_busy_machine_leaves_a_model_cheap_while_one_of_its_last_few_predictions_was_quick() -> None:
     pace = PredictionPace()
     pace.took(QUICK_S, QUICK_S)
     for _ in range(20):
@@ -37,7 +37,7 @@ def test_a_busy_machine_makes_no_model_dear_while_one_of_the_last_few_was_let_th
 
 
 @pytest.mark.parametrize("waits_after", [0, 1, TRIAL - 1])
-def test_who_held_up_the_loop_comes_back_after_many_quick_ones_in_a_row(waits_after: int) -> None:
+def test_a_model_that_held_up_the_loop_is_cheap_again_after_many_quick_predictions(waits_after: int) -> None:
     pace = PredictionPace()
     pace.took(QUICK_S, QUICK_S)
     pace.held_up()
@@ -49,7 +49,7 @@ def test_who_held_up_the_loop_comes_back_after_many_quick_ones_in_a_row(waits_af
     assert pace.cheap
 
 
-def test_what_was_known_of_a_model_counts_no_more_once_it_held_up_the_loop() -> None:
+def test_earlier_predictions_of_a_model_no_longer_count_once_it_held_up_the_loop() -> None:
     pace = PredictionPace()
     pace.took(QUICK_S, QUICK_S)
     pace.held_up()

@@ -1,4 +1,4 @@
-"""The residency plan as a state machine: whatever callers and loads do, its counts stay right."""
+"""The residency plan as a state machine: its counts stay right in any order of calls and loads."""
 
 import pytest
 from hypothesis import settings
@@ -60,7 +60,7 @@ class Books(RuleBasedStateMachine):
 
     @rule(target=callers, name=names)
     def expect(self, name: str) -> object:
-        """For nobody, with a pin of its own."""
+        """Loads for no caller, with a pin of its own."""
         known = {*self.coming, *self.loading, *self.here, *self.leaving}
         assert self.residency.expect(name, self.tick()) is (name not in known)
         if name in known:
@@ -169,7 +169,7 @@ def resident(books: Residency, name: str, size_bytes: int) -> None:
     books.released(name)
 
 
-def test_a_decision_says_who_left_for_whom_and_why() -> None:
+def test_a_decision_names_the_evicted_model_the_new_model_and_the_reason() -> None:
     story: list[Decision] = []
     books = Residency(BUDGET, LRU(), 4, story.append)
     resident(books, "Houston_TX.tar.gz", 60)
@@ -199,7 +199,7 @@ def test_memory_that_no_model_explains_takes_room_too() -> None:
     assert "the process itself uses 50" in plan.reason
 
 
-def test_where_nobody_is_unloaded_a_model_that_does_not_fit_is_refused_beside_idle_ones() -> None:
+def test_without_evictions_a_model_that_does_not_fit_is_refused_beside_idle_ones() -> None:
     books = Residency(100, Nobody(), 4)
     for name in "ab":
         brought(books, name, 40)
@@ -225,7 +225,7 @@ def test_idle_models_leave_one_by_one_while_the_process_uses_more_than_the_books
     assert books.admit("large", 50, 2.0) == Admit(())
 
 
-def test_what_no_idle_model_explains_refuses_a_load_that_has_no_room_beside_it() -> None:
+def test_memory_that_no_idle_model_explains_refuses_a_load_without_room_beside_it() -> None:
     books = Residency(100, LRU(), 2)
     brought(books, "a", 10)
     books.measured(90)
@@ -237,7 +237,7 @@ def test_what_no_idle_model_explains_refuses_a_load_that_has_no_room_beside_it()
     assert isinstance(books.admit("large", 50, 2.0), Refuse)
 
 
-def test_nobody_leaves_for_the_bytes_of_who_is_on_the_way_out() -> None:
+def test_no_model_is_evicted_for_bytes_that_a_leaving_model_will_free() -> None:
     books = Residency(100, LRU(), 4)
     for name in "abcd":
         brought(books, name, 20)
@@ -259,7 +259,7 @@ def brought(books: Residency, name: str, size_bytes: int) -> None:
 
 
 def expected(books: Residency, name: str, size_bytes: int) -> object:
-    """Brought in for nobody, if it has room."""
+    """Loads the model for no caller, if it has room."""
     assert books.expect(name, 0.0)
     plan = books.admit(name, size_bytes, 0.0)
     if isinstance(plan, Admit):
@@ -270,7 +270,7 @@ def expected(books: Residency, name: str, size_bytes: int) -> object:
     return plan
 
 
-def test_who_is_expected_drives_out_nobody_who_is_expected_too() -> None:
+def test_an_expected_model_never_evicts_another_expected_model() -> None:
     books = Residency(BUDGET, LRU(), 4)
     assert expected(books, "a", 40) == Admit(())
     resident(books, "used", 40)
@@ -283,7 +283,7 @@ def test_who_is_expected_drives_out_nobody_who_is_expected_too() -> None:
     assert expected(books, "c", 40) == Admit(("a",))
 
 
-def test_who_is_asked_for_drives_out_whom_it_must() -> None:
+def test_a_requested_model_evicts_an_expected_model_if_it_must() -> None:
     books = Residency(BUDGET, LRU(), 4)
     assert expected(books, "a", 80) == Admit(())
     books.expect("b", 1.0)
@@ -302,7 +302,7 @@ def test_a_model_that_turns_out_bigger_makes_idle_ones_leave() -> None:
 
 
 @pytest.mark.parametrize("loads_max", [1, 3])
-def test_so_many_loads_and_no_more_at_once(loads_max: int) -> None:
+def test_loads_at_the_same_time_never_exceed_the_limit(loads_max: int) -> None:
     books = Residency(BUDGET, LRU(), loads_max)
     plans = []
     for name in "abcd":

@@ -1,4 +1,4 @@
-"""Which models leave and come by their callers' habits: what every nap says, told once, and without asking them all."""
+"""Models are unloaded and loaded by their callers' habits: each nap is acted on once, without a look at all models."""
 
 import random
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ def used(resting: Resting, name: str, now_s: float) -> None:
     resting.ended(name, now_s)
 
 
-def test_a_model_that_nobody_calls_shall_leave_and_one_with_a_habit_come_back_before_its_call() -> None:
+def test_a_model_without_calls_is_unloaded_and_one_with_a_habit_returns_before_its_call() -> None:
     resting, now_s = Resting(lambda: Histogram(300.0)), 0.0
     for _ in range(20):
         used(resting, "nightly", now_s)
@@ -41,7 +41,7 @@ def test_a_model_is_expected_once_in_a_gap_and_again_in_the_next_one() -> None:
     assert [resting.look([], last_s + 600.0 + second).coming for second in (500, 595)] == [(), ("timer",)]
 
 
-def test_whoever_is_called_is_not_expected_any_more() -> None:
+def test_a_called_model_is_no_longer_expected() -> None:
     resting = Resting(lambda: Histogram(300.0))
     for number in range(20):
         used(resting, "timer", 600.0 * number)
@@ -49,7 +49,7 @@ def test_whoever_is_called_is_not_expected_any_more() -> None:
     assert resting.look([], 600.0 * 20 + 1) == NOBODY
 
 
-def test_only_so_many_models_are_remembered() -> None:
+def test_the_number_of_remembered_models_is_limited() -> None:
     resting = Resting(lambda: Fixed(10.0), known_max=2)
     for name in ("a", "b", "c"):
         resting.ended(name, 0.0)
@@ -66,7 +66,7 @@ def test_a_model_that_came_in_after_its_turn_leaves_within_a_minute() -> None:
     assert looks.count(("a",)) == 1
 
 
-def test_who_is_idle_is_asked_only_when_a_nap_turns() -> None:
+def test_idle_models_are_looked_up_only_when_a_keep_alive_is_over() -> None:
     resting, asked = Resting(lambda: Fixed(10.0)), list[float]()
 
     def idle(now_s: float) -> Iterator[str]:
@@ -82,7 +82,7 @@ def test_who_is_idle_is_asked_only_when_a_nap_turns() -> None:
 # -- the rule itself ---------------------------------------------------------------------------------------------------
 @dataclass
 class Plain:
-    """All naps are asked at every look, of whoever is in memory and of whoever is not."""
+    """Asks every nap at every look, whether its model is in memory or not."""
 
     naps: dict[str, KeepAlive] = field(default_factory=dict)
     ended_s: dict[str, float] = field(default_factory=dict)
@@ -113,7 +113,9 @@ def learner() -> KeepAlive:
     jitter_s=st.sampled_from([0.0, 0.1, 4.0]),
     seed=st.integers(0, 10_000),
 )
-def test_looks_tell_what_every_nap_says_each_time_it_is_asked(every_s: list[float], jitter_s: float, seed: int) -> None:
+def test_looks_give_the_same_moves_as_asking_every_keep_alive_each_time(
+    every_s: list[float], jitter_s: float, seed: int
+) -> None:
     rng, resting, plain, there = random.Random(seed), Resting(learner), Plain(), dict[str, None]()
     calls = sorted(
         (every * (1 + number) + rng.uniform(0.0, 1.0) + rng.uniform(0.0, jitter_s), f"every {every} s")

@@ -1,4 +1,4 @@
-"""Turns in rounds: everybody has one, and nobody waits for more than one of each other's."""
+"""Turns in rounds: each queue has a turn, and waits for at most one turn of every other queue."""
 
 from collections import defaultdict
 
@@ -9,7 +9,9 @@ from torpor_container.core.rounds import Rounds
 
 
 @given(st.lists(st.one_of(st.sampled_from("abcd"), st.none()), max_size=80))
-def test_each_is_given_once_in_its_order_and_waits_for_one_of_each_other(steps: list[str | None]) -> None:
+def test_each_item_has_one_turn_in_order_and_waits_for_at_most_one_turn_of_each_other_queue(
+    steps: list[str | None],
+) -> None:
     """A letter comes, or (None) somebody has a turn; in the end all have theirs."""
     rounds, came, given_to = Rounds[tuple[str, int]](), defaultdict[str, int](int), defaultdict[str, int](int)
     others_first: dict[str, list[str]] = {}  # whose turns passed since the first of these has waited
@@ -32,7 +34,7 @@ def test_each_is_given_once_in_its_order_and_waits_for_one_of_each_other(steps: 
     assert list(rounds) == []
 
 
-def test_what_is_cleared_is_gone() -> None:
+def test_a_clear_removes_every_entry() -> None:
     rounds = Rounds[int]()
     rounds.add("a", 1)
     rounds.clear()

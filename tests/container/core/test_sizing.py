@@ -1,4 +1,4 @@
-"""Sizes are predicted from what was measured."""
+"""Sizes are predicted from measured ones."""
 
 from itertools import pairwise
 
@@ -31,7 +31,7 @@ def test_predictions_come_closer_with_every_measurement(true_ratio: float, artif
     assert errors[-1] <= 0.05 * max(errors[0], true_bytes) + 1
 
 
-def test_only_so_many_measurements_are_remembered() -> None:
+def test_the_number_of_remembered_measurements_is_limited() -> None:
     sizing = Sizing({"onnx": Prior(0, 1.0)}, known_max=2)
     for name in "abc":
         sizing.measured(name, "onnx", 100, 700)
@@ -64,13 +64,13 @@ def asked(sizing: Sizing, artifact_bytes: int, times: int) -> list[bool]:
 
 
 @given(st.integers(1000, 2000))
-def test_of_models_whose_format_predicts_well_few_are_measured(artifact_bytes: int) -> None:
+def test_few_models_of_a_well_predicted_format_are_measured(artifact_bytes: int) -> None:
     assert (
         asked(trusted(1000, 2000), artifact_bytes, MEASURED_EVERY * 2) == ([False] * (MEASURED_EVERY - 1) + [True]) * 2
     )
 
 
-def test_what_is_larger_or_smaller_than_all_that_were_measured_is_measured() -> None:
+def test_a_model_outside_the_range_of_measured_sizes_is_measured() -> None:
     sizing = trusted(1000, 2000)
     assert all(asked(sizing, 999, 20))
     assert all(asked(sizing, 2001, 20))
@@ -78,7 +78,7 @@ def test_what_is_larger_or_smaller_than_all_that_were_measured_is_measured() -> 
 
 
 @given(st.floats(0.1, 10.0))
-def test_one_that_is_not_as_predicted_has_all_measured_again(odd: float) -> None:
+def test_a_model_far_from_its_predicted_size_makes_all_models_measured_again(odd: float) -> None:
     sizing = trusted(1000)
     sizing.measured("odd", "xgboost", 1000, int(2000 * odd))
     again = asked(sizing, 1000, MEASURED_EVERY - 1)

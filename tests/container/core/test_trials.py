@@ -1,4 +1,4 @@
-"""The rules of trials: what is tried, trusted or refused, and how much a trial may take."""
+"""The rules of trials: which files are tried, trusted or refused, and how much a trial may use."""
 
 import pytest
 from hypothesis import given
@@ -36,7 +36,7 @@ GIB = 1024 * MIB
         (Verdict("too large", "xgboost 3", limit_bytes=GIB - 1), TrialStep.TRY),
     ],
 )
-def test_a_verdict_holds_for_its_software_and_for_no_more_memory(verdict: Verdict | None, then: TrialStep) -> None:
+def test_a_verdict_holds_only_for_its_software_and_up_to_its_memory(verdict: Verdict | None, then: TrialStep) -> None:
     assert step(verdict, "xgboost 3", GIB) is then
 
 

@@ -1,4 +1,4 @@
-"""Who predicts next: everybody once, in his model's order, and no model at another's cost."""
+"""Turns of prediction: each request is served once, in its model's order, and no model pays for another."""
 
 from collections import Counter
 from math import inf
@@ -13,7 +13,7 @@ COSTS_S = st.lists(st.floats(0.001, 5.0), min_size=6, max_size=6)
 
 
 @given(st.lists(MODELS, max_size=60), st.integers(1, 3), st.integers(1, 3), st.integers(1, 4))
-def test_everybody_is_served_once_in_his_models_order_and_within_the_limits(
+def test_every_request_is_served_once_in_its_models_order_and_within_the_limits(
     calls: list[int], parallel: int, per_model: int, batch_size: int
 ) -> None:
     turns: Turns[int] = Turns(Sharing(parallel, per_model, batch_size))
@@ -103,7 +103,7 @@ def test_models_that_are_always_waited_for_have_had_the_same_but_for_a_turn_of_e
 
 
 @given(st.integers(1, 100), st.floats(0.1, 60.0))
-def test_who_calls_a_quiet_model_waits_for_one_turn_of_the_busy_one_at_most(busy: int, cost_s: float) -> None:
+def test_a_call_to_a_quiet_model_waits_for_at_most_one_turn_of_a_busy_model(busy: int, cost_s: float) -> None:
     turns: Turns[str] = Turns(Sharing())
     slow, quiet = ModelQueue(), ModelQueue()
     for _ in range(busy):
@@ -120,7 +120,7 @@ def test_who_calls_a_quiet_model_waits_for_one_turn_of_the_busy_one_at_most(busy
         began = turns.next(0.0) or following
 
 
-def test_a_model_that_nobody_called_has_saved_nothing_up() -> None:
+def test_a_model_without_calls_saves_up_no_turns() -> None:
     turns: Turns[int] = Turns(Sharing())
     one, other = ModelQueue(), ModelQueue()
     for _ in range(100):  # it has had much, and alone
@@ -138,7 +138,7 @@ def test_a_model_that_nobody_called_has_saved_nothing_up() -> None:
     assert sum(order[:4]) == 2  # they take turns from the beginning
 
 
-def test_who_leaves_is_not_served_and_who_stays_is() -> None:
+def test_a_request_that_leaves_its_queue_is_not_served_and_the_next_one_is() -> None:
     turns: Turns[str] = Turns(Sharing())
     line = ModelQueue()
     first, second = "first", "second"
@@ -175,7 +175,7 @@ def test_a_batch_waits_only_for_as_much_company_as_the_last_one_had() -> None:
     assert (whole.requests, turns.due_s()) == ((4, 5, 6), inf)
 
 
-def test_whoever_waits_for_company_in_vain_goes_alone_and_the_next_waits_no_more() -> None:
+def test_a_request_that_waits_for_a_batch_in_vain_goes_alone_and_the_next_does_not_wait() -> None:
     turns: Turns[int] = Turns(Sharing(batch_size=8, delay_s=0.25))
     line = ModelQueue(shares=True)
     line.last_size = 5

@@ -77,7 +77,7 @@ def test_several_models_are_an_error_that_names_them_all(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("names", [[], ["weights.bin", "config.json"]])
-def test_an_unknown_format_lists_what_was_found_and_what_is_known(tmp_path: Path, names: list[str]) -> None:
+def test_the_error_of_an_unknown_format_lists_the_files_and_the_known_formats(tmp_path: Path, names: list[str]) -> None:
     for name in names:
         (tmp_path / name).write_text("{}")
     with pytest.raises(UnknownFormat) as raised:

@@ -1,4 +1,4 @@
-"""One contract that every format passes: it is found, it predicts as its framework does, and it fails as it should."""
+"""The contract of all formats: detection, the framework's own predictions, and the right errors."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -42,11 +42,11 @@ def scores(reply: Reply) -> Rows:
     return np.array(json.loads(reply.body)).reshape(-1)
 
 
-def test_it_is_the_format_that_the_file_holds(model: ServedModel[Any], name: str) -> None:
+def test_a_model_has_the_format_of_its_file(model: ServedModel[Any], name: str) -> None:
     assert model.format == ARTIFACTS[name][0]
 
 
-def test_it_predicts_as_its_framework_does(model: ServedModel[Any], name: str, trained: Trained) -> None:
+def test_a_model_predicts_as_its_framework_does(model: ServedModel[Any], name: str, trained: Trained) -> None:
     reply = model.invoke(Invocation(csv_of(trained.rows[:3]), "text/csv", "application/json"))
     assert (reply.status, reply.content_type) == (200, "application/json")
     np.testing.assert_allclose(scores(reply), trained.expected(ARTIFACTS[name][1]), rtol=1e-5, atol=1e-5)
@@ -69,7 +69,7 @@ def test_the_rows_may_come_in_any_content_type(model: ServedModel[Any], trained:
     assert model.invoke(Invocation(bodies[content_type], content_type, "application/json")) == by_csv
 
 
-def test_one_row_gives_one_prediction_in_any_type(model: ServedModel[Any], trained: Trained) -> None:
+def test_a_single_row_gives_one_prediction_in_any_content_type(model: ServedModel[Any], trained: Trained) -> None:
     row = csv_of(trained.rows[:1])
     value = np.load(BytesIO(model.invoke(Invocation(row, "text/csv", "application/x-npy")).body)).item()
     assert float(model.invoke(Invocation(row, "", "text/csv")).body) == pytest.approx(value)
@@ -81,7 +81,7 @@ def test_a_wrong_column_count_is_bad_input_with_both_counts(model: ServedModel[A
         model.invoke(Invocation(csv_of(np.ones((2, width))), "text/csv"))
 
 
-def test_an_empty_body_a_strange_type_and_a_strange_accept_are_told_apart(model: ServedModel[Any]) -> None:
+def test_an_empty_body_an_unknown_type_and_an_unknown_accept_raise_different_errors(model: ServedModel[Any]) -> None:
     for call, raised in (
         (Invocation(b"", "text/csv"), BadInput),
         (Invocation(b"\x89PNG", "image/png"), UnsupportedContentType),
@@ -106,7 +106,7 @@ def test_a_body_is_let_go_of_once_it_is_read(model: ServedModel[Any], trained: T
     assert not call.body
 
 
-def test_a_closed_model_holds_nothing_and_says_so(model: ServedModel[Any]) -> None:
+def test_a_closed_model_holds_nothing_and_its_error_says_unloaded(model: ServedModel[Any]) -> None:
     model.close()
     assert model.native is None
     with pytest.raises(PredictionFailed, match="unloaded"):

@@ -40,7 +40,7 @@ def test_another_librarys_booster_is_none_of_xgboosts(module: str, name: str) ->
     assert model.invoke(Invocation(b"1,2\n3,5", "text/csv", "application/json")).body == b"[1.5, 4.0]"
 
 
-def test_a_lightgbm_booster_tells_how_many_columns_it_takes() -> None:
+def test_a_lightgbm_booster_knows_its_number_of_columns() -> None:
     model = pickled.adopt(of("lightgbm.basic", "Booster", predict=mean, num_feature=lambda self: 2), Conventions())
     with pytest.raises(Exception, match="takes 2 columns, and the rows have 3"):
         model.invoke(Invocation(b"1,2,3", "text/csv"))

@@ -1,4 +1,4 @@
-"""Models that know names for what they take and give: XGBoost's features, and ONNX's inputs and outputs."""
+"""Models with names for their inputs and outputs: XGBoost's features, and ONNX's inputs and outputs."""
 
 import io
 import json
@@ -44,7 +44,7 @@ def test_a_frame_in_another_order_gets_the_answer_of_its_columns(parameters: dic
 
 
 @pytest.mark.parametrize("booster", ["gbtree", "gblinear"])
-def test_what_a_sparse_row_leaves_out_is_missing_to_xgboost_and_a_zero_that_is_there_is_zero(booster: str) -> None:
+def test_an_absent_value_of_a_sparse_row_is_missing_to_xgboost_and_a_stored_zero_is_zero(booster: str) -> None:
     trained = xgboost.train({"nthread": 1, "booster": booster}, xgboost.DMatrix(FRAME, PRICES), 5)
     rows = sparse.csr_matrix(([0.9, 0.0, 0.7], ([0, 0, 1], [0, 1, 2])), shape=(5000, 3))
     stream = io.BytesIO()

@@ -1,4 +1,4 @@
-"""ONNX models: several inputs, tensors of any rank and type, cells that would change, answers that are maps."""
+"""ONNX models: several inputs, tensors of any rank and type, cells that a cast would change, answers that are maps."""
 
 import json
 from collections.abc import Callable
@@ -83,7 +83,7 @@ def test_onnx_refuses_cells_that_would_become_others(tmp_path: Path, kind: int, 
         answer(load(tmp_path), body, "application/json")
 
 
-def test_onnx_with_an_input_of_another_type_says_which_are_taken(tmp_path: Path) -> None:
+def test_the_error_of_an_unsupported_input_type_lists_the_supported_ones(tmp_path: Path) -> None:
     save_identity(tmp_path / "model.onnx", TensorProto.BFLOAT16)
     with pytest.raises(
         LoadFailed, match=r"input x is a tensor\(bfloat16\), and Torpor takes only these: tensor\(float\), "

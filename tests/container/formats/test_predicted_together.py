@@ -1,4 +1,4 @@
-"""Predicted together or alone, every caller gets the same bytes, and a bad body harms nobody else."""
+"""Batches: a caller gets the same bytes as alone, and a bad body harms no other call."""
 
 from functools import cache
 from typing import Any
@@ -92,5 +92,5 @@ def test_a_bad_body_among_good_ones_has_its_own_error_and_the_others_their_answe
 
 
 @pytest.mark.parametrize("kind", ALONE)
-def test_what_rounds_otherwise_among_other_rows_is_predicted_alone(kind: str) -> None:
+def test_a_model_whose_rounding_depends_on_other_rows_is_predicted_alone(kind: str) -> None:
     assert not model(kind).rowwise

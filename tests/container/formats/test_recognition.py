@@ -25,7 +25,7 @@ OWN = Conventions()
 
 @pytest.fixture(scope="session")
 def saved(trained: Trained) -> dict[str, bytes]:
-    """What a file may hold, by a name for it."""
+    """The contents of a file, by a name for them."""
     booster = trained.booster
     plain = bytes(booster.save_raw("json"))
     return {
@@ -99,7 +99,7 @@ def test_a_booster_is_found_whatever_its_name(
         ("xgboost-model", "ubj", "xgboost"),
     ],
 )
-def test_what_lies_beside_the_model_is_ignored(
+def test_a_file_beside_the_model_is_ignored(
     place: Callable[..., Path], name: str, holding: str, kind: str, beside: str
 ) -> None:
     suffix = {"encoder": ".pkl", "columns": ".pkl", "picture": ".png", "archive": ".zip"}.get(beside, ".json")
@@ -119,7 +119,7 @@ def test_compressed_joblib_files_of_any_name_are_found(tmp_path: Path, trained: 
         assert load(tmp_path).format == "scikit-learn", compress
 
 
-def test_an_onnx_model_of_any_name_is_found_and_a_cut_one_is_none(
+def test_an_onnx_model_of_any_name_is_found_and_a_truncated_one_is_not(
     artifact: Callable[..., Path], tmp_path: Path
 ) -> None:
     content = (artifact("model.onnx") / "model.onnx").read_bytes()
@@ -137,7 +137,7 @@ def test_an_artifact_without_a_model_is_an_error_that_lists_its_files(place: Cal
         detect(place(**{"a.json": holding, "b.txt": "text"}))
 
 
-def test_of_several_named_models_the_only_one_that_is_one_is_taken(place: Callable[..., Path]) -> None:
+def test_the_only_real_model_among_several_named_files_is_taken(place: Callable[..., Path]) -> None:
     place(**{"a.json": "json", "b.ubj": "text", "c.model": "nothing", "encoder.pkl": "encoder", "names.pkl": "columns"})
     assert detect(place())[1].name == "a.json"
 
@@ -147,7 +147,7 @@ def test_two_models_that_are_no_folds_are_an_error_that_names_both(place: Callab
         detect(place(**{"model-0": "ubj", "regressor": "pipeline"}))
 
 
-def test_a_damaged_model_alone_tells_what_is_wrong_with_it(tmp_path: Path, saved: dict[str, bytes]) -> None:
+def test_the_error_of_a_damaged_model_names_its_file_and_framework(tmp_path: Path, saved: dict[str, bytes]) -> None:
     (tmp_path / "model").write_bytes(saved["json"][:300])
     with pytest.raises(LoadFailed, match="model is not a model that XGBoost can read"):
         load(tmp_path)

@@ -1,4 +1,4 @@
-"""Models that run code, where the owner forbids it: they fail with a text that names the setting."""
+"""Models that run code, where the owner forbids it, fail with an error that names the setting."""
 
 import asyncio
 import pickle
@@ -30,7 +30,7 @@ def refusing(**settings: str) -> BuiltInLoader:
 
 
 def load(shop: BuiltInLoader, folder: Path) -> str:
-    """The model's format. Raises what loading it raises."""
+    """The model's format. Raises the errors of its load."""
 
     async def story() -> str:
         try:

@@ -1,4 +1,4 @@
-"""Whatever goes wrong with a body or an answer is one of the container's errors, and nobody else's trouble."""
+"""Each fault of a body or an answer becomes one of the container's errors, and harms no other call."""
 
 from typing import Any, NoReturn
 
@@ -28,7 +28,7 @@ def model(error: Exception) -> ServedModel[list[float]]:
 
 
 @pytest.mark.parametrize("name", RAISED)
-def test_what_reading_a_body_raises_is_one_of_the_containers_errors(name: str) -> None:
+def test_an_error_raised_while_a_body_is_read_becomes_a_container_error(name: str) -> None:
     error, becomes, said = RAISED[name]
     with pytest.raises(becomes, match=f"{said}$") as raised:
         model(error).invoke(Invocation(b"bad"))
@@ -42,7 +42,7 @@ def test_a_body_that_can_not_be_read_among_others_is_its_callers_alone() -> None
 
 
 class Unwritable:
-    """A prediction that cannot be told."""
+    """A prediction that cannot be written."""
 
     def __init__(self, error: Exception) -> None:
         self.error = error

@@ -1,4 +1,4 @@
-"""Closes a server's connection as its killed process would: at once, without a turn of the event loop."""
+"""Closes a server's connection at once, as the death of its process does, without a turn of the event loop."""
 
 import asyncio
 import os

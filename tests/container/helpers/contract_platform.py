@@ -1,4 +1,4 @@
-"""The platform's side of the container contract: it drives an instance request by request, with no socket between."""
+"""The platform's side of the container contract: it drives an instance request by request, without a socket."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ class Answer:
 
 
 class AdvanceableLoop(asyncio.SelectorEventLoop):
-    """One whose clock can be put forward: what is due by then is due at once."""
+    """An event loop whose clock can be put forward: each timer due by then is due at once."""
 
     ahead_s = 0.0
 
@@ -88,7 +88,7 @@ class Platform:
         return self.request("POST", f"/models/{name}/invoke", body, headers or {"Content-Type": "text/csv"})
 
     def leap(self, seconds: float) -> None:
-        """So much time is over for the instance, and for nobody else."""
+        """Puts the instance's clock forward by this much, and no other clock."""
 
         async def put_forward() -> None:
             self._loop.ahead_s += seconds
@@ -96,7 +96,7 @@ class Platform:
         asyncio.run_coroutine_threadsafe(put_forward(), self._loop).result(WITHIN_S)
 
     def invoke_and_leave(self, name: str, begun: bytes) -> Answer:
-        """The caller goes, or says nothing more, before the body is whole."""
+        """The caller disconnects, or sends nothing more, before the body is whole."""
         messages: list[Message] = [
             {"type": "http.request", "body": begun, "more_body": True},
             {"type": "http.disconnect"},

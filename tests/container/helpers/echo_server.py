@@ -1,4 +1,4 @@
-"""A server for tests, `python echo_server.py FD OPTIONS`: an application that says what it was asked.
+"""A server for tests, `python echo_server.py FD OPTIONS`: an application that answers with what it received.
 
 Options are ServerOptions' in JSON, with `head_s` and `body_s` as one by one.
 """
@@ -25,11 +25,11 @@ ODD: dict[str, tuple[int, list[tuple[bytes, bytes]], bytes]] = {
 
 
 class Told:
-    """Echoes; takes up `/now/invocations`, `/busy/invocations` and `/soon/invocations` at once, and breaks where the
+    """Echoes; takes up `/now/invocations`, `/busy/invocations` and `/soon/invocations` at once, and fails where the
     path says so.
 
-    `/kept/invocations` says how many tasks are over and still kept by something. What comes in frames is told by its
-    body what to do.
+    `/kept/invocations` says how many tasks are over and still kept by something. The
+    body of a framed request says what to do.
     """
 
     framed = b"/framed/invocations"

@@ -21,7 +21,7 @@ Address = tuple[str, int]
 def serving(
     listener: socket.socket, keep_alive_s: int = KEEP_ALIVE_S, log: "IO[bytes] | None" = None, **options: Any
 ) -> "Iterator[subprocess.Popen[bytes]]":
-    """A process that serves on this socket, with these ServerOptions. It is told to stop at the end, and must do so."""
+    """A process that serves on this socket, with these ServerOptions. It is terminated at the end, and must stop."""
     told = json.dumps({"keep_alive_s": keep_alive_s, **options})
     command = [sys.executable, str(SERVER), str(listener.fileno()), told]
     process = subprocess.Popen(command, pass_fds=[listener.fileno()], stderr=log)

@@ -49,7 +49,7 @@ class FakeStore:
         return [key for key in self.objects if key.startswith(folder)][:at_most]
 
     def lay(self, key: str, file: Path) -> None:
-        """The object lies here too, and can be read in place."""
+        """Puts the object into a local file too, which can be read in place."""
         file.write_bytes(tar(self.objects[key]))
         self.files[key] = file
 

@@ -1,6 +1,6 @@
 """A multi-model container that misbehaves, run as a program: each argument after the port names one fault.
 
-It answers an invocation with its model's name, the body, and what it was told in headers, as JSON.
+It answers an invocation with its model's name, the body, and the headers that it received, as JSON.
 """
 
 import json
@@ -134,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
         self.answer(*self.container.unload(name))
 
     def told(self, body: bytes) -> dict[str, Any]:
-        """What the caller said, and what the container was started with."""
+        """The caller's headers, and the container's arguments and environment."""
         environment = {name: value for name, value in os.environ.items() if name.startswith(("SAGEMAKER", "TORPOR"))}
         return {
             "body": body.decode(),

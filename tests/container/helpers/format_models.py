@@ -45,7 +45,7 @@ class Trained:
         return make_pipeline(StandardScaler(), LinearRegression()).fit(self.rows, self.target)
 
     def expected(self, kind: str) -> Rows:
-        """What the framework itself predicts for the first three rows."""
+        """The framework's own predictions for the first three rows."""
         rows = self.rows[:3]
         if kind == "booster":
             return np.asarray(self.booster.predict(xgboost.DMatrix(rows)))

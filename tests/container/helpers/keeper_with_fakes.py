@@ -24,7 +24,7 @@ SIZE_BYTES = 100
 
 @dataclass
 class FakeModels:
-    """What happened, in order, and what shall happen: `pause` is awaited at every step.
+    """The events, in order, and the events to come: `pause` is awaited at every step.
 
     `broken` models do not load, `greedy` ones find no memory while another is loaded, `scripts` need their folders.
     """
@@ -39,7 +39,7 @@ class FakeModels:
         self.events.append((what, name))
 
     async def until(self, what: str, name: str) -> None:
-        """Go on once this has happened."""
+        """Waits until this has happened."""
         await reached(lambda: (what, name) in self.events)
 
     def counts(self) -> Counter[tuple[str, str]]:
@@ -48,7 +48,7 @@ class FakeModels:
 
 @dataclass(eq=False)
 class FakeRunner:
-    """Answers with its model's name, until it is told to die."""
+    """Answers with its model's name, until a test ends it."""
 
     name: str
     models: FakeModels
@@ -84,10 +84,10 @@ class FakeDiskTier(DiskTier):
         self._models.happened("give", name)
 
     def doubt(self, name: str) -> None:
-        """It has no versions."""
+        """Does nothing: a fake tier has no versions."""
 
     def changed(self) -> None:
-        """It always has room."""
+        """Does nothing: a fake tier always has room."""
 
     async def drop(self, name: str, reason: str) -> None:
         self._models.happened("delete", name)
@@ -102,10 +102,10 @@ class FakeLoader:
         self._left_bytes = 0
 
     async def start(self) -> None:
-        """It is always open."""
+        """Does nothing: a fake tier is always open."""
 
     async def close(self) -> None:
-        """It leaves nothing."""
+        """Does nothing: a fake tier leaves nothing behind."""
 
     def unready(self) -> str | None:
         return None
@@ -170,7 +170,7 @@ class KeeperWithFakes:
             return (await runner.invoke(Invocation(b"", ""), 1.0, timing)).body
 
     async def settled(self) -> None:
-        """Nothing is on its way in or out any more."""
+        """Waits until no model is being loaded or unloaded."""
         loads = [task for task in asyncio.all_tasks() if task.get_name().startswith("load ")]
         await asyncio.gather(*loads, return_exceptions=True)
         await self.keeper.close()

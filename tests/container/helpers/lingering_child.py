@@ -1,4 +1,4 @@
-"""A child of a zygote that starts two processes and stays, as its owner sees it."""
+"""A child of a zygote that starts two processes and stays alive, as its owner sees it."""
 
 import asyncio
 import os
@@ -12,7 +12,7 @@ async def told(pipe: int) -> str:
 
 
 async def lingering(parent: ZygoteClient, guarded: bool = False) -> tuple[list[int], Any]:
-    """A child that started two processes: all three numbers, and its handle."""
+    """A child that started two processes: the three process ids, and its handle."""
     read, write = os.pipe()
     try:
         child = await parent.fork(Job("zygote_jobs:linger", guarded=guarded), [write])

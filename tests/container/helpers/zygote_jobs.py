@@ -12,27 +12,27 @@ Arguments = Mapping[str, Any]
 
 
 def tell(arguments: Arguments, descriptors: list[int]) -> int:
-    """Write what it was given: to its output, and to a descriptor."""
+    """Writes its input to its output and to a descriptor."""
     print(os.environ["COLOUR"], os.environ.get("OMP_NUM_THREADS"), flush=True)
     os.write(descriptors[0], str(arguments["word"]).encode())
     return 0
 
 
 def tell_of_aws(arguments: Arguments, descriptors: list[int]) -> int:
-    """Which of AWS's variables it sees."""
+    """Writes the names of AWS's variables that it sees."""
     os.write(descriptors[0], " ".join(sorted(name for name in os.environ if name.startswith("AWS_"))).encode())
     return 0
 
 
 def tell_what_it_was_started_with(arguments: Arguments, descriptors: list[int]) -> int:
-    """As the system has it of this process, which never became another program."""
+    """Writes the environment that the system has for this process, which never became another program."""
     with open("/proc/self/environ") as told:
         print(told.read().replace("\0", "\n"), flush=True)
     return 0
 
 
 def leave(arguments: Arguments, descriptors: list[int]) -> int:
-    """End in one of the ways in which a process ends."""
+    """Ends in one of the ways in which a process ends."""
     how = arguments["how"]
     if how == "raise":
         raise RuntimeError("as told")
@@ -47,7 +47,7 @@ def leave(arguments: Arguments, descriptors: list[int]) -> int:
 
 
 def linger(arguments: Arguments, descriptors: list[int]) -> int:
-    """Start a process of its own, and one that goes its own way; tell their numbers, and stay."""
+    """Starts a process, and one that leaves its group; writes their process ids, and stays alive."""
     started = [subprocess.Popen(["sleep", "600"], start_new_session=away) for away in (False, True)]
     os.write(descriptors[0], " ".join(str(child.pid) for child in started).encode())
     time.sleep(600)

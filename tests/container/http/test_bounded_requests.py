@@ -1,4 +1,4 @@
-"""Heads that are too large, and clients that leave in the midst of a pipeline."""
+"""Heads that are too large, and clients that disconnect in the middle of a pipeline."""
 
 import random
 import socket

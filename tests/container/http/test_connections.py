@@ -37,7 +37,7 @@ def test_a_connection_on_which_nothing_ever_comes_is_closed(strict: Address) -> 
         assert until_closed(connection) == b""
 
 
-def test_a_body_that_stands_still_is_refused_in_time_and_one_that_goes_on_is_not(strict: Address) -> None:
+def test_a_body_that_stalls_gets_408_and_a_slow_one_does_not(strict: Address) -> None:
     with closing(connected(strict)) as still, closing(connected(strict)) as slow:
         still.sendall(OTHER[:-1])
         slow.sendall(post("/a?x", b"x" * 100)[:-100])
@@ -64,7 +64,7 @@ def test_an_idle_connection_gives_way_to_a_new_one(strict: Address) -> None:
         connection.close()
 
 
-def test_clients_for_whom_there_is_no_connection_get_503(strict: Address) -> None:
+def test_clients_beyond_the_limit_of_connections_get_503(strict: Address) -> None:
     with ExitStack() as closing_all:
         clients = [closing_all.enter_context(closing(connected(strict))) for _ in range(8)]
         for client in clients:

@@ -89,7 +89,7 @@ def test_an_application_that_breaks_answers_500_and_no_other_request_notices(ser
 
 
 @pytest.mark.parametrize("body", [b"large", b"headed"])
-def test_an_answer_that_is_too_long_is_not_given_and_holds_up_none(server: Address, body: bytes) -> None:
+def test_an_answer_that_is_too_long_is_refused_and_delays_no_other(server: Address, body: bytes) -> None:
     with client(server) as asking:
         asking.ask(body, b"now")
         found = asking.answers(2)
@@ -113,7 +113,7 @@ def test_an_application_that_still_answers_notices_that_its_client_left(server: 
     assert soon(lambda: whole(server, post("/now/invocations"))[2]["left"] == before + 2)
 
 
-def test_frames_are_for_one_path_alone(server: Address) -> None:
+def test_frames_are_offered_on_only_one_path(server: Address) -> None:
     with closing(connected(server)) as connection:
         connection.sendall(upgrade("/other/invocations"))
         assert answer(connection)[0] == 200  # by HTTP, as if nothing had been asked for
@@ -218,7 +218,7 @@ def way(connection: socket.socket) -> str:
     return headers["x-way"]
 
 
-def test_a_server_that_is_told_to_stop_answers_what_it_has() -> None:
+def test_a_terminated_server_answers_the_requests_that_it_has() -> None:
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         process = stack.enter_context(serving(listener))

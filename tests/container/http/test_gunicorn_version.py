@@ -1,4 +1,4 @@
-"""Which versions of gunicorn may serve, and what a person reads who has installed another one."""
+"""The versions of gunicorn that may serve, and the error that names any other one."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def test_any_other_version_is_refused_by_name_and_with_what_to_do(version: str) 
     assert f"pip install '{REQUIREMENT}'" in str(refused.value)
 
 
-def test_a_server_on_an_unknown_version_ends_before_it_begins_with_one_line() -> None:
+def test_a_server_on_an_unknown_version_exits_at_once_with_one_line() -> None:
     done = subprocess.run([sys.executable, "-c", START], capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.startswith("gunicorn 28.0.0 is installed")

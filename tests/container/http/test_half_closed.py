@@ -1,4 +1,4 @@
-"""Clients that send no more get the answers that they are owed, and those that have left are noticed."""
+"""Clients that send no more get the answers still due to them, and the server notices clients that have left."""
 
 import os
 import socket
@@ -53,11 +53,11 @@ def test_a_client_that_sends_no_more_gets_all_its_answers(server: Address, data:
 
 
 @pytest.mark.parametrize("data", [b"", OTHER[:20], OTHER[:-1], post("/now/invocations")[:-1]])
-def test_a_client_that_sends_no_more_before_its_request_is_whole_gets_none(server: Address, data: bytes) -> None:
+def test_a_client_half_closed_before_its_request_is_whole_gets_no_answer(server: Address, data: bytes) -> None:
     assert half_closed(server, data) == b""
 
 
-def test_a_client_that_leaves_is_not_taken_for_one_that_sends_no_more(server: Address) -> None:
+def test_a_disconnected_client_is_not_mistaken_for_a_half_closed_one(server: Address) -> None:
     before = whole(server, post())[2]["left"]
     with closing(connected(server)) as connection:
         connection.sendall(post("/wait/invocations"))

@@ -1,4 +1,4 @@
-"""What a server may use of its process."""
+"""The resources of its process that a server may use."""
 
 import resource
 

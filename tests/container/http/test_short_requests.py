@@ -136,7 +136,7 @@ def test_a_request_is_not_kept_once_it_is_taken_up() -> None:
     assert (reader.headers, reader.body) == ([], b"")
 
 
-def test_an_application_hears_that_its_caller_left(server: Address) -> None:
+def test_an_application_is_notified_when_its_caller_disconnects(server: Address) -> None:
     before, kept = whole(server, post("/now/invocations"))[2]["left"], still_kept(server)
     with closing(connected(server)) as connection:
         connection.sendall(post("/wait/invocations"))
@@ -159,13 +159,13 @@ def test_an_application_that_breaks_answers_500_and_its_connection_ends(server: 
     assert the_long_way(server, post(path)) == (status, headers, body)
 
 
-def test_an_answer_that_may_have_no_body_has_none(server: Address) -> None:
+def test_a_204_answer_has_no_body(server: Address) -> None:
     found = whole(server, post("/empty/invocations"))
     assert found == the_long_way(server, post("/empty/invocations"))
     assert (found[0], found[2]) == (204, b"")
 
 
-def test_a_connection_is_closed_when_it_is_idle_whoever_answered_on_it() -> None:
+def test_an_idle_connection_is_closed_after_each_kind_of_answer() -> None:
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         stack.enter_context(serving(listener, keep_alive_s=1))

@@ -1,4 +1,4 @@
-"""A worker that is told to stop: it waits for clients that still read, and for nobody else."""
+"""A terminated worker waits for clients that still read, and for no others."""
 
 import socket
 from contextlib import ExitStack, closing
@@ -13,7 +13,7 @@ WAYS = ("/now/invocations", "/soon/invocations", "/a/invocations", "/a/invocatio
 
 
 @pytest.mark.parametrize("size", [8_000, 60_000])
-def test_a_server_that_is_told_to_stop_waits_for_clients_that_still_read(size: int) -> None:
+def test_a_terminated_server_waits_for_clients_that_still_read(size: int) -> None:
     with ExitStack() as stack:
         listener = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 8192)  # the system holds little for a slow client

@@ -1,4 +1,4 @@
-"""What an instance answers over HTTP that stands for one of AWS's images."""
+"""The answers over HTTP of an instance that stands for one of AWS's images."""
 
 import json
 import pickle

@@ -1,4 +1,4 @@
-"""What AWS's images read of the environment, and what becomes of it here."""
+"""The environment variables of AWS's images, and their effect here."""
 
 import re
 
@@ -14,13 +14,13 @@ def test_every_setting_with_a_name_of_aws_s_is_acted_on_or_set_by_the_endpoint()
     assert [name for name in theirs if BY_NAME[name].effect not in (Effect.ACTED_ON, Effect.SET)] == []
 
 
-def test_names_are_there_once_and_what_is_refused_says_what_to_do() -> None:
+def test_names_are_unique_and_every_refused_variable_has_advice() -> None:
     assert len(BY_NAME) == len(VARIABLES)
     assert [row.name for row in VARIABLES if row.effect is Effect.REFUSED and not row.instead] == []
 
 
 @pytest.mark.parametrize("row", [row for row in VARIABLES if row.effect is Effect.REFUSED], ids=lambda row: row.name)
-def test_a_variable_that_would_change_answers_is_refused_unless_it_says_what_holds_anyway(row: object) -> None:
+def test_a_variable_that_would_change_answers_is_refused_unless_it_names_the_default(row: object) -> None:
     assert hasattr(row, "name")
     told = fault({"MINE": "1", row.name: "something-else"})
     assert told is not None
@@ -45,7 +45,7 @@ def test_a_variable_without_effect_is_named_once(name: str, value: str, says: st
     assert fault({name: value}) is None
 
 
-def test_variables_that_are_acted_on_or_say_what_holds_anyway_are_not_named() -> None:
+def test_variables_with_an_effect_or_with_the_default_value_are_not_logged() -> None:
     given = {row.name: "x" for row in VARIABLES if row.effect in (Effect.ACTED_ON, Effect.SET)}
     assert notes({**given, "SAGEMAKER_CONTAINER_LOG_LEVEL": "20", "SAGEMAKER_MODEL_SERVER_WORKERS": ""}) == []
 
@@ -55,6 +55,6 @@ def test_a_setting_of_torpor_that_is_none_is_refused_with_the_one_that_may_be_me
     assert unknown({"TORPOR_POLICY": "LRU", "OTHER": "x"}) is None
 
 
-def test_an_instance_says_so_in_its_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_instance_logs_the_variables_without_effect(caplog: pytest.LogCaptureFixture) -> None:
     InstanceProcess(Settings.read({}), environment={"SAGEMAKER_MODEL_SERVER_WORKERS": "4"})
     assert "SAGEMAKER_MODEL_SERVER_WORKERS=4 has no effect" in caplog.text

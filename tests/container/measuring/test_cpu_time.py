@@ -1,4 +1,4 @@
-"""Processor seconds of processes that come and go: none is lost, none is counted twice, and the sum never goes back."""
+"""Processor seconds of processes that come and go: none is lost, none is counted twice, and the sum never decreases."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from torpor_container.processes.process_tree import cpu_s
 
 
 class Clocks:
-    """What each process has used."""
+    """The seconds that each process has used."""
 
     def __init__(self) -> None:
         self.used_s: dict[int, float] = {}
@@ -19,7 +19,7 @@ class Clocks:
         self.own_s = self.spent.seconds([])
 
     def seconds(self, *groups: list[int]) -> float:
-        """Of the others alone, as far as a tenth tells them from this process."""
+        """The seconds of the other processes alone, to a tenth of a second."""
         return round(self.spent.seconds(groups) - self.own_s, 1)
 
 
@@ -33,8 +33,8 @@ def test_groups_add_up_and_those_that_are_gone_stay_counted() -> None:
     assert clocks.seconds() == 24.0
 
 
-def test_what_ends_within_a_group_takes_nothing_away() -> None:
-    """Whoever waited for it has its seconds then, or nobody has."""
+def test_a_process_that_ends_within_a_group_takes_no_seconds_away() -> None:
+    """The process that waits for it takes over its seconds, or no process does."""
     clocks = Clocks()
     clocks.used_s = {1: 1.0, 2: 5.0}
     assert clocks.seconds([1, 2]) == 6.0
@@ -43,7 +43,7 @@ def test_what_ends_within_a_group_takes_nothing_away() -> None:
     assert clocks.seconds([1]) == 6.5
 
 
-def test_a_process_tells_what_it_and_its_ended_children_used() -> None:
+def test_the_time_of_a_process_includes_its_ended_children() -> None:
     burn = "import time; until = time.process_time() + 0.2\nwhile time.process_time() < until: pass"
     code = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}]); print(flush=True); input()"
     with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
@@ -55,7 +55,7 @@ def test_a_process_tells_what_it_and_its_ended_children_used() -> None:
     assert cpu_s(process.pid) == 0.0
 
 
-def test_this_process_counts_by_itself() -> None:
+def test_the_time_of_this_process_counts_without_others() -> None:
     times = os.times()
     assert CpuTime().seconds([]) == pytest.approx(
         times.user + times.system + times.children_user + times.children_system, abs=1.0

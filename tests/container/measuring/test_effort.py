@@ -1,4 +1,4 @@
-"""What work took, told apart: on a processor, in line for one, and waiting beside."""
+"""The time that work took, in three parts: on a processor, in line for one, and waiting."""
 
 import os
 import subprocess
@@ -48,7 +48,7 @@ def test_waiting_for_a_processor_that_others_are_busy_on_is_neither() -> None:
 
 
 @pytest.mark.skipif(not Path(SCHEDSTAT).exists(), reason="the system does not tell who stands in line")
-def test_a_forked_process_stands_in_line_for_itself() -> None:
+def test_a_forked_process_counts_its_own_time_in_line() -> None:
     in_line_s()  # the file is open
     reading, writing = os.pipe()
     if not (child := os.fork()):
@@ -61,7 +61,7 @@ def test_a_forked_process_stands_in_line_for_itself() -> None:
         os.close(file)
 
 
-def test_who_has_several_processors_at_once_is_told_as_busy_with_one() -> None:
+def test_work_on_several_processors_counts_as_work_on_one() -> None:
     assert Effort(wall_s=1.0, work_s=3.2).fields() == {"work_s": 1.0, "delay_s": 0.0}
     assert Effort(wall_s=1.0, work_s=0.9, in_line_s=0.4).fields() == {"work_s": 0.6, "delay_s": 0.0}
 
@@ -71,7 +71,7 @@ def test_efforts_add_up_and_are_shared() -> None:
     assert Effort(3.0, 2.0, 1.0).shared(2) == Effort(1.5, 1.0, 0.5)
 
 
-def test_what_a_child_process_computed_is_the_process_s_own() -> None:
+def test_work_of_a_child_process_counts_as_the_parents() -> None:
     effort = EffortClocks(work=process_s).start()
     subprocess.run([sys.executable, "-S", "-c", "sum(range(2_000_000))"], check=True)
     assert effort().work_s > 0.01

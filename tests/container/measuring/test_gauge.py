@@ -1,4 +1,4 @@
-"""What a process holds, read off between two walks over its pages."""
+"""The memory of a process, measured between two walks over its pages."""
 
 import gc
 import mmap
@@ -32,7 +32,7 @@ def touched(held: mmap.mmap) -> None:
 
 
 @pytest.mark.parametrize("exact", [None, False], ids=["as the kernel counts", "walked each time"])
-def test_what_is_taken_and_given_back_shows_at_once(exact: bool | None) -> None:
+def test_memory_taken_and_given_back_shows_at_once(exact: bool | None) -> None:
     gauge = MemoryGauge(lambda: 0.0, exact)
     give_back()
     before = gauge.used_bytes()
@@ -58,7 +58,7 @@ def test_a_walk_is_due_at_first_and_once_a_second() -> None:
 
 
 @pytest.mark.skipif(not allocated_bytes(), reason="the C library does not tell what malloc holds")
-def test_what_fills_memory_that_others_left_free_counts_too() -> None:
+def test_objects_in_memory_that_others_left_free_count_too() -> None:
     left = [bytes(size) for size in [20_000] * 200]
     pinned = bytes(20_000)  # above them on the heap: what they leave is not given back
     left.clear()
@@ -70,7 +70,7 @@ def test_what_fills_memory_that_others_left_free_counts_too() -> None:
 
 
 @pytest.mark.skipif(not allocated_bytes(), reason="the C library does not tell what malloc holds")
-def test_what_was_freed_on_the_way_does_not_count() -> None:
+def test_memory_freed_on_the_way_does_not_count() -> None:
     give_back()
     grown, by_malloc = MemoryGauge(lambda: 0.0).grown(), MemoryGauge(lambda: 0.0).grown(by_malloc=True)
     on_the_way = [bytes(size) for size in [20_000] * 400]
@@ -81,8 +81,8 @@ def test_what_was_freed_on_the_way_does_not_count() -> None:
     assert len(kept) == 100
 
 
-def test_what_python_keeps_outside_of_malloc_counts_too() -> None:
-    """In a process of its own: what was freed in this one has left Python room for small objects."""
+def test_memory_that_python_keeps_outside_of_malloc_counts_too() -> None:
+    """Runs in a process of its own: memory freed in this one leaves Python room for small objects."""
     asked = (
         "from torpor_container.measuring.gauge import MemoryGauge\n"
         "grown = MemoryGauge(lambda: 0.0).grown()\n"
@@ -109,7 +109,7 @@ def test_pages_that_a_forked_process_makes_its_own_show_after_a_while() -> None:
 
 @contextmanager
 def forked(work: Callable[[], object]) -> Iterator[tuple[int, Callable[[], None]]]:
-    """Another process, and what makes it do this, keep it, and stop. It shares all that it inherits."""
+    """Another process, and a function that makes it act, keep the result, and stop. It shares all that it inherits."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -139,7 +139,7 @@ its own: some hundred."""
 
 
 @pytest.mark.parametrize("exact", [None, False], ids=["as the kernel counts", "walked each time"])
-def test_what_another_process_takes_shows_at_once_and_nothing_once_it_is_gone(exact: bool | None) -> None:
+def test_memory_of_another_process_shows_at_once_and_not_after_its_end(exact: bool | None) -> None:
     others = OtherProcesses(lambda: 0.0, exact)
     with forked(lambda: taken(THEIRS_BYTES)) as (pid, told):
         before = others.used_bytes([pid])

@@ -35,7 +35,7 @@ async def load(shop: BuiltInLoader, name: str, folder: Path) -> Loaded:
 
 
 class Told(MemoryGauge):
-    """Each load has taken what it is told."""
+    """Each load takes the memory that the test names."""
 
     def __init__(self, grown: Callable[[], int]) -> None:
         super().__init__(lambda: 0.0)
@@ -68,7 +68,7 @@ def test_a_models_loads_are_measured_until_its_size_is_known(tmp_path: Path) -> 
     assert len(measured) == 2
 
 
-def test_a_load_during_which_another_model_leaves_tells_no_size(tmp_path: Path) -> None:
+def test_a_load_during_the_unload_of_another_model_teaches_no_size(tmp_path: Path) -> None:
     rows = np.random.default_rng(7).normal(size=(300, 3))
     xgboost.train({"nthread": 1}, xgboost.DMatrix(rows, rows[:, 0]), 50).save_model(tmp_path / "model.ubj")
     loading, left = threading.Event(), threading.Event()
@@ -97,7 +97,7 @@ def test_a_load_during_which_another_model_leaves_tells_no_size(tmp_path: Path) 
     assert size_bytes == predicted_bytes != max(77, FLOOR_BYTES)
 
 
-def test_those_who_leave_while_memory_is_given_back_share_the_next_time() -> None:
+def test_unloads_while_memory_is_given_back_share_the_next_give_back() -> None:
     given: list[int] = []
     giving, go_on = threading.Event(), threading.Event()
 
@@ -121,7 +121,7 @@ def test_those_who_leave_while_memory_is_given_back_share_the_next_time() -> Non
     assert len(given) == 2
 
 
-def test_a_script_whose_time_to_load_ends_while_it_is_measured_is_closed(tmp_path: Path) -> None:
+def test_a_script_whose_load_times_out_during_the_measurement_is_closed(tmp_path: Path) -> None:
     (tmp_path / "inference.py").write_text("def model_fn(model_dir): ...")
     script = Started()
 
@@ -140,7 +140,7 @@ def test_a_script_whose_time_to_load_ends_while_it_is_measured_is_closed(tmp_pat
 
 
 class Started(Scripted):
-    """A script in its process, whose processes are told when they may be."""
+    """A script in its process; `processes` returns once the test allows it."""
 
     def __init__(self) -> None:
         self.measured, self.tell = threading.Event(), threading.Event()
@@ -156,7 +156,7 @@ class Started(Scripted):
 
 
 class Starting(Scripts):
-    """Whatever is to be started, it is this one."""
+    """Starts this script, whatever the arguments."""
 
     def __init__(self, script: Scripted) -> None:
         self._started = script

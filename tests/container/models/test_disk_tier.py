@@ -1,4 +1,4 @@
-"""The disk tier at work: what is kept, what a restart finds, what leaves, and what an interrupted caller leaves."""
+"""The disk tier at work: what it keeps, finds after a restart and evicts, also after a cancelled call."""
 
 import asyncio
 import gzip
@@ -24,7 +24,7 @@ CONTENT_BYTES = 20_000
 
 
 async def content(on: DiskTier, name: str) -> bytes:
-    """What a load would find."""
+    """The content that a load would find."""
     placed = await on.take(name, LoadStory(asyncio.get_running_loop().time))
     try:
         return (placed.directory / "model.bin").read_bytes()
@@ -40,7 +40,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
 
-def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_path: Path) -> None:
+def test_an_artifact_on_disk_is_not_downloaded_again_even_after_a_restart(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
         before = disk_tier(tmp_path, store)
@@ -54,7 +54,7 @@ def test_what_is_on_disk_is_not_downloaded_again_not_even_after_a_restart(tmp_pa
     run(story())
 
 
-def test_what_loads_not_is_looked_for_in_s3_again_and_fetched_if_it_is_newer(tmp_path: Path) -> None:
+def test_an_artifact_that_does_not_load_is_downloaded_again_if_s3_has_a_newer_one(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"broken")
         instance = KeeperWithFakes(disk_tier=disk_tier(tmp_path, store))
@@ -70,7 +70,7 @@ def test_what_loads_not_is_looked_for_in_s3_again_and_fetched_if_it_is_newer(tmp
     run(story())
 
 
-def test_a_folder_that_somebody_else_removed_is_fetched_again(tmp_path: Path) -> None:
+def test_an_artifact_removed_by_hand_is_downloaded_again(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
         tier = disk_tier(tmp_path, store)
@@ -83,7 +83,7 @@ def test_a_folder_that_somebody_else_removed_is_fetched_again(tmp_path: Path) ->
     run(story())
 
 
-def test_what_lies_on_this_machine_is_not_downloaded_unless_it_goes_just_then(tmp_path: Path) -> None:
+def test_a_local_artifact_is_not_downloaded_unless_it_vanishes_meanwhile(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(here=b"one", gone=b"two")
         for name in ("here", "gone"):
@@ -97,7 +97,7 @@ def test_what_lies_on_this_machine_is_not_downloaded_unless_it_goes_just_then(tm
     run(story())
 
 
-def test_while_a_model_is_fetched_no_other_ones_memory_can_be_measured(tmp_path: Path) -> None:
+def test_no_memory_is_measured_while_a_model_is_downloaded(tmp_path: Path) -> None:
     async def story() -> None:
         meter = Meter()
         tier = disk_tier(tmp_path, FakeStore(a=b"one"), meter=meter)
@@ -155,7 +155,7 @@ def test_an_overwritten_object_serves_on_unless_asked_to_revalidate(tmp_path: Pa
     run(story())
 
 
-def test_when_the_disk_is_full_the_least_used_artifact_leaves(tmp_path: Path) -> None:
+def test_a_full_disk_evicts_the_least_used_artifact(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(**{name: bytes(CONTENT_BYTES) for name in "abc"})
         small = disk_tier(tmp_path, store, budget_bytes=130_000)  # two of them, and a third one's guess
@@ -182,7 +182,7 @@ def test_an_artifact_that_can_never_fit_is_refused_and_the_others_stay(tmp_path:
     run(story())
 
 
-def test_what_fits_is_not_refused_for_a_guess_at_its_size(tmp_path: Path) -> None:
+def test_an_artifact_that_fits_is_not_refused_for_an_estimate_of_its_size(tmp_path: Path) -> None:
     async def story() -> None:
         large = bytes(4 * CONTENT_BYTES)
         small = disk_tier(tmp_path, FakeStore(a=b"one", large=large), budget_bytes=100_000)
@@ -193,7 +193,7 @@ def test_what_fits_is_not_refused_for_a_guess_at_its_size(tmp_path: Path) -> Non
     run(story())
 
 
-def test_what_turns_out_too_large_once_it_is_unpacked_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
+def test_an_artifact_too_large_once_unpacked_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(packed=bytes(6 * CONTENT_BYTES))
         store.pack = lambda body: gzip.compress(tar(body))
@@ -213,7 +213,7 @@ def scripts(root: Path, **sizes_bytes: int) -> KeeperWithFakes:
     return instance
 
 
-def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in_the_way(tmp_path: Path) -> None:
+def test_the_least_recently_used_idle_script_is_unloaded_when_its_folder_needs_the_room(tmp_path: Path) -> None:
     async def story() -> None:
         instance = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
         for name in "aba":
@@ -229,7 +229,7 @@ def test_the_least_recently_used_idle_script_leaves_memory_when_its_folder_is_in
     run(story())
 
 
-def test_who_waits_for_busy_scripts_folders_gets_the_first_that_is_idle(tmp_path: Path) -> None:
+def test_a_call_that_waits_for_a_busy_scripts_folder_gets_the_first_idle_one(tmp_path: Path) -> None:
     async def story() -> None:
         instance = scripts(tmp_path, **dict.fromkeys("abc", CONTENT_BYTES))
         async with instance.keeper.lend("a", Timing(instance.clock)):
@@ -243,7 +243,7 @@ def test_who_waits_for_busy_scripts_folders_gets_the_first_that_is_idle(tmp_path
     run(story())
 
 
-def test_no_script_leaves_in_vain(tmp_path: Path) -> None:
+def test_no_script_is_unloaded_if_its_folder_frees_too_little(tmp_path: Path) -> None:
     async def story() -> None:
         instance = scripts(tmp_path, a=CONTENT_BYTES, b=CONTENT_BYTES, large=4 * CONTENT_BYTES)
         await instance.call("a")
@@ -286,9 +286,7 @@ class SlowDisk(UnpackedArtifacts):
 
 @pytest.mark.parametrize("in_place", [False, True])
 @pytest.mark.parametrize("step", ["workspace", "publish", "discard"])
-def test_a_caller_whose_time_is_up_at_any_step_leaves_nothing_on_disk(
-    tmp_path: Path, step: str, in_place: bool
-) -> None:
+def test_a_call_cancelled_at_any_step_leaves_nothing_on_disk(tmp_path: Path, step: str, in_place: bool) -> None:
     async def story() -> None:
         disk = SlowDisk(tmp_path, step)
         store = FakeStore(a=b"one")
@@ -306,7 +304,7 @@ def test_a_caller_whose_time_is_up_at_any_step_leaves_nothing_on_disk(
     run(story())
 
 
-def test_a_caller_whose_time_is_up_while_it_downloads_leaves_nothing_on_disk(tmp_path: Path) -> None:
+def test_a_call_cancelled_during_its_download_leaves_nothing_on_disk(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(a=b"one")
         store.gate.clear()

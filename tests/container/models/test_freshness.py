@@ -63,7 +63,7 @@ def test_a_file_of_this_machine_is_looked_at_each_time(tmp_path: Path) -> None:
     run(story())
 
 
-def test_what_s3_has_no_more_is_an_error_each_time_and_a_model_that_is_gone_none(tmp_path: Path) -> None:
+def test_an_artifact_removed_from_s3_is_an_error_until_its_model_is_gone(tmp_path: Path) -> None:
     async def story() -> None:
         store = CountingStore(a=b"one")
         on = disk_tier(tmp_path, store)

@@ -1,4 +1,4 @@
-"""The keeper's promises: one load however many call, a clean end for whoever fails, dies or gives up."""
+"""The keeper's promises: one load for any number of calls, and a clean end after a failure, death or cancellation."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -32,7 +32,7 @@ def test_two_hundred_first_calls_make_one_download_and_one_load() -> None:
     run(story())
 
 
-def test_a_caller_who_gives_up_does_not_stop_the_load() -> None:
+def test_a_call_that_times_out_does_not_stop_the_load() -> None:
     async def story() -> None:
         instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.05)), asyncio.Event()
         instance.models.pause = gate.wait
@@ -135,7 +135,7 @@ def test_memory_that_leavers_still_hold_is_no_reason_to_refuse_a_newcomer() -> N
     run(story())
 
 
-def test_nobody_leaves_for_memory_that_loading_left_behind() -> None:
+def test_no_model_is_evicted_for_memory_that_loading_left_behind() -> None:
     async def story() -> None:
         instance = KeeperWithFakes(room=3)
         instance.loader.litter_bytes = 2 * SIZE_BYTES
@@ -159,7 +159,7 @@ def test_a_load_that_finds_no_memory_is_tried_again_while_idle_models_can_leave(
     run(story())
 
 
-def test_a_load_that_finds_no_memory_and_nobody_idle_fails_alone() -> None:
+def test_a_load_without_memory_or_an_idle_model_fails_alone() -> None:
     async def story() -> None:
         instance = KeeperWithFakes(room=3)
         instance.models.greedy = {"b"}
@@ -183,7 +183,7 @@ def test_a_runner_whose_process_ended_is_replaced_before_the_next_call() -> None
     run(story())
 
 
-def test_callers_on_a_dying_runner_fail_and_those_who_come_meanwhile_get_a_new_one() -> None:
+def test_calls_on_a_dying_runner_fail_and_later_calls_get_a_new_one() -> None:
     async def story() -> None:
         instance, gate = KeeperWithFakes(), asyncio.Event()
         await instance.call("a")
@@ -201,7 +201,7 @@ def test_callers_on_a_dying_runner_fail_and_those_who_come_meanwhile_get_a_new_o
     run(story())
 
 
-def test_a_caller_who_leaves_a_script_broken_leaves_it_to_nobody_else() -> None:
+def test_a_script_broken_by_a_cancelled_call_serves_no_other_call() -> None:
     async def story() -> None:
         instance, never = KeeperWithFakes(), asyncio.Event()
         await instance.call("a")
@@ -217,7 +217,7 @@ def test_a_caller_who_leaves_a_script_broken_leaves_it_to_nobody_else() -> None:
     run(story())
 
 
-def test_memory_that_was_taken_for_a_while_keeps_nobody_out_afterwards() -> None:
+def test_memory_taken_for_a_while_refuses_no_load_afterwards() -> None:
     async def story() -> None:
         instance = KeeperWithFakes(room=2)
         instance.loader.spike_bytes = 10 * SIZE_BYTES
@@ -231,7 +231,7 @@ def test_memory_that_was_taken_for_a_while_keeps_nobody_out_afterwards() -> None
     run(story())
 
 
-def test_without_a_cache_a_model_leaves_even_if_nobody_waited_for_its_load_to_end() -> None:
+def test_without_a_cache_a_model_is_unloaded_even_if_its_caller_timed_out() -> None:
     async def story() -> None:
         instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.05), cache=False), asyncio.Event()
         instance.models.pause = gate.wait
@@ -269,7 +269,7 @@ STEPS = st.lists(
 
 @settings(max_examples=150, deadline=None)
 @given(STEPS, st.integers(1, 3))
-def test_in_any_interleaving_answers_and_counts_are_right(steps: list[tuple[str, int, str]], room: int) -> None:
+def test_answers_and_counts_are_right_in_any_interleaving(steps: list[tuple[str, int, str]], room: int) -> None:
     async def story() -> None:
         instance = KeeperWithFakes(room)
         instance.models.broken = {"d"}
@@ -305,7 +305,7 @@ def only(instance: KeeperWithFakes) -> FakeRunner:
     return runner
 
 
-def test_a_model_that_is_expected_is_brought_in_once_and_kept_for_nobody() -> None:
+def test_an_expected_model_is_loaded_once_and_stays_idle() -> None:
     async def story() -> None:
         instance = KeeperWithFakes()
         instance.keeper.expect("a")
@@ -319,7 +319,7 @@ def test_a_model_that_is_expected_is_brought_in_once_and_kept_for_nobody() -> No
     run(story())
 
 
-def test_a_model_that_is_expected_in_vain_harms_nobody() -> None:
+def test_an_expected_model_that_does_not_load_harms_no_call() -> None:
     async def story() -> None:
         instance = KeeperWithFakes()
         instance.models.broken = {"a"}
@@ -331,7 +331,7 @@ def test_a_model_that_is_expected_in_vain_harms_nobody() -> None:
     run(story())
 
 
-def test_an_idle_model_is_dismissed_and_a_busy_one_is_not() -> None:
+def test_only_an_idle_model_can_be_dismissed() -> None:
     async def story() -> None:
         instance = KeeperWithFakes()
         await instance.call("a")

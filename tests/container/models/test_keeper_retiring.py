@@ -1,4 +1,4 @@
-"""A model that is retired: those who have it end on the old copy, and later callers get it loaded anew."""
+"""A retired model: calls in flight end on the old copy, and later calls load it again."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -52,7 +52,7 @@ def test_calls_in_flight_end_on_the_old_copy_and_those_after_wait_for_one_new_lo
     run(story())
 
 
-def test_a_model_that_is_loading_serves_those_who_waited_and_nobody_else() -> None:
+def test_a_model_retired_while_it_loads_serves_only_the_calls_that_waited() -> None:
     async def story() -> None:
         instance, gate = KeeperWithFakes(), asyncio.Event()
         instance.models.pause = gate.wait
@@ -67,7 +67,7 @@ def test_a_model_that_is_loading_serves_those_who_waited_and_nobody_else() -> No
     run(story())
 
 
-def test_a_load_that_fails_while_it_is_retired_holds_nobody_up() -> None:
+def test_a_failed_load_of_a_retired_model_blocks_no_later_call() -> None:
     async def story() -> None:
         instance, gate = KeeperWithFakes(), asyncio.Event()
         instance.models.pause, instance.models.broken = gate.wait, {"a"}
@@ -85,7 +85,7 @@ def test_a_load_that_fails_while_it_is_retired_holds_nobody_up() -> None:
     run(story())
 
 
-def test_who_waits_for_an_old_copy_to_end_waits_as_long_as_for_any_load() -> None:
+def test_a_call_that_waits_for_an_old_copy_to_end_has_the_time_limit_of_a_load() -> None:
     async def story() -> None:
         instance, gate = KeeperWithFakes(patience=WaitLimits(ready_wait_s=0.02)), asyncio.Event()
         await instance.call("a")

@@ -1,4 +1,4 @@
-"""A policy that does not keep a visitor: it is served, leaves at once, and the popular models are left alone."""
+"""A policy that does not keep a rare model: it is served and unloaded at once, and the popular models stay."""
 
 import asyncio
 
@@ -23,7 +23,7 @@ def visit(instance: Residency, name: str) -> bool:
     return instance.drop_unless_kept(name, 1.0)
 
 
-def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> None:
+def test_a_rare_model_on_a_full_instance_is_unloaded_and_the_next_uses_its_room() -> None:
     story: list[Decision] = []
     instance = residency(3, story)
     assert [visit(instance, name) for name in "abab"] == [False] * 4
@@ -37,7 +37,7 @@ def test_a_visitor_to_a_full_instance_leaves_and_the_next_finds_its_room() -> No
     assert {name for name, _ in instance} == {"a", "b"}
 
 
-def test_the_keeper_lets_a_visitor_go_when_its_last_caller_is_served() -> None:
+def test_the_keeper_unloads_a_rare_model_after_its_last_call() -> None:
     async def story() -> None:
         models, instance = FakeModels(), residency(3, [])
         loader = FakeLoader(models)

@@ -71,7 +71,7 @@ def booster() -> bytes:
 
 
 def unpacked(folder: Path, name: str, files: dict[str, bytes]) -> str:
-    """What the platform has put on disk before it calls LoadModel: the `url`."""
+    """The folder that the platform fills before it calls LoadModel: the `url`."""
     directory = folder / "models" / name / "model"
     for path, body in files.items():
         (directory / path).parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ def test_a_model_s_life(platform: Platform, tmp_path: Path, booster: bytes) -> N
     assert platform.load("cafe", url).status == 200
 
 
-def test_it_answers_in_multi_model_servers_words(platform: Platform, tmp_path: Path, booster: bytes) -> None:
+def test_answers_use_the_words_of_multi_model_server(platform: Platform, tmp_path: Path, booster: bytes) -> None:
     """Read off Multi Model Server 1.1.11, as suites for AWS's images assert them."""
     url = unpacked(tmp_path, "words", {"model.json": booster})
     assert platform.load("words", url).body == b'{\n  "status": "Workers scaled"\n}\n'
@@ -144,7 +144,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_load_that_fails_says_so_and_leaves_nothing(
+def test_a_failed_load_answers_its_status_and_leaves_nothing(
     scripted: Platform, tmp_path: Path, case: str, booster: bytes
 ) -> None:
     files, status = BROKEN[case]
@@ -184,13 +184,13 @@ def test_a_model_that_turns_out_too_large_is_507_and_gone(tmp_path: Path) -> Non
 
 
 class Table:
-    """A model that is as large as told, and says nothing."""
+    """A model of the given size, with empty answers."""
 
     def __init__(self, size_bytes: int) -> None:
         self.values = np.zeros(size_bytes, np.int8)
 
     def predict(self, rows: object) -> None:
-        """Nobody asks."""
+        """Never called."""
 
 
 def joblib_of(model: Table, compress: int = 0) -> bytes:
@@ -255,7 +255,7 @@ def test_the_platform_s_header_does_not_choose_the_model(platform: Platform, loa
     assert platform.invoke(loaded, b"1,2,3,4", headers).status == 200
 
 
-def test_headers_reach_the_model_and_come_back(
+def test_headers_reach_the_model_and_return(
     platform: Platform, scripted: Platform, loaded: str, tmp_path: Path
 ) -> None:
     answer = platform.invoke(loaded, b"1,2,3,4", {**CSV, "Accept": "text/csv"})
@@ -281,7 +281,7 @@ def transform_fn(model, body, content_type, accept):
 """
 
 
-def test_what_scripts_compute_counts_as_the_instances_also_when_they_are_gone(
+def test_processor_time_of_scripts_counts_as_the_instances_even_after_their_end(
     scripted: Platform, tmp_path: Path
 ) -> None:
     def others_s() -> float:
@@ -319,7 +319,7 @@ def test_a_body_that_ends_too_early_is_not_predicted_on(platform: Platform, load
     assert (answer.status, answer.json()["message"]) == (400, "the body ended before it was whole")
 
 
-def test_an_unload_waits_for_those_in_flight_and_takes_no_more(scripted: Platform, tmp_path: Path) -> None:
+def test_an_unload_waits_for_calls_in_flight_and_accepts_no_new_ones(scripted: Platform, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     scripted.load("busy", unpacked(tmp_path, "busy", {"inference.py": SCRIPT.encode()}))
@@ -346,9 +346,7 @@ def test_an_unload_waits_for_those_in_flight_and_takes_no_more(scripted: Platfor
     assert answers["unload"].status == 200
 
 
-def test_a_model_that_is_being_unloaded_is_listed_no_more_and_can_be_loaded_again(
-    scripted: Platform, tmp_path: Path
-) -> None:
+def test_a_model_being_unloaded_is_no_longer_listed_and_can_be_loaded_again(scripted: Platform, tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     url = unpacked(tmp_path, "back", {"inference.py": SCRIPT.encode()})
@@ -413,7 +411,7 @@ def test_a_script_that_hangs_is_ended_in_time_and_started_again(fickle: Platform
     assert fickle.delete("fickle").status == 200
 
 
-def test_who_waits_in_line_behind_a_script_that_hangs_is_served_once_it_is_started_again(
+def test_calls_behind_a_hanging_script_are_served_after_the_script_restarts(
     fickle: Platform, hanging: "Future[Answer]"
 ) -> None:
     fickle.leap(30.0)
@@ -485,7 +483,7 @@ def transform_fn(model, body, content_type, accept):
 
 @contextmanager
 def served(folder: Path, **settings: str) -> Iterator[tuple[Path, "subprocess.Popen[bytes]"]]:
-    """The image's command on a Unix socket, told to end with the block."""
+    """The image's command on a Unix socket, terminated with the block."""
     path = folder / "socket"
     own = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder), "TORPOR_SOCKET": str(path)}
     command = [sys.executable, "-m", "torpor_container", "serve"]
@@ -504,7 +502,7 @@ def load_request(folder: Path, name: str, files: dict[str, bytes]) -> bytes:
     return json.dumps({"model_name": name, "url": unpacked(folder, name, files)}).encode()
 
 
-def test_the_image_s_command_serves_on_a_unix_socket_and_leaves_promptly(tmp_path: Path, booster: bytes) -> None:
+def test_the_images_command_serves_on_a_unix_socket_and_stops_promptly(tmp_path: Path, booster: bytes) -> None:
     with served(tmp_path) as (path, process):
         for name, files in {"a": {"model.json": booster}, "large": {"inference.py": LARGE.encode()}}.items():
             assert call(path, "POST", "/models", load_request(tmp_path, name, files))[0] == 200
@@ -524,8 +522,8 @@ class Hangs:
         return eval, (self.SOURCE,)
 
 
-def test_the_image_s_command_leaves_promptly_though_a_model_hangs(tmp_path: Path) -> None:
-    """With what was printed and logged, and the exit code of an end in good order."""
+def test_the_images_command_stops_promptly_though_a_model_hangs(tmp_path: Path) -> None:
+    """It still prints and logs its last lines, and exits with the code of an orderly end."""
     with served(tmp_path, TORPOR_INVOCATION_TIMEOUT_SECONDS="0.2") as (path, process):
         model = load_request(tmp_path, "hangs", {"model.pkl": pickle.dumps(Hangs())})
         assert call(path, "POST", "/models", model)[0] == 200

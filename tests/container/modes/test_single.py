@@ -1,4 +1,4 @@
-"""One model that is loaded at the start: what becomes of a load that fails in a way nobody foresaw."""
+"""One model that is loaded at the start: the result of a load that fails with an unforeseen error."""
 
 import asyncio
 from pathlib import Path
@@ -21,7 +21,9 @@ class Forbidden:
         raise PermissionError(13, "Permission denied", str(placed.directory))
 
 
-def test_a_load_that_fails_in_any_way_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_load_that_fails_in_any_way_is_logged_and_shown_as_the_failure(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def story() -> str | None:
         single = Single(cast(ModelLoader, Forbidden()), tmp_path, None, "", lambda: 0.0, WaitLimits(1.0, 1.0), 1.0)
         await single.start()

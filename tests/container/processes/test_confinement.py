@@ -1,4 +1,4 @@
-"""An instance's bound: what goes beyond it fails by itself, leaves nothing behind, and nobody else pays."""
+"""An instance's bounds: work beyond them fails alone, leaves nothing behind, and harms no other call."""
 
 import asyncio
 import gc
@@ -40,11 +40,11 @@ def test_a_confined_process_finds_no_memory_beyond_its_budget_and_goes_on() -> N
 
 
 class Prediction(list[Any]):
-    """It can be told whether anybody still holds it."""
+    """An object whose release a test can observe."""
 
 
 def failing(error: Exception) -> tuple[ServedModel[Any], list["weakref.ref[Prediction]"]]:
-    """A model whose prediction cannot be written for this reason, and what it predicted."""
+    """A model whose prediction cannot be written for this reason, and the prediction."""
     held: list[weakref.ref[Prediction]] = []
 
     def predict(rows: Any) -> Prediction:
@@ -72,7 +72,7 @@ def test_an_error_does_not_hold_the_prediction_that_it_is_about() -> None:
         gc.enable()
 
 
-def test_what_a_framework_in_c_says_of_memory_is_out_of_memory() -> None:
+def test_an_allocation_error_of_a_framework_in_c_is_out_of_memory() -> None:
     def predict(rows: Any) -> Any:
         raise RuntimeError("[ONNXRuntimeError] : Failed to allocate memory for requested buffer of size 4398046511104")
 
@@ -92,7 +92,7 @@ def books() -> Residency:
     return kept
 
 
-def test_no_model_leaves_for_what_no_model_took() -> None:
+def test_no_model_is_evicted_for_memory_that_no_model_took() -> None:
     kept = books()
     kept.measured(2600)
     assert kept.overrun

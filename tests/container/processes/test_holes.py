@@ -1,4 +1,4 @@
-"""What a zygote fills is not written to by its children."""
+"""The pages that a zygote fills are not written by its children."""
 
 import subprocess
 import sys

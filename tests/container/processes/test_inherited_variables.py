@@ -1,4 +1,4 @@
-"""What of the environment of whoever started an endpoint its processes inherit."""
+"""The environment variables of an endpoint that its processes inherit."""
 
 import asyncio
 import os
@@ -28,7 +28,7 @@ SHELL = {
 }
 
 
-def test_secrets_of_the_shell_are_not_inherited_and_what_processes_need_is() -> None:
+def test_variables_that_processes_need_are_inherited_and_secrets_are_not() -> None:
     seen = inherited(SHELL, forgotten=("AWS_",))
     assert seen.keys() == {"PATH", "HOME", "LC_TIME", "PYTHONPATH", "https_proxy", "PIP_INDEX_URL"}
     assert "secret" not in str(theirs(seen))
@@ -38,14 +38,14 @@ def test_credentials_are_inherited_where_artifacts_come_from_the_real_aws() -> N
     assert inherited(SHELL)["AWS_PROFILE"] == "work"
 
 
-def test_every_row_says_why() -> None:
+def test_every_row_has_a_reason() -> None:
     assert all(row.names and row.why for row in INHERITED)
 
 
 def test_a_child_cannot_read_what_the_zygote_s_owner_was_started_with(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A forked process shows what its parent was started with in /proc, whatever its own variables are."""
+    """/proc shows the initial environment of a forked process's parent, whatever its own variables are."""
     monkeypatch.setenv("GITHUB_TOKEN", "secret-of-the-shell")
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1] / "helpers"))
     log = tmp_path / "told"

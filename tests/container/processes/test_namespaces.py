@@ -1,4 +1,4 @@
-"""A process's own view of the file system: what it shows to that process, and what the machine sees of it."""
+"""A process's own view of the file system, as the process and as the machine see it."""
 
 import json
 import os
@@ -36,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def view(*targets: str, user: int = os.getuid(), cwd: str = "/usr") -> str:
-    """What a fresh process prints that gives itself such a view."""
+    """The output of a fresh process that gives itself such a view."""
     command = [sys.executable, "-c", PROGRAM, str(user), *targets]
     ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=20)
     assert not ended.stderr, ended.stderr
@@ -65,7 +65,7 @@ def test_folder_that_the_view_covers_can_be_its_source(folder: Path) -> None:
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
-def test_user_who_is_not_root_keeps_identity_in_a_namespace(folder: Path) -> None:
+def test_a_user_who_is_not_root_keeps_the_identity_in_a_namespace(folder: Path) -> None:
     for above in folder.parents[: len(folder.parents) - 2]:  # pytest makes its folders private
         above.chmod(0o755)
     assert view(f"/opt/ml/model={folder}", user=1234).startswith("/usr seven 1234")

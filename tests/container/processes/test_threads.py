@@ -1,4 +1,4 @@
-"""Work that never comes back costs its own thread, and nobody else's."""
+"""Work that never returns costs its own thread and no other."""
 
 import asyncio
 import threading
@@ -9,7 +9,7 @@ from tests.helpers.waiting import reached
 from torpor_container.processes.threads import Threads
 
 
-def test_a_thread_that_hangs_is_given_up_and_its_place_taken_anew() -> None:
+def test_a_hanging_thread_is_given_up_and_replaced() -> None:
     async def story() -> None:
         threads, go_on = Threads(1, "test"), threading.Event()
         with pytest.raises(TimeoutError):
@@ -23,7 +23,7 @@ def test_a_thread_that_hangs_is_given_up_and_its_place_taken_anew() -> None:
     asyncio.run(story())
 
 
-def test_who_gives_up_in_the_queue_loses_no_thread() -> None:
+def test_a_call_cancelled_in_the_queue_loses_no_thread() -> None:
     async def story() -> None:
         threads, go_on = Threads(1, "test"), threading.Event()
         first = asyncio.ensure_future(threads.run(go_on.wait, 30.0))
@@ -38,7 +38,7 @@ def test_who_gives_up_in_the_queue_loses_no_thread() -> None:
     asyncio.run(story())
 
 
-def test_what_waits_behind_threads_that_all_hang_is_done_once_they_are_given_up() -> None:
+def test_work_behind_hanging_threads_is_done_once_the_threads_are_given_up() -> None:
     async def story() -> None:
         threads, go_on, done = Threads(2, "test"), threading.Event(), list[int]()
         hung = [asyncio.create_task(threads.run(go_on.wait, 30.0)) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""The zygote: children get what they are given, their ends are reported, and nothing outlives its owner."""
+"""The zygote: children get their arguments, their ends are reported, and no process outlives its owner."""
 
 import asyncio
 import os
@@ -107,7 +107,7 @@ def test_the_way_a_child_ends_is_reported(ground: Ground, how: str, code: int, g
     run(story())
 
 
-def test_a_killed_child_takes_along_what_it_started_even_what_went_its_own_way(ground: Ground) -> None:
+def test_a_killed_child_ends_with_all_its_processes_even_detached_ones(ground: Ground) -> None:
     async def story() -> None:
         (own, started, away), child = await lingering(ground.parent)
         child.kill()
@@ -118,7 +118,7 @@ def test_a_killed_child_takes_along_what_it_started_even_what_went_its_own_way(g
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_when_the_line_closes_the_child_ends_with_all_it_started(ground: Ground, guarded: bool) -> None:
+def test_a_child_ends_with_all_its_processes_when_its_connection_closes(ground: Ground, guarded: bool) -> None:
     async def story() -> None:
         assert soon(lambda: not ground.children())
         line = socket.socket(socket.AF_UNIX)
@@ -136,7 +136,7 @@ def test_when_the_line_closes_the_child_ends_with_all_it_started(ground: Ground,
 
 
 @pytest.mark.parametrize("message", [b"hello\n", b"[]\n", b'{"run": "nowhere:nothing"}\n', b"half a line", b""])
-def test_a_request_that_makes_no_sense_harms_nobody_else(ground: Ground, message: bytes) -> None:
+def test_a_malformed_request_harms_no_other_request(ground: Ground, message: bytes) -> None:
     async def story() -> None:
         await (await ground.parent.fork(Job("zygote_jobs:leave", {"how": "0"}))).wait()  # it opens what it needs first
         assert soon(lambda: not ground.children())
@@ -187,7 +187,7 @@ def test_fifty_children_leave_no_zombie_and_no_open_descriptor(ground: Ground) -
     run(story())
 
 
-def test_one_that_may_open_nothing_more_rests_between_its_tries_until_it_may(ground: Ground) -> None:
+def test_a_zygote_out_of_file_descriptors_pauses_between_its_tries(ground: Ground) -> None:
     async def story() -> None:
         usual = resource.prlimit(ground.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(ground.pid, resource.RLIMIT_NOFILE, (0, usual[1]))
@@ -220,7 +220,7 @@ asyncio.run(main())
 """
 
 
-def test_when_the_owner_is_killed_everything_ends_even_what_went_its_own_way(tmp_path: Path) -> None:
+def test_a_killed_owner_ends_every_process_even_detached_ones(tmp_path: Path) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, str(tmp_path / "s")],
         stdout=subprocess.PIPE,
@@ -235,7 +235,7 @@ def test_when_the_owner_is_killed_everything_ends_even_what_went_its_own_way(tmp
         assert [pid for pid in pids if not gone(pid)] == []
 
 
-def test_when_the_zygote_is_killed_its_children_go_and_their_ends_are_told(
+def test_a_killed_zygote_ends_its_children_and_their_ends_are_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
@@ -254,7 +254,7 @@ def test_when_the_zygote_is_killed_its_children_go_and_their_ends_are_told(
     run(story())
 
 
-def test_when_the_zygote_is_killed_a_guardian_ends_all_even_what_went_its_own_way(
+def test_a_guardian_ends_every_process_of_a_killed_zygote_even_detached_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def story() -> None:
@@ -269,7 +269,9 @@ def test_when_the_zygote_is_killed_a_guardian_ends_all_even_what_went_its_own_wa
     run(story())
 
 
-def test_one_that_does_not_hear_is_killed_with_all_below_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zygote_that_does_not_respond_is_killed_with_all_its_descendants(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def story() -> None:
         parent = await OwnedZygote.start(tmp_path / "s", LIGHT, closed_within_s=0.0)
         pids, _ = await lingering(parent, guarded=True)
@@ -282,7 +284,7 @@ def test_one_that_does_not_hear_is_killed_with_all_below_it(tmp_path: Path, monk
     run(story())
 
 
-def test_one_that_was_stopped_goes_on_when_a_child_is_asked_of_it(tmp_path: Path) -> None:
+def test_a_stopped_zygote_continues_when_a_fork_is_requested(tmp_path: Path) -> None:
     async def story() -> None:
         parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         os.kill(parent.pid, signal.SIGSTOP)
@@ -294,7 +296,7 @@ def test_one_that_was_stopped_goes_on_when_a_child_is_asked_of_it(tmp_path: Path
 
 
 @pytest.mark.parametrize("guarded", [False, True])
-def test_the_end_of_a_child_that_stopped_the_zygote_is_told_too(
+def test_the_end_of_a_child_that_stopped_the_zygote_is_reported_too(
     tmp_path: Path, guarded: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", MODULES)

@@ -13,12 +13,12 @@ JOB = Job("builtins:print")
 
 
 class Closing(ZygoteAccess):
-    """Closed at a block's end, whatever happens in it."""
+    """Closes the zygote at the end of a block, also after an error."""
 
     aclose = ZygoteAccess.close
 
 
-def test_one_that_was_killed_is_seen_out_before_another_is_started() -> None:
+def test_a_killed_zygote_is_reaped_before_the_next_one_starts() -> None:
     async def story() -> None:
         before = set(descendants(os.getpid()))
         async with aclosing(Closing("")) as parent:

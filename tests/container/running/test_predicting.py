@@ -1,4 +1,4 @@
-"""Predictions on threads: fair turns, shared turns, and callers who leave."""
+"""Predictions on threads: fair turns, shared turns, and cancelled calls."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ from torpor_container.running.predicting import Outcome, Predictors
 
 
 class Model:
-    """It answers with what it was asked, once it is let. `turns` has the bodies of each turn."""
+    """Answers with the body of the call, once the test allows it. `turns` has the bodies of each turn."""
 
     def __init__(self, *, shares: bool = False) -> None:
         self.line = ModelQueue(shares=shares)
@@ -67,7 +67,7 @@ def test_a_quiet_model_is_served_next_however_many_wait_for_a_busy_one() -> None
     run(story())
 
 
-def test_those_who_come_while_a_turn_goes_on_share_the_next_one() -> None:
+def test_calls_that_arrive_during_a_turn_share_the_next_one() -> None:
     async def story() -> None:
         predictors, model = made(Sharing(batch_size=8)), Model(shares=True)
         first = asked(predictors, model, b"0")
@@ -83,7 +83,7 @@ def test_those_who_come_while_a_turn_goes_on_share_the_next_one() -> None:
     run(story())
 
 
-def test_in_a_shared_turn_each_has_his_own_outcome_and_what_the_work_raises_is_everybodys() -> None:
+def test_each_call_of_a_shared_turn_has_its_own_outcome_and_an_error_of_the_turn_fails_all() -> None:
     async def story() -> None:
         predictors, model = made(Sharing(batch_size=3)), Model(shares=True)
         first = asked(predictors, model, b"first")
@@ -98,7 +98,7 @@ def test_in_a_shared_turn_each_has_his_own_outcome_and_what_the_work_raises_is_e
     run(story())
 
 
-def test_who_leaves_while_he_waits_is_not_predicted_for_and_costs_no_thread() -> None:
+def test_a_call_cancelled_while_it_waits_gets_no_prediction_and_costs_no_thread() -> None:
     async def story() -> None:
         predictors, model = made(Sharing()), Model()
         first, second, third = (asked(predictors, model, body) for body in (b"1", b"2", b"3"))
@@ -114,7 +114,7 @@ def test_who_leaves_while_he_waits_is_not_predicted_for_and_costs_no_thread() ->
     run(story())
 
 
-def test_a_shared_turn_goes_on_for_whoever_stays_and_its_thread_is_given_up_once_all_have_gone() -> None:
+def test_a_shared_turn_continues_for_the_remaining_calls_and_gives_up_its_thread_after_the_last() -> None:
     async def story() -> None:
         predictors, stuck, other = made(Sharing(batch_size=2)), Model(shares=True), Model()
         other.let.set()
@@ -136,7 +136,7 @@ def test_a_shared_turn_goes_on_for_whoever_stays_and_its_thread_is_given_up_once
     run(story())
 
 
-def test_who_still_waits_when_it_closes_does_not_wait_for_ever() -> None:
+def test_calls_that_still_wait_at_the_close_are_cancelled() -> None:
     async def story() -> None:
         predictors, model = made(Sharing()), Model()
         calls = [asked(predictors, model, body) for body in (b"1", b"2", b"3")]

@@ -1,4 +1,4 @@
-"""A script's requirements.txt: met by what is there, refused by name, or installed beside the model."""
+"""A script's requirements.txt: met by installed packages, refused by name, or installed beside the model."""
 
 import asyncio
 import os
@@ -41,7 +41,7 @@ NUMPY = version("numpy")
         ("numpy \\\n  >=1\n", []),
     ],
 )
-def test_each_line_is_met_or_says_why_not(tmp_path: Path, text: str, faults: list[str] | None) -> None:
+def test_each_line_is_met_or_has_a_reason(tmp_path: Path, text: str, faults: list[str] | None) -> None:
     (tmp_path / "more.txt").write_text("not-there-either>2\n")
     (tmp_path / "requirements.txt").write_text(text)
     told = list(map(str, unmet(tmp_path / "requirements.txt")))
@@ -58,13 +58,13 @@ def test_a_script_whose_requirements_are_met_needs_no_permission(tmp_path: Path)
     assert met(tmp_path, "refuse", "numpy\nscikit-learn>=1\n") is None
 
 
-def test_what_is_not_there_is_refused_by_name_with_the_way_to_allow_it(tmp_path: Path) -> None:
+def test_a_missing_requirement_is_refused_by_name_with_the_way_to_allow_it(tmp_path: Path) -> None:
     with pytest.raises(LoadFailed, match=r"asks for left-pad \(not installed\): .* TORPOR_REQUIREMENTS=install"):
         met(tmp_path, "refuse", "left-pad\nnumpy\n")
 
 
 @pytest.mark.parametrize("permission", ["refuse", "install"])
-def test_another_version_of_what_is_loaded_already_is_refused_in_any_case(tmp_path: Path, permission: str) -> None:
+def test_another_version_of_a_loaded_package_is_always_refused(tmp_path: Path, permission: str) -> None:
     with pytest.raises(
         LoadFailed, match=r"numpy<1 \(.* is installed\)\. Scripts run with the versions that Torpor has"
     ):

@@ -1,4 +1,4 @@
-"""A request among others that end the model's process is answered all the same, in each mode."""
+"""A request beside others that end the model's process is still answered, in each mode."""
 
 import asyncio
 import os
@@ -61,7 +61,7 @@ def test_a_request_among_others_that_end_the_script_is_answered(
         assert [answer.result(30.0).status for answer in answers] == [500, 500, 200, 500]
 
 
-def test_a_process_that_always_ends_before_its_call_comes_to_an_end_and_says_so() -> None:
+def test_retries_of_a_process_that_always_ends_before_its_call_stop_after_a_time() -> None:
     tries: list[int] = []
 
     async def call() -> Reply:

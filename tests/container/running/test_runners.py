@@ -1,4 +1,4 @@
-"""Where a model predicts: on the event loop while it holds nobody up there, and else on a thread."""
+"""A model predicts on the event loop while it blocks no other call, and otherwise on a thread."""
 
 import asyncio
 import threading
@@ -22,7 +22,7 @@ from torpor_container.wire import WaitStep
 
 
 class Model:
-    """Each prediction takes what `cpu_s` and `waits_s` say, on clocks of its own. `threads` has who predicted."""
+    """Each prediction takes what `cpu_s` and `waits_s` say, on its own clocks. `threads` has the predicting threads."""
 
     format = "scikit-learn"
     rowwise = False
@@ -93,7 +93,7 @@ def test_a_cheap_model_predicts_on_the_loop_once_it_was_measured() -> None:
     assert on_loop(model) == [False] + [True] * 39
 
 
-def test_what_a_prediction_took_is_told_of_the_first_on_a_thread_and_of_one_in_so_many_on_the_loop() -> None:
+def test_the_effort_is_measured_on_a_thread_and_for_every_nth_prediction_on_the_loop() -> None:
     model = Model(cpu_s=0.0001, waits_s=0.0003)
 
     async def story(ask: Ask) -> None:
@@ -105,7 +105,7 @@ def test_what_a_prediction_took_is_told_of_the_first_on_a_thread_and_of_one_in_s
     run(model, story)
 
 
-def test_a_model_with_code_that_nobody_knows_never_predicts_on_the_loop() -> None:
+def test_a_model_with_foreign_code_never_predicts_on_the_loop() -> None:
     model = Model(cpu_s=0.0001, foreign=True)
 
     async def story(ask: Ask) -> None:
@@ -128,7 +128,7 @@ def test_a_model_that_waits_never_predicts_on_the_loop(body: bytes) -> None:
     assert not any(on_loop(model))
 
 
-def test_one_long_wait_on_the_loop_sends_a_model_back_to_threads_until_it_is_quick_again() -> None:
+def test_a_long_wait_on_the_loop_returns_a_model_to_threads_until_it_is_quick_again() -> None:
     model = Model(cpu_s=0.0001)
 
     async def story(ask: Ask) -> None:
@@ -145,7 +145,7 @@ def test_one_long_wait_on_the_loop_sends_a_model_back_to_threads_until_it_is_qui
     assert on_loop(model) == [False, True, True] + [False] * (9 + TRIAL) + [True]
 
 
-def test_a_model_that_begins_to_wait_a_little_leaves_the_loop_once_it_was_measured_a_few_times() -> None:
+def test_a_model_that_starts_to_wait_a_little_leaves_the_loop_after_a_few_measurements() -> None:
     model = Model(cpu_s=0.0001)
 
     async def story(ask: Ask) -> None:
@@ -210,7 +210,7 @@ class Together:
         return self
 
 
-def test_who_comes_in_one_turn_of_the_loop_is_predicted_together() -> None:
+def test_calls_of_the_same_turn_of_the_loop_are_predicted_together() -> None:
     asked = Together(Model(cpu_s=0.0001), batch_size=8).ask([b"a", b"b", b"c"], [b"d"], [b"e", b"f"])
     assert asked.model.companies == [[b"a", b"b", b"c"], [b"e", b"f"]]
     bodies = [outcome.body for outcome in asked.outcomes if isinstance(outcome, Reply)]
@@ -218,25 +218,27 @@ def test_who_comes_in_one_turn_of_the_loop_is_predicted_together() -> None:
     assert [timing.steps[WaitStep.PREDICT] for timing in asked.timings] == [pytest.approx(0.0001)] * 6
 
 
-def test_each_of_a_company_is_told_its_part_of_the_effort() -> None:
+def test_each_call_of_a_batch_gets_its_share_of_the_effort() -> None:
     asked = Together(Model(cpu_s=0.0004), batch_size=8).ask([b"a", b"b", b"c", b"d"])
     assert [timing.effort for timing in asked.timings] == [pytest.approx(Effort(0.0001, 0.0001))] * 4
 
 
-def test_no_more_are_together_than_was_asked_for() -> None:
+def test_a_batch_never_exceeds_its_size() -> None:
     asked = Together(Model(), batch_size=2).ask([b"a", b"b", b"c", b"d", b"e"])
     assert asked.model.companies == [[b"a", b"b"], [b"c", b"d"]]
     assert len(asked.outcomes) == 5
 
 
 @pytest.mark.parametrize(("batch_size", "rowwise"), [(1, True), (8, False)])
-def test_nobody_is_together_who_need_not_or_may_not_be(batch_size: int, rowwise: bool) -> None:
+def test_no_calls_are_batched_without_a_batch_size_or_a_rowwise_model(batch_size: int, rowwise: bool) -> None:
     asked = Together(Model(), batch_size, rowwise).ask([b"a", b"b", b"bad"])
     assert asked.model.companies == []
     assert [type(outcome) for outcome in asked.outcomes] == [Reply, Reply, PredictionFailed]
 
 
-def test_whoever_is_at_fault_harms_nobody_else_and_everybody_is_told(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_bad_request_in_a_batch_fails_alone_and_every_caller_gets_an_outcome(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     asked = Together(Model(), batch_size=8).ask([b"a", b"bad", b"c"], [b"a", b"broken"], [b"bad"])
     kinds = [Reply, BadInput, Reply, PredictionFailed, PredictionFailed, PredictionFailed]
     assert [type(outcome) for outcome in asked.outcomes] == kinds
@@ -256,7 +258,7 @@ def test_a_company_that_holds_up_the_loop_is_the_last_there_however_many_share_i
 
 
 @pytest.mark.parametrize("rowwise", [False, True])
-def test_what_is_refused_tells_nothing_of_what_a_prediction_takes(rowwise: bool) -> None:
+def test_refused_calls_do_not_count_for_the_pace_of_predictions(rowwise: bool) -> None:
     model = Model(cpu_s=10 * CHEAP_S)
     model.rowwise = rowwise
 

@@ -1,4 +1,4 @@
-"""Script processes forked from a zygote: what they see, and what becomes of all that they start."""
+"""Script processes forked from a zygote: their environment, and the fate of the processes that they start."""
 
 import asyncio
 import json
@@ -112,7 +112,7 @@ def transform_fn(model, body, content_type, accept):
 """
 
 
-def test_what_a_script_and_its_processes_compute_is_work_and_what_it_waits_for_is_not(
+def test_processor_time_of_a_script_and_its_processes_is_work_and_its_waiting_is_not(
     tmp_path: Path, zygote: ZygoteClient
 ) -> None:
     async def story() -> None:
@@ -145,10 +145,10 @@ def held_bytes(script: Scripted) -> int:
 
 
 @pytest.mark.parametrize("how", ["unloaded", "hangs"])
-def test_what_a_script_started_counts_as_its_memory_and_ends_with_it(
+def test_a_process_that_a_script_started_counts_as_its_memory_and_ends_with_it(
     tmp_path: Path, zygote: ZygoteClient, how: str
 ) -> None:
-    """Also what has a session of its own."""
+    """A process with a session of its own counts and ends too."""
 
     async def story() -> None:
         async with running(zygote, tmp_path, {}) as script:

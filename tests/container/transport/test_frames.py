@@ -52,7 +52,7 @@ def test_a_frame_that_comes_in_parts_is_not_copied_with_each_of_them() -> None:
 @pytest.mark.parametrize(
     ("head_bytes", "body_bytes"), [(HEAD_MAX_BYTES + 1, 0), (0, BODY_MAX_BYTES + 1), (0, 2**32 - 1)]
 )
-def test_a_frame_that_is_too_long_is_not_waited_for(head_bytes: int, body_bytes: int) -> None:
+def test_a_frame_that_is_too_long_is_refused_at_its_head(head_bytes: int, body_bytes: int) -> None:
     sent = encoded(1, 200, b"", b"whole") + START.pack(2, 200, head_bytes, body_bytes)
     frames = FrameReader().read(sent)
     assert next(frames).body == b"whole"

@@ -1,11 +1,11 @@
-"""When a batch is handed on, and what is in it."""
+"""The time at which a batch is passed on, and its contents."""
 
 import asyncio
 
 from torpor_container.transport.loop_batch import BatchScope, LoopBatch
 
 
-def test_items_of_one_round_are_handed_on_together_at_its_end() -> None:
+def test_items_of_the_same_turn_are_passed_on_together_at_its_end() -> None:
     async def story() -> None:
         handed: list[list[int]] = []
         batch = LoopBatch(handed.append)
@@ -33,7 +33,7 @@ def test_a_full_batch_does_not_wait_for_the_rounds_end() -> None:
     asyncio.run(story())
 
 
-def test_the_last_item_takes_along_those_before_it() -> None:
+def test_the_last_item_flushes_those_before_it() -> None:
     async def story() -> None:
         handed: list[list[int]] = []
         batch = LoopBatch(handed.append)

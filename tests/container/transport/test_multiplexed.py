@@ -1,4 +1,4 @@
-"""The connection that many requests share, against a server that answers exactly what a test tells it to."""
+"""The connection that many requests share, against a server with the exact answers of a test."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine
@@ -22,7 +22,7 @@ from torpor_container.transport.upstream import (
 
 
 class Server(asyncio.Protocol):
-    """Agrees with `greeting`, and keeps what it is asked."""
+    """Accepts with `greeting`, and keeps the requests."""
 
     def __init__(self, greeting: bytes) -> None:
         self._greeting = greeting
@@ -144,7 +144,7 @@ def test_a_server_that_speaks_no_frames_is_left_alone(tmp_path: Path, greeting: 
     run(story)
 
 
-def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_silent_server_makes_the_connection_fail_at_its_time_limit(tmp_path: Path) -> None:
     async def story() -> None:
         async with framed_server(tmp_path, connect=False) as at:
             at.greeting = b""
@@ -154,7 +154,7 @@ def test_a_server_that_says_nothing_is_not_waited_for(tmp_path: Path) -> None:
     run(story)
 
 
-def test_where_nobody_listens_it_does_not_open(tmp_path: Path) -> None:
+def test_a_connection_without_a_listener_does_not_open(tmp_path: Path) -> None:
     assert not asyncio.run(Multiplexed(str(tmp_path / "nobody"), "/invocations").connect(5.0))
 
 

@@ -1,4 +1,4 @@
-"""The hop to an instance, against a server on a Unix socket that answers exactly what a test tells it to."""
+"""The hop to an instance, against a server on a Unix socket with the exact answers of a test."""
 
 import asyncio
 import socket
@@ -72,7 +72,7 @@ async def get(upstream: Upstream, timeout_s: float = 5.0, body: bytes = b"") -> 
 
 
 async def turns() -> None:
-    """As many of the event loop as it takes until both ends of a socket have heard what was done to one."""
+    """Gives the event loop enough turns for both ends of a socket to see a change at one."""
     for _ in range(10):
         await asyncio.sleep(0)
 
@@ -81,7 +81,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
 
-def test_one_connection_serves_one_request_after_the_other(tmp_path: Path) -> None:
+def test_a_connection_serves_one_request_after_another(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, OK, OK, OK) as (served, upstream):
             assert [(await get(upstream, body=b"1,2")).body for _ in range(3)] == [b"ok"] * 3
@@ -92,7 +92,7 @@ def test_one_connection_serves_one_request_after_the_other(tmp_path: Path) -> No
     run(story())
 
 
-def test_as_many_connections_as_requests_at_once_and_no_more(tmp_path: Path) -> None:
+def test_connections_are_as_many_as_requests_at_once(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, *[OK] * 20) as (served, upstream):
             for _ in range(2):
@@ -117,7 +117,7 @@ def test_an_idle_connection_that_was_closed_is_not_used_again(tmp_path: Path) ->
 @pytest.mark.parametrize("loop", [asyncio.new_event_loop, uvloop.new_event_loop], ids=["asyncio", "uvloop"])
 @pytest.mark.parametrize("turns", [0, 1, 2])
 @pytest.mark.parametrize("body", [b"1,2", b"1," * JOINED_MAX_BYTES], ids=["short", "long"])
-def test_what_meets_connections_that_have_just_been_closed_goes_by_another(
+def test_a_request_that_meets_a_closed_connection_uses_another_one(
     tmp_path: Path, loop: Callable[[], asyncio.AbstractEventLoop], turns: int, body: bytes
 ) -> None:
     async def story() -> None:
@@ -145,7 +145,7 @@ def test_a_connection_whose_server_asks_to_close_it_is_closed(tmp_path: Path) ->
     run(story())
 
 
-def test_a_body_goes_out_as_it_came_and_its_owner_hears_once_that_it_is_sent(tmp_path: Path) -> None:
+def test_a_body_is_sent_unchanged_and_its_callback_fires_once(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, OK, OK) as (served, upstream):
             for chunks in ([b"1,", b"2"], [b"1," * JOINED_MAX_BYTES, b"", b"2"]):
@@ -159,7 +159,7 @@ def test_a_body_goes_out_as_it_came_and_its_owner_hears_once_that_it_is_sent(tmp
     run(story())
 
 
-def test_nobody_hears_of_a_body_that_was_not_sent(tmp_path: Path) -> None:
+def test_no_callback_fires_for_a_body_that_was_not_sent(tmp_path: Path) -> None:
     async def story() -> None:
         heard: list[bool] = []
         nobody = Upstream(str(tmp_path / "nobody"))
@@ -180,7 +180,7 @@ def test_a_call_bounds_its_own_answer(tmp_path: Path) -> None:
     run(story())
 
 
-def test_nobody_there_is_told_apart_from_an_answer_that_broke(tmp_path: Path) -> None:
+def test_a_refused_connection_differs_from_a_broken_answer(tmp_path: Path) -> None:
     async def story() -> None:
         with pytest.raises(UpstreamRefused):
             await get(Upstream(str(tmp_path / "nobody")))
@@ -255,7 +255,7 @@ def test_an_answer_that_stops_half_way_is_broken(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("surplus", [OK.replace(b"ok", b"no"), b"HTTP/1.1 200 OK\r\nx-late: 1\r\n"])
-def test_what_nobody_asked_for_never_becomes_the_next_callers_answer(tmp_path: Path, surplus: bytes) -> None:
+def test_surplus_bytes_never_become_the_next_callers_answer(tmp_path: Path, surplus: bytes) -> None:
     async def story() -> None:
         async with instance(tmp_path, OK + surplus, OK) as (_, upstream):
             first = await get(upstream)
@@ -298,7 +298,7 @@ def full_queue() -> Iterator[tuple[str, int]]:
         yield listening.getsockname()
 
 
-def test_a_caller_who_is_cancelled_takes_its_connection_along(tmp_path: Path) -> None:
+def test_a_cancelled_call_closes_its_connection(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, b"HTTP/1.1 ", OK) as (served, upstream):
             asking = asyncio.create_task(get(upstream))
@@ -311,7 +311,7 @@ def test_a_caller_who_is_cancelled_takes_its_connection_along(tmp_path: Path) ->
     run(story())
 
 
-def test_an_answer_that_was_whole_is_told_whatever_follows_it(tmp_path: Path) -> None:
+def test_a_whole_answer_is_passed_on_whatever_bytes_follow_it(tmp_path: Path) -> None:
     async def story() -> None:
         async with instance(tmp_path, OK, OK + b"garbage\r\n\r\n", OK) as (served, upstream):
             assert [(await get(upstream)).body for _ in range(3)] == [b"ok"] * 3
@@ -320,7 +320,7 @@ def test_an_answer_that_was_whole_is_told_whatever_follows_it(tmp_path: Path) ->
     run(story())
 
 
-def test_a_server_whose_line_is_full_is_there_and_waited_for(tmp_path: Path) -> None:
+def test_a_connection_to_a_server_with_a_full_backlog_waits(tmp_path: Path) -> None:
     async def story() -> None:
         path, upstream = str(tmp_path / "i"), Upstream(str(tmp_path / "i"))
         with ExitStack() as stack:

@@ -59,7 +59,7 @@ def test_a_model_that_crashes_instances_is_quarantined_and_its_neighbour_is_not(
     assert known(tmp_path, INNOCENT) == GOOD
 
 
-def test_nobody_is_suspected_where_an_instance_was_killed(tmp_path: Path) -> None:
+def test_no_model_is_suspected_where_an_instance_was_killed(tmp_path: Path) -> None:
     put(tmp_path)
     die(tmp_path, "killed")
     assert judge(tmp_path, tmp_path / "models") is None

@@ -37,7 +37,7 @@ class Ward:
     loads: int = 0
 
     async def load(self, file: Hostile, software: str = "1") -> None:
-        """As the instance would. Raises what its caller is told."""
+        """Tries the file as the instance does. Raises the error that the caller gets."""
         folder = self.folder / f"{abs(hash(file.content))}" / "model"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / file.file).write_bytes(file.content)
@@ -48,7 +48,7 @@ class Ward:
         await (await self.quarantine.passed(tried, self._load))()
 
     async def told(self, file: Hostile) -> ContainerError:
-        """What its caller is told."""
+        """The error that the caller gets."""
         with pytest.raises(ContainerError) as raised:
             await self.load(file)
         return raised.value
@@ -62,7 +62,7 @@ class Ward:
 
 
 class _NoRunner:
-    """Nobody calls it."""
+    """Never called."""
 
 
 NO_RUNNER: Runner = _NoRunner()  # type: ignore[assignment]
@@ -122,7 +122,7 @@ def test_onnx_that_fills_memory_or_does_not_end_is_not_loaded(tmp_path: Path, zy
         ("bytearray(10**11)", "took more than 128 MiB of memory while it loaded"),
     ],
 )
-def test_the_caller_is_told_what_the_file_did(code: str, said: str, tmp_path: Path, zygote: ZygoteClient) -> None:
+def test_the_refusal_says_what_the_file_did(code: str, said: str, tmp_path: Path, zygote: ZygoteClient) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
             assert said in str(await here.told(pickled(code)))
@@ -169,7 +169,7 @@ def test_a_model_that_may_fit_once_others_leave_is_not_quarantined(tmp_path: Pat
     asyncio.run(story())
 
 
-def test_a_torn_verdict_says_nothing(tmp_path: Path) -> None:
+def test_a_truncated_verdict_is_ignored(tmp_path: Path) -> None:
     record = tmp_path / verdicts.NAME
     verdicts.write(record, Verdict("it hung", "xgboost 3", most_bytes(BUDGET_BYTES, 10)))
     assert verdicts.read(record) == Verdict("it hung", "xgboost 3", most_bytes(BUDGET_BYTES, 10))

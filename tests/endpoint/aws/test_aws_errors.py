@@ -20,7 +20,7 @@ def test_a_row_without_a_text_takes_it_whole() -> None:
     assert INVALID("Period {must} be 60.").message == "Period {must} be 60."
 
 
-def test_a_place_that_nobody_fills_is_a_fault_of_ours() -> None:
+def test_a_placeholder_without_a_value_raises_a_key_error() -> None:
     with pytest.raises(KeyError, match="name"):
         GONE(noun="role")
 

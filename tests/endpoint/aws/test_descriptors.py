@@ -1,4 +1,4 @@
-"""Work that lacks descriptors is done again, and any other failure is told at once."""
+"""Work that fails for lack of file descriptors is retried; any other error is raised at once."""
 
 import asyncio
 import errno
@@ -14,7 +14,7 @@ LACKING = (
 
 
 @pytest.mark.parametrize("lacking", LACKING)
-def test_it_is_done_again_until_there_are_some(lacking: Exception) -> None:
+def test_work_is_retried_until_descriptors_are_free(lacking: Exception) -> None:
     troubles = [lacking, lacking]
 
     def work() -> str:
@@ -26,7 +26,7 @@ def test_it_is_done_again_until_there_are_some(lacking: Exception) -> None:
 
 
 @pytest.mark.parametrize("error", [OSError(errno.ENOSPC, "No space left"), ImportError("no module x"), LACKING[0]])
-def test_what_it_lacks_otherwise_or_for_too_long_is_told(error: Exception) -> None:
+def test_another_error_or_a_lasting_lack_of_descriptors_is_raised(error: Exception) -> None:
     def work() -> None:
         raise error
 

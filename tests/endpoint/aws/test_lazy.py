@@ -13,7 +13,7 @@ async def nothing(*_: Any) -> Any:
     raise AssertionError("nobody listens")
 
 
-def test_it_is_made_once_however_many_call_at_once() -> None:
+def test_an_app_is_made_once_for_any_number_of_calls_at_once() -> None:
     made: list[App] = []
     called: list[Scope] = []
 
@@ -33,7 +33,7 @@ def test_it_is_made_once_however_many_call_at_once() -> None:
     assert (len(made), len(called)) == (1, 8)
 
 
-def test_one_that_could_not_be_made_is_tried_again_by_the_next_caller() -> None:
+def test_an_app_that_could_not_be_made_is_made_again_for_the_next_caller() -> None:
     answers: list[OSError | App] = [OSError("no more memory"), nothing]
 
     def make() -> App:

@@ -1,4 +1,4 @@
-"""What is no service's is refused in the caller's own protocol, and not before its body is read."""
+"""A request of no service is refused in the caller's protocol, after its body is read."""
 
 import json
 from functools import partial
@@ -15,7 +15,7 @@ BODY = b"a" * (5 << 20)
 
 
 @pytest.mark.parametrize("content_type", ["application/x-amz-json-1.0", "application/x-amz-json-1.1"])
-def test_a_request_signed_for_another_service_is_told_the_right_one(content_type: str) -> None:
+def test_the_refusal_of_a_request_signed_for_another_service_names_the_right_one(content_type: str) -> None:
     headers = {"content-type": content_type, "x-amz-target": "GraniteServiceVersion20100801.ListMetrics"}
     reply = call(MISDIRECTED, headers=headers, body=BODY)
     assert reply is not None
@@ -26,7 +26,7 @@ def test_a_request_signed_for_another_service_is_told_the_right_one(content_type
     }
 
 
-def test_a_target_that_nobody_has_is_an_unknown_operation() -> None:
+def test_a_target_of_no_service_is_an_unknown_operation() -> None:
     reply = call(MISDIRECTED, headers={"x-amz-target": "Foo.ListModels"}, body=BODY)
     assert reply is not None
     assert reply.headers["x-amzn-errortype"] == "UnknownOperationException"

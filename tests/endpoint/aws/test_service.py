@@ -230,7 +230,7 @@ def exchange(app: App, operation: str, body: bytes, receive_more: Receive | None
     return sent
 
 
-def test_what_is_left_to_others_may_be_larger_than_what_is_ours() -> None:
+def test_a_body_for_the_fallback_may_be_larger_than_one_for_an_own_operation() -> None:
     others = Others()
     app: Service[Any] = Service("sagemaker", {}, OPERATIONS, account="1", otherwise=others)
     assert exchange(app, "CreateApp", b" " * OTHERS_BODY_LIMIT_BYTES)[0]["status"] == 200
@@ -239,7 +239,7 @@ def test_what_is_left_to_others_may_be_larger_than_what_is_ours() -> None:
     assert others.sizes == [OTHERS_BODY_LIMIT_BYTES]
 
 
-def test_nobody_works_on_for_a_caller_who_has_gone() -> None:
+def test_an_operation_is_cancelled_when_its_caller_disconnects() -> None:
     ended = []
 
     async def otherwise(service: str, operation: str, request: AwsRequest) -> Response:
@@ -256,7 +256,7 @@ def test_nobody_works_on_for_a_caller_who_has_gone() -> None:
     assert ended == ["CreateApp"]
 
 
-def test_a_guard_sees_the_call_before_others_do() -> None:
+def test_a_guard_runs_before_the_fallback() -> None:
     def guard(context: dict[str, Call], call: Call) -> None:
         if call.params["AppName"] == "ours":
             raise AwsError("Ours")

@@ -1,4 +1,4 @@
-"""The check of answers sees what it is there for."""
+"""The check of answers finds each kind of fault."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
 
 
 def said(service: str, operation: str, body: str) -> list[str]:
-    """What is said of this body."""
+    """The complaints about this body."""
     model = ServiceModel(Loader().load_service_model(service, "service-2"), service)
     called = model.operation_model(operation)
     response: Mapping[str, Any] = {"status_code": 200, "headers": {}, "body": body.encode()}
@@ -33,7 +33,7 @@ def said(service: str, operation: str, body: str) -> list[str]:
         (', "PrimaryContainer": {"Mode": "Many"}', "primaryContainer.mode"),
     ],
 )
-def test_what_is_wrong_with_a_json_answer_is_seen(members: str, complaint: str | None) -> None:
+def test_a_fault_in_a_json_answer_is_found(members: str, complaint: str | None) -> None:
     found = said("sagemaker", "DescribeModel", f'{{"ModelName": "a", "ModelArn": "{ARN}", "CreationTime": 1{members}}}')
     assert found == [] if complaint is None else complaint in " ".join(found)
 
@@ -51,7 +51,7 @@ def test_a_required_member_that_is_missing_is_seen() -> None:
         ("<Contents><StorageClass>COLD</StorageClass></Contents>", "storageClass"),
     ],
 )
-def test_what_is_wrong_with_an_xml_answer_is_seen(inside: str, complaint: str | None) -> None:
+def test_a_fault_in_an_xml_answer_is_found(inside: str, complaint: str | None) -> None:
     found = said("s3", "ListObjectsV2", f"<ListBucketResult>{inside}</ListBucketResult>")
     assert found == [] if complaint is None else complaint in " ".join(found)
 

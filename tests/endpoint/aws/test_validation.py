@@ -32,7 +32,7 @@ def variant(**members: Any) -> dict[str, Any]:
     return {"EndpointConfigName": "c", "ProductionVariants": [{"VariantName": "v", "ModelName": "m", **members}]}
 
 
-def test_a_name_against_its_pattern_reads_as_aws_says_it(sagemaker: ServiceModel) -> None:
+def test_the_error_of_a_bad_name_has_awss_text(sagemaker: ServiceModel) -> None:
     text = said({"EndpointName": "-x"}, sagemaker.operation_model("DescribeEndpoint").input_shape)
     assert text == (
         "1 validation error detected: Value '-x' at 'endpointName' failed to satisfy constraint: "
@@ -54,7 +54,7 @@ def test_a_name_against_its_pattern_reads_as_aws_says_it(sagemaker: ServiceModel
         ({"ServerlessConfig": {}}, "serverlessConfig.maxConcurrency", "Member must not be null"),
     ],
 )
-def test_what_is_wrong_with_a_variant_is_said_with_its_place(
+def test_a_validation_error_of_a_variant_names_its_place(
     sagemaker: ServiceModel, members: dict[str, Any], where: str, constraint: str
 ) -> None:
     text = said(variant(**members), sagemaker.operation_model("CreateEndpointConfig").input_shape)
@@ -113,7 +113,7 @@ json_values = st.recursive(
 
 @settings(max_examples=40, deadline=None)  # the shape is large
 @given(st.data())
-def test_whatever_is_sent_is_read_or_refused(sagemaker: ServiceModel, data: st.DataObject) -> None:
+def test_any_input_is_read_or_refused(sagemaker: ServiceModel, data: st.DataObject) -> None:
     shape = sagemaker.operation_model("CreateEndpointConfig").input_shape
     params = {name: data.draw(json_values) for name in shape.members}
     found = outcome(lambda: list(violations(read(params, shape), shape)))
@@ -123,7 +123,7 @@ def test_whatever_is_sent_is_read_or_refused(sagemaker: ServiceModel, data: st.D
         assert message(found).startswith(f"{len(found)} validation error")
 
 
-def test_of_what_has_parts_the_size_is_named_and_not_the_parts(sagemaker: ServiceModel) -> None:
+def test_the_error_of_a_list_names_its_size_and_not_its_members(sagemaker: ServiceModel) -> None:
     variants = [{"VariantName": "v", "ModelName": "secret"}] * 11
     params = {"EndpointConfigName": "c", "ProductionVariants": variants}
     text = said(params, sagemaker.operation_model("CreateEndpointConfig").input_shape)

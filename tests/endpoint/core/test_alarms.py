@@ -42,7 +42,7 @@ def test_the_tables_of_aws_on_missing_data(datapoints: str, to_alarm: int, expec
     assert [judged(rule(3, to_alarm, missing), row(datapoints), NOW) for missing in ORDER] == states
 
 
-def test_one_breach_at_its_very_start_does_not_make_an_alarm_of_two() -> None:
+def test_a_breach_just_before_the_range_does_not_complete_an_alarm_of_two() -> None:
     assert judged(rule(2, 2), row("- - - X"), State.OK) is State.OK
     assert judged(rule(2, 2), row("- - X -"), State.OK) is State.ALARM
 
@@ -89,14 +89,16 @@ def test_only_ignore_and_only_gaps_let_the_present_state_matter(
 
 
 @given(judgements(), states)
-def test_insufficient_data_means_that_there_is_none(judgement: tuple[AlarmRule, Datapoints], state: State) -> None:
+def test_insufficient_data_means_that_no_datapoint_exists(
+    judgement: tuple[AlarmRule, Datapoints], state: State
+) -> None:
     asked, datapoints = judgement
     if asked.missing is not Missing.IGNORE and judged(asked, datapoints, state) is State.INSUFFICIENT_DATA:
         assert set(datapoints) == {None}
 
 
 @given(judgements(), states)
-def test_enough_datapoints_make_how_missing_ones_count_irrelevant(
+def test_the_treatment_of_missing_datapoints_is_irrelevant_with_enough_datapoints(
     judgement: tuple[AlarmRule, Datapoints], state: State
 ) -> None:
     asked, datapoints = judgement

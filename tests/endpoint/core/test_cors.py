@@ -26,7 +26,7 @@ PATTERN = st.text("ab.*", max_size=6).filter(lambda text: text.count("*") < 2)
         ("a.c", "abc", False),
     ],
 )
-def test_one_star_stands_for_any_characters(pattern: str, text: str, expected: bool) -> None:
+def test_a_star_matches_any_characters(pattern: str, text: str, expected: bool) -> None:
     assert matches(pattern, text) is expected
 
 
@@ -67,7 +67,7 @@ def test_the_first_rule_that_matches_in_all_answers() -> None:
         PageRequest("http://a.test", "GET", ("x-amz-date", "authorization")),
     ],
 )
-def test_what_one_part_of_a_rule_does_not_allow_is_not_allowed(asked: PageRequest) -> None:
+def test_a_request_that_any_part_of_a_rule_forbids_is_refused(asked: PageRequest) -> None:
     assert permission([CorsRule(("http://a.test",), ("GET",), ("X-Amz-*",))], asked) is None
     assert permission([], asked) is None
 

@@ -30,7 +30,7 @@ def sender(*headers: tuple[bytes, bytes], of: OwnHosts = LOCAL, authority: bytes
         *("bucket.localhost:4700", "bucket.s3.localhost", "a.b.s3.us-west-2.localhost", "friend.localhost"),
     ],
 )
-def test_loopback_addresses_and_names_are_ours(host: str) -> None:
+def test_loopback_addresses_and_names_are_own_hosts(host: str) -> None:
     assert sender((b"host", host.encode())) is Sender.OWN
 
 
@@ -47,7 +47,7 @@ def test_no_other_host_is(host: str) -> None:
     assert LOCAL.judge([(b"host", host.encode("latin-1"))]) == Judgement(Sender.ELSEWHERE, host)
 
 
-def test_two_hosts_are_nobody_s_and_none_is_no_browser_s() -> None:
+def test_a_request_with_two_hosts_is_refused_and_one_without_a_host_is_no_browsers() -> None:
     assert sender(HOST, HOST) is Sender.ELSEWHERE
     assert sender() is Sender.OWN
     assert sender((b"origin", b"http://evil.test")) is Sender.FOREIGN
@@ -81,7 +81,7 @@ def test_the_host_in_a_target_counts_as_well_as_the_header(authority: bytes) -> 
         ([(b"origin", b"http://friend.test:81")], Sender.FOREIGN),
     ],
 )
-def test_a_page_is_told_by_its_origin_and_its_site(headers: list[tuple[bytes, bytes]], expected: Sender) -> None:
+def test_a_page_is_recognized_by_its_origin_and_its_site(headers: list[tuple[bytes, bytes]], expected: Sender) -> None:
     assert sender(HOST, *headers, of=own_hosts(["127.0.0.1"], origins=["HTTP://friend.test:80"])) is expected
 
 
@@ -98,7 +98,7 @@ def test_a_host_that_is_allowed_brings_the_names_under_it() -> None:
         assert sender((b"host", host), of=known) is Sender.ELSEWHERE
 
 
-def test_who_listens_on_every_address_is_called_by_any_address_but_by_no_other_name() -> None:
+def test_an_endpoint_on_every_address_accepts_any_address_and_no_foreign_name() -> None:
     opened = own_hosts(["0.0.0.0"], machine="Box")
     for host in (b"10.0.0.1:4700", b"[2001:db8::1]", b"0.0.0.0", b"box:4700", b"localhost"):
         assert sender((b"host", host), of=opened) is Sender.OWN
@@ -107,7 +107,7 @@ def test_who_listens_on_every_address_is_called_by_any_address_but_by_no_other_n
 
 
 @given(st.lists(LABELS, min_size=1, max_size=4))
-def test_a_name_is_ours_only_if_it_ends_as_one_of_ours(labels: list[str]) -> None:
+def test_a_name_is_an_own_host_only_if_it_ends_in_one(labels: list[str]) -> None:
     name = ".".join(labels)
     ends = {".".join(labels[at:]) for at in range(len(labels))}
     assert LOCAL.has_host(name) == bool(ends & LOCAL.names)
@@ -123,7 +123,7 @@ SAID = st.tuples(
 
 
 @given(st.lists(SAID, max_size=4))
-def test_what_any_header_tells_to_be_foreign_is_never_ours(said: list[tuple[bytes, bytes]]) -> None:
+def test_a_request_with_any_foreign_header_is_never_an_own_one(said: list[tuple[bytes, bytes]]) -> None:
     own = {(b"origin", b"http://127.0.0.1:4700"), (b"sec-fetch-site", b"same-origin"), (b"sec-fetch-site", b"none")}
     assert sender(HOST, *said) is (Sender.OWN if set(said) <= own else Sender.FOREIGN)
 
@@ -135,7 +135,7 @@ def test_any_header_is_judged(text: str, origin: bool) -> None:
     assert host_name(text) is None or "/" not in text
 
 
-def test_what_may_be_allowed_is_a_host_or_an_origin() -> None:
+def test_only_a_host_or_an_origin_can_be_allowed() -> None:
     assert all(map(is_host, ("torpor", "a.b-c", "10.0.0.1", "::1")))
     assert not any(map(is_host, ("", "a:80", "*.a", "http://a", "a/b", "[::1]:80")))
     assert origin_of("https://A.test:443") == "https://a.test"

@@ -1,4 +1,4 @@
-"""What counts as cold, and how requests add up."""
+"""The rule of a cold request, and the sums of requests."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ from torpor_endpoint.core.ledger import COLD_STEPS, Sums, adds_up, is_cold, mill
 
 
 @pytest.mark.parametrize("step", list(WaitStep))
-def test_a_request_is_cold_if_it_waited_for_what_a_warm_one_has_ready(step: WaitStep) -> None:
+def test_a_request_is_cold_if_it_has_a_step_that_a_warm_request_lacks(step: WaitStep) -> None:
     warm = {"predict": 0.002, "overhead": 0.001, "queue": 0.00001}
     assert not is_cold(warm)
     assert is_cold({**warm, step.value: 0.5}) == (step not in {WaitStep.PREDICT, WaitStep.OVERHEAD})

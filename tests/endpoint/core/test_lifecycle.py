@@ -1,4 +1,4 @@
-"""The moves of endpoints and instances: every row of the tables, and what no table may allow."""
+"""The moves of endpoints and instances: every row of the tables, and the moves that no table may allow."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_an_endpoint_that_serves_is_never_one_that_failed_or_goes() -> None:
 
 
 @given(st.lists(st.sampled_from(InstanceEvent)))
-def test_an_instance_that_is_gone_stays_gone_and_one_that_drains_never_serves_again(
+def test_a_gone_instance_stays_gone_and_a_draining_one_never_serves_again(
     events: list[InstanceEvent],
 ) -> None:
     phases = [InstancePhase.STARTING]
@@ -100,7 +100,7 @@ def path_to_an_end(moves: Moves, state: StrEnum) -> list[StrEnum]:
 
 
 class EndpointLife(RuleBasedStateMachine):
-    """Whatever is asked of an endpoint, whenever: its record never contradicts itself, and it can always go."""
+    """After any operations on an endpoint, its record is consistent, and it can be deleted."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -134,7 +134,7 @@ class EndpointLife(RuleBasedStateMachine):
 
 
 class InstanceLife(RuleBasedStateMachine):
-    """Whatever happens to an instance: it goes forward only, and it can always go."""
+    """After any events, an instance has only moved forward, and it can still end."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -167,7 +167,7 @@ TestEndpointLife = EndpointLife.TestCase
 TestInstanceLife = InstanceLife.TestCase
 
 
-def test_what_was_pending_is_so_once_ready() -> None:
+def test_a_pending_configuration_takes_effect_once_ready() -> None:
     ready = after(updating(), E.READY)
     assert (ready.status, ready.config_name, ready.variants) == (S.IN_SERVICE, "new", (variant("new"),))
     assert (ready.pending_config_name, ready.pending_variants, ready.failure_reason) == (None, None, None)

@@ -28,7 +28,7 @@ def test_since_a_time_is_where_the_first_byte_of_it_stands(steps: list[tuple[int
     assert marks.since(at_ms) == sum(one < at_ms for one in seen)
 
 
-def test_a_file_begun_anew_is_another_generation() -> None:
+def test_a_restarted_file_is_another_generation() -> None:
     marks = Marks().noted(100, 1000).noted(30, 2000)
     assert (marks.generation, marks.size_bytes, marks.seen_ms(0)) == (1, 30, 2000)
     assert marks.noted(0, 3000) == Marks(2)

@@ -1,4 +1,4 @@
-"""Placement: a model stays with its owner, a hot one gets a second, and a slot's end moves only its own models."""
+"""Placement: a model stays with its owner, a busy model gets a second, and a slot's end moves only its own models."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -56,7 +56,7 @@ def test_losing_a_slot_moves_only_the_models_it_owned_and_its_return_brings_them
     assert owners == {name: ready.pick(name) for name in names}
 
 
-def test_who_is_withdrawn_is_there_no_more() -> None:
+def test_a_withdrawn_instance_is_no_longer_ready() -> None:
     ready = idle(["a/0", "a/1"])
     (first, second) = ready
     assert ready.get("a/0") is first

@@ -1,4 +1,4 @@
-"""How many instances: none when nobody calls, one when somebody does, more when they are busy; where it may be so."""
+"""The number of instances: none without calls, one with calls, more when these are busy; within the allowed range."""
 
 from dataclasses import replace
 
@@ -50,7 +50,7 @@ def size(allowed: InstanceRange, present: int, rest: KeepAliveState, in_flight: 
 
 
 @given(ranges, st.integers(0, 10), st.sampled_from([AWAKE, ASLEEP, DUE]), st.lists(st.integers(0, 200), max_size=80))
-def test_it_is_never_outside_its_range_but_for_sleep(
+def test_the_desired_size_is_never_outside_its_range_except_for_sleep(
     allowed: InstanceRange, more: int, rest: KeepAliveState, in_flight: list[int]
 ) -> None:
     present = min(allowed.floor + more, allowed.ceiling)
@@ -61,13 +61,13 @@ def test_it_is_never_outside_its_range_but_for_sleep(
         assert wanted.why
 
 
-def test_a_number_that_was_given_is_not_ours_to_choose() -> None:
+def test_a_fixed_instance_count_is_never_changed() -> None:
     assert size_range(PLAIN, 8) is None
     assert not may_sleep(PLAIN)
     assert (at_start(PLAIN, 8), after_update(PLAIN, 8, 1)) == (2, 2)
 
 
-def test_who_may_sleep_does_so_when_the_keep_alive_says_it() -> None:
+def test_a_variant_that_may_sleep_sleeps_when_its_keep_alive_is_over() -> None:
     for variant in (MANAGED, SERVERLESS):
         allowed = size_range(variant, 8)
         assert allowed is not None
@@ -95,7 +95,7 @@ def test_excess_is_the_mean_of_the_last_seconds_if_more_than_the_limit_was_there
     assert seen(in_flight).excess(limit, GROW_S, 1000.0) == (sum(last) / len(last) if lasting else 0.0)
 
 
-def test_an_instance_goes_when_fewer_have_been_enough_for_a_while() -> None:
+def test_a_variant_shrinks_when_fewer_instances_have_been_enough_for_a_while() -> None:
     allowed = InstanceRange(0, 5, 8)
     assert size(allowed, 3, AWAKE, [1] * 20) == 3
     assert size(allowed, 3, AWAKE, [1] * int(SHRINK_S)) == 1
@@ -124,7 +124,7 @@ def test_the_requests_an_instance_is_meant_to_have_can_be_set() -> None:
     assert size_range(SERVERLESS, 2) == InstanceRange(0, 10, 2)
 
 
-def test_an_update_wakes_nobody_and_keeps_what_callers_need() -> None:
+def test_an_update_wakes_no_variant_and_keeps_the_instances_that_callers_need() -> None:
     assert (after_update(SERVERLESS, 8, 0), after_update(SERVERLESS, 8, 2), after_update(MANAGED, 8, 9)) == (0, 2, 4)
     assert at_start(replace(MANAGED, instance_count=0), 8) == 0
     assert at_start(SERVERLESS, 8) == 1
@@ -139,7 +139,7 @@ def regular(gap_s: float) -> Histogram:
 
 
 @pytest.mark.parametrize(("keep_alive", "sleeps_after_s"), [(Fixed(1200.0), 1200), (regular(7200.0), int(SHRINK_S))])
-def test_a_size_that_somebody_names_is_left_for_a_minute_and_the_last_one_for_its_keep_alive(
+def test_a_size_set_by_hand_stays_for_a_minute_and_the_last_instance_for_its_keep_alive(
     keep_alive: KeepAlive, sleeps_after_s: int
 ) -> None:
     habits, traffic, allowed = Habits(keep_alive), Traffic(), InstanceRange(0, 5, 8)
@@ -157,7 +157,7 @@ def test_a_size_that_somebody_names_is_left_for_a_minute_and_the_last_one_for_it
 
 
 @given(ranges, st.integers(0, 20))
-def test_no_fewer_than_what_an_update_waits_for_are_wanted_even_above_the_ceiling(
+def test_instances_that_an_update_waits_for_are_wanted_even_above_the_ceiling(
     allowed: InstanceRange, size: int
 ) -> None:
     assert allowed.with_at_least(size).clamped(0) == max(allowed.floor, size)

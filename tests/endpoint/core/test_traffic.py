@@ -1,4 +1,4 @@
-"""What the router sees of callers: gaps between uses, and for how long nobody has called."""
+"""The router's view of calls: the gaps between uses, and the time since the last call."""
 
 from torpor_endpoint.core.traffic import Traffic
 
@@ -13,7 +13,7 @@ def test_a_gap_is_from_the_end_of_one_use_to_the_next() -> None:
     assert list(traffic.gaps) == [20.0]
 
 
-def test_nobody_has_called_since_it_was_first_asked() -> None:
+def test_idle_time_without_any_call_counts_from_the_first_look() -> None:
     traffic = Traffic()
     assert traffic.idle_s(100.0) == 0.0
     assert traffic.idle_s(160.0) == 60.0

@@ -1,4 +1,4 @@
-"""What the collector reads of instances and pools: the same levels, however often anyone asks."""
+"""The collector reads instances and pools: the levels are the same, however often a reader asks."""
 
 import asyncio
 from pathlib import Path

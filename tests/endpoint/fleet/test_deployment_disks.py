@@ -1,4 +1,4 @@
-"""The instances' disks through updates: each variant finds its own again, and those of one that is gone go too."""
+"""The instances' disks through updates: each variant finds its own again, and a removed variant leaves none."""
 
 import asyncio
 import shutil
@@ -65,7 +65,7 @@ def played(folder: Path, story: Callable[[Shop], Awaitable[None]]) -> None:
     run(whole())
 
 
-def test_a_variant_that_wakes_finds_its_own_disk_whoever_woke_before_it(tmp_path: Path) -> None:
+def test_a_variant_that_wakes_finds_its_own_disk_in_any_order(tmp_path: Path) -> None:
     async def story(shop: Shop) -> None:
         shop.deployment.start((OLD, NEW))
         for order in (("old", "new"), ("new", "old")):
@@ -77,7 +77,7 @@ def test_a_variant_that_wakes_finds_its_own_disk_whoever_woke_before_it(tmp_path
     played(tmp_path, story)
 
 
-def test_a_variant_that_an_update_renames_leaves_no_disk_once_its_last_instance_has_gone(tmp_path: Path) -> None:
+def test_a_renamed_variant_leaves_no_disk_after_its_last_instance(tmp_path: Path) -> None:
     async def story(shop: Shop) -> None:
         await shop.deployment.become([OLD])
         shop.host.dies_slowly_s = 10.0
@@ -89,7 +89,7 @@ def test_a_variant_that_an_update_renames_leaves_no_disk_once_its_last_instance_
     played(tmp_path, story)
 
 
-def test_a_variant_that_was_asleep_leaves_no_disk_either(tmp_path: Path) -> None:
+def test_a_renamed_variant_that_slept_leaves_no_disk_either(tmp_path: Path) -> None:
     async def story(shop: Shop) -> None:
         await shop.deployment.become([OLD])
         await shop.sleep()
@@ -100,7 +100,7 @@ def test_a_variant_that_was_asleep_leaves_no_disk_either(tmp_path: Path) -> None
     played(tmp_path, story)
 
 
-def test_a_variant_that_comes_back_while_it_still_goes_keeps_its_disks(tmp_path: Path) -> None:
+def test_a_variant_that_returns_while_it_still_drains_keeps_its_disks(tmp_path: Path) -> None:
     async def story(shop: Shop) -> None:
         await shop.deployment.become([OLD])
         shop.host.dies_slowly_s = 10.0
@@ -118,7 +118,7 @@ def test_a_variant_that_comes_back_while_it_still_goes_keeps_its_disks(tmp_path:
     played(tmp_path, story)
 
 
-def test_an_update_that_fails_leaves_the_disks_that_there_were(tmp_path: Path) -> None:
+def test_a_failed_update_leaves_the_existing_disks(tmp_path: Path) -> None:
     async def story(shop: Shop) -> None:
         await shop.deployment.become([OLD])
         shop.host.mood = Mood.BAD

@@ -1,4 +1,4 @@
-"""An endpoint that starts again: what it brings up by itself, and what it leaves asleep."""
+"""An endpoint that starts again: the variants that it starts by itself, and those that it leaves asleep."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ VARIANTS = (
 )
 
 
-def test_after_a_restart_what_may_sleep_sleeps_until_somebody_calls() -> None:
+def test_a_variant_that_may_sleep_sleeps_after_a_restart_until_a_call() -> None:
     async def story() -> None:
         with FakeHost() as host:
             live = LiveEndpoint("shop", "arn")

@@ -1,4 +1,4 @@
-"""An endpoint that is updated while its variants sleep, wake and grow as their callers have it."""
+"""An endpoint that is updated while its variants sleep, wake and grow with the calls."""
 
 import asyncio
 import time
@@ -47,7 +47,7 @@ class HostWithoutRoomForBad(FakeHost):
 
 
 class Shop:
-    """One endpoint that has served a variant `a` for an hour, and nobody called; its sizer looks once a second."""
+    """An endpoint that has served a variant `a` for an hour without calls; its sizer looks once a second."""
 
     def __init__(self, host: FakeHost) -> None:
         self.live = LiveEndpoint("shop", "arn")
@@ -111,7 +111,7 @@ async def opened_for_an_hour(variant: Variant) -> AsyncIterator[Shop]:
         (MANAGED, replace(PLAIN, instance_count=7)),
     ],
 )
-def test_what_an_update_waits_for_is_not_taken_away_though_nobody_calls(old: Variant, new: Variant) -> None:
+def test_an_update_keeps_the_instances_that_it_waits_for_without_any_call(old: Variant, new: Variant) -> None:
     async def story() -> None:
         async with opened_for_an_hour(old) as shop:
             async with asyncio.timeout(10.0):
@@ -152,7 +152,7 @@ def test_an_update_leaves_a_pool_as_large_as_its_callers_made_it_meanwhile() -> 
     run(story(), 2 * HOUR_S)
 
 
-def test_an_update_that_fails_takes_no_instance_from_who_called_meanwhile() -> None:
+def test_a_failed_update_keeps_the_instance_of_a_call_made_meanwhile() -> None:
     async def story() -> None:
         async with opened_for_an_hour(SERVERLESS) as shop:
             update = shop.update(SERVERLESS, BAD)
@@ -167,7 +167,7 @@ def test_an_update_that_fails_takes_no_instance_from_who_called_meanwhile() -> N
 
 
 @pytest.mark.parametrize(("old", "callers", "left"), [(MANAGED, 0, 1), (MANAGED, 1, 3), (PLAIN, 1, 1)])
-def test_an_update_that_fails_gives_back_what_nobody_uses_and_a_fixed_count_always(
+def test_a_failed_update_releases_unused_instances_and_restores_a_fixed_count(
     old: Variant, callers: int, left: int
 ) -> None:
     async def story() -> None:

@@ -1,4 +1,4 @@
-"""Starts that fail, drains that do not end, and what a pool says of them."""
+"""Starts that fail, drains that do not end, and the pool's report of them."""
 
 import asyncio
 from enum import StrEnum
@@ -32,7 +32,7 @@ class End(StrEnum):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.sampled_from(End), max_size=12))
-def test_the_more_starts_fail_the_longer_the_pause_and_one_that_was_ready_is_followed_soon(ends: list[End]) -> None:
+def test_the_pause_grows_with_failed_starts_and_is_short_after_a_ready_instance(ends: list[End]) -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -51,7 +51,7 @@ def test_the_more_starts_fail_the_longer_the_pause_and_one_that_was_ready_is_fol
     run(story())
 
 
-def test_one_model_that_ends_every_instance_soon_never_makes_the_others_callers_wait_for_long() -> None:
+def test_a_model_that_ends_every_instance_never_delays_other_models_for_long() -> None:
     assert max(TIMING.restart_pause_s(0, deaths) for deaths in range(100)) <= 0.5
     assert TIMING.restart_pause_s(100, 0) == TIMING.restart_pauses_s[-1]
 
@@ -70,7 +70,7 @@ async def come_to(end: End, fake: PoolOnFakeHost) -> float:
     return fake.now()
 
 
-def test_who_waits_for_an_instance_learns_that_it_can_not_be_launched() -> None:
+def test_a_pool_that_cannot_launch_an_instance_reports_the_reason() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -87,7 +87,7 @@ def test_who_waits_for_an_instance_learns_that_it_can_not_be_launched() -> None:
     run(story())
 
 
-def test_one_that_was_ready_and_cannot_start_again_is_tried_with_patience() -> None:
+def test_a_failing_restart_of_a_ready_instance_is_retried_with_pauses() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -104,7 +104,7 @@ def test_one_that_was_ready_and_cannot_start_again_is_tried_with_patience() -> N
     run(story())
 
 
-def test_a_fault_that_nobody_foresaw_does_not_leave_the_slot_empty_for_ever() -> None:
+def test_an_unforeseen_launch_error_is_retried() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -133,7 +133,7 @@ def test_a_host_that_fails_to_empty_a_slot_does_not_leave_it_empty_for_ever() ->
     run(story())
 
 
-def test_a_slot_whose_host_fails_at_its_end_is_told_of_and_free_again() -> None:
+def test_a_slot_whose_termination_fails_is_recorded_and_free_again() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -148,7 +148,7 @@ def test_a_slot_whose_host_fails_at_its_end_is_told_of_and_free_again() -> None:
     run(story())
 
 
-def test_what_went_wrong_is_forgotten_by_the_next_one_who_wakes_it() -> None:
+def test_a_wake_clears_the_trouble_of_a_pool() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -164,7 +164,7 @@ def test_what_went_wrong_is_forgotten_by_the_next_one_who_wakes_it() -> None:
     run(story())
 
 
-def test_one_that_dies_before_its_emulated_delay_is_over_is_never_offered() -> None:
+def test_an_instance_that_dies_within_its_emulated_delay_is_never_offered() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host, start_delay_s=8.0)
@@ -180,7 +180,7 @@ def test_one_that_dies_before_its_emulated_delay_is_over_is_never_offered() -> N
     run(story())
 
 
-def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
+def test_a_drain_that_does_not_end_has_a_single_grace_period() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -195,7 +195,7 @@ def test_a_drain_that_does_not_end_has_one_grace_and_no_second_one() -> None:
     run(story())
 
 
-def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None:
+def test_a_drain_with_a_request_on_the_shared_connection_has_a_single_grace_period() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -211,7 +211,7 @@ def test_nor_has_one_whose_request_is_on_the_connection_that_all_share() -> None
     run(story())
 
 
-def test_an_instance_that_was_not_wanted_before_it_was_ready_says_so_in_the_ledger() -> None:
+def test_the_ledger_has_the_reason_of_an_instance_that_never_became_ready() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -224,7 +224,7 @@ def test_an_instance_that_was_not_wanted_before_it_was_ready_says_so_in_the_ledg
     run(story())
 
 
-def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
+def test_a_request_that_waits_in_vain_gets_the_reason_of_the_failed_launches() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -241,7 +241,7 @@ def test_a_request_that_waits_in_vain_is_told_why_nothing_is_ready() -> None:
     run(story())
 
 
-def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_a_lost_one_is_made_anew() -> None:
+def test_a_ready_instance_has_a_shared_connection_that_is_reopened_if_lost() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -259,7 +259,7 @@ def test_an_instance_is_offered_with_the_connection_that_its_requests_share_and_
     run(story())
 
 
-def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
+def test_the_ready_instances_stay_when_the_pool_shrinks() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -275,7 +275,7 @@ def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
     run(story())
 
 
-def test_one_that_is_gone_can_be_retired_before_its_end_is_told() -> None:
+def test_an_instance_that_is_gone_can_be_retired_before_its_end_is_reported() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)

@@ -1,4 +1,4 @@
-"""A pool through whatever may happen to its instances, in any order: what it promises holds at every moment."""
+"""A pool through any events of its instances, in any order: its invariants hold at every moment."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -37,7 +37,7 @@ HAPPENINGS = (
 
 @settings(max_examples=150, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.integers(0, 5)), max_size=40))
-def test_whatever_happens_a_pool_keeps_its_promises(happenings: list[tuple[Happening, int]]) -> None:
+def test_a_pool_keeps_its_invariants_through_any_events(happenings: list[tuple[Happening, int]]) -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -51,9 +51,7 @@ def test_whatever_happens_a_pool_keeps_its_promises(happenings: list[tuple[Happe
 
 @pytest.mark.parametrize("turns", range(12))
 @pytest.mark.parametrize("happens", [PoolOnFakeHost.suspect, PoolOnFakeHost.death])
-def test_one_that_is_not_wanted_any_more_while_it_is_looked_at_goes_all_the_same(
-    happens: Happening, turns: int
-) -> None:
+def test_an_instance_retired_while_it_is_examined_still_ends(happens: Happening, turns: int) -> None:
     """A cancellation must not be lost, at whichever turn of the event loop it comes."""
 
     async def story() -> None:

@@ -1,4 +1,4 @@
-"""What the endpoint acts on of a model's Environment: read once, as the instance reads it."""
+"""The variables of a model's Environment that the endpoint acts on: read once, as the instance reads them."""
 
 import time
 from dataclasses import fields

@@ -33,7 +33,7 @@ def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
 
 @asynccontextmanager
 async def busy(socket: Path) -> AsyncIterator[Incarnation]:
-    """It listens as long as the block lasts."""
+    """An instance that listens as long as the block lasts."""
     server = await asyncio.get_running_loop().create_unix_server(_Busy, str(socket))
     incarnation = Incarnation(SLOT, "i-1", Upstream(str(socket)), Multiplexed(str(socket), "/invocations"), life())
     try:

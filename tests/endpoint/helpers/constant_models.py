@@ -46,7 +46,7 @@ def number_of(answer: Any) -> float:
 
 @dataclass
 class Traffic:
-    """What callers who never stop have seen: answers and errors, by code."""
+    """The answers and errors of callers who never stop, by code."""
 
     right: int = 0
     wrong: list[str] = field(default_factory=list)
@@ -67,7 +67,7 @@ class Traffic:
 
 @contextmanager
 def traffic(live: LiveEndpoint, endpoint: str, models: dict[str, float], callers: int = 4) -> Iterator[Traffic]:
-    """So many callers call one model after the other for as long as the block lasts."""
+    """Lets this many callers call one model after the other, for as long as the block lasts."""
     seen, over = Traffic(), Event()
 
     def caller(first: int) -> None:

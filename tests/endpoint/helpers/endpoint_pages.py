@@ -26,23 +26,23 @@ def instances(live: LiveEndpoint, endpoint: str) -> list[dict[str, Any]]:
 
 
 def present(live: LiveEndpoint, endpoint: str) -> int:
-    """Instances that are wanted, or not gone yet."""
+    """The number of instances that are wanted, or have not ended yet."""
     known = {entry["name"]: entry for entry in page(live, "endpoints")["endpoints"]}
     return sum(int(variant["wanted"] + variant["leaving"]) for variant in known[endpoint]["variants"])
 
 
 def asleep(live: LiveEndpoint, *endpoints: str) -> bool:
-    """Whether none of them has an instance any more, soon."""
+    """Waits for a moment until none of the endpoints has an instance. Returns whether that is so."""
     return soon(lambda: not any(present(live, name) for name in endpoints), 20.0)
 
 
 def forked(live: LiveEndpoint) -> list[int]:
-    """Instances, and what they started: children of the zygote, which is a child of the worker. Oldest first."""
+    """Instances and their processes: children of the zygote, which is a child of the worker. Oldest first."""
     return [pid for worker in live.worker_pids() for parent in children(worker) for pid in sorted(serving(parent))]
 
 
 def launches(live: LiveEndpoint, *endpoints: str) -> int:
-    """How many incarnations they had: each has a log of its own."""
+    """The number of incarnations so far: each has a log of its own."""
     logs = DataDir(live.data_dir).endpoint_logs
     return sum(1 for name in endpoints for _ in (logs / name).glob("*/*.log"))
 
@@ -58,7 +58,7 @@ def decisions(live: LiveEndpoint, endpoint: str, model: str) -> list[dict[str, A
 
 
 def settled_bytes(live: LiveEndpoint, endpoint: str) -> int:
-    """What the instance uses once no model is in memory, by a walk over its pages that came after that."""
+    """The memory of the instance once no model is loaded, by a later walk over its pages."""
     until(lambda: instance(live, endpoint)["models"] == [])
     walked_s = time.monotonic() + WALKED_FOR_S
     while (seen := instance(live, endpoint)) and time.monotonic() < walked_s:  # its last walk is from before that

@@ -1,4 +1,4 @@
-"""A fake host: its instances are small servers of this process that answer pings as told and may end at any time."""
+"""A fake host: its instances are small servers of this process; a test sets their answers to pings and their end."""
 
 import asyncio
 import tempfile
@@ -21,7 +21,7 @@ class Mood(StrEnum):
 
 
 class Instance:
-    """One incarnation: a Unix socket, and what answers there."""
+    """One incarnation: a Unix socket, and the server behind it."""
 
     def __init__(self, launched: Launched, mood: Mood) -> None:
         self.launched = launched
@@ -68,7 +68,7 @@ class _Answers(asyncio.Protocol):
 
 
 class FakeHost:
-    """`mood` is that of the next ones; `launches_to_fail` of them fail; `dies_slowly_s` is what an end takes."""
+    """`mood` is that of the next instances; `launches_to_fail` launches fail; an end takes `dies_slowly_s`."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="mortal-")

@@ -31,7 +31,7 @@ def browser() -> str | None:
 
 
 class HostileWebSite:
-    """`reports` are what the pages tell, each with its mark."""
+    """`reports` has the reports of the pages, each with its mark."""
 
     def __init__(self, address: str, port: int = 0) -> None:
         self.reports: queue.Queue[tuple[str, Mapping[str, str]]] = queue.Queue()
@@ -49,7 +49,7 @@ class HostileWebSite:
         self._server.server_close()
 
     def report(self, mark: str) -> Mapping[str, str]:
-        """What the page of this mark has read, by the names of its attempts. It waits for it."""
+        """Waits for the report of the page of this mark. Returns what the page read, by the names of its attempts."""
         told, read = self.reports.get(timeout=WITHIN_S)
         assert told == mark
         return read

@@ -1,7 +1,7 @@
-"""An endpoint for tests, `python lag_measuring_endpoint.py FD DATA_DIR`, that says how long its event loop was held up.
+"""An endpoint for tests, `python lag_measuring_endpoint.py FD DATA_DIR`, that measures the lag of its event loop.
 
 `/_lag` answers the most processor time, in milliseconds, that the process spent between two turns of a task which
-wants a turn every millisecond, and begins anew. Processor time and not time, since a busy machine holds up everybody.
+wants a turn every millisecond, and starts again. Processor time and not wall time, since a busy machine delays all.
 """
 
 import asyncio

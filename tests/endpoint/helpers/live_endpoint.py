@@ -30,7 +30,7 @@ BUSY = frozenset({"Creating", "Updating", "RollingBack", "Deleting"})
 
 
 class NotInService(AssertionError):
-    """An endpoint settled otherwise than a test needs it."""
+    """An endpoint that settled in another status than InService."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class LiveEndpoint:
 
     # -- the process -----------------------------------------------------------------------------------------------
     def start(self) -> "LiveEndpoint":
-        """Start it, or start it again. Requests may be sent at once: the socket listens already."""
+        """Starts the endpoint, also for a second time. Requests may be sent at once: the socket listens already."""
         self.data_dir.mkdir(parents=True, exist_ok=True)
         with self._listener() as listener, (self.data_dir / "endpoint.log").open("ab") as log:
             self._port = listener.getsockname()[1]
@@ -88,7 +88,7 @@ class LiveEndpoint:
         return self
 
     def stop(self, within_s: float = 30.0) -> int:
-        """SIGTERM; answer the exit code. It is killed if it does not end in time."""
+        """Sends SIGTERM, and returns the exit code. An endpoint that does not end in time is killed."""
         assert self._process is not None
         self._process.terminate()
         try:

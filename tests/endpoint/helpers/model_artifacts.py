@@ -23,7 +23,7 @@ def booster(factor: float = 1.0) -> bytes:
 
 
 def predicted(factor: float = 1.0) -> float:
-    """What that model answers to ROW."""
+    """That model's answer to ROW."""
     model = xgboost.Booster(model_file=bytearray(booster(factor)))
     row = np.array([[float(cell) for cell in ROW.split(b",")]], dtype=np.float32)
     return float(model.predict(xgboost.DMatrix(row, nthread=1))[0])
@@ -47,7 +47,7 @@ def script(source: str) -> bytes:
 
 
 def put(folder: Path, objects: Mapping[str, bytes]) -> None:
-    """Write objects, by key, into a bucket's folder."""
+    """Writes objects, by key, into a bucket's folder."""
     for key, body in objects.items():
         path = folder / key
         path.parent.mkdir(parents=True, exist_ok=True)

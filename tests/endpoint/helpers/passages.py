@@ -8,7 +8,7 @@ from torpor_endpoint.services.runtime.request import Invoke
 def passage(
     endpoint: str, *headers: tuple[bytes, bytes], route: Route | None = None, limits: CallLimits | None = None
 ) -> Passage:
-    """Of a request without a body, parsed, and routed if a route is given."""
+    """The passage of a request without a body, parsed, and routed if a route is given."""
     scope = {"type": "http", "headers": list(headers), "path": f"/endpoints/{endpoint}/invocations"}
     place = ErrorPlace(endpoint, "123456789012", "us-east-1", "1")
     begun = Passage(scope, place, limits or CallLimits(), 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""An instance pool on a fake host whose instances, launches and clock fail as told, and the pool's invariants."""
+"""An instance pool on a fake host whose instances, launches and clock a test makes fail, and the pool's invariants."""
 
 import asyncio
 
@@ -22,7 +22,7 @@ LIVES = ([BEGUN], [BEGUN, READY], [BEGUN, READY, ENDED], [BEGUN, NEVER_READY])
 
 
 class PoolOnFakeHost:
-    """One pool, its host, its callers and its ledger. Everything that may happen is a method; `n` says to whom."""
+    """One pool, its host, its callers and its ledger. Each event is a method; `n` chooses the instance."""
 
     def __init__(self, host: FakeHost, start_delay_s: float = 0.0) -> None:
         self.host = host
@@ -104,7 +104,7 @@ class PoolOnFakeHost:
             await asyncio.sleep(0)
 
     async def ready(self, n: int) -> None:
-        """Want so many, and wait until they are."""
+        """Scales to this many instances, and waits until they are ready."""
         await self.scale(n)
         await self.pool.until(lambda: len(self.pool.ready) == n)
 
@@ -120,7 +120,7 @@ class PoolOnFakeHost:
         check_lives(self.lives)
 
     def check_drains(self) -> None:
-        """Its last requests have their time, unless it died by itself; and no longer."""
+        """Checks that an instance has the full time for its last requests unless it died, and no longer."""
         for incarnation, since_s in self.drains_since_s.items():
             lasts_s = self.now() - since_s
             if incarnation in self.requests and incarnation.phase is InstancePhase.GONE:
@@ -129,7 +129,7 @@ class PoolOnFakeHost:
                 assert incarnation.phase is InstancePhase.GONE
 
     async def end(self) -> None:
-        """Close it with whatever is still in flight: nothing may be left."""
+        """Closes the pool with the requests still in flight: nothing may be left."""
         await self.close(0)
         assert self.closing is not None
         await self.closing
@@ -141,7 +141,7 @@ class PoolOnFakeHost:
 
 
 def check_lives(lives: list[InstanceLife]) -> None:
-    """Each begins, may become ready, and ends at most once: with a reason, and not before it began."""
+    """Checks that each life begins, may become ready, and ends at most once: with a reason, and not before it began."""
     for name in {life.instance for life in lives}:
         told = [life for life in lives if life.instance == name]
         stages = [(life.ready_s is not None, life.stopped_s is not None) for life in told]

@@ -1,4 +1,4 @@
-"""An event loop whose time leaps to the next thing that is due, so that half a minute's patience takes no time.
+"""An event loop whose time leaps to the next timer, so that a wait of half a minute takes no time.
 
 Sockets within this process work as ever. Threads do not: the loop does not wait for them.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class NothingWillHappen(AssertionError):
-    """Everybody waits, and nobody for a time."""
+    """All tasks wait, and none for a timer."""
 
 
 class LeapingSelector(selectors.DefaultSelector):
@@ -37,7 +37,7 @@ class VirtualTime(asyncio.SelectorEventLoop):
 
 
 def run(story: Coroutine[Any, Any, None], within_s: float = 3600.0) -> None:
-    """The story, to its end, within so much virtual time. What it leaves behind is a fault."""
+    """Runs the story to its end, within this much virtual time. A task that it leaves behind is an error."""
     with asyncio.Runner(loop_factory=VirtualTime) as runner:
         runner.run(_bounded(story, within_s))
 

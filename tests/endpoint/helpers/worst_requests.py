@@ -14,7 +14,7 @@ CHUNK = b"1\r\nx\r\n"
 
 
 def request(line: str, *headers: str, body: bytes | None = None) -> bytes:
-    """Of its length, where it has a body; from the host `127.0.0.1`, where no other is named."""
+    """A request with the length of its body, if any; to the host `127.0.0.1` unless another is named."""
     host = [] if any(header.startswith("Host:") for header in headers) else ["Host: 127.0.0.1"]
     length = [] if body is None else [f"Content-Length: {len(body)}"]
     return "\r\n".join([f"{line} HTTP/1.1", *host, *headers, *length, "", ""]).encode() + (body or b"")

@@ -19,7 +19,7 @@ def left(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.glob("*/*"))
 
 
-def test_a_variants_disks_go_and_no_other_ones(tmp_path: Path) -> None:
+def test_the_removal_of_a_variants_disks_leaves_all_others(tmp_path: Path) -> None:
     disks = used(tmp_path, Slot("Shop", "a", 0), Slot("Shop", "a", 1), Slot("Shop", "b", 0), Slot("other", "a", 0))
     for variant in ("a", "never-launched"):
         asyncio.run(disks.remove("Shop", variant))
@@ -28,7 +28,7 @@ def test_a_variants_disks_go_and_no_other_ones(tmp_path: Path) -> None:
     assert left(tmp_path) == ["other/a"]
 
 
-def test_a_variant_launched_anew_while_its_disks_go_keeps_the_new_ones(tmp_path: Path) -> None:
+def test_a_variant_launched_during_the_removal_of_its_disks_keeps_the_new_ones(tmp_path: Path) -> None:
     async def story() -> None:
         disks = used(tmp_path, Slot("shop", "a", 0))
         removal = asyncio.create_task(disks.remove("shop", "a"))
@@ -40,7 +40,7 @@ def test_a_variant_launched_anew_while_its_disks_go_keeps_the_new_ones(tmp_path:
     assert left(tmp_path) == ["shop/a"]
 
 
-def test_a_sweep_leaves_the_variants_that_are_and_those_to_come(tmp_path: Path) -> None:
+def test_a_sweep_leaves_the_disks_of_current_and_pending_variants(tmp_path: Path) -> None:
     names = ("now", "coming", "renamed", ".0123456789abcdef")
     disks = used(tmp_path, *(Slot("Shop", name, 0) for name in names), Slot("deleted", "now", 0))
     now, coming = (Variant(name, "m", Container("torpor")) for name in ("now", "coming"))

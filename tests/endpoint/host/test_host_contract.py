@@ -1,4 +1,4 @@
-"""What every host promises, whatever it runs instances on. A new host joins the table and passes the same stories."""
+"""The contract of every host, whatever it runs instances on. A new host joins the table and passes the same stories."""
 
 import asyncio
 import os
@@ -46,7 +46,7 @@ SOONER_S = 0.001
 
 
 class Ground:
-    """A host, and the specs of instances that need no endpoint: in contract mode they wait for somebody to load."""
+    """A host, and the specs of instances that need no endpoint: in contract mode they wait for a load."""
 
     def __init__(self, make_host: Callable[[Path], Host], folder: Path) -> None:
         self._others = set(children(os.getpid()))  # of other tests in this process, such as a shared endpoint
@@ -87,7 +87,7 @@ class Ground:
 def ground(
     make_host: Callable[[Path], Host], runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Ground]:
-    """One for all stories: what instances come from takes seconds to start."""
+    """One host for all stories: the parent of instances takes seconds to start."""
     shared = Ground(make_host, tmp_path_factory.mktemp("host"))
     yield shared
     runner.run(shared.host.close())
@@ -128,7 +128,7 @@ def test_a_slot_holds_one_instance_however_often_it_is_launched(at: Ground, run:
     run(story())
 
 
-def test_an_instance_that_ends_by_itself_is_told_and_the_next_one_is_a_new_incarnation(
+def test_the_end_of_an_instance_is_reported_and_the_next_one_is_a_new_incarnation(
     at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
@@ -149,7 +149,7 @@ def test_an_instance_that_ends_by_itself_is_told_and_the_next_one_is_a_new_incar
     run(story())
 
 
-def test_an_instance_that_can_not_start_says_why_in_its_log(at: Ground, run: Callable[[Story], None]) -> None:
+def test_an_instance_that_cannot_start_logs_the_reason(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
         spec = at.spec()
         broken = LaunchSpec(spec.slot, {**spec.environment, "TORPOR_VCPU": "many"}, spec.logs)
@@ -160,7 +160,7 @@ def test_an_instance_that_can_not_start_says_why_in_its_log(at: Ground, run: Cal
     run(story())
 
 
-def test_what_an_instance_had_started_goes_with_it_whatever_its_session(
+def test_a_process_that_an_instance_started_ends_with_it_whatever_its_session(
     at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
@@ -174,7 +174,7 @@ def test_what_an_instance_had_started_goes_with_it_whatever_its_session(
 
 @asynccontextmanager
 async def stray_of(spec: LaunchSpec) -> AsyncIterator[asyncio.subprocess.Process]:
-    """What an instance may have started and left behind, in a session of its own."""
+    """A process that an instance has started and left behind, in a session of its own."""
     environment = {"SAGEMAKER_BASE_DIR": spec.environment["SAGEMAKER_BASE_DIR"]}
     stray = await asyncio.create_subprocess_exec("/bin/sleep", "600", env=environment, start_new_session=True)
     seen = Path(f"/proc/{stray.pid}/environ")
@@ -206,9 +206,7 @@ def test_terminating_asks_first_and_forces_when_the_grace_is_over(at: Ground, ru
     run(story())
 
 
-def test_who_stops_waiting_for_the_end_of_an_instance_does_not_leave_it_running(
-    at: Ground, run: Callable[[Story], None]
-) -> None:
+def test_a_cancelled_termination_leaves_no_instance_running(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
         launched = await at.launched()
         with pytest.raises(TimeoutError):
@@ -218,7 +216,7 @@ def test_who_stops_waiting_for_the_end_of_an_instance_does_not_leave_it_running(
     run(story())
 
 
-def test_an_instance_that_was_stopped_hears_that_it_is_to_end(at: Ground, run: Callable[[Story], None]) -> None:
+def test_a_stopped_instance_ends_on_termination(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
         launched = await at.launched()
         stop(at.instances()[0])
@@ -228,7 +226,7 @@ def test_an_instance_that_was_stopped_hears_that_it_is_to_end(at: Ground, run: C
     run(story())
 
 
-def test_what_somebody_stopped_waiting_for_the_next_one_sees_out(at: Ground, run: Callable[[Story], None]) -> None:
+def test_a_second_termination_completes_a_cancelled_one(at: Ground, run: Callable[[Story], None]) -> None:
     async def story() -> None:
         async with stray_of(at.spec()) as stray:
             launched = await at.launched()
@@ -241,7 +239,7 @@ def test_what_somebody_stopped_waiting_for_the_next_one_sees_out(at: Ground, run
     run(story())
 
 
-def test_when_what_all_instances_come_from_is_killed_they_go_and_the_next_launch_starts_anew(
+def test_a_killed_parent_ends_its_instances_and_the_next_launch_starts_another(
     at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:
@@ -256,7 +254,7 @@ def test_when_what_all_instances_come_from_is_killed_they_go_and_the_next_launch
     run(story())
 
 
-def test_a_launch_succeeds_though_what_instances_come_from_was_killed_and_nobody_has_noticed(
+def test_a_launch_succeeds_though_the_parent_of_instances_was_just_killed(
     at: Ground, run: Callable[[Story], None]
 ) -> None:
     async def story() -> None:

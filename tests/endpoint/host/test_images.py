@@ -1,4 +1,4 @@
-"""Which images the built-in container stands in for, and how a file names others."""
+"""The images that the built-in container stands in for, and the file that names others."""
 
 import re
 import tomllib
@@ -39,7 +39,7 @@ def test_these_images_are_served_by_the_built_in_container(image: str) -> None:
         (f"{AWS}/my-xgboost:1", ""),
     ],
 )
-def test_an_instance_is_told_which_of_awss_images_it_stands_for(image: str, told: str) -> None:
+def test_an_image_name_gives_the_family_of_awss_images(image: str, told: str) -> None:
     assert family(image) == told
 
 
@@ -140,6 +140,6 @@ def test_the_page_of_images_shows_the_example_that_is_tested() -> None:
     assert [tomllib.loads(text) for text in shown if "multi-model-server" in text] == [example]
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_file_names_it(tmp_path: Path) -> None:
     with pytest.raises(BadImages, match=r"none\.toml"):
         Images.read(tmp_path / "none.toml")

@@ -1,4 +1,4 @@
-"""What instances are started with."""
+"""The environment and settings that instances are started with."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ def test_the_real_aws_is_forgotten_where_artifacts_come_from_here_and_only_there
     assert ("AWS_ACCESS_KEY_ID" in spec.environment) == emulated
 
 
-def test_what_the_owner_refuses_no_container_s_environment_allows(tmp_path: Path) -> None:
+def test_a_containers_environment_cannot_allow_code_that_the_owner_refuses(tmp_path: Path) -> None:
     around = Surroundings(
         "http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, refused=frozenset({"pickles"})
     )
@@ -61,7 +61,7 @@ def test_an_image_that_is_mapped_to_aws_s_xgboost_image_is_served_as_that(tmp_pa
         (Variant("v", "m", Container("torpor"), serverless=Serverless(1024, 20)), {"TORPOR_BODY_MAX_BYTES": "9"}, 9),
     ],
 )
-def test_a_body_may_be_as_large_as_on_aws_unless_the_environment_says_otherwise(
+def test_the_limit_of_a_body_is_awss_unless_the_environment_sets_another(
     tmp_path: Path, variant: Variant, given: dict[str, str], body_max_bytes: int
 ) -> None:
     around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None)

@@ -1,4 +1,4 @@
-"""The zygote ends when nobody needs it, and another is there for who comes just then."""
+"""The zygote ends when no instance needs it, and a launch at that moment gets another."""
 
 import asyncio
 import sys
@@ -25,7 +25,7 @@ def spec(folder: Path, number: int) -> LaunchSpec:
 
 
 @pytest.mark.parametrize("turns", [0, 1, 5, 50])
-def test_who_comes_as_the_zygote_retires_gets_another(tmp_path: Path, turns: int) -> None:
+def test_a_launch_while_the_zygote_retires_gets_another_zygote(tmp_path: Path, turns: int) -> None:
     async def story() -> None:
         host = make_host(tmp_path / "r")
         first = await host.zygote()
@@ -44,7 +44,7 @@ def test_who_comes_as_the_zygote_retires_gets_another(tmp_path: Path, turns: int
     asyncio.run(asyncio.wait_for(story(), 60.0))
 
 
-def test_it_does_not_retire_while_somebody_else_uses_it(tmp_path: Path) -> None:
+def test_the_zygote_does_not_retire_while_it_is_used(tmp_path: Path) -> None:
     async def story() -> None:
         host = make_host(tmp_path / "r")
         parent = await host.zygote()

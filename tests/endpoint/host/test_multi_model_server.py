@@ -91,13 +91,13 @@ def test_a_model_without_memory_is_a_507_each_time_and_leaves_nothing_dead_behin
     assert live.invoke("words", b"5", TargetModel="alpha.tar.gz")["Body"] == b"alpha of 5"
 
 
-def test_what_it_prints_is_in_the_instances_log(live: LiveEndpoint) -> None:
+def test_output_of_multi_model_server_is_in_the_instances_log(live: LiveEndpoint) -> None:
     live.invoke("words", b"1", TargetModel="beta.tar.gz")
     logs = list((live.data_dir / "logs" / "endpoints" / "words" / "AllTraffic").glob("i-*.log"))
     assert any("weights read: beta" in log.read_text(errors="replace") for log in logs)
 
 
-def test_when_its_endpoint_is_deleted_neither_java_nor_its_workers_stay(live: LiveEndpoint) -> None:
+def test_a_deleted_endpoint_leaves_neither_java_nor_its_workers(live: LiveEndpoint) -> None:
     container = many("models/words", {"MARK": "of-this-test"}, Image="multi-model-server:1.1.11")
     live.deploy("gone", Variant(container))
     assert live.invoke("gone", b"1", TargetModel="alpha.tar.gz")["Body"] == b"alpha of 1"

@@ -1,4 +1,4 @@
-"""The roll: every variant that is there is told of now and then, whether it has an instance or sleeps."""
+"""The heartbeat reports every variant in intervals, whether it has an instance or sleeps."""
 
 import asyncio
 
@@ -9,7 +9,7 @@ from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.ledger.heartbeat import PERIOD_S, LedgerHeartbeat
 
 
-def test_a_variant_that_sleeps_is_told_of_until_it_is_gone() -> None:
+def test_a_sleeping_variant_is_reported_until_it_is_gone() -> None:
     async def story() -> None:
         with FakeHost() as host:
             fleet, told = Fleet(), list[tuple[str, str]]()

@@ -1,4 +1,4 @@
-"""What the ledger keeps: across restarts, kills, full disks and its own bounds."""
+"""The ledger keeps its records across restarts, kills, full disks and its own bounds."""
 
 import asyncio
 import logging
@@ -53,7 +53,7 @@ def test_a_cold_start_is_kept_whole_and_a_warm_request_in_its_minute(recorded: L
     ]  # fmt: skip
 
 
-def test_a_minute_goes_on_after_it_was_written_and_after_a_restart(recorded: LedgerWithPages) -> None:
+def test_a_minute_continues_after_it_was_written_and_after_a_restart(recorded: LedgerWithPages) -> None:
     for _ in range(2):
         recorded.ledger.lived(life())
         recorded.ledger.invoked(invocation())
@@ -99,7 +99,7 @@ def test_the_size_of_an_instance_is_known_until_its_last_answers_are_in(recorded
     assert minutes(recorded.ledger.tables)[-1][2] == "unknown"
 
 
-def test_lives_that_nobody_saw_end_ended_when_the_endpoint_was_last_alive(recorded: LedgerWithPages) -> None:
+def test_a_life_without_a_recorded_end_ended_when_the_endpoint_was_last_alive(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life(NOON_S - 100, NOON_S - 50, instance="i-0"))
     recorded.ledger.lived(life(NOON_S - 100))
     recorded.flush()
@@ -126,7 +126,7 @@ def served(recorded: LedgerWithPages) -> list[tuple[str, float, float]]:
     return recorded.ledger.tables.database.rows("SELECT endpoint, since_s, until_s FROM served")
 
 
-def test_a_variant_is_served_from_its_first_life_until_it_is_there_no_more(recorded: LedgerWithPages) -> None:
+def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life(NOON_S, NOON_S + 100))
     recorded.flush()
     assert served(recorded) == [("houses", NOON_S, NOON_S + 100)]
@@ -147,7 +147,7 @@ def as_of_before(recorded: LedgerWithPages, *undone: str) -> None:
         recorded.ledger.tables.database.rows(statement)
 
 
-def test_a_ledger_of_before_that_knows_since_when_its_variants_were_served(recorded: LedgerWithPages) -> None:
+def test_an_older_ledger_takes_the_service_times_of_its_variants_from_their_lives(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life(NOON_S, NOON_S + 100))
     recorded.ledger.lived(life(NOON_S + 200, instance="i-2"))
     recorded.flush()
@@ -211,7 +211,7 @@ def test_an_instance_life_is_kept_for_as_long_as_its_traffic(recorded: LedgerWit
     assert paid_s(recorded) == (recorded.now_s - recorded.retention.kept_s, 30.0 * (14 * 24 * 60))
 
 
-def test_a_ledger_of_before_that_may_have_known_more_lives_says_what_it_knows(tmp_path: Path) -> None:
+def test_an_older_ledger_that_may_have_pruned_lives_covers_only_the_lives_it_kept(tmp_path: Path) -> None:
     recorded = LedgerWithPages(tmp_path)
     for wake in range(10_000):
         recorded.ledger.lived(life(NOON_S - 20_000 + wake, NOON_S - 20_000 + wake + 1, instance=f"i-{wake}"))
@@ -246,7 +246,7 @@ def full_disk() -> Iterator[None]:
         signal.signal(signal.SIGXFSZ, handler)
 
 
-def test_a_full_disk_loses_rows_is_said_once_and_no_instance_lives_for_ever(
+def test_a_full_disk_loses_rows_is_logged_once_and_leaves_no_life_open(
     recorded: LedgerWithPages, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorded.ledger.lived(life())
@@ -275,7 +275,7 @@ def test_a_file_that_is_no_database_is_set_aside(tmp_path: Path, caplog: pytest.
     recorded.ledger.close()
 
 
-def test_the_chore_writes_by_itself_and_may_be_stopped_at_any_time(tmp_path: Path) -> None:
+def test_the_chore_writes_in_the_background_and_may_be_stopped_at_any_time(tmp_path: Path) -> None:
     async def story() -> None:
         recorded = LedgerWithPages(tmp_path)
         chore = asyncio.create_task(recorded.ledger.run())
@@ -328,7 +328,7 @@ def memory(recorded: LedgerWithPages) -> list[tuple[object, ...]]:
     return recorded.ledger.tables.database.rows(f"SELECT {columns} FROM memory ORDER BY minute_s")
 
 
-def test_what_an_instance_takes_beside_its_models_is_kept_by_the_minute(recorded: LedgerWithPages) -> None:
+def test_the_memory_of_an_instance_beside_its_models_is_kept_by_the_minute(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life())
     for number, victims in enumerate(([], ["b"])):
         cold = wire.ColdLoad(bytes=1, victims=victims, reason="", took_s=0.1, efforts={}, own_bytes=10 + number)
@@ -341,7 +341,7 @@ def test_what_an_instance_takes_beside_its_models_is_kept_by_the_minute(recorded
     assert memory(recorded) == [(NOON_S, "ml.m5.large", 40, 3, 27, 1, 11), (NOON_S + 60, "ml.m5.large", 40, 1, 7, 0, 0)]
 
 
-def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(recorded: LedgerWithPages) -> None:
+def test_the_times_of_the_first_and_the_last_warm_request_of_a_minute_are_kept(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation(NOON_S + 5, COLD))
     recorded.ledger.invoked(invocation(NOON_S + 9))
     recorded.flush()
@@ -353,7 +353,7 @@ def test_when_the_first_and_the_last_warm_request_of_a_minute_came_is_kept(recor
     assert kept == [(NOON_S, "a", NOON_S + 7, NOON_S + 9)]
 
 
-def test_a_ledger_of_before_that_knew_the_room_is_opened_and_goes_on(recorded: LedgerWithPages) -> None:
+def test_an_older_ledger_without_the_memory_table_is_opened_and_continued(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation())
     recorded.flush()
     for statement in ("DROP TABLE memory", "DROP TABLE spans", f"PRAGMA user_version = {len(MIGRATIONS) - 1}"):

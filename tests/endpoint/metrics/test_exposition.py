@@ -1,4 +1,4 @@
-"""What the README says of Prometheus is what the page has."""
+"""The page for Prometheus has the documented metrics."""
 
 import re
 
@@ -9,7 +9,7 @@ from torpor_endpoint.metrics.registry import MetricRegistry
 NOON_S = 1_772_366_400
 
 
-def test_each_metric_is_exposed_by_the_name_and_the_type_that_are_told() -> None:
+def test_each_metric_is_exposed_by_its_documented_name_and_type() -> None:
     registry = MetricRegistry(lambda: NOON_S)
     for metric in METRICS:
         registry.series(metric, {"EndpointName": "houses", "VariantName": "v"}).add(1, NOON_S)

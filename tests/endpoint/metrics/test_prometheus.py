@@ -78,7 +78,7 @@ def test_gauges_show_the_newest_minute_until_it_is_stale() -> None:
     assert page(registry) == {}
 
 
-def test_deleted_endpoints_are_on_the_page_no_more_and_in_cloudwatch_still() -> None:
+def test_deleted_endpoints_leave_the_page_and_stay_in_cloudwatch() -> None:
     now = [NOON_S]
     registry = MetricRegistry(lambda: now[0])
     fleet = Fleet()

@@ -193,7 +193,7 @@ def test_statistics_of_one_to_a_hundred(name: str, expected: float) -> None:
         "PR(9:1)",
     ],
 )
-def test_what_is_no_statistic_says_so(name: str) -> None:
+def test_an_unknown_statistic_raises_an_error(name: str) -> None:
     with pytest.raises(ValueError):
         statistic(name)
 
@@ -207,7 +207,7 @@ def test_a_deleted_endpoint_is_forgotten_and_its_namesake_starts_afresh() -> Non
     assert registry.series(INVOCATIONS, VARIANT).total().count == 0
 
 
-def test_past_the_limit_the_series_silent_longest_makes_room_and_comes_back_when_written() -> None:
+def test_the_series_silent_for_longest_is_dropped_past_the_limit_and_can_be_written_again() -> None:
     registry = MetricRegistry(lambda: NOON_S, series_max=3)
     handles = [registry.series(INVOCATIONS, {**VARIANT, "EndpointName": f"e{n}"}) for n in range(3)]
     for number, handle in enumerate(handles):
@@ -229,7 +229,7 @@ def test_no_two_metrics_share_a_name() -> None:
     assert len({metric.prometheus for metric in METRICS}) == len(METRICS)
 
 
-def test_however_many_series_a_caller_sends_none_of_ours_makes_room() -> None:
+def test_custom_series_never_displace_the_endpoints_own() -> None:
     registry = MetricRegistry(lambda: NOON_S, series_max=3)
     ours = registry.series(INVOCATIONS, VARIANT)
     ours.add(1, NOON_S)

@@ -1,4 +1,4 @@
-"""Torpor's own pages as they are asked for: which there are, and what they may be asked."""
+"""Torpor's own pages: their paths, methods and query parameters."""
 
 import asyncio
 from pathlib import Path
@@ -47,5 +47,5 @@ def test_a_parameter_that_a_page_does_not_know_is_refused(tmp_path: Path, target
     assert asked(tmp_path, target) == (400, f"this page has no parameter {known}")
 
 
-def test_what_a_page_knows_may_be_asked(tmp_path: Path) -> None:
+def test_a_page_accepts_its_own_query_parameters(tmp_path: Path) -> None:
     assert asked(tmp_path, "cold-starts?since_s=0&limit=5&model=a") == (200, '{"cold_starts":[]}')

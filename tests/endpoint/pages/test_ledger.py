@@ -1,4 +1,4 @@
-"""The ledger's pages, and what they are read from."""
+"""The ledger's pages, and their sources."""
 
 import asyncio
 import json
@@ -35,7 +35,7 @@ def refusal(recorded: LedgerWithPages, target: str) -> tuple[int, str]:
     return status, body.decode()
 
 
-def test_cold_starts_are_shown_as_soon_as_they_were_told(recorded: LedgerWithPages) -> None:
+def test_cold_starts_are_shown_as_soon_as_they_are_recorded(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation(steps=COLD, cold=FIRST_USE))
     (shown,) = page(recorded, "cold-starts")["cold_starts"]
     assert (shown["model"], shown["steps"], shown["cold"]) == ("a", COLD, dict(FIRST_USE))
@@ -55,7 +55,7 @@ def test_the_latest_cold_starts_are_shown_oldest_first(recorded: LedgerWithPages
     assert models("model=a&endpoint=villas") == ["a"]
 
 
-def test_costs_are_those_of_the_last_day_with_what_they_are_made_of(recorded: LedgerWithPages) -> None:
+def test_costs_are_those_of_the_last_day_with_their_parts(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation(NOON_S + 60, {"predict": 36.0}))
     recorded.ledger.invoked(invocation(NOON_S + 60, {"load": 1.0, "predict": 9.0}, endpoint="villas", instance="i-2"))
     shown = page(recorded, "costs")
@@ -91,7 +91,7 @@ def test_the_dearest_models_are_named_and_the_others_counted(recorded: LedgerWit
     assert sum(parts) == pytest.approx(houses["usd"])
 
 
-def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(recorded: LedgerWithPages) -> None:
+def test_costs_end_now_and_start_within_the_kept_time(recorded: LedgerWithPages) -> None:
     shown = page(recorded, f"costs?since_s=0&until_s={NOON_S * 2}")
     assert (shown["since_s"], shown["until_s"]) == (recorded.now_s - recorded.retention.kept_s, recorded.now_s)
     assert shown["variants"][0]["sizes"][0]["instance_s"] == 3600
@@ -107,7 +107,7 @@ def test_nothing_is_reckoned_beyond_now_or_beyond_what_is_kept(recorded: LedgerW
         ("costs?since_s=nan", 400, "since_s is zero or more, not nan"),
     ],
 )
-def test_what_cannot_be_shown_is_said_in_one_line(
+def test_a_page_that_cannot_be_shown_is_refused_in_one_line(
     recorded: LedgerWithPages, target: str, status: int, said: str
 ) -> None:
     assert refusal(recorded, target) == (status, said)

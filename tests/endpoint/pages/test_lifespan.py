@@ -1,4 +1,4 @@
-"""The endpoint's life as the server sees it, and its health."""
+"""The endpoint's start and end as the server sees them, and its health."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -17,7 +17,7 @@ async def pages(scope: Scope, receive: Receive, send: Send) -> None:
 
 
 def said(life: Life, scope: Scope) -> list[Message]:
-    """What the app sends the server; the server says nothing of interest."""
+    """The messages of the app to the server; the server's own messages are empty."""
     sent: list[Message] = []
 
     async def receive() -> Message:
@@ -41,7 +41,7 @@ def said(life: Life, scope: Scope) -> list[Message]:
         ("end", ["lifespan.startup.complete", "lifespan.shutdown.failed", "raised"]),
     ],
 )
-def test_the_server_is_told_how_start_and_end_went(fails_at: str, types: list[str]) -> None:
+def test_the_server_gets_the_outcome_of_start_and_end(fails_at: str, types: list[str]) -> None:
     @asynccontextmanager
     async def life() -> AsyncIterator[None]:
         if fails_at == "start":

@@ -1,4 +1,4 @@
-"""What tests share that kill what they started."""
+"""The fixtures of tests that kill the processes that they started."""
 
 import uuid
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from tests.helpers.waiting import soon
 
 @pytest.fixture(scope="module")
 def mark() -> Iterator[str]:
-    """Every process that these tests start carries it, and none may be left."""
+    """A mark in the environment of every process that these tests start. None may be left."""
     mark = uuid.uuid4().hex
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("MARKED_BY_A_TEST", mark)

@@ -1,4 +1,4 @@
-"""What an endpoint that nobody calls has imported: memory is what a rest costs."""
+"""The imports of an idle endpoint: memory is the cost of being idle."""
 
 import json
 import subprocess

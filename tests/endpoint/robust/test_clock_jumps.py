@@ -1,4 +1,4 @@
-"""The wall clock is set a day forth or back: nothing sleeps, wakes, costs or measures nonsense for it."""
+"""The wall clock jumps by a day: no variant sleeps or wakes, and no cost or metric is wrong because of it."""
 
 import asyncio
 from pathlib import Path
@@ -18,7 +18,7 @@ JUMPS_S = pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
 
 
 @JUMPS_S
-def test_a_variant_falls_asleep_when_nobody_has_called_for_its_keep_alive_and_not_before(jump_s: float) -> None:
+def test_a_variant_falls_asleep_after_its_keep_alive_without_calls_and_not_before(jump_s: float) -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
@@ -39,9 +39,7 @@ def test_a_variant_falls_asleep_when_nobody_has_called_for_its_keep_alive_and_no
 
 
 @JUMPS_S
-def test_the_ledger_tells_of_no_life_that_ends_before_it_began_and_of_no_negative_cost(
-    tmp_path: Path, jump_s: float
-) -> None:
+def test_the_ledger_has_no_life_that_ends_before_it_began_and_no_negative_cost(tmp_path: Path, jump_s: float) -> None:
     recorded = LedgerWithPages(tmp_path, now_s=NOON_S)
     recorded.ledger.lived(life())
     recorded.ledger.lived(life(instance="i-2"))
@@ -65,7 +63,7 @@ def test_the_ledger_tells_of_no_life_that_ends_before_it_began_and_of_no_negativ
 
 
 @JUMPS_S
-def test_the_collector_goes_on_and_no_level_is_negative(tmp_path: Path, jump_s: float) -> None:
+def test_the_collector_continues_and_no_level_is_negative(tmp_path: Path, jump_s: float) -> None:
     async def story() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)

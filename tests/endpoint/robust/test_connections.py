@@ -1,4 +1,4 @@
-"""What is left of clients that came and went."""
+"""Clients that connect and disconnect leave nothing behind."""
 
 import http.client
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""An endpoint that is told to stop before it serves."""
+"""An endpoint that is terminated before it serves."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.helpers.waiting import soon
 
 
-def test_told_to_stop_while_its_parts_are_made_it_stops_at_once(tmp_path: Path) -> None:
+def test_an_endpoint_terminated_during_its_start_stops_at_once(tmp_path: Path) -> None:
     live = LiveEndpoint(tmp_path).start()
     assert soon((tmp_path / "lock").exists)  # the first thing that it makes
     assert live.stop(within_s=15.0) == 0

@@ -1,4 +1,4 @@
-"""AWS's cold starts, felt: an instance is ready when its drawn delay is over, and not before."""
+"""AWS's cold starts, emulated: an instance is ready when its drawn delay is over, and not before."""
 
 import random
 import time

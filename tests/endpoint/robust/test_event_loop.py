@@ -1,4 +1,4 @@
-"""No single request holds up the event loop, and with it all others, whatever it holds."""
+"""No single request, whatever its contents, blocks the event loop and with it all other requests."""
 
 import socket
 import subprocess

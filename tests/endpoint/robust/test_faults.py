@@ -1,4 +1,4 @@
-"""What instances come from is killed, and starts fail, at any state: the next caller gets a right answer."""
+"""The parent of instances is killed, and starts fail, at any state: the next caller gets a right answer."""
 
 import asyncio
 import os
@@ -57,7 +57,7 @@ def own(tmp_path_factory: pytest.TempPathFactory, mark: str) -> Iterator[LiveEnd
 
 @pytest.fixture
 def shop(own: LiveEndpoint) -> Iterator[tuple[LiveEndpoint, str]]:
-    """The endpoint, and the name of what a test creates there."""
+    """The endpoint, and the name of the endpoint that a test creates there."""
     name = f"shop-{uuid.uuid4().hex[:8]}"
     yield own, name
     own.sagemaker.delete_endpoint(EndpointName=name)
@@ -143,7 +143,7 @@ def test_an_instance_that_can_not_start_again_is_tried_until_it_can(shop: tuple[
     assert soon(lambda: served(live, name), 60.0)
 
 
-def test_an_endpoint_that_slept_when_all_was_killed_sleeps_until_somebody_calls(shop: tuple[LiveEndpoint, str]) -> None:
+def test_a_sleeping_endpoint_sleeps_after_a_kill_until_a_call(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, sleepy())
     assert endpoint_pages.asleep(live, name)

@@ -1,4 +1,4 @@
-"""Requests that wait for an instance, when what they wait for is taken away."""
+"""Requests that wait for an instance which is removed meanwhile."""
 
 import asyncio
 import time
@@ -72,7 +72,7 @@ def run(story: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(story, 10.0))
 
 
-def test_who_waits_for_a_pool_that_closes_is_sent_to_look_elsewhere_and_wakes_nothing_more() -> None:
+def test_held_requests_of_a_closing_pool_fail_as_closed_and_wake_nothing() -> None:
     async def story() -> None:
         shop = Shop()
         calls = [shop.call() for _ in range(3)]
@@ -87,7 +87,7 @@ def test_who_waits_for_a_pool_that_closes_is_sent_to_look_elsewhere_and_wakes_no
     run(story())
 
 
-def test_who_waits_for_instances_that_are_taken_away_wakes_another() -> None:
+def test_held_requests_wake_another_instance_when_theirs_is_removed() -> None:
     async def story() -> None:
         shop = Shop()
         calls = [shop.call() for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Model files that end or fill a process, on a live endpoint: their callers are told, and nobody else notices."""
+"""Model files that end or fill a process, on a live endpoint: their callers get the reason, and no other call fails."""
 
 from collections.abc import Iterator
 from pathlib import Path

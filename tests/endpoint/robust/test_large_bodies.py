@@ -1,4 +1,4 @@
-"""Bodies as large as they may be: the answer is right to the last row, and no process holds them many times."""
+"""Bodies of the largest size: the answer is right to the last row, and no process holds many copies."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Many callers, many models, little room: every answer is right, and nothing is done twice."""
+"""Many callers, many models, little memory: every answer is right, and nothing is done twice."""
 
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,4 +1,4 @@
-"""What is killed comes back as it was, and leaves no process behind."""
+"""A killed endpoint returns as it was, and leaves no process behind."""
 
 import os
 import signal
@@ -35,14 +35,14 @@ def own(tmp_path_factory: pytest.TempPathFactory, mark: str) -> Iterator[LiveEnd
 
 @pytest.fixture
 def shop(own: LiveEndpoint) -> LiveEndpoint:
-    """It runs, whatever a test before this one left."""
+    """The endpoint runs, also after a test that ended it."""
     if not state(own.pid):
         own.start()
     return own
 
 
 def answers(live: LiveEndpoint, within_s: float = 20.0) -> list[float]:
-    """What the models say, once the endpoint takes requests."""
+    """The answers of the models, once the endpoint takes requests."""
 
     def said() -> list[float]:
         with suppress(ClientError, HTTPClientError):  # nobody listens yet, or nobody is ready
@@ -93,7 +93,7 @@ def test_a_restart_brings_everything_back(
     assert [pid for pid in old if not gone(pid)] == []
 
 
-def test_a_start_removes_the_disks_that_are_nobodys(shop: LiveEndpoint) -> None:
+def test_a_start_removes_the_disks_without_an_instance(shop: LiveEndpoint) -> None:
     answers(shop)
     shop.kill()
     disks = DataDir(shop.data_dir).instances

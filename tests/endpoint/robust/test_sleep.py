@@ -1,4 +1,4 @@
-"""To zero and back: nothing runs while nobody calls, one call wakes it, and many callers make one wake."""
+"""To zero and back: nothing runs without calls, a call wakes the endpoint, and many callers cause one wake."""
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +45,7 @@ def asleep(live: LiveEndpoint, name: str) -> bool:
     return endpoint_pages.asleep(live, name) and not endpoint_pages.forked(live)
 
 
-def test_one_call_wakes_it_and_finds_its_disk_as_it_was(sleepy: tuple[LiveEndpoint, str]) -> None:
+def test_a_call_wakes_a_sleeping_endpoint_with_its_disk_tier_intact(sleepy: tuple[LiveEndpoint, str]) -> None:
     live, name = sleepy
     slots = []
     for _ in range(2):
@@ -66,7 +66,7 @@ def test_fifty_callers_make_one_wake(sleepy: tuple[LiveEndpoint, str]) -> None:
     assert len(endpoint_pages.forked(live)) == 1
 
 
-def test_an_update_of_what_sleeps_comes_to_its_end(sleepy: tuple[LiveEndpoint, str]) -> None:
+def test_an_update_of_a_sleeping_endpoint_completes(sleepy: tuple[LiveEndpoint, str]) -> None:
     live, name = sleepy
     assert asleep(live, name)
     live.sagemaker.update_endpoint_weights_and_capacities(

@@ -1,4 +1,4 @@
-"""The soak's checker sees what is wrong; and, if asked for, the soak itself: `TORPOR_SOAK_MINUTES=10` and this file."""
+"""The soak's checker finds each fault; and, if asked for, the soak itself: `TORPOR_SOAK_MINUTES=10` and this file."""
 
 import os
 from math import inf
@@ -63,12 +63,14 @@ def test_an_answer_is_right_if_s3_had_it_when_it_may_have_been_read(
         (call(24.0, None, "ThrottlingException"), Verdict.LOST),
     ],
 )
-def test_an_error_needs_a_deletion_or_a_kill_at_that_moment(history: History, ended: Call, verdict: Verdict) -> None:
+def test_an_error_is_excused_only_by_a_deletion_or_a_kill_during_the_call(
+    history: History, ended: Call, verdict: Verdict
+) -> None:
     kills = [Kill("shop", 24.5, 25.0), Kill("another", 0.0, inf)]
     assert judged(ended, history, CACHING, kills) is verdict
 
 
-def test_what_is_left_behind_is_named() -> None:
+def test_a_leak_is_named_by_its_kind() -> None:
     clean = Leftovers("at the start", 0.0, 0, 31, {"socket:": 3}, 0, [], 0, 100.0, 4)
     assert leaks([clean, clean, clean]) == []
     dirty = Leftovers("at the end", 9.0, 1, 32, {"socket:": 4}, 2, ["file"], 0, 150.0, 9)

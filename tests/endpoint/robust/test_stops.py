@@ -1,4 +1,4 @@
-"""Any stop ends within five seconds, and an endpoint starts again at once, whatever became of the one before."""
+"""Any stop ends within five seconds, and an endpoint starts again at once, however the last one ended."""
 
 import time
 from pathlib import Path
@@ -9,7 +9,7 @@ from tests.helpers.processes import descendants, gone, stop
 STOP_MAX_S = 5.0
 
 
-def test_what_an_endpoint_makes_is_its_own_users_alone(tmp_path: Path) -> None:
+def test_files_of_an_endpoint_are_closed_to_other_users(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     with LiveEndpoint(data_dir) as live:
         live.client("s3").create_bucket(Bucket="bucket")
@@ -42,7 +42,7 @@ def test_an_endpoint_starts_again_at_once_when_its_arbiter_is_killed(tmp_path: P
     live.stop()
 
 
-def test_an_orphan_that_does_not_end_is_killed_and_the_log_says_so(tmp_path: Path) -> None:
+def test_an_orphan_that_does_not_end_is_killed_and_logged(tmp_path: Path) -> None:
     live = LiveEndpoint(tmp_path).start()
     live.sagemaker.list_models()
     (orphan,) = live.worker_pids()

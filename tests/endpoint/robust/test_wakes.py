@@ -1,4 +1,4 @@
-"""Crowds before closed doors: many calls at once to what sleeps are one wake each, every answer right and none lost."""
+"""Many calls at once to a sleeping variant are one wake: every answer is right, and none is lost."""
 
 import socket
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def deploy(live: LiveEndpoint, *names: str) -> None:
 
 
 def at_once(live: LiveEndpoint, calls: list[tuple[str, str]]) -> list[float]:
-    """What each (endpoint, model) answers, called when every connection is there already."""
+    """The answers of each (endpoint, model), called once every connection is open."""
     address = ("127.0.0.1", int(live.url.rpartition(":")[2]))
     lines = [socket.create_connection(address, timeout=60.0) for _ in calls]
     try:

@@ -1,4 +1,4 @@
-"""The one table of services: what each row says holds of the service that it makes."""
+"""The one table of services: each row agrees with the service that it makes."""
 
 import pytest
 
@@ -25,7 +25,7 @@ def test_a_service_is_named_as_its_model_names_it(service: AwsService) -> None:
 
 
 @every_service
-def test_what_is_sent_even_when_empty_is_a_member_of_an_answer(service: AwsService) -> None:
+def test_each_member_sent_even_when_empty_is_a_member_of_a_shape(service: AwsService) -> None:
     model, tables = service_model(service.name), service.tables()
     members = {name for shape in model.shape_names for name in getattr(model.shape_for(shape), "members", ())}
     assert set(tables.kept) <= members

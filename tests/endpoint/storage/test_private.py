@@ -1,4 +1,4 @@
-"""What an endpoint keeps is for its own user: what it makes, and what was there before."""
+"""An endpoint's files are closed to other users: new files, and those that existed before."""
 
 import os
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_a_folder_that_others_could_read_is_closed_to_them_with_all_in_it(tmp_pa
     assert not closed_to_others(tmp_path)
 
 
-def test_what_a_link_leads_to_stays_as_it_is(tmp_path: Path) -> None:
+def test_the_target_of_a_link_keeps_its_permissions(tmp_path: Path) -> None:
     kept, outside = tmp_path / "kept", tmp_path / "outside"
     kept.mkdir()
     outside.mkdir()

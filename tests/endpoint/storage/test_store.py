@@ -1,4 +1,4 @@
-"""What the store keeps, through restarts, kills and races."""
+"""The store keeps its records through restarts, kills and races."""
 
 import signal
 import sqlite3
@@ -65,7 +65,7 @@ def test_records_survive_a_restart(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_card_tells_what_its_record_does(tmp_path: Path) -> None:
+def test_a_card_agrees_with_its_record(tmp_path: Path) -> None:
     """Also of records that an earlier Torpor wrote."""
     before = Database(tmp_path / "db", MIGRATIONS[:2])
     Store(before, clock).add_endpoint(endpoint())
@@ -129,7 +129,7 @@ def test_an_endpoint_that_took_the_name_since_is_not_overwritten(store: Store) -
     assert store.endpoint("e") == endpoint(created_s=2.2)
 
 
-def test_of_many_threads_one_wins(store: Store) -> None:
+def test_exactly_one_of_many_threads_changes_the_status(store: Store) -> None:
     store.add_endpoint(endpoint())
     moved = replace(endpoint(), status=S.IN_SERVICE)
     with ThreadPoolExecutor(8) as pool:
@@ -157,7 +157,7 @@ def test_a_file_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> 
 
 
 @given(st.floats(min_value=0, max_value=4e9))
-def test_times_come_back_exactly(created_s: float) -> None:
+def test_times_are_stored_exactly(created_s: float) -> None:
     database = opened(":memory:")
     store = Store(database, clock)
     store.add_endpoint(endpoint(created_s=created_s))

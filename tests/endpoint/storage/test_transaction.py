@@ -1,4 +1,4 @@
-"""A transaction happens whole or not at all, and the one after it is none the worse."""
+"""A transaction happens as a whole or not at all, and does not harm the next one."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -48,6 +48,6 @@ def test_a_commit_that_fails_leaves_no_transaction_open(connection: sqlite3.Conn
     assert owners(connection) == ["somebody"]
 
 
-def test_a_transaction_that_sqlite_has_ended_itself_raises_what_ended_it(connection: sqlite3.Connection) -> None:
+def test_a_transaction_that_sqlite_rolled_back_raises_the_original_error(connection: sqlite3.Connection) -> None:
     with pytest.raises(ZeroDivisionError):
         changed(connection, "ROLLBACK", ZeroDivisionError())  # as it does where the disk is full

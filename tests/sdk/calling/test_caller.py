@@ -1,4 +1,4 @@
-"""`torpor.Caller`: against a server that keeps what it received, and against a real endpoint."""
+"""`torpor.Caller`: against a server that records its requests, and against a real endpoint."""
 
 import socket
 import subprocess
@@ -55,7 +55,7 @@ def test_every_member_of_the_operation_has_its_argument() -> None:
 
 
 def said(received: Received) -> tuple[str, bytes, dict[str, str]]:
-    """All but the signature, and what a client says of itself."""
+    """The headers without the signature and the user agent."""
     own = ("x-amz", "amz-sdk", "authorization", "user-agent", "accept-encoding")
     kept = {name: value for name, value in received.headers.items() if not name.startswith(own) or "sagemaker" in name}
     return received.path, received.body, kept
@@ -96,7 +96,7 @@ def test_a_body_that_is_neither_bytes_nor_text_is_refused_before_it_is_sent(body
         assert server.received == []
 
 
-def test_text_goes_as_utf8_and_any_bytes_go_as_they_are() -> None:
+def test_text_is_sent_as_utf8_and_bytes_are_sent_unchanged() -> None:
     with served() as server, caller_of(server) as caller:
         for body in ("Zürich", bytearray(b"ab"), memoryview(b"cd")):
             caller.invoke("houses", body)
@@ -104,7 +104,7 @@ def test_text_goes_as_utf8_and_any_bytes_go_as_they_are() -> None:
 
 
 # -- what comes back -----------------------------------------------------------------------------------------------
-def test_an_answer_says_what_boto3s_says() -> None:
+def test_an_answer_has_the_members_of_boto3s() -> None:
     headers = {
         "Content-Type": "text/csv",
         "x-Amzn-Invoked-Production-Variant": "blue",
@@ -119,7 +119,7 @@ def test_an_answer_says_what_boto3s_says() -> None:
     assert (answer.request_id, answer.steps_ms) == ("request-1", {"load": 11.9, "predict": 0.5})
 
 
-def test_what_an_answer_does_not_say_is_empty() -> None:
+def test_members_that_an_answer_lacks_are_empty() -> None:
     chunked = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n3\r\n4.2\r\n0\r\n\r\n"
     with served(Reply(chunked)) as server, caller_of(server) as caller:
         answer = caller.invoke("houses", ROW)
@@ -165,7 +165,7 @@ caller.close()
     assert len({connection for _, connection in used}) == 2
 
 
-def test_a_closed_caller_says_so() -> None:
+def test_a_closed_caller_raises_an_error() -> None:
     with served() as server:
         with caller_of(server) as caller:
             caller.invoke("houses", ROW)
@@ -174,7 +174,7 @@ def test_a_closed_caller_says_so() -> None:
 
 
 # -- what is repeated ----------------------------------------------------------------------------------------------
-def test_what_the_service_did_not_begin_is_called_again_after_a_while() -> None:
+def test_a_call_that_the_service_did_not_begin_is_retried_after_a_wait() -> None:
     waited_s: list[float] = []
     with served(BUSY, FULL, SLOW, reply()) as server, caller_of(server, attempts=4, sleep=waited_s.append) as caller:
         assert caller.invoke("houses", ROW).body == b"4.2"
@@ -183,7 +183,7 @@ def test_what_the_service_did_not_begin_is_called_again_after_a_while() -> None:
     assert 0 <= waited_s[1] <= 2 >= waited_s[2] / 2 >= 0
 
 
-def test_at_last_the_refusal_is_told() -> None:
+def test_the_last_attempts_refusal_is_raised() -> None:
     with served(BUSY) as server, caller_of(server, attempts=2, sleep=lambda wait_s: None) as caller:
         with pytest.raises(torpor.InvokeError, match="wait") as refusal:
             caller.invoke("houses", ROW)
@@ -206,7 +206,7 @@ def test_an_answer_that_does_not_come_is_not_waited_for_without_end() -> None:
                 caller.invoke("houses", ROW)
 
 
-def test_a_call_that_reached_nobody_is_made_again() -> None:
+def test_a_call_that_reached_no_server_is_retried() -> None:
     with socket.socket() as bound:  # nobody else gets its port, and nobody can connect to it
         bound.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{bound.getsockname()[1]}"
@@ -215,14 +215,14 @@ def test_a_call_that_reached_nobody_is_made_again() -> None:
                 caller.invoke("houses", ROW)
 
 
-def test_nobody_at_the_url_is_told() -> None:
+def test_the_error_of_an_unreachable_endpoint_names_its_url() -> None:
     with Caller("http://127.0.0.1:9", session=session_of(), attempts=1) as caller:
         with pytest.raises(EndpointUnreachable, match=r"http://127\.0\.0\.1:9 "):
             caller.invoke("houses", ROW)
 
 
 # -- a real endpoint -----------------------------------------------------------------------------------------------
-def test_every_model_answers_for_itself_whatever_thread_asks(endpoint: torpor.Local) -> None:
+def test_every_model_gives_its_own_answer_to_any_thread(endpoint: torpor.Local) -> None:
     expected = {city: answers()[0] + 100 * number for number, city in enumerate(CITIES)}
 
     def off(city: str) -> float:

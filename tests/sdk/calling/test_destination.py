@@ -1,4 +1,4 @@
-"""Where a Caller calls, in whose name, and how it gets there."""
+"""The destination of a Caller, its credentials, and its proxies and certificates."""
 
 import select
 import socket
@@ -29,7 +29,7 @@ ASKED = ("ACCESS_KEY_ID", "SECRET_ACCESS_KEY", "SESSION_TOKEN", "PROFILE", "REGI
 
 @pytest.fixture
 def nothing(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> pytest.MonkeyPatch:
-    """An environment that tells nothing; its configuration file is `config` in the temporary folder."""
+    """An environment without settings; its configuration file is `config` in the temporary folder."""
     for name in (*VARIABLES, *(f"AWS_{name}" for name in ASKED), "HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "config"))
@@ -79,7 +79,7 @@ def test_aws_wants_a_region_and_credentials(nothing: pytest.MonkeyPatch) -> None
         Caller(region="eu-central-1")
 
 
-def test_an_endpoint_of_ones_own_wants_neither(nothing: pytest.MonkeyPatch) -> None:
+def test_a_local_endpoint_needs_neither_credentials_nor_a_region(nothing: pytest.MonkeyPatch) -> None:
     with served() as recording, Caller(recording.url) as caller:
         caller.invoke("houses")
     assert "Credential=torpor/" in recording.received[0].headers["authorization"]
@@ -94,7 +94,7 @@ def test_a_variable_may_name_it_too(nothing: pytest.MonkeyPatch) -> None:
     assert len(recording.received) == 1
 
 
-def test_whoever_is_reached_by_https_wants_a_region(nothing: pytest.MonkeyPatch) -> None:
+def test_an_https_destination_needs_a_region(nothing: pytest.MonkeyPatch) -> None:
     with pytest.raises(NoRegionError):
         Caller("https://127.0.0.1:1", session=session_of())
 
@@ -174,7 +174,7 @@ def test_a_server_whose_certificate_is_trusted_is_called(
     assert recording.received[0].headers["host"] == recording.url.removeprefix("https://")
 
 
-def test_any_other_is_told_nothing(nothing: pytest.MonkeyPatch, tls: SSLContext) -> None:
+def test_a_server_with_an_untrusted_certificate_receives_nothing(nothing: pytest.MonkeyPatch, tls: SSLContext) -> None:
     with (
         served(tls=tls) as recording,
         Caller(recording.url, region="us-east-1", session=session_of(), attempts=1) as caller,
@@ -213,7 +213,7 @@ def proxy() -> Iterator[tuple[str, list[list[str]]]]:
             serving.join()
 
 
-def test_the_proxy_of_the_environment_is_taken_for_https_alone(
+def test_the_proxy_of_the_environment_is_used_only_for_https(
     nothing: pytest.MonkeyPatch, tls: SSLContext, certificate: Path
 ) -> None:
     with proxy() as (address, asked), served(tls=tls) as recording, served() as own:
@@ -227,7 +227,7 @@ def test_the_proxy_of_the_environment_is_taken_for_https_alone(
     assert "proxy-authorization: Basic bWU6cEBzcw==" in lines
 
 
-def test_a_proxy_that_cannot_be_used_is_told(nothing: pytest.MonkeyPatch) -> None:
+def test_a_proxy_that_cannot_be_used_is_refused_by_its_variable(nothing: pytest.MonkeyPatch) -> None:
     nothing.setenv("HTTPS_PROXY", "https://127.0.0.1:1")
     with pytest.raises(TorporError, match="HTTPS_PROXY must begin with http://"):
         Caller(region="eu-central-1", session=session_of())

@@ -1,4 +1,4 @@
-"""Errors, held against the endpoint's own table and against what boto3 makes of each."""
+"""Errors, compared with the endpoint's own table and with boto3's exceptions."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -74,7 +74,7 @@ def test_a_models_own_error_says_what_the_container_said(refusal: Refusal) -> No
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_what_is_no_error_of_sagemaker_is_told_as_boto3_tells_it(page: str, refusal: Refusal) -> None:
+def test_an_error_page_from_elsewhere_is_reported_as_boto3_does(page: str, refusal: Refusal) -> None:
     ours, theirs = refusal(PAGES[page])
     assert ours.response["Error"] == theirs.response["Error"]
     assert (ours.code, ours.status) in {("502", 502), ("500", 500)}

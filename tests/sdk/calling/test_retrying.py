@@ -1,4 +1,4 @@
-"""When a call is made once more, and after how long."""
+"""The calls that are retried, and the wait before each retry."""
 
 import pytest
 from hypothesis import given
@@ -23,13 +23,13 @@ def test_waits_double_up_to_the_longest() -> None:
 
 
 @given(draws)
-def test_what_the_service_asks_for_is_obeyed_or_told_at_once(draw: float) -> None:
+def test_a_short_retry_after_is_obeyed_and_a_long_one_ends_the_retries(draw: float) -> None:
     assert Retries().wait_s(1, "7", draw) == 7.0
     assert Retries().wait_s(1, "3600", draw) is None
     assert Retries().wait_s(1, "Wed, 21 Oct 2026 07:28:00 GMT", draw) == draw
 
 
-def test_only_what_was_not_begun_is_repeated() -> None:
+def test_only_a_call_that_the_service_did_not_begin_is_retried() -> None:
     assert [status for status in range(400, 600) if may_repeat(status, "")] == [429, 503]
     assert may_repeat(400, "ThrottlingException")
     assert not may_repeat(424, "ModelError")

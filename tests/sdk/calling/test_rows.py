@@ -1,4 +1,4 @@
-"""Payloads to bytes and answers back."""
+"""Payloads become bytes, and answers become values."""
 
 import io
 import json
@@ -21,17 +21,17 @@ tables = st.integers(2, 5).flatmap(
 
 
 @given(tables, st.sampled_from([CSV, JSON, JSONLINES, NPY]))
-def test_rows_come_back_as_they_went(table: list[list[float]], kind: str) -> None:
+def test_encoded_rows_are_decoded_unchanged(table: list[list[float]], kind: str) -> None:
     body, content_type = encode(table, kind)
     assert np.asarray(decode(body, f"{content_type}; charset=utf-8")).tolist() == table
 
 
 @given(tables)
-def test_an_array_goes_as_its_lists_do(table: list[list[float]]) -> None:
+def test_an_array_is_encoded_as_its_lists(table: list[list[float]]) -> None:
     assert encode(np.array(table)) == encode(table) == (encode(table, CSV)[0], CSV)
 
 
-def test_one_flat_row_is_one_line() -> None:
+def test_a_flat_row_is_one_line() -> None:
     assert encode([1, 2.5, None]) == (b"1,2.5,\n", CSV)
 
 
@@ -40,13 +40,13 @@ def test_text_and_bytes_go_as_they_are() -> None:
     assert encode(b"\x00") == (b"\x00", CSV)
 
 
-def test_an_object_goes_as_json() -> None:
+def test_an_object_is_encoded_as_json() -> None:
     body, kind = encode({"instances": np.ones((1, 2))})
     assert (json.loads(body), kind) == ({"instances": [[1.0, 1.0]]}, JSON)
 
 
 @pytest.mark.parametrize("kind", [CSV, JSON, JSONLINES, NPY])
-def test_an_answer_that_is_not_what_its_type_says_names_type_and_bytes(kind: str) -> None:
+def test_the_error_of_an_answer_of_another_type_names_the_type_and_the_bytes(kind: str) -> None:
     with pytest.raises(ValueError, match=rf"^the answer's type is {kind},.*: b'\\xff0\.1,0\.2'; `invoke_raw` returns"):
         decode(b"\xff0.1,0.2", kind)
 
@@ -98,7 +98,7 @@ def test_rows_with_names_go_with_their_names(name: str) -> None:
     assert encode(payload) == encode(payload, CSV) == encode(payload, HEADED) == (body, HEADED)
 
 
-def test_cells_that_are_no_numbers_go_as_json_which_keeps_what_they_are() -> None:
+def test_a_frame_with_other_cells_than_numbers_is_encoded_as_json() -> None:
     mixed = FRAME.assign(zip=["01234", None], new=[True, False], day=pd.Timestamp("2026-01-02"))
     body, kind = encode(mixed)
     assert kind == JSON
@@ -117,7 +117,7 @@ def test_a_frame_within_an_object_keeps_its_names_too() -> None:
 
 
 @pytest.mark.parametrize("payload", [FRAME.to_numpy(), FRAME["sqft"], pd.DataFrame(FRAME.to_numpy())])
-def test_what_has_no_names_goes_without(payload: Any) -> None:
+def test_a_payload_without_names_has_no_header(payload: Any) -> None:
     assert encode(payload)[1] == CSV
     with pytest.raises(TypeError, match="has no names for its columns, which a header needs"):
         encode(payload, HEADED)
@@ -138,7 +138,7 @@ def test_records_of_other_names_are_refused_and_instances_go_as_they_are() -> No
     assert encode([{"features": [1, 2]}]) == (b'[{"features": [1, 2]}]', JSON)
 
 
-def test_a_sparse_matrix_goes_as_one() -> None:
+def test_a_sparse_matrix_is_encoded_as_a_sparse_matrix() -> None:
     body, kind = encode(sparse.csr_matrix([[0, 1.5]]))
     assert kind == "application/x-npz"
     assert sparse.load_npz(io.BytesIO(body)).toarray().tolist() == [[0.0, 1.5]]

@@ -1,4 +1,4 @@
-"""The signature, held against botocore's own signer."""
+"""The signature, compared with botocore's own signer."""
 
 from calendar import timegm
 from time import strptime

@@ -78,7 +78,7 @@ def test_env_prints_what_a_shell_needs(run: Run, endpoint: torpor.Local) -> None
     assert done.stderr == ""
 
 
-def test_env_passes_a_proxy_by_and_keeps_what_was_passed_by_before() -> None:
+def test_env_adds_its_host_to_no_proxy_and_keeps_the_other_hosts() -> None:
     shell = {"no_proxy": "internal.example", "NO_PROXY": "internal.example", "http_proxy": "http://127.0.0.1:9"}
     printed = CliRunner().invoke(app, ["env", "--url", "http://127.0.0.1:9"], env=shell).stdout.splitlines()
     assert {"export NO_PROXY=internal.example,127.0.0.1", "export no_proxy=internal.example,127.0.0.1"} <= set(printed)
@@ -99,7 +99,7 @@ def test_a_proxy_is_passed_by_on_this_machine_alone(url: str, present: str, told
     assert without_proxy(url, {"NO_PROXY": present}).get("no_proxy") == told
 
 
-def test_env_has_the_endpoints_own_region_whatever_the_shell_has() -> None:
+def test_env_prints_the_endpoints_region_and_not_the_shells() -> None:
     shell = {"AWS_DEFAULT_REGION": "us-west-2"}
     with ChildEndpoint(Start(region="eu-west-1")) as process:
         printed = CliRunner().invoke(app, ["env", "--url", process.until_ready().url], env=shell).stdout
@@ -107,7 +107,7 @@ def test_env_has_the_endpoints_own_region_whatever_the_shell_has() -> None:
     assert "us-west-2" not in printed
 
 
-def test_env_warns_of_an_endpoint_that_is_not_there(run: Run) -> None:
+def test_env_warns_of_an_unreachable_endpoint(run: Run) -> None:
     done = run("env", "--url", "http://127.0.0.1:9")
     assert (done.exit_code, done.stderr.count("\n")) == (0, 1)
     assert "start one with `torpor up`" in done.stderr
@@ -115,7 +115,7 @@ def test_env_warns_of_an_endpoint_that_is_not_there(run: Run) -> None:
 
 
 @pytest.mark.parametrize(("status", "body"), [(200, b"<html>"), (200, b"[]"), (404, b"<Error/>")])
-def test_env_warns_of_what_is_no_endpoint_of_torpor(run: Run, status: int, body: bytes) -> None:
+def test_env_warns_of_a_server_that_is_no_endpoint_of_torpor(run: Run, status: int, body: bytes) -> None:
     with something_else(status, body) as url:
         env, ls = run("env", "--url", url), run("ls", "--url", url)
     assert env.stderr == ls.stderr == f"torpor: what answers at {url} is not an endpoint of Torpor: name another URL\n"
@@ -134,7 +134,7 @@ def test_invoke_reads_a_file(run: Run, tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)) == 2
 
 
-def test_invoke_prints_the_answers_bytes_and_no_more(run: Run, endpoint: torpor.Local) -> None:
+def test_invoke_prints_only_the_bytes_of_the_answer(run: Run, endpoint: torpor.Local) -> None:
     done = run("invoke", "shared", "--target-model", CITIES[2], "--body", ROW)
     assert done.stdout_bytes == endpoint.invoke_raw(CITIES[2], ROW, content_type="text/csv")["Body"].read()
 
@@ -175,7 +175,7 @@ def test_ls_parts_the_thousands_of_hits_as_why_does() -> None:
     assert "1,087 hits" in str(Story("a", (), (model,)))
 
 
-def test_metrics_counts_what_was_called(run: Run, endpoint: torpor.Local) -> None:
+def test_metrics_counts_the_invocations(run: Run, endpoint: torpor.Local) -> None:
     endpoint.invoke(CITIES[0], ROWS)
     rows = {line.split()[1]: line for line in run("metrics", "shared").stdout.splitlines() if line.startswith("│")}
     assert "%" in rows["ModelCacheHit"]
@@ -183,7 +183,7 @@ def test_metrics_counts_what_was_called(run: Run, endpoint: torpor.Local) -> Non
     assert int(rows["Invocations"].split()[3]) >= 1
 
 
-def test_why_tells_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> None:
+def test_why_prints_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> None:
     endpoint.invoke(CITIES[4], ROWS)
     told = run("why", CITIES[4], "--endpoint", "shared").stdout
     assert told.startswith(f"shared: {CITIES[4]}\n")
@@ -191,7 +191,7 @@ def test_why_tells_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> Non
     assert "now: in memory" in told
 
 
-def test_why_tells_of_a_model_whose_instance_was_replaced(shared: SharedProcess, models: Path) -> None:
+def test_why_prints_the_story_of_a_model_whose_instance_was_replaced(shared: SharedProcess, models: Path) -> None:
     with shared.local(models, name="updated") as endpoint:
         endpoint.invoke(CITIES[0], ROWS)
         endpoint.deploy(memory_mib=512)
@@ -242,7 +242,7 @@ def test_a_models_own_failure_names_the_logs(run: Run, endpoint: torpor.Local, t
     assert "console.aws" not in failed.stderr
 
 
-def test_silence_is_said() -> None:
+def test_an_empty_log_is_printed_as_such() -> None:
     assert with_silence("") == NOTHING
     assert with_silence("==> A/0 <==\n\n==> A/1 <==\nhello\n") == f"==> A/0 <==\n{NOTHING}\n\n==> A/1 <==\nhello\n"
     assert with_silence("==> A/0 <==\n") == f"==> A/0 <==\n{NOTHING}\n"
@@ -328,7 +328,7 @@ def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], sai
     assert done.stderr.count("\n") == 1
 
 
-def test_up_prints_the_exports_once_it_can_be_reached_and_stops_when_told(tmp_path: Path) -> None:
+def test_up_prints_the_exports_once_reachable_and_stops_on_a_signal(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torpor", "up", "--port", "0", "--data-dir", str(tmp_path)]
     terminal, theirs = os.openpty()
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=theirs, text=True) as up:
@@ -344,7 +344,7 @@ def test_up_prints_the_exports_once_it_can_be_reached_and_stops_when_told(tmp_pa
     os.close(terminal)
 
 
-def test_the_next_step_is_one_that_can_be_pasted() -> None:
+def test_the_next_step_can_be_pasted_into_a_shell() -> None:
     assert next_step(URL, "my env/bin/torpor").endswith("""In another terminal: eval "$('my env/bin/torpor' env)\"""")
     assert next_step("http://127.0.0.1:5", "/x/__main__.py").endswith(' -m torpor env --url http://127.0.0.1:5)"')
 

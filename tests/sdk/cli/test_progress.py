@@ -1,4 +1,4 @@
-"""What takes long shows on a terminal which share of it is done, and how much time is left."""
+"""Long work shows on a terminal its finished share, and the time left."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""`torpor env --sagemaker`: the files that the SageMaker Python SDK reads, and whose they are."""
+"""`torpor env --sagemaker`: the files that the SageMaker Python SDK reads, and their owner."""
 
 import json
 from collections.abc import Callable
@@ -28,7 +28,7 @@ def run(endpoint: torpor.Local, tmp_path: Path) -> Run:
     return lambda *more: CliRunner().invoke(app, ["env", "--sagemaker", "--metadata", metadata, *more], env=variables)
 
 
-def test_the_role_is_the_one_that_the_sdk_would_make_of_the_caller() -> None:
+def test_the_role_is_the_one_that_the_sdk_derives_from_the_caller() -> None:
     caller = {"Account": "210987654321", "Arn": "arn:aws-cn:sts::210987654321:assumed-role/Some/session/name"}
     identity = Identity.of(caller, "cn-north-1")
     assert identity.role == "arn:aws-cn:iam::210987654321:role/Some"
@@ -43,7 +43,7 @@ def test_the_config_names_bucket_and_roles_and_sends_no_telemetry() -> None:
     assert config["SchemaVersion"] == "1.0"
 
 
-def test_a_file_of_ours_is_written_once_and_anew_when_it_should_say_something_else(tmp_path: Path) -> None:
+def test_a_file_of_torpors_own_is_written_only_when_its_content_changes(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "down" / "file"
     assert [put(path, f"{MARK} 1"), put(path, f"{MARK} 1"), put(path, f"{MARK} 2")] == [
         Outcome.WRITTEN,
@@ -55,7 +55,7 @@ def test_a_file_of_ours_is_written_once_and_anew_when_it_should_say_something_el
 
 
 @given(st.binary().filter(lambda content: MARK.encode() not in content))
-def test_a_file_of_somebody_elses_is_never_touched(content: bytes) -> None:
+def test_a_foreign_file_is_never_touched(content: bytes) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder, "file")
         path.write_bytes(content)
@@ -63,7 +63,7 @@ def test_a_file_of_somebody_elses_is_never_touched(content: bytes) -> None:
         assert path.read_bytes() == content
 
 
-def test_the_config_is_in_a_place_of_our_own() -> None:
+def test_the_config_is_in_torpors_own_folder() -> None:
     assert config_path({"HOME": "/home/me"}) == Path("/home/me/.config/torpor/sagemaker.yaml")
     assert config_path({"HOME": "/home/me", "XDG_CONFIG_HOME": "/etc/me"}) == Path("/etc/me/torpor/sagemaker.yaml")
 
@@ -79,7 +79,7 @@ def test_standard_output_is_for_the_shell_alone(run: Run, endpoint: torpor.Local
     assert run().stderr.count(" is up to date") == 2
 
 
-def test_files_of_somebody_elses_are_left_and_named(run: Run, tmp_path: Path) -> None:
+def test_foreign_files_are_left_and_named(run: Run, tmp_path: Path) -> None:
     theirs = tmp_path / "ml" / "metadata.json"
     theirs.parent.mkdir()
     theirs.write_text('{"ExecutionRoleArn": "arn:aws:iam::1:role/Studio"}')
@@ -89,7 +89,7 @@ def test_files_of_somebody_elses_are_left_and_named(run: Run, tmp_path: Path) ->
     assert "Studio" in theirs.read_text()
 
 
-def test_without_permission_for_the_role_it_says_what_else_will_do(run: Run, tmp_path: Path) -> None:
+def test_a_role_file_that_cannot_be_written_is_replaced_by_advice(run: Run, tmp_path: Path) -> None:
     (tmp_path / "ml").write_text("a file, where a folder should be")
     done = run()
     assert done.exit_code == 0

@@ -1,8 +1,8 @@
 """A plan as the live endpoint carries it out, on virtual time: the real router, pool, sizer, keeper and disk tier.
 
 Only the edges are fake: a host whose instances are objects, a store whose downloads take as long as the profile says, a
-loader whose models load, predict and unload in the profile's time. What it measures is what the books say. Nobody
-gives up waiting, as nobody does in the simulator.
+loader whose models load, predict and unload in the profile's time. Its measured sizes are the booked ones. No call
+times out, as none does in the simulator.
 """
 
 import asyncio
@@ -90,7 +90,7 @@ class Lived:
 
 
 def lived(plan: VariantPlan, profiles: Profiles, trace: Trace, recorded: Recorded) -> Lived:
-    """The whole trace, and then on until there are as few instances as may be: then the rest of them ends."""
+    """Plays the whole trace, and waits until the variant is at its minimum: then the remaining instances end."""
     with tempfile.TemporaryDirectory(prefix="virtual-") as folder:
         return run(_lived(plan, list(requests(trace)), Factories(plan.machine, profiles, Path(folder), recorded)))
 
@@ -177,7 +177,7 @@ class Factories:
         return tuple(instance.launched for instance in self.running.values())
 
     async def exited(self, slot: Slot) -> Launched:
-        """None ends by itself."""
+        """Never returns: no instance ends by itself."""
         ended: asyncio.Future[Launched] = asyncio.get_running_loop().create_future()
         return await ended
 
@@ -185,7 +185,7 @@ class Factories:
         return self.running[slot].launched if slot in self.running else None
 
     async def close(self) -> None:
-        """Its instances are their pool's."""
+        """Does nothing: the pool closes the instances."""
 
 
 class Instance:
@@ -303,14 +303,14 @@ class TimedDisk(UnpackedArtifacts):
 
 @dataclass(frozen=True)
 class FakeLoader:
-    """It loads and unloads in the profiles' times."""
+    """Loads and unloads models in the profiles' times."""
 
     profiles: Profiles
     books: Residency
     predictors: Predictors
 
     async def start(self) -> None:
-        """It is always open."""
+        """Does nothing: a store in memory is always open."""
 
     async def close(self) -> None:
         self.predictors.close()
@@ -364,7 +364,7 @@ class FakeRunner:
 
 @dataclass(frozen=True)
 class Predicts:
-    """What is done on a thread, and how long it takes."""
+    """Work for a thread, and its duration."""
 
     predict_s: float
 

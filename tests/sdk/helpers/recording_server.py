@@ -1,4 +1,4 @@
-"""A server that answers as told, and records each request to the byte."""
+"""A server that gives the answers of a test, and records each request to the byte."""
 
 import ssl
 from collections.abc import Iterator, Mapping
@@ -23,7 +23,7 @@ class Received(NamedTuple):
 
 
 class Reply(NamedTuple):
-    """What is sent, and whether the connection is closed after it, unannounced."""
+    """The bytes to send, and whether the connection is closed after them without notice."""
 
     raw: bytes
     hangs_up: bool = False
@@ -97,7 +97,7 @@ def served(*replies: Reply, tls: ssl.SSLContext | None = None) -> Iterator[Recor
 
 @cache
 def session_of() -> Session:
-    """With some credentials. One for all tests, which keeps what botocore reads from its files."""
+    """A session with some credentials. One for all tests, since it keeps the files that botocore reads."""
     session = Session()
     session.set_credentials("AKIA", "secret")
     return session

@@ -1,4 +1,4 @@
-"""An event loop without a clock, a socket or a thread: time leaps to what is due next, and everything else is at once.
+"""An event loop without a clock, a socket or a thread: time leaps to the next timer, and all other work takes no time.
 
 Unix sockets are wires between two protocols of this process. Work for a thread is done on the spot. What is due at one
 moment comes in the order in which it was planned, which asyncio's own loops do not promise.
@@ -19,11 +19,11 @@ P = TypeVar("P", bound=asyncio.BaseProtocol)
 
 
 class NothingWillHappen(AssertionError):
-    """Everybody waits, and nobody for a time."""
+    """All tasks wait, and none for a timer."""
 
 
 class Leaping(selectors.DefaultSelector):
-    """Nothing comes from outside, so whoever would wait for it leaps to the end of his patience."""
+    """No event comes from outside, so a wait leaps to its timeout."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Timer(asyncio.TimerHandle):
 
 
 class Wire(asyncio.Transport):
-    """One end. What is written arrives at the other end's protocol in the loop's next turn."""
+    """One end of a connection. Written bytes arrive at the other end's protocol in the loop's next turn."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, protocol: asyncio.Protocol) -> None:
         super().__init__()
@@ -110,14 +110,14 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         return near, client
 
     def run_in_executor(self, executor: Executor | None, func: Callable[[*Ts], T], *args: *Ts) -> "asyncio.Future[T]":
-        """What it raises is raised here, which is the same to whoever awaits it at once."""
+        """An error is raised here, which is the same for a caller that awaits at once."""
         future: asyncio.Future[T] = self.create_future()
         future.set_result(func(*args))
         return future
 
 
 def run(story: Coroutine[Any, Any, T]) -> T:
-    """The story, to its end. What it leaves behind is a fault."""
+    """Runs the story to its end. A task that it leaves behind is an error."""
     with asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(_alone(story))
 

@@ -1,4 +1,4 @@
-"""One pass gives what a replay through the live residency gives at each size of memory, to the last hit."""
+"""One pass gives the same hits as a replay through the live residency at each size of memory."""
 
 import numpy as np
 import pytest
@@ -72,7 +72,7 @@ def test_blocks_may_be_cut_anywhere(models: list[int], cuts: list[int]) -> None:
     assert sorted(parts) == sorted((others + own).tolist())
 
 
-def test_a_curve_says_what_memory_a_hit_ratio_needs() -> None:
+def test_a_curve_gives_the_memory_that_a_hit_ratio_needs() -> None:
     curve = lru_curve(story([0, 1, 0, 1, 2, 0, 0]), {"0": 10, "1": 10, "2": 10}, [10, 20, 30])
     assert curve.hits.tolist() == [1, 3, 4]
     assert curve.cold_starts.tolist() == [6, 4, 3]
@@ -118,12 +118,12 @@ def test_a_sample_of_everything_is_exact() -> None:
         ({}, "no model has a size"),
     ],
 )
-def test_sizes_that_cannot_be_are_told(memory_bytes: dict[str, int], complaint: str) -> None:
+def test_impossible_sizes_are_refused(memory_bytes: dict[str, int], complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint):
         lru_curve(story([0, 1]), memory_bytes)
 
 
-def test_a_curve_of_no_trace_no_capacity_or_no_rate_is_told() -> None:
+def test_a_curve_without_a_trace_a_capacity_or_a_valid_rate_is_refused() -> None:
     with pytest.raises(BadTrace, match="has no requests"):
         lru_curve(story([]), {"0": 1})
     with pytest.raises(ValueError, match="a curve needs capacities"):

@@ -1,4 +1,4 @@
-"""Nothing outlives whoever started it, however that ends."""
+"""No process outlives the one that started it, however that one ends."""
 
 import os
 import select

@@ -17,12 +17,12 @@ from torpor.hosting.process import ChildEndpoint, Start
 from torpor.hosting.serving import SharedProcess
 
 
-def test_every_model_of_the_folder_answers_for_itself(endpoint: torpor.Local) -> None:
+def test_every_model_of_the_folder_gives_its_own_answer(endpoint: torpor.Local) -> None:
     for number, city in enumerate(CITIES):
         assert endpoint.invoke(city, ROWS) == pytest.approx((answers()[:3] + 100 * number).tolist(), abs=3)
 
 
-def test_a_raw_answer_is_what_boto3_gives(endpoint: torpor.Local) -> None:
+def test_a_raw_answer_is_boto3s_answer(endpoint: torpor.Local) -> None:
     answer = endpoint.invoke_raw(CITIES[0], ROWS, accept="text/csv")
     assert answer["ContentType"] == "text/csv"
     assert answer["InvokedProductionVariant"] == endpoint.variant
@@ -71,7 +71,9 @@ def test_a_missing_model_is_awss_own_error(endpoint: torpor.Local) -> None:
         endpoint.invoke("nowhere.tar.gz", ROWS)
 
 
-def test_models_leave_where_memory_is_short_and_say_for_whom(shared: SharedProcess, tmp_path: Path) -> None:
+def test_an_eviction_under_memory_pressure_names_the_model_that_needed_the_room(
+    shared: SharedProcess, tmp_path: Path
+) -> None:
     large = train_booster(rounds=800, eta=0.01)  # 10 MiB: two instances differ by fewer
     for city in CITIES:
         torpor.bundle(large, tmp_path / city)
@@ -106,13 +108,13 @@ def test_nothing_is_left_of_a_temporary_one() -> None:
         os.kill(process.pid, 0)
 
 
-def test_an_endpoint_that_cannot_start_tells_what_it_printed(tmp_path: Path) -> None:
+def test_the_error_of_an_endpoint_that_cannot_start_has_its_output(tmp_path: Path) -> None:
     (tmp_path / "torpor.sqlite").write_text("this is no database " * 100)
     with pytest.raises(EndpointFailed, match="file is not a database"):
         ChildEndpoint(Start(tmp_path)).until_ready()
 
 
-def test_a_deployment_that_fails_tells_the_reason(models: Path) -> None:
+def test_the_error_of_a_failed_deployment_has_the_reason(models: Path) -> None:
     with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
         torpor.local(models, image="nobodys:1")
 
@@ -129,7 +131,7 @@ def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: 
         assert len(mended.invoke(CITIES[0], ROWS)) == 3
 
 
-def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(shared: SharedProcess, models: Path) -> None:
+def test_a_failed_update_raises_the_reason_and_keeps_the_old_deployment(shared: SharedProcess, models: Path) -> None:
     with shared.local(models) as endpoint:
         with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
             deploy(
@@ -140,7 +142,7 @@ def test_an_update_that_fails_tells_the_reason_and_leaves_what_was(shared: Share
 
 
 @pytest.mark.parametrize("memory_mib", [1000, 1025])  # the first is refused by boto3 already
-def test_what_sagemaker_refuses_is_an_endpoint_that_failed(endpoint: torpor.Local, memory_mib: int) -> None:
+def test_a_plan_that_sagemaker_refuses_raises_endpoint_failed(endpoint: torpor.Local, memory_mib: int) -> None:
     refused = EndpointPlan(
         "refused", endpoint.model_data_url, serverless={"MemorySizeInMB": memory_mib, "MaxConcurrency": 1}
     )
@@ -153,7 +155,7 @@ def test_a_folder_in_use_is_refused_in_one_line(endpoint: torpor.Local) -> None:
         torpor.local(data_dir=endpoint.data_dir)
 
 
-def test_an_endpoint_that_ends_at_once_says_why_alone() -> None:
+def test_the_error_of_an_endpoint_that_ends_at_once_is_only_its_reason() -> None:
     with pytest.raises(EndpointFailed, match=r"^the endpoint did not start: --log-level: choose one of [^\n]+$"):
         torpor.local(log_level="loud")
 
@@ -164,7 +166,7 @@ def test_a_number_of_the_wrong_kind_is_named_by_its_setting(shared: SharedProces
 
 
 @pytest.mark.parametrize("capacity", [{"serverless": 2048}, {"instance_count": 1}])
-def test_an_endpoint_sleeps_when_nobody_calls_and_wakes_for_a_call(
+def test_an_endpoint_sleeps_without_calls_and_wakes_for_a_call(
     shared: SharedProcess, models: Path, capacity: dict[str, Any]
 ) -> None:
     with shared.local(models, name="sleeper", sleep_after_s=0.2, **capacity) as sleeper:
@@ -175,7 +177,7 @@ def test_an_endpoint_sleeps_when_nobody_calls_and_wakes_for_a_call(
         assert len(sleeper.instances()) == 1
 
 
-def test_an_endpoint_says_where_it_is(endpoint: torpor.Local) -> None:
+def test_the_repr_of_an_endpoint_has_its_url(endpoint: torpor.Local) -> None:
     assert repr(endpoint) == f"<torpor.Local 'shared' at {endpoint.url}>"
 
 

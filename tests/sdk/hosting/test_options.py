@@ -16,7 +16,7 @@ def test_each_option_of_local_is_in_a_record_and_has_its_default() -> None:
     assert {field.name for field in fields(EndpointOptions)} <= taken.keys()
 
 
-def test_what_a_process_is_started_with_are_options_of_the_endpoint() -> None:
+def test_the_start_parameters_of_a_process_are_options_of_the_endpoint() -> None:
     assert {field.name for field in fields(Start)} <= {field.name for field in fields(Options)}
 
 

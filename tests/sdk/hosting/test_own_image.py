@@ -1,4 +1,4 @@
-"""`torpor.local` over a container of one's own, and what becomes of it where nobody knows its image any more."""
+"""`torpor.local` over a container of one's own, also after its image is no longer known."""
 
 import sys
 from pathlib import Path
@@ -43,7 +43,7 @@ def call(process: ChildEndpoint) -> bytes:
     return answer
 
 
-def test_an_image_that_is_not_known_any_more_says_so_to_who_calls_and_comes_back(kept: Path, images: Path) -> None:
+def test_a_call_to_an_unknown_image_gets_the_reason_until_the_image_is_known_again(kept: Path, images: Path) -> None:
     with ChildEndpoint(Start(kept)) as forgetful:
         with pytest.raises(ClientError, match=r"ValidationError.*own:1 .* is not one that this endpoint can run"):
             call(forgetful.until_ready())
@@ -54,7 +54,7 @@ def test_an_image_that_is_not_known_any_more_says_so_to_who_calls_and_comes_back
         assert call(knowing.until_ready())
 
 
-def test_a_file_of_images_that_is_none_is_told_without_a_traceback(tmp_path: Path) -> None:
+def test_a_bad_file_of_images_is_refused_without_a_traceback(tmp_path: Path) -> None:
     with pytest.raises(torpor.EndpointFailed, match=r"--images: .*nowhere\.toml") as caught:
         torpor.local(images=tmp_path / "nowhere.toml")
     assert "Traceback" not in str(caught.value)

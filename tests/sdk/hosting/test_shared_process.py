@@ -1,4 +1,4 @@
-"""`torpor_endpoint.local`: an endpoint leaves nothing on a process that goes on."""
+"""`torpor_endpoint.local`: an endpoint leaves nothing behind on a process that continues."""
 
 import gc
 import os
@@ -21,7 +21,7 @@ def sagemaker(shared: SharedProcess) -> Any:
 
 @pytest.fixture
 def others(sagemaker: Any) -> list[str]:
-    """What other tests have on that process."""
+    """The endpoints of other tests on that process."""
     return resources(sagemaker)
 
 
@@ -74,7 +74,7 @@ def test_nothing_of_it_is_left(shared: SharedProcess, sagemaker: Any, others: li
 
 
 @pytest.mark.parametrize("name", ["local", "no_name"])
-def test_nothing_is_left_of_one_that_failed(
+def test_a_failed_endpoint_leaves_nothing_behind(
     shared: SharedProcess, sagemaker: Any, others: list[str], name: str
 ) -> None:
     with pytest.raises(EndpointFailed, match=r"nobodys:1|no_name"):
@@ -82,7 +82,7 @@ def test_nothing_is_left_of_one_that_failed(
     assert resources(sagemaker) == others
 
 
-def test_an_earlier_ones_models_are_not_its_own(shared: SharedProcess, tmp_path: Path) -> None:
+def test_an_endpoint_has_no_models_of_an_earlier_one_of_its_name(shared: SharedProcess, tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / f"{name}.tar.gz").write_text("no model")
@@ -93,13 +93,13 @@ def test_an_earlier_ones_models_are_not_its_own(shared: SharedProcess, tmp_path:
         assert [entry["Key"] for entry in found] == ["local-2/one.tar.gz", "local/two.tar.gz"]
 
 
-def test_it_may_be_gone_when_it_is_closed(shared: SharedProcess, sagemaker: Any, others: list[str]) -> None:
+def test_an_endpoint_deleted_elsewhere_can_be_closed(shared: SharedProcess, sagemaker: Any, others: list[str]) -> None:
     with shared.local() as endpoint:
         sagemaker.delete_endpoint(EndpointName=endpoint.name)
     assert resources(sagemaker) == others
 
 
-def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess, models: Path) -> None:
+def test_a_second_close_leaves_another_endpoint_of_the_name_alone(shared: SharedProcess, models: Path) -> None:
     with shared.local(models) as endpoint:
         answer = endpoint.invoke(CITIES[0], ROWS)
         endpoint.close()
@@ -110,7 +110,7 @@ def test_closed_again_it_leaves_another_of_its_name_alone(shared: SharedProcess,
             assert another.invoke(CITIES[0], ROWS) == answer
 
 
-def test_another_of_a_name_that_is_open_is_refused_and_harms_nobody(shared: SharedProcess) -> None:
+def test_a_second_endpoint_of_an_open_name_is_refused_and_harms_nothing(shared: SharedProcess) -> None:
     with shared.local(name="twice") as endpoint:
         endpoint.put(b"no model", key="a.tar.gz")
         with pytest.raises(TorporError, match="'twice' is open already: give name="):
@@ -128,7 +128,7 @@ def test_an_option_that_is_not_the_endpoints_own_is_named(shared: SharedProcess,
     assert said in str(refused.value)
 
 
-def test_a_closed_endpoint_says_that_it_is(shared: SharedProcess) -> None:
+def test_a_closed_endpoint_raises_an_error(shared: SharedProcess) -> None:
     with shared.local(name="closed") as endpoint:
         pass
     with pytest.raises(TorporError, match="this endpoint is closed"):

@@ -60,14 +60,14 @@ def stand(tmp_path: Path) -> Iterator[ServedLedger]:
     recorded.ledger.close()
 
 
-def test_a_cold_start_comes_back_as_it_was_told(stand: ServedLedger) -> None:
+def test_a_cold_start_is_read_back_as_it_was_recorded(stand: ServedLedger) -> None:
     (found,) = accounts.cold_starts(stand.connection, Which("houses"))
     told = ColdStart(NOON_S, "houses", "v", "Houston_TX.tar.gz", "i-1", 200, sum(COLD.values()), COLD, "r", 100, 50)
     assert found == ColdStart(**{**vars(told), "loaded_bytes": 2**20, "victims": ("old",), "reason": "first use"})
     assert accounts.cold_starts(stand.connection, Which("houses", NOON_S + 1)) == []
 
 
-def test_costs_come_back_with_shares_that_add_up(stand: ServedLedger) -> None:
+def test_costs_have_shares_that_add_up(stand: ServedLedger) -> None:
     found = accounts.costs(stand.connection, Which(since_s=NOON_S))
     houses, odd = found.variants
     assert houses.usd == pytest.approx(0.115)
@@ -112,7 +112,7 @@ def test_a_name_that_is_markup_elsewhere_is_shown_as_it_is(stand: ServedLedger, 
     assert "a[/b]:smile:.tar.gz" in STYLE.sub("", done.stdout)
 
 
-def test_costs_shows_what_is_known_and_says_what_is_not(stand: ServedLedger) -> None:
+def test_costs_prints_known_amounts_and_marks_the_unknown(stand: ServedLedger) -> None:
     shown = stand.shown("costs", "--since", AGES)
     houses, odd = (next(line.split() for line in shown if line.startswith(name)) for name in ("houses", "odd"))
     assert (houses[2:], odd[2:]) == (["ml.m5.large", "1.000", "2", "1", "$0.1150"],
@@ -122,7 +122,7 @@ def test_costs_shows_what_is_known_and_says_what_is_not(stand: ServedLedger) -> 
 
 
 @pytest.mark.parametrize("command", ["costs", "cold-starts"])
-def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
+def test_an_empty_ledger_prints_one_line(tmp_path: Path, command: str) -> None:
     empty = LedgerWithPages(tmp_path)
     with served(empty.app()) as url:
         done = ServedLedger(empty, EndpointConnection(url)).run(command)
@@ -131,7 +131,7 @@ def test_nothing_to_show_is_said(tmp_path: Path, command: str) -> None:
     assert done.stdout.startswith("no ")
 
 
-def test_a_span_that_is_none_is_said_to_be(stand: ServedLedger) -> None:
+def test_a_malformed_span_is_refused(stand: ServedLedger) -> None:
     done = stand.run("costs", "--since", "soon", width=120)
     assert done.exit_code == 2
     assert "'soon' is not a span of time" in done.stderr
@@ -152,7 +152,7 @@ def test_dollars_keep_their_meaning_at_every_size(usd: float | None, said: str) 
     assert dollars(usd) == said
 
 
-def test_percentiles_are_of_what_is_shown() -> None:
+def test_percentiles_lie_between_the_values() -> None:
     assert [percentile([float(n) for n in range(101)], percent) for percent in (50, 99)] == [50.0, 99.0]
     assert percentile([7.0], 99) == 7.0
 
@@ -193,7 +193,7 @@ def test_alternatives_are_a_data_frame_too(stand: ServedLedger) -> None:
         costs_frame(found, "moon")
 
 
-def test_an_endpoint_tells_of_itself_alone(stand: ServedLedger) -> None:
+def test_an_endpoint_reads_only_its_own_records(stand: ServedLedger) -> None:
     pytest.importorskip("pandas")
     process = SimpleNamespace(connection=stand.connection, client=lambda service: None)
     houses = torpor.Local(process, EndpointPlan("houses", "s3://b/p/"))  # type: ignore[arg-type]  # all of a process that it uses

@@ -24,11 +24,11 @@ def test_instances_print_as_a_table() -> None:
     ]
 
 
-def test_where_there_is_nothing_a_sentence_says_so() -> None:
+def test_an_empty_listing_prints_a_sentence() -> None:
     assert str(models([])) == "no model is in memory"
     assert str(instances([])) == "no instance runs"
 
 
-def test_they_stay_lists() -> None:
+def test_listings_stay_lists() -> None:
     assert models([HOUSTON, AUSTIN]) == [AUSTIN, HOUSTON]
     assert instances([]) == []

@@ -12,7 +12,7 @@ moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.
 
 
 @given(moments, st.timedeltas(timedelta(0), timedelta(days=1)))
-def test_one_period_covers_a_window_wherever_it_begins_in_its_minute(start: datetime, length: timedelta) -> None:
+def test_a_single_period_covers_a_window_wherever_in_a_minute_it_begins(start: datetime, length: timedelta) -> None:
     window = VariantWindow("houses", "AllTraffic", start, start + length)
     asked = from_start(window.from_minute.timestamp(), window.end.timestamp(), window.whole_s)
     assert asked.start_s <= start.timestamp()

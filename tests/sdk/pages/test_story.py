@@ -12,7 +12,7 @@ COLD = ColdStart(
 )
 
 
-def test_a_story_names_who_needed_the_room() -> None:
+def test_a_story_names_the_model_that_needed_the_room() -> None:
     evicted = DecisionRow(0.0, "a", "evict", "b needs the room; idle for 2.0 s after 3 hits", for_model="b")
     assert described(evicted).endswith("has to leave memory: b needs the room; idle for 2.0 s after 3 hits")
 
@@ -28,24 +28,24 @@ def test_a_story_says_how_long_it_took_and_how_it_stands() -> None:
     assert last == "now: in memory, 2.0 MiB, 4 hits, idle for 1.2 s"
 
 
-def test_a_model_that_left_is_said_to_be_gone() -> None:
+def test_the_story_of_an_unloaded_model_says_that_it_is_not_in_memory() -> None:
     assert Story("a", (DecisionRow(0.0, "a", "unloaded"),)).lines()[-1] == "now: not in memory"
 
 
-def test_of_a_model_that_nobody_named_nothing_is_known() -> None:
+def test_the_story_of_an_unknown_model_says_that_nothing_is_known() -> None:
     (only,) = Story("a", (), variants=(VariantState("v", 0, 0, ()),)).lines()
     assert only.startswith("nothing is known about it")
     assert "the ledger has no cold start of it" in only
 
 
-def test_a_model_whose_instances_are_gone_is_told_from_the_ledger() -> None:
+def test_the_story_of_a_model_without_instances_comes_from_the_ledger() -> None:
     first, row, last = Story("a", (), past=(COLD,), variants=(VariantState("v", 0, 0, ()),), told_s=NOON_S).lines()
     assert first.startswith("no running instance has decided anything about it")
     assert row == "12:00:00.000  a request took 423 ms (load 300 ms, predict 123 ms): first use; b left"
     assert last == "now: not in memory; v: nothing runs until a request comes"
 
 
-def test_where_there_are_several_instances_each_line_names_its_own() -> None:
+def test_each_line_names_its_instance_if_there_are_several() -> None:
     two = (VariantState("v", 2, 0, (InstanceState("i-1", "v-0", 0), InstanceState("i-2", "v-1", 0))),)
     decisions = (DecisionRow(NOON_S, "a", "load", instance="i-2"),)
     resident = (ResidentModel("a", 2**20, 0, 0.0, "onnx", 1, "i-2"),)
@@ -56,7 +56,7 @@ def test_where_there_are_several_instances_each_line_names_its_own() -> None:
     assert "i-2" not in str(Story("a", decisions, resident))
 
 
-def test_what_was_on_another_day_has_its_date() -> None:
+def test_a_moment_of_another_day_has_its_date() -> None:
     assert moment(NOON_S, NOON_S + 60, "%H:%M:%S") == "12:00:00"
     assert moment(NOON_S, NOON_S + 24 * 3600, "%H:%M:%S") == "2026-05-01 12:00:00"
 
@@ -66,7 +66,7 @@ def test_a_word_that_is_not_known_here_is_shown_as_it_is() -> None:
     assert described(DecisionRow(0.0, "a", "pondered")) == "pondered"
 
 
-def test_one_of_a_thing_is_singular() -> None:
+def test_a_count_of_one_is_singular() -> None:
     assert [counted(1, "hit"), counted(2, "hit"), counted(0, "hit")] == ["1 hit", "2 hits", "0 hits"]
 
 

@@ -1,4 +1,4 @@
-"""What the plots show of what they are given, and what they refuse. Nothing here compares pixels."""
+"""The texts and axes of the plots, and the data that they refuse. No test compares pixels."""
 
 import subprocess
 import sys
@@ -164,7 +164,7 @@ def test_points_that_lie_on_each_other_are_drawn(points: Sequence[CostPoint]) ->
 
 
 # -- the others --------------------------------------------------------------------------------------------------------
-def test_a_waterfall_tells_dollars_factors_and_cold_requests() -> None:
+def test_a_waterfall_shows_dollars_factors_and_cold_requests() -> None:
     read = texts(plots.waterfall(STEPS, cold={"MME": 0.044}))
     assert {"$171,360", "$85,680", "$871", "÷ 2", "x 1.17", "÷ 115", "4.4%", "not known"} <= set(read)
 
@@ -195,7 +195,7 @@ def test_the_border_of_a_map_is_where_two_ways_cost_the_same() -> None:
     assert {"always on", "serverless"} <= set(texts(axes.figure))  # type: ignore[arg-type]
 
 
-def test_a_map_names_who_is_nowhere_the_cheapest_and_where_nobody_can_serve() -> None:
+def test_a_map_names_the_ways_that_are_never_cheapest_and_the_blank_areas() -> None:
     part = np.where(RISING < 10, RISING + 1, np.nan)
     read = texts(plots.break_even_map(RATES, SERVICES, {"cheap": part, "dear": part * 2, "unknown": FLAT * NAN}))
     assert "Nowhere the cheapest: dear, unknown. Blank: no way to serve is known." in read
@@ -229,7 +229,7 @@ def test_the_fixed_times_are_one_curve_in_order_and_the_others_are_points() -> N
     assert {"TTL 1 h", "TTL 1 min", "histogram"} <= set(texts(figure))
 
 
-def test_time_is_told_per_minute_with_the_share_that_was_cold() -> None:
+def test_a_plot_over_time_shows_requests_per_minute_and_the_cold_share() -> None:
     figure = plots.over_time({**TIMELINE, "at_s": TIMELINE["at_s"] * 2})
     assert len(figure.axes) == 3
     requests, cold = (patch.get_data().values for patch in figure.axes[0].patches)  # type: ignore[attr-defined]
@@ -247,12 +247,12 @@ def test_rows_too_many_to_be_seen_are_drawn_together_and_none_is_lost() -> None:
     assert "13 rows are drawn as one: the mean of rates, and the maximum of the others." in texts(figure)
 
 
-def test_latencies_are_told_at_p50_and_p99() -> None:
+def test_a_plot_of_latencies_names_p50_and_p99() -> None:
     read = texts(plots.latency_cdf({"all": ([0.01, 0.02, 3.0], [0.6, 0.98, 1.0]), "cut short": ([1.0], [0.9])}, 0.5))
     assert {"all: p50 10 ms, p99 3 s", "cut short: p50 1 s", "SLO 500 ms", "99.9%"} <= set(read)
 
 
-def test_policies_are_sorted_and_what_knows_the_future_is_hatched() -> None:
+def test_policies_are_sorted_and_offline_references_are_hatched() -> None:
     figure = plots.policies(POLICIES)
     left, right = figure.axes
     assert [text.get_text() for text in left.get_yticklabels()] == ["Belady (offline reference)", "LRU", "FIFO"]
@@ -326,7 +326,7 @@ REFUSED: dict[str, tuple[Callable[[], Figure], str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_can_not_be_drawn_is_refused_by_name(case: str) -> None:
+def test_data_that_cannot_be_drawn_is_refused_by_name(case: str) -> None:
     drawing, message = REFUSED[case]
     with pytest.raises(ValueError, match=message):
         drawing()

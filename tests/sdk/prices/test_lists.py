@@ -1,4 +1,4 @@
-"""The list that ships is the one that the live endpoint reckons with, and every figure of it says where it is from."""
+"""The live endpoint uses the shipped list, and every figure of it names its source."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""AWS's price list files, in both formats: what is taken of them, and what is said of a file that will not do."""
+"""AWS's price list files, in both formats: the prices read from them, and the errors of unusable files."""
 
 import gzip
 from collections.abc import Callable
@@ -42,16 +42,14 @@ def test_a_price_that_the_file_does_not_have_is_none(write: Writer, tmp_path: Pa
     assert (prices.usd_per_gb_s, prices.usd_per_gb_moved) == (None, None)
 
 
-def test_a_type_that_is_new_has_the_size_that_the_file_tells(write: Writer, tmp_path: Path) -> None:
+def test_a_new_type_has_the_size_of_the_file(write: Writer, tmp_path: Path) -> None:
     types = read(write(tmp_path / "offer", *HOUSE, Product("EU-Host:ml.z9.huge", "1.0"))).prices.types
     new = types["ml.g9.xlarge"]
     assert (new.vcpus, new.memory_mib, new.gpus, new.usd_per_hour) == (4, 1536 * 1024, 1, 1.5)
     assert "ml.z9.huge" not in types
 
 
-def test_of_one_type_the_newest_price_counts_and_of_tiers_the_first_that_is_not_free(
-    write: Writer, tmp_path: Path
-) -> None:
+def test_the_newest_price_of_a_type_and_the_first_tier_that_is_not_free_count(write: Writer, tmp_path: Path) -> None:
     old = replace(HOST, usd="0.7000000000", effective="2024-01-01T00:00:00Z")
     reserved = replace(HOST, usd="0.1", term="Reserved")
     free, later = replace(HOST, usd="0.0"), replace(HOST, usd="0.5", begins="1000")
@@ -63,7 +61,7 @@ def test_a_type_that_is_only_ever_free_has_no_price(write: Writer, tmp_path: Pat
     assert read(write(tmp_path / "offer", replace(HOST, usd="0.0"))).quotes == ()
 
 
-def test_of_a_file_of_all_regions_one_is_to_be_named(write: Writer, tmp_path: Path) -> None:
+def test_a_file_of_several_regions_needs_the_name_of_one(write: Writer, tmp_path: Path) -> None:
     path = write(tmp_path / "offer", HOST, replace(HOST, usd="0.605", region="us-east-1"))
     assert read(path, "us-east-1").prices.usd_per_hour("ml.r5.2xlarge") == 0.605
     with pytest.raises(PriceFileRefused, match="has prices of eu-west-1, us-east-1: name one of them"):
@@ -94,9 +92,7 @@ def test_the_command_names_the_region_too(write: Writer, tmp_path: Path) -> None
         (Product("EU-Train:ml.m5.large", "0.1"), "has no prices for hosting or serverless inference"),
     ],
 )
-def test_prices_that_can_not_be_told_are_not_guessed(
-    write: Writer, tmp_path: Path, product: Product, said: str
-) -> None:
+def test_a_product_without_a_clear_price_is_refused(write: Writer, tmp_path: Path, product: Product, said: str) -> None:
     with pytest.raises(PriceFileRefused, match=said):
         read(write(tmp_path / "offer", product))
 
@@ -124,7 +120,7 @@ def test_another_services_list_is_refused(write: Writer, tmp_path: Path) -> None
         (gzip.compress(b"{}", mtime=0), "unpack a compressed file first"),
     ],
 )
-def test_what_is_no_price_list_is_said_to_be_none(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_price_list_is_refused_by_name(tmp_path: Path, content: bytes, said: str) -> None:
     path = tmp_path / "offer"
     path.write_bytes(content)
     with pytest.raises(PriceFileRefused, match=said) as caught:
@@ -132,6 +128,6 @@ def test_what_is_no_price_list_is_said_to_be_none(tmp_path: Path, content: bytes
     assert str(path) in str(caught.value)
 
 
-def test_a_file_that_is_not_there_is_the_systems_own_error(tmp_path: Path) -> None:
+def test_a_missing_file_is_the_systems_own_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         read(tmp_path / "nowhere.json")

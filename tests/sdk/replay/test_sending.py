@@ -1,4 +1,4 @@
-"""Replays: against a plain server that answers as it is told to, and against a real endpoint."""
+"""Replays: against a plain server with the answers of a test, and against a real endpoint."""
 
 import csv
 import signal
@@ -106,7 +106,7 @@ def test_a_ledger_is_read_by_whichever_thread_has_the_turn(tmp_path: Path) -> No
     assert done.counts == {"200": 200}
 
 
-def test_a_slow_answer_holds_nobody_up() -> None:
+def test_a_slow_answer_does_not_delay_the_next_request() -> None:
     came = Event()
 
     def answer(model: str) -> Reply:
@@ -120,7 +120,7 @@ def test_a_slow_answer_holds_nobody_up() -> None:
     assert done.in_flight_most == 2
 
 
-def test_what_the_bound_holds_back_is_sent_late_and_told() -> None:
+def test_requests_held_back_by_the_limit_are_sent_late_and_counted() -> None:
     done = replayed(lambda model: FINE, "a", "b", "c", pace=ReplayPace(in_flight_max=1))
     assert (len(done), done.failed, done.in_flight_most) == (3, 0, 1)
     assert (done.sent_s[1:] >= done.done_s[:-1]).all()
@@ -133,7 +133,7 @@ def test_a_speed_that_is_none_is_refused(speed: float) -> None:
         replayed(lambda model: FINE, "a", pace=ReplayPace(speed))
 
 
-def test_nobody_in_flight_is_refused() -> None:
+def test_a_limit_of_zero_requests_in_flight_is_refused() -> None:
     with pytest.raises(TorporError, match="in_flight_max is 1 or more, not 0"):
         ReplayPace(in_flight_max=0)
 
@@ -175,7 +175,7 @@ def test_the_callers_own_fault_ends_the_replay() -> None:
 
 
 # -- what came back ------------------------------------------------------------------------------------------------
-def test_failures_are_counted_by_what_they_were_and_the_rest_goes_on() -> None:
+def test_failures_are_counted_by_kind_and_the_replay_continues() -> None:
     replies: dict[str, Reply | None] = {
         "gone": (400, {"x-amzn-errortype": "ValidationError:"}),
         "broken": (424, {"x-amzn-errortype": "ModelError:"}),
@@ -197,7 +197,7 @@ def test_failures_are_counted_by_what_they_were_and_the_rest_goes_on() -> None:
     assert done.latency_s(0.5, "413") == done.done_s[5] - done.sent_s[5]
 
 
-def test_who_was_cold_is_told_by_the_answers() -> None:
+def test_the_answers_headers_say_which_requests_were_cold() -> None:
     waiting = (200, {"Server-Timing": "hold;dur=900.000, predict;dur=1.000"})
     foreign = (200, {"Server-Timing": "cdn-cache;desc=HIT, edge;dur=1.2.3"})
     replies = {"fine": FINE, "cold": COLD, "held": waiting, "foreign": foreign, "silent": (200, {})}
@@ -209,7 +209,7 @@ def test_who_was_cold_is_told_by_the_answers() -> None:
     assert done.steps_s[1].tolist() == pytest.approx([0, 0, 0, 0.003, 0, 0.02, 0.001, 0])
 
 
-def test_nobody_at_the_start_is_an_error_at_once() -> None:
+def test_an_endpoint_unreachable_at_the_start_is_an_error_at_once() -> None:
     with pytest.raises(EndpointUnreachable, match=r"http://127.0.0.1:9 .*torpor up"):
         replay(recorded([(3600.0, "a")]), Target(EndpointConnection("http://127.0.0.1:9"), "shared"), body)
 
@@ -273,7 +273,7 @@ def test_only_the_first_requests_of_a_trace_are_read() -> None:
 
 
 # -- a real endpoint -----------------------------------------------------------------------------------------------
-def test_a_replay_and_the_ledger_agree_on_who_was_cold(endpoint: torpor.Local, models: Path) -> None:
+def test_a_replay_and_the_ledger_agree_on_the_cold_requests(endpoint: torpor.Local, models: Path) -> None:
     new = [endpoint.put(models / city, f"replayed/{city}") for city in CITIES]
     target = Target.found(EndpointConnection(endpoint.url), endpoint.name)
     trace = recorded([(0.1 * turn, model) for turn in range(2) for model in new] + [(0.2, "nowhere.tar.gz")])

@@ -1,8 +1,8 @@
 """The live endpoint on virtual time and the simulator, on one trace: not similar decisions, but the same ones.
 
 All times are multiples of 2**-26 s (15 ns), so that no sum is rounded, and two things that have nothing to do with each
-other do not happen at one moment, where their order would be nobody's. What shares its moment by nature is there: all
-whom one freed model wakes, instances that are started together, sizing at whole seconds.
+other do not happen at one moment, where no rule gives their order. Events that share a moment by nature are covered:
+all requests that one freed model wakes, instances that are started together, sizing at whole seconds.
 """
 
 import random
@@ -149,7 +149,7 @@ def loads_at_once(story: Story) -> int:
 
 # -- one instance ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("policy", "share", "seed"), [("LRU", 5, 1), ("LRU", 12, 2), ("GDSF", 5, 3), ("GDSF", 12, 4)])
-def test_one_instance_loads_evicts_and_waits_alike(policy: str, share: int, seed: int) -> None:
+def test_a_single_instance_loads_evicts_and_waits_alike(policy: str, share: int, seed: int) -> None:
     taken = profiles(seed)
     plan = VariantPlan(machine(taken, share, policy=policy))
     story = the_same(SimulationInputs(seed, plan, taken, traffic(seed, 700, rate_hz=25.0)))
@@ -168,7 +168,7 @@ def test_a_model_that_can_never_fit_is_refused_alike() -> None:
 
 
 @pytest.mark.parametrize("rests", [None, Rests("fixed", 2.0), Rests("histogram", 5.0)])
-def test_models_that_nobody_keeps_leave_alike(rests: Rests | None) -> None:
+def test_models_that_are_not_kept_are_unloaded_alike(rests: Rests | None) -> None:
     """For lack of callers, or at once: `ModelCacheSetting` is Disabled then."""
     taken = profiles(6)
     plan = VariantPlan(machine(taken, share=2, cache=rests is not None, models_rest=rests))
@@ -224,8 +224,8 @@ def test_several_instances_share_the_models_alike(instances: int, seed: int) -> 
 
 
 @pytest.mark.parametrize("keep_alive", ["fixed", "histogram"])
-def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
-    """A slot's disk outlives its instance: what it had is not downloaded anew."""
+def test_a_variant_sleeps_and_wakes_alike(keep_alive: str) -> None:
+    """A slot's disk outlives its instance: its artifacts are not downloaded again."""
     taken = profiles(9)
     plan = VariantPlan(machine(taken), 0, InstanceRange(0, 1, 8), keep_alive, idle_s=40.0)
     story = the_same(SimulationInputs(9, plan, taken, traffic(9, 600, rate_hz=20.0, pause_s=300.0, burst=40)))
@@ -235,7 +235,7 @@ def test_it_sleeps_and_wakes_alike(keep_alive: str) -> None:
 
 
 @pytest.mark.parametrize("seed", [10, 11])
-def test_it_scales_out_and_in_alike(seed: int) -> None:
+def test_a_variant_scales_out_and_in_alike(seed: int) -> None:
     taken = {name: replace(profile, predict_s=10 * profile.predict_s) for name, profile in profiles(seed).items()}
     plan = VariantPlan(machine(taken), 0, InstanceRange(0, 4, concurrency=2), idle_s=90.0)
     story = the_same(SimulationInputs(seed, plan, taken, traffic(seed, 800, rate_hz=10.0, pause_s=150.0, burst=270)))
@@ -245,7 +245,7 @@ def test_it_scales_out_and_in_alike(seed: int) -> None:
 
 # -- the comparison ----------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("otherwise", ["policy", "profile", "placement"])
-def test_another_plan_is_told_apart(otherwise: str) -> None:
+def test_a_different_plan_makes_a_difference(otherwise: str) -> None:
     taken = profiles(12)
     given = SimulationInputs(12, VariantPlan(machine(taken)), taken, traffic(12, 200, rate_hz=25.0))
     slower = replace(taken[NAMES[0]], load_s=taken[NAMES[0]].load_s + TICK_S)

@@ -1,4 +1,4 @@
-"""What a simulation showed: every request is counted once, the timeline adds up, and money follows from instances."""
+"""The outcome of a simulation: every request counts once, the timeline adds up, and instances determine the cost."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -43,14 +43,14 @@ def every(gap_s: float, models: Iterable[str]) -> Recorded:
 
 
 def at_one_per_hour(result: Result) -> float:
-    """What its instances cost at the shipped price."""
+    """The cost of its instances at the shipped price."""
     assert HOUR_USD is not None
     return result.instance_s / 3600 * HOUR_USD
 
 
 # -- the timeline ------------------------------------------------------------------------------------------------------
 @given(st.lists(st.lists(st.floats(0, 1e7), min_size=1, max_size=20).map(np.array), min_size=1, max_size=8))
-def test_the_timeline_has_every_request_in_its_step_whatever_is_doubled(batches: list[np.ndarray]) -> None:
+def test_the_timeline_has_every_request_in_its_step_after_any_doubling(batches: list[np.ndarray]) -> None:
     timeline = Timeline()
     for arrived_s in batches:
         timeline.calls(arrived_s, arrived_s > 100.0)
@@ -61,7 +61,7 @@ def test_the_timeline_has_every_request_in_its_step_whatever_is_doubled(batches:
     assert columns["requests"].tolist() == np.bincount((arrived_s / timeline.period_s).astype(int)).tolist()
 
 
-def test_a_step_tells_what_there_was_at_its_end() -> None:
+def test_a_step_of_the_timeline_shows_the_count_at_its_end() -> None:
     timeline = Timeline()
     timeline.calls(np.array([1.0, 130.0]), np.array([True, False]))
     for at_s, instances in ((60.0, 1), (120.0, 2), (180.0, 3)):
@@ -69,7 +69,7 @@ def test_a_step_tells_what_there_was_at_its_end() -> None:
     assert timeline.columns()["instances"].tolist() == [1, 2, 3]
 
 
-def test_a_story_of_years_has_no_more_rows_than_fit_and_each_its_last_look() -> None:
+def test_a_timeline_of_weeks_has_a_limited_number_of_rows_each_with_its_last_reading() -> None:
     timeline = Timeline()
     for minute in range(1, 20_001):
         timeline.add(VariantReading(minute * PERIOD_S, minute, 0, 0, 0))
@@ -116,7 +116,7 @@ def test_the_parts_of_a_result_add_up(changes: dict[str, Any]) -> None:
     assert 0 < result.loads <= result.cold
 
 
-def test_what_is_always_on_costs_instances_times_hours_times_price() -> None:
+def test_an_always_on_variant_costs_instances_times_hours_times_price() -> None:
     result = simulate(every(10.0, "abcdef" * 60), SMALL, instances=3)
     hours = result.duration_s / 3600
     assert HOUR_USD is not None
@@ -130,7 +130,7 @@ def test_the_time_ends_with_the_last_answer() -> None:
     assert result.instance_s == result.duration_s
 
 
-def test_the_time_of_what_sleeps_ends_with_its_sleep_and_the_timeline_shows_it() -> None:
+def test_the_time_of_a_variant_that_sleeps_ends_with_its_sleep() -> None:
     result = simulate(every(2.0, "aaaa"), SMALL, instances_min=0, idle_s=150.0)
     assert result.duration_s == pytest.approx(6.01 + 150.0, abs=1.5)
     assert result.instance_s == pytest.approx(result.duration_s)
@@ -149,7 +149,7 @@ def test_the_quiet_around_a_trace_is_part_of_the_month_where_it_is_known(lasts_s
     assert (always.duration_s, always.instance_s) == (lasts_s, 2 * lasts_s)
 
 
-def test_what_comes_before_its_call_is_expected_comes_in_the_quiet_too() -> None:
+def test_an_instance_started_before_an_expected_call_also_starts_in_the_quiet() -> None:
     """Twelve calls, an hour apart: it is awake once more for the thirteenth, which does not come."""
     calls = every(3600.0, "a" * 12)
     learned = Scenario(instances_min=0, idle_s=60.0, keep_alive="histogram")
@@ -157,7 +157,7 @@ def test_what_comes_before_its_call_is_expected_comes_in_the_quiet_too() -> None
     assert result.instance_s > simulate(calls, SMALL, learned).instance_s + 60.0
 
 
-def test_what_sleeps_between_its_calls_is_awake_for_less_time_and_money() -> None:
+def test_a_variant_that_sleeps_between_calls_is_awake_and_costs_less() -> None:
     trace = every(600.0, "ab" * 5)
     always = simulate(trace, SMALL)
     naps = [simulate(trace, SMALL, instances_min=0, idle_s=idle_s) for idle_s in (60.0, 200.0, 400.0)]
@@ -200,7 +200,7 @@ def test_a_model_larger_than_the_instance_fails_and_is_late_but_not_cold() -> No
     assert {use.model: (use.cold, use.failed) for use in result.models} == {"a": (1, 0), "b": (1, 0), "f": (0, 2)}
 
 
-def test_where_nobody_was_answered_a_picture_says_so_and_latencies_are_refused() -> None:
+def test_a_result_without_answers_says_so_and_draws_no_latencies() -> None:
     result = simulate(every(5.0, "ff"), {"f": ModelProfile("f", 10**12, MIB)})
     assert "2 requests, 2 of them failed" in result.note
     assert result.plot_time() is not None
@@ -208,7 +208,7 @@ def test_where_nobody_was_answered_a_picture_says_so_and_latencies_are_refused()
         result.plot_latency()
 
 
-def test_one_request_that_took_no_time_is_drawn() -> None:
+def test_a_single_request_that_took_no_time_is_drawn() -> None:
     instant = {"a": ModelProfile("a", MIB, MIB, 0.0, 0.0, 0.0, 0.0, 0.0)}
     result = simulate(recorded([(7.0, "a")]), instant, wake_s=0.0)
     assert len(result.plot_time().axes) == 4
@@ -232,7 +232,7 @@ def test_the_longer_the_slo_the_fewer_miss_it() -> None:
     assert result.slo_misses(result.p99_s) <= 0.01
 
 
-def test_frames_have_a_row_for_what_they_tell_of() -> None:
+def test_each_frame_has_a_row_for_each_of_its_subjects() -> None:
     result = simulate(every(1.0, "abcaba" * 30), SMALL)
     assert result.frame().loc[0, "scenario"] == "1 x ml.m5.large, LRU"
     assert result.timeline_frame()["requests"].sum() == 180

@@ -1,5 +1,5 @@
-"""`torpor.simulate`: one seed is one story, in any process; what is given in files is what is given as objects; what is
-bad is named; and memory does not grow with the trace."""
+"""`torpor.simulate`: one seed is one story, in any process; files and objects give the same result; an error names its
+cause; and memory does not grow with the trace."""
 
 import os
 import subprocess
@@ -81,7 +81,7 @@ def test_another_seed_is_another_story() -> None:
     assert len({told(seed).hex for seed in (0, 1, 2)}) == 3
 
 
-def test_another_seed_draws_single_times_anew_even_where_all_else_is_given() -> None:
+def test_a_different_seed_draws_other_single_times_even_if_all_else_is_given() -> None:
     trace = recorded((float(number), "abc"[number % 3]) for number in range(60))
     taken = [simulate(trace, unit("abc"), seed=seed, spreads=Spreads(0.5)).p99_s for seed in (0, 1)]
     assert taken[0] != taken[1]
@@ -89,7 +89,7 @@ def test_another_seed_draws_single_times_anew_even_where_all_else_is_given() -> 
     assert not load(trace, unit("abc")).drawn
 
 
-def test_a_trace_that_is_given_as_an_object_is_what_it_is_until_others_are_asked_for() -> None:
+def test_a_trace_given_as_an_object_keeps_its_seed_until_it_is_reseeded() -> None:
     trace = zipf(20, 1.0, 4.0, 100.0, seed=7)
     given = load(trace, unit(trace.names), seed=2)
     assert given.trace is trace
@@ -98,19 +98,19 @@ def test_a_trace_that_is_given_as_an_object_is_what_it_is_until_others_are_asked
 
 
 @pytest.mark.parametrize("trace", [LedgerFile(Path("x.sqlite")), Azure2019([Path("x.csv")], seed=3), zipf(2, seed=4)])
-def test_all_that_is_drawn_of_traffic_is_drawn_anew(trace: LedgerFile | Azure2019 | Synthetic) -> None:
+def test_drawn_traffic_is_drawn_again_for_another_seed(trace: LedgerFile | Azure2019 | Synthetic) -> None:
     again = drawn_anew(trace, 2)
     assert isinstance(again, type(trace))
     assert again.seed == trace.seed + 2
     assert drawn_anew(trace, 0) is trace
 
 
-def test_what_was_recorded_to_the_moment_is_what_it_is() -> None:
+def test_a_trace_recorded_to_the_moment_is_never_drawn_again() -> None:
     paced = Paced(recorded([(0.0, "a")]))
     assert drawn_anew(paced, 5) is paced
 
 
-def test_the_first_part_of_a_trace_is_drawn_anew_with_it() -> None:
+def test_the_first_part_of_a_trace_is_drawn_again_with_it() -> None:
     given = replace(load(TEXT), trace=First(Paced(load(TEXT).trace), 50))
     again = given.reseeded(1)
     times_s = [np.concatenate([chunk.times_s for chunk in one.trace.chunks()]).tolist() for one in (given, again)]
@@ -146,7 +146,7 @@ def test_fields_of_the_scenario_may_be_given_by_name() -> None:
     assert torpor.simulate(trace, unit("a")).requests == 2
 
 
-def test_overheads_are_on_top_of_what_the_instances_do() -> None:
+def test_overheads_are_added_to_the_time_of_the_instances() -> None:
     trace = recorded([(0.0, "a"), (9.0, "a")])
     plain, more = simulate(trace, unit("a")), simulate(trace, unit("a"), overhead_s=2.0, beside_load_s=30.0)
     assert more.warm_latencies.most_s - plain.warm_latencies.most_s == pytest.approx(2.0)
@@ -154,7 +154,7 @@ def test_overheads_are_on_top_of_what_the_instances_do() -> None:
     assert more.duration_s == plain.duration_s
 
 
-def test_a_trace_lasts_as_long_as_one_says_or_as_it_was_made() -> None:
+def test_a_trace_lasts_for_the_given_time_or_for_its_synthetic_one() -> None:
     calls, made = recorded([(50.0, "a"), (59.0, "a")]), zipf(3, rate_hz=0.1, duration_s=1000.0)
     assert simulate(calls, unit("a"), lasts_s=60.0).duration_s == 60.0
     assert simulate(made).duration_s == 1000.0
@@ -167,7 +167,7 @@ def test_a_trace_lasts_as_long_as_one_says_or_as_it_was_made() -> None:
             simulate(calls, unit("a"), lasts_s=lasts_s)
 
 
-def test_of_the_first_requests_the_quiet_at_the_end_of_all_is_none() -> None:
+def test_the_first_requests_of_a_trace_do_not_include_its_quiet_end() -> None:
     calls = TimedTrace(recorded([(float(second), "a") for second in range(10)]), 1000.0)
     durations_s = [simulate(First(calls, count), unit("a")).duration_s for count in (5, 10)]
     assert durations_s == [pytest.approx(4.0, abs=2.0), 1000.0]
@@ -213,7 +213,7 @@ def ledger(folder: Path, *endpoints: str) -> Path:
     return folder / "ledger.sqlite"
 
 
-def test_a_ledger_is_played_with_what_was_measured_in_it(tmp_path: Path) -> None:
+def test_a_ledger_is_simulated_with_its_own_measurements(tmp_path: Path) -> None:
     result = simulate(ledger(tmp_path, "houses"))
     assert (result.requests, result.cold, result.assumed) == (33, 3, ())
     assert (result.scenario.overhead_s, result.scenario.wake_s) == pytest.approx((0.01, 0.5))
@@ -221,7 +221,7 @@ def test_a_ledger_is_played_with_what_was_measured_in_it(tmp_path: Path) -> None
     assert load(tmp_path / "ledger.sqlite").drawn  # the moments of warm requests within their minutes
 
 
-def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Path) -> None:
+def test_refused_requests_of_a_ledger_are_left_out_and_the_result_says_so(tmp_path: Path) -> None:
     written = LedgerWithPages(tmp_path)
     for number in range(4):
         wrong = {"download": 0.003, "overhead": 0.001}
@@ -234,7 +234,7 @@ def test_what_a_ledger_refused_is_not_played_and_the_result_says_so(tmp_path: Pa
         assert (result.requests, result.cold, result.assumed) == (33, 3, (told,))
 
 
-def test_one_of_a_ledgers_variants_is_named_behind_its_file(tmp_path: Path) -> None:
+def test_a_variant_of_a_ledger_is_named_behind_the_file(tmp_path: Path) -> None:
     path = ledger(tmp_path, "houses", "flats")
     assert simulate(f"{path}#flats/v").requests == simulate(f"{path}#houses").requests == 33
     with pytest.raises(BadTrace, match="several variants: name one of flats/v, houses/v, as in"):
@@ -262,7 +262,7 @@ def test_a_bad_trace_is_named_with_its_row_or_column(tmp_path: Path, rows: str, 
 
 
 @pytest.mark.parametrize("trace", ["nowhere.csv", "nowhere.parquet", "nowhere.sqlite", Path("nowhere.csv")])
-def test_a_trace_that_is_not_there_is_named(trace: str | Path) -> None:
+def test_the_error_of_a_missing_trace_names_it(trace: str | Path) -> None:
     with pytest.raises(BadTrace, match="nowhere"):
         simulate(trace, unit("a"))
 
@@ -296,7 +296,7 @@ def test_a_spread_that_can_not_be_is_named(field: str, sigma: float) -> None:
 
 
 @pytest.mark.parametrize("trace", [[(0.0, "a")], 42, None, {"time_s": [0.0]}])
-def test_what_is_no_trace_is_told_what_makes_one(trace: Any) -> None:
+def test_the_error_of_a_bad_trace_says_what_makes_one(trace: Any) -> None:
     with pytest.raises(BadTrace, match=r"trace is a file's name.*recorded\(\[\(time_s, model\), \.\.\.\]\)"):
         simulate(trace)
     with pytest.raises(BadTrace, match="trace is a file's name"):

@@ -1,4 +1,4 @@
-"""A scenario says what can be deployed, in SageMaker's words; what cannot be is refused by its field."""
+"""A scenario describes a deployment in SageMaker's words; an impossible one is refused by its field."""
 
 from math import inf, nan
 from typing import Any
@@ -64,7 +64,7 @@ OWN = {
         ({"memory": 5}, "a scenario has no memory: it has instance_type, "),
     ],
 )
-def test_what_nobody_could_deploy_is_refused_by_its_field(changes: dict[str, Any], told: str) -> None:
+def test_a_scenario_that_cannot_be_deployed_is_refused_by_its_field(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(BadScenario, match=told):
         Scenario().altered(**changes)
 
@@ -92,18 +92,18 @@ def test_numbers_may_be_numpys_and_bytes_a_float() -> None:
         ({"model_cache": False}, "1 x ml.m5.large, LRU, no model cache"),
     ],
 )
-def test_a_name_tells_what_sets_it_apart(changes: dict[str, Any], name: str) -> None:
+def test_a_name_holds_the_differences_from_the_default(changes: dict[str, Any], name: str) -> None:
     assert Scenario(**changes).name == name
 
 
-def test_an_instance_has_its_types_memory_and_threads_unless_told() -> None:
+def test_an_instance_has_its_types_memory_and_threads_unless_given() -> None:
     plain, told = Scenario("ml.r5.xlarge"), Scenario(memory_bytes=GIB, threads=3, disk_bytes=5)
     assert plain.models_bytes == CATALOGUE["ml.r5.xlarge"].memory_mib * 1024**2 - OWN_BYTES
     assert plain.plan.machine.threads == 4
     assert (told.plan.machine.memory_bytes, told.plan.machine.threads, told.plan.machine.disk_bytes) == (GIB, 3, 5)
 
 
-def test_what_is_scaled_begins_with_the_least() -> None:
+def test_a_scaled_variant_starts_at_its_minimum() -> None:
     plan = Scenario(instances_min=0, instances_max=5, concurrency=2, idle_s=7.0).plan
     assert (plan.instances, plan.sizes, plan.idle_s) == (0, InstanceRange(0, 5, 2), 7.0)
     assert (Scenario(instances=4).plan.instances, Scenario(instances=4).plan.sizes) == (4, None)
@@ -132,11 +132,11 @@ def test_the_environment_is_read_back_by_the_instance() -> None:
     assert {field: getattr(settings, field) for field in OWN} == OWN
 
 
-def test_what_is_the_default_is_not_in_the_environment() -> None:
+def test_a_default_value_is_not_in_the_environment() -> None:
     assert Scenario("ml.r5.large", instances_min=0, wake_s=3.0, memory_bytes=5).environment() == {}
 
 
-def test_memory_is_the_instances_and_what_it_takes_by_itself_is_not_there_for_models() -> None:
+def test_memory_for_models_is_the_instances_memory_without_its_own_share() -> None:
     forty = Scenario(memory_mib=40, own_bytes=27 * 2**20)
     assert (forty.models_bytes, forty.instance_mib) == (13 * 2**20, 40)
     larger = forty.altered(instance_type="ml.r5.large")

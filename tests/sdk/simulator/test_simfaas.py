@@ -1,4 +1,4 @@
-"""SimFaaS's model on our kernel: against closed forms, and against what was measured on AWS Lambda."""
+"""SimFaaS's model on Torpor's kernel: against closed forms, and against measurements on AWS Lambda."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -75,7 +75,7 @@ def test_a_lone_instance_lives_while_requests_come_within_the_keep_alive() -> No
 
 
 def test_busy_instances_are_rate_times_service_time() -> None:
-    """As in every M/G/infinity queue, whoever serves."""
+    """As in every M/G/infinity queue, whatever the service times."""
     outcome = simulated(BUSIEST, seconds=1e5)
     service_s = BUSIEST.warm_s + outcome.cold_share * (BUSIEST.cold_s - BUSIEST.warm_s)
     assert outcome.busy == pytest.approx(BUSIEST.rate_hz * service_s, rel=0.02)
@@ -87,7 +87,7 @@ def test_the_busiest_experiment_has_the_instances_that_lambda_had() -> None:
     assert simulated(BUSIEST, seconds=1e5).instances == pytest.approx(BUSIEST.instances, rel=0.05)
 
 
-def test_a_seed_gives_one_story_and_another_seed_another() -> None:
+def test_a_seed_gives_the_same_outcome_and_another_seed_a_different_one() -> None:
     outcome = simulated(BUSIEST, seconds=1e4, seed=7)
     assert outcome == simulated(BUSIEST, seconds=1e4, seed=7) != simulated(BUSIEST, seconds=1e4, seed=8)
 

@@ -1,4 +1,4 @@
-"""The busiest stretch of a trace, and who is awake at the least: both as a reading of all of it at once finds them."""
+"""The busiest stretch of a trace, and its least time awake: both equal a reading of the whole trace at once."""
 
 from itertools import pairwise
 
@@ -33,7 +33,9 @@ def test_the_busiest_stretch_is_the_shortest_of_its_requests(times_s: list[int],
 
 
 @given(times_s=TIMES, size=st.integers(1, 20), since=st.integers(0, 59), requests=st.integers(1, 60))
-def test_it_is_cut_with_as_many_before_it(times_s: list[int], size: int, since: int, requests: int) -> None:
+def test_a_peak_is_cut_with_as_many_requests_before_it(
+    times_s: list[int], size: int, since: int, requests: int
+) -> None:
     since, models = since % len(times_s), [at % 4 for at in range(len(times_s))]
     requests = min(requests, len(times_s) - since)
     cut = Peak(since, requests, 0.0, 0.0, len(times_s)).cut(chunked(times_s, models, size))
@@ -44,7 +46,7 @@ def test_it_is_cut_with_as_many_before_it(times_s: list[int], size: int, since: 
 
 
 @given(times_s=TIMES, size=st.integers(1, 20), idle_s=st.integers(1, 200))
-def test_who_rests_after_so_long_is_awake_at_least_so_long(times_s: list[int], size: int, idle_s: int) -> None:
+def test_the_time_awake_is_each_gap_up_to_the_idle_limit(times_s: list[int], size: int, idle_s: int) -> None:
     awake, lasts_s = awake_s(chunked(times_s, [0] * len(times_s), size), idle_s)
     assert awake == sum(min(after - before, idle_s) for before, after in pairwise(times_s)) + idle_s
     assert lasts_s == times_s[-1] - times_s[0] + idle_s

@@ -1,4 +1,4 @@
-"""Made traces by a line of text."""
+"""Synthetic traces from a line of text."""
 
 import re
 from inspect import signature
@@ -31,7 +31,7 @@ def test_without_knobs_it_is_the_functions_own_choice() -> None:
         ("zipf:rate_hz=-1", "rate_hz is more than 0"),
     ],
 )
-def test_what_makes_no_trace_is_named(text: str, told: str) -> None:
+def test_a_text_that_makes_no_trace_is_refused_by_name(text: str, told: str) -> None:
     with pytest.raises(BadTrace, match=told):
         made(text)
 

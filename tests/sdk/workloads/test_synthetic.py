@@ -1,4 +1,4 @@
-"""Made traffic follows the laws that it is made by, and is the same each time."""
+"""Synthetic traffic follows its distributions, and is the same each time."""
 
 import tracemalloc
 from collections.abc import Callable
@@ -43,7 +43,7 @@ def digest(trace: Trace) -> str:
 @pytest.mark.parametrize(
     "make", [lambda seed: zipf(50, seed=seed, duration_s=900), lambda seed: calibrated(50, duration_s=900, seed=seed)]
 )
-def test_a_seed_gives_one_trace_and_says_so(make: Callable[[int], Synthetic]) -> None:
+def test_a_seed_gives_the_same_trace_and_stands_in_its_repr(make: Callable[[int], Synthetic]) -> None:
     trace = make(7)
     assert digest(trace) == digest(trace) == digest(make(7)) != digest(make(8))
     assert "seed=7" in repr(trace)
@@ -150,12 +150,12 @@ def test_memory_does_not_grow_with_the_length() -> None:
         ({"rhythm": "daily"}, "rhythm is workloads.EVEN or DAILY, not 'daily'"),
     ],
 )
-def test_knobs_that_make_no_sense_are_told(options: dict[str, Any], complaint: str) -> None:
+def test_options_that_make_no_sense_are_refused(options: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint):
         zipf(**options)
 
 
-def test_a_trace_in_which_nobody_calls_is_told() -> None:
+def test_a_trace_without_requests_is_refused() -> None:
     with pytest.raises(BadTrace, match="has no requests"):
         list(zipf(1, rate_hz=1e-9, duration_s=1.0).chunks())
 

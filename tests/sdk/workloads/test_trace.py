@@ -1,4 +1,4 @@
-"""A trace is checked where it is read, in whatever way it came."""
+"""A trace is checked where it is read, whatever its source."""
 
 from math import inf, nan
 from typing import Any
@@ -15,7 +15,7 @@ def test_a_row_that_is_no_request_is_named(row: Any) -> None:
         recorded([(0.0, "a"), row])
 
 
-def test_a_small_trace_comes_back_request_by_request() -> None:
+def test_a_small_trace_is_read_back_request_by_request() -> None:
     story = [TraceRequest(0.0, "a"), TraceRequest(0.5, "b"), TraceRequest(0.5, "a")]
     trace = recorded(story)
     assert list(requests(trace)) == story
@@ -32,7 +32,7 @@ def test_a_small_trace_comes_back_request_by_request() -> None:
         ([], "has no requests"),
     ],
 )
-def test_bad_times_are_told_with_their_row(times_s: list[float], complaint: str) -> None:
+def test_the_error_of_a_bad_time_names_the_row(times_s: list[float], complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint):
         list(requests(recorded((time_s, "a") for time_s in times_s)))
 
@@ -43,7 +43,7 @@ def test_order_and_rows_are_kept_from_chunk_to_chunk() -> None:
         list(Recorded(["a"], parts).chunks())
 
 
-def test_a_negative_size_is_told_with_its_row() -> None:
+def test_the_error_of_a_negative_size_names_the_row() -> None:
     chunk = Chunk(np.array([0.0, 1.0]), np.zeros(2, np.int32), np.array([5, -7]))
     with pytest.raises(BadTrace, match="row 2: a size of -7 bytes is negative"):
         list(Recorded(["a"], [chunk]).chunks())

@@ -1,4 +1,4 @@
-"""Archives that want something: each is refused for its own reason, and writes nothing outside its folder."""
+"""Hostile archives: each is refused with its own reason, and writes nothing outside its folder."""
 
 import contextlib
 import gzip
@@ -180,7 +180,7 @@ def lying_tar(members: list[tuple[str, bytes, str, bytes]]) -> bytes:
 @settings(max_examples=150, deadline=None)
 @example(members=[("l", b"2", "..", b""), ("l/x", b"0", "", b"escaped")], flipped=0)
 @given(members=MEMBERS, flipped=st.integers(0, 3))
-def test_whatever_the_archive_nothing_leaves_the_folder_and_the_limits_hold(
+def test_a_hostile_archive_never_escapes_the_folder_or_exceeds_the_limits(
     members: list[tuple[str, bytes, str, bytes]], flipped: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     tmp_path = tmp_path_factory.mktemp("hostile")

@@ -1,4 +1,4 @@
-"""What is unpacked, and that it is what the archive holds."""
+"""Unpacking: the folder holds what the archive holds."""
 
 import gzip
 import os
@@ -101,7 +101,7 @@ NAMES = st.lists(st.text("abcé .-_", min_size=1, max_size=70).filter(lambda s: 
     files=st.dictionaries(NAMES.map("/".join), st.binary(max_size=1500), min_size=1, max_size=5),
     form=st.sampled_from([tarfile.GNU_FORMAT, tarfile.PAX_FORMAT]),
 )
-def test_it_reads_what_tarfile_writes(
+def test_an_archive_that_tarfile_writes_is_unpacked_unchanged(
     files: dict[str, bytes], form: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folders = {name[:at] for name in files for at, letter in enumerate(name) if letter == "/"}

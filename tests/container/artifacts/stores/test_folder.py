@@ -1,4 +1,4 @@
-"""Artifacts read in place, and what is not taken for one."""
+"""Artifacts that the store reads in place, and keys that it passes to the other store."""
 
 import asyncio
 from pathlib import Path
@@ -52,7 +52,9 @@ def test_a_file_that_changes_has_another_version(store: FolderArtifactStore) -> 
     "key",
     ["../secret", "houses/../../../secret", ".torpor/x", "houses", "houses/m.tar.gz/x", "nothing", "out", "round"],
 )
-def test_what_is_no_plain_file_in_the_bucket_is_asked_for_elsewhere(key: str, store: FolderArtifactStore) -> None:
+def test_a_key_that_is_no_plain_file_of_the_bucket_goes_to_the_other_store(
+    key: str, store: FolderArtifactStore
+) -> None:
     (store.root / "bucket/.torpor").mkdir()
     (store.root / "bucket/.torpor/x").write_bytes(b"the store's own")
     (store.root / "bucket/out").symlink_to(store.root.parent / "secret")
@@ -85,7 +87,7 @@ def test_a_bucket_that_is_a_link_out_of_the_root_is_not_read(store: FolderArtifa
     assert FolderArtifactStore(store.root, "linked").local_path("k") is None
 
 
-def test_without_another_store_what_is_not_here_is_missing(store: FolderArtifactStore, tmp_path: Path) -> None:
+def test_a_key_outside_the_folder_is_missing_without_another_store(store: FolderArtifactStore, tmp_path: Path) -> None:
     alone = FolderArtifactStore(store.root / "bucket")
     assert asyncio.run(alone.head("houses/m.tar.gz")).size_bytes == 5
     with pytest.raises(ArtifactMissing, match="key: nothing"):
@@ -94,7 +96,7 @@ def test_without_another_store_what_is_not_here_is_missing(store: FolderArtifact
         asyncio.run(alone.get("nothing", ArtifactHead(1, "v"), tmp_path / "copy"))
 
 
-def test_get_copies_exactly_what_was_seen(store: FolderArtifactStore, tmp_path: Path) -> None:
+def test_get_copies_only_the_version_that_head_saw(store: FolderArtifactStore, tmp_path: Path) -> None:
     head = asyncio.run(store.head("houses/m.tar.gz"))
     asyncio.run(store.get("houses/m.tar.gz", head, tmp_path / "copy"))
     assert (tmp_path / "copy").read_bytes() == b"model"

@@ -1,4 +1,4 @@
-"""Reading S3: the object that was seen arrives whole, or there is an error that says why, and no file."""
+"""Reading S3: the expected object arrives whole, or an error gives the reason and no file remains."""
 
 import asyncio
 import hashlib
@@ -92,7 +92,7 @@ def test_faults_of_a_key_with_an_empty_segment_are_those_of_any_other(tmp_path: 
         (400, StoreUnreachable, Fault.STORE_UNREACHABLE),
     ],
 )
-def test_what_s3_answers_becomes_its_error(
+def test_an_s3_error_status_becomes_the_matching_artifact_error(
     status: int, error: type[ArtifactError], fault: Fault, tmp_path: Path
 ) -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
@@ -106,7 +106,7 @@ def test_what_s3_answers_becomes_its_error(
     assert not any(tmp_path.iterdir())
 
 
-def test_nobody_listening_is_unreachable() -> None:
+def test_a_port_without_a_listener_is_unreachable() -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3._server.close()
         with pytest.raises(StoreUnreachable, match="check the S3 endpoint"):
@@ -115,7 +115,7 @@ def test_nobody_listening_is_unreachable() -> None:
     play(story)
 
 
-def test_silence_is_not_waited_for_longer_than_the_patience() -> None:
+def test_a_silent_store_is_unreachable_after_the_time_limit() -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = FakeObject(silent=True)
         async with asyncio.timeout(5):
@@ -156,7 +156,7 @@ def test_a_store_that_is_busy_is_asked_again(tmp_path: Path) -> None:
     play(story, retries_max=3)
 
 
-def test_a_store_that_stays_busy_is_a_fault_that_says_so() -> None:
+def test_a_store_that_stays_busy_is_unreachable_after_the_retries() -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = FakeObject(busy=99)
         with pytest.raises(StoreUnreachable, match="503"):
@@ -175,7 +175,7 @@ def test_a_slow_body_is_waited_for_as_long_as_it_comes(tmp_path: Path) -> None:
     play(story, patience_s=0.3, retries_max=0)
 
 
-def test_a_body_shorter_than_it_says_never_counts_as_complete(tmp_path: Path) -> None:
+def test_a_body_shorter_than_its_content_length_never_counts_as_complete(tmp_path: Path) -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = FakeObject(b"bytes", headers={"Content-Length": "9"})
         async with asyncio.timeout(5):
@@ -186,7 +186,7 @@ def test_a_body_shorter_than_it_says_never_counts_as_complete(tmp_path: Path) ->
     assert not any(tmp_path.iterdir())
 
 
-def test_what_is_resumed_is_still_the_object_that_was_begun(tmp_path: Path) -> None:
+def test_a_resumed_download_never_continues_with_a_newer_object(tmp_path: Path) -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = FakeObject(BODY, cuts=1, successor=FakeObject(BODY[::-1]))
         with pytest.raises(StoreUnreachable):
@@ -241,7 +241,7 @@ def test_other_bytes_than_promised_are_refused(etag: str, size_bytes: int, reaso
     ],
     ids=["multipart", "encrypted with KMS", "empty"],
 )
-def test_an_etag_that_is_no_md5_is_not_taken_for_one(object_: FakeObject, tmp_path: Path) -> None:
+def test_an_etag_that_is_no_md5_is_not_checked_as_one(object_: FakeObject, tmp_path: Path) -> None:
     async def story(s3: FakeS3, store: S3ArtifactStore) -> None:
         s3.objects["/bucket/k"] = object_
         await store.get("k", await store.head("k"), tmp_path / "archive")
@@ -264,7 +264,7 @@ def test_a_cancelled_download_leaves_no_file(tmp_path: Path) -> None:
 
 
 class SlowReceiver(Receiver):
-    """Takes what comes once it may, and notes what was done."""
+    """Takes the chunks once the test allows it, and records its calls."""
 
     def __init__(self, into: Path) -> None:
         super().__init__(into)
@@ -282,7 +282,7 @@ class SlowReceiver(Receiver):
         self.done.append("abandoned")
 
 
-def test_who_gives_up_a_download_waits_for_the_thread_that_still_writes(tmp_path: Path) -> None:
+def test_a_cancelled_download_waits_for_the_thread_that_still_writes(tmp_path: Path) -> None:
     slow = SlowReceiver(tmp_path / "archive")
 
     async def story() -> None:
@@ -361,7 +361,7 @@ def test_credentials_may_come_from_a_container(monkeypatch: pytest.MonkeyPatch, 
     assert "Credential=from-a-container/" in asyncio.run(story())
 
 
-def test_whoever_gives_credentials_is_aws_and_never_ourselves(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_credentials_come_from_aws_and_never_from_the_endpoint_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-3")
     assert usual_session().client("sts").meta.endpoint_url == "https://sts.eu-west-3.amazonaws.com"

@@ -1,4 +1,4 @@
-"""`application/x-npz`: sparse rows, read without pickles and within bounds, and what is none of them refused."""
+"""`application/x-npz`: sparse rows are read without pickles and within bounds; other bodies are refused."""
 
 import io
 import zipfile
@@ -37,14 +37,14 @@ def test_any_sparse_format_stays_sparse_and_has_the_models_type(kind: str, made:
     np.testing.assert_array_equal(rows.toarray(), DENSE)
 
 
-def test_what_is_not_there_is_what_the_layout_says_where_rows_have_to_be_dense() -> None:
+def test_absent_values_of_a_dense_row_take_the_layouts_value() -> None:
     kept = sparse.csr_matrix(([1.0, 0.0], ([0, 0], [0, 1])), shape=(1, 3))
     as_missing = decode(saved(kept), NPZ, RowLayout(np.float64, columns=3, sparse=False))
     np.testing.assert_array_equal(as_missing, [[1.0, 0.0, np.nan]])
     assert decode(saved(kept), NPZ, RowLayout(np.float64, absent=0.0, sparse=False)).tolist() == [[1.0, 0.0, 0.0]]
 
 
-def test_a_cell_that_is_there_twice_is_the_sum() -> None:
+def test_a_cell_given_twice_is_the_sum() -> None:
     twice = sparse.coo_matrix(([1.0, 2.0], ([0, 0], [1, 1])), shape=(1, 4))
     rows: Any = decode(saved(twice), NPZ, LAYOUT)
     assert rows.toarray().tolist() == [[0.0, 3.0, 0.0, 0.0]]
@@ -84,7 +84,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_sparse_matrix_of_the_models_is_refused(name: str) -> None:
+def test_a_matrix_that_does_not_fit_the_model_is_refused_with_the_reason(name: str) -> None:
     body, said = REFUSED[name]
     with pytest.raises(BadInput, match=said):
         decode(body, NPZ, LAYOUT)

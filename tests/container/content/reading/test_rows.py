@@ -30,7 +30,7 @@ def npy(array: Rows) -> bytes:
 
 
 def npy_headed(header: bytes) -> bytes:
-    """An array of 16 zero bytes that says of itself what the header says."""
+    """An array of 16 zero bytes behind this header."""
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(16)
 
 
@@ -88,7 +88,7 @@ def test_the_table_above_covers_every_content_type() -> None:
 
 
 @pytest.mark.parametrize("body", [b"7,8", b"7,8\n"])
-def test_one_csv_row_is_float32_unless_the_model_says_otherwise(body: bytes) -> None:
+def test_a_csv_row_is_float32_unless_the_model_says_otherwise(body: bytes) -> None:
     rows = decode(body, "text/csv", RowLayout())
     assert rows.dtype == np.float32
     assert rows.tolist() == [[7.0, 8.0]]
@@ -150,7 +150,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_bad_body_is_the_callers_fault_and_says_where(name: str) -> None:
+def test_a_bad_body_is_a_400_that_names_the_place(name: str) -> None:
     content_type, body, said = FAULTS[name]
     with pytest.raises(BadInput) as raised:
         decode(body, content_type, DOUBLE)
@@ -188,11 +188,11 @@ def test_columns_that_are_counted_are_names_where_the_model_has_counted_its_own(
     assert decode(body, "application/json", counted).tolist() == [[2.0, 1.0]]
 
 
-def test_one_row_with_names_too() -> None:
+def test_a_single_row_with_names_is_put_in_the_models_order() -> None:
     assert decode(b'{"columns": ["y", "x"], "data": [2, 1]}', "application/json", NAMED).tolist() == [[1.0, 2.0]]
 
 
-def test_a_model_that_knows_no_names_takes_columns_in_the_order_given() -> None:
+def test_a_model_without_names_takes_columns_in_the_given_order() -> None:
     body = b'{"columns": ["y", "x"], "data": [[2, 1]]}'
     assert decode(body, "application/json", DOUBLE).tolist() == [[2.0, 1.0]]
 
@@ -211,7 +211,7 @@ MISNAMED = {
 
 
 @pytest.mark.parametrize("body", MISNAMED)
-def test_names_that_are_not_the_models_are_told(body: bytes) -> None:
+def test_the_refusal_of_wrong_names_names_them(body: bytes) -> None:
     with pytest.raises(BadInput, match=MISNAMED[body]):
         decode(body, "application/json", NAMED)
 
@@ -320,7 +320,7 @@ def test_a_cell_that_would_become_another_one_is_refused(name: str) -> None:
         ([True, False], np.bool_),
     ],
 )
-def test_it_stays_so_in_a_large_body(row: list[object], dtype: type) -> None:
+def test_cells_stay_the_same_in_a_large_body(row: list[object], dtype: type) -> None:
     text = io.StringIO(newline="")
     csv.writer(text).writerows([row] * MANY_BYTES)
     rows = decode(text.getvalue().encode(), "text/csv", RowLayout(dtype))
@@ -355,7 +355,7 @@ def test_a_number_beyond_float32_is_infinite() -> None:
 
 
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6)))
-def test_what_one_writes_in_any_type_comes_back_the_same(rows: Rows) -> None:
+def test_rows_written_in_any_content_type_are_read_back_the_same(rows: Rows) -> None:
     listed = rows.tolist()
     bodies = {
         "text/csv": "\n".join(",".join(map(repr, row)) for row in listed).encode(),
@@ -433,7 +433,7 @@ MADE = {
 @pytest.mark.filterwarnings("ignore")
 @given(data=st.data(), dtype=st.sampled_from([np.float32, np.float64, np.int64, np.object_]))
 @settings(deadline=None)
-def test_what_a_body_is_made_of_in_any_order_is_rows_or_bad_input(
+def test_any_mix_of_a_types_tokens_is_rows_or_bad_input(
     content_type: str, data: st.DataObject, dtype: type[np.generic]
 ) -> None:
     body = data.draw(MADE[content_type])
@@ -451,7 +451,9 @@ LINE = st.lists(CELLS, min_size=1, max_size=3)
 
 @settings(deadline=None)
 @given(LINE.filter(lambda line: line[0].isdigit()), st.lists(LINE, max_size=3), st.sampled_from(["\n", "\r\n"]))
-def test_a_large_body_means_what_its_first_lines_mean_alone(first: list[str], rest: list[list[str]], end: str) -> None:
+def test_the_first_lines_of_a_large_body_are_read_as_they_are_alone(
+    first: list[str], rest: list[list[str]], end: str
+) -> None:
     text = end.join(",".join(row) for row in [first, *rest, first])
     few = read_rows(text)
     many = read_rows(end.join([text] * (1 + MANY_BYTES // len(text))))
@@ -489,7 +491,7 @@ LATE = {
 
 
 @pytest.mark.parametrize("name", LATE)
-def test_a_fault_deep_in_a_large_body_is_found_where_it_is(name: str) -> None:
+def test_the_error_of_a_fault_deep_in_a_large_body_names_its_row(name: str) -> None:
     late, said = LATE[name]
     with pytest.raises(BadInput) as raised:
         decode(b"1,2\n" * 30_000 + late + b"\n1,2" * 30_000, "text/csv", DOUBLE)
@@ -504,7 +506,7 @@ def test_a_large_body_of_whole_numbers_is_refused_for_one_fraction() -> None:
 
 
 def read_rows(text: str) -> Rows | None:
-    """None for what is refused."""
+    """None for a refused body."""
     try:
         return decode(text.encode(), "text/csv", RowLayout())
     except BadInput:

@@ -33,7 +33,7 @@ def columns(names: str) -> list[dict[str, Any]]:
     return [tensor(name, [2, 1], list(column)) for name, column in data.items()]
 
 
-def test_one_tensor_is_rows_by_columns_flat_or_nested() -> None:
+def test_a_tensor_is_rows_by_columns_flat_or_nested() -> None:
     assert rows([tensor("any", [2, 3], FLAT)]) == rows([tensor("any", [2, 3], ROWS)]) == ROWS
 
 
@@ -51,7 +51,7 @@ def test_numbered_tensors_are_the_columns_of_a_model_without_names() -> None:
     assert rows(numbered, NAMELESS) == ROWS
 
 
-def test_what_changes_nothing_may_be_there() -> None:
+def test_members_that_change_nothing_are_accepted() -> None:
     one = tensor("any", [2, 3], FLAT, parameters={"content_type": "np"})
     assert rows([one], id="7", parameters={"content_type": "pd"}, outputs=[{"name": "predict"}]) == ROWS
 
@@ -91,7 +91,7 @@ REFUSED: dict[str, tuple[list[dict[str, Any]], dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_tensor_of_the_models_is_refused_by_name(name: str) -> None:
+def test_a_tensor_that_does_not_fit_the_model_is_refused_by_name(name: str) -> None:
     inputs, more, said = REFUSED[name]
     with pytest.raises(BadInput, match=said):
         rows(inputs, **more)

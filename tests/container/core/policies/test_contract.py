@@ -1,4 +1,4 @@
-"""Every eviction policy keeps one contract, however it orders."""
+"""All eviction policies keep the same contract, whatever their order."""
 
 import gc
 import sys
@@ -30,7 +30,7 @@ def anybody(name: str) -> bool:
 
 
 class Story(RuleBasedStateMachine):
-    """Models come, are used, are busy, and leave for any reason; whoever is asked for a victim lets it leave."""
+    """Models come, are used, are busy, and leave for any reason; a policy that names a victim sees it leave."""
 
     @initialize(name=st.sampled_from(sorted(ALL)))
     def begin(self, name: str) -> None:
@@ -85,7 +85,7 @@ Story.TestCase.settings = settings(max_examples=300, stateful_step_count=50, dea
 TestStory = Story.TestCase
 
 
-def test_who_asks_hears_only_of_residents(make: Callable[[], Policy]) -> None:
+def test_a_policy_offers_only_residents_as_victims(make: Callable[[], Policy]) -> None:
     chosen, asked = make(), set[str]()
     for name in "abc":
         chosen.added(name, 100, 1.0)
@@ -145,7 +145,7 @@ def held(thing: object) -> int:
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_what_merely_came_by_is_forgotten(name: str) -> None:
+def test_a_policy_forgets_models_that_it_saw_once(name: str) -> None:
     def after(visitors: int) -> int:
         chosen = policy(name)
         for number in range(visitors):
@@ -160,7 +160,7 @@ def test_what_merely_came_by_is_forgotten(name: str) -> None:
 
 
 @given(st.lists(st.sampled_from(NAMES), max_size=200), st.integers(1, 6))
-def test_nobody_beats_belady_with_models_of_one_size(requests: list[str], room: int) -> None:
+def test_no_policy_beats_belady_with_models_of_one_size(requests: list[str], room: int) -> None:
     trace = type(TRACE)(requests, dict.fromkeys(NAMES, 1))
     best = replay_knowing(OFFLINE["BELADY"], trace, room)
     for make in POLICIES.values():
@@ -177,7 +177,7 @@ def test_none_collapses_with_few_big_models(name: str, share: float) -> None:
     assert replay(policy(name), TRACE, room_bytes) > 0.8 * replay(LRU(), TRACE, room_bytes)
 
 
-def test_nobody_leaves_where_somebody_else_drives() -> None:
+def test_the_policy_of_no_evictions_names_no_victim() -> None:
     chosen = Nobody()
     chosen.added("a", 100, 1.0)
     assert chosen.victim(anybody) is None

@@ -1,4 +1,4 @@
-"""Hits equal to the last request: against cachetools, and against what libCacheSim counted.
+"""Hits equal to the last request: against cachetools, and against the counts of libCacheSim.
 
 Its counts are kept here; `make oracles` takes them again. It is GPL, and nothing of Torpor imports it.
 """
@@ -119,7 +119,7 @@ def test_hits_on_a_zipf_trace_equal_those_that_libcachesim_counted(
 
 @pytest.mark.parametrize("at", range(len(SHARES)))
 @pytest.mark.parametrize("name", ORACLES)
-def test_libcachesim_counts_what_is_kept_of_it(
+def test_libcachesim_counts_the_hits_that_are_stored_here(
     libcachesim: Any, drawn: "np.ndarray[Any, Any]", tmp_path: Path, name: str, at: int
 ) -> None:
     oracle, path = ORACLES[name], tmp_path / "zipf.oracleGeneral"

@@ -1,4 +1,4 @@
-"""What each eviction policy adds to the contract: its own order."""
+"""The order of each eviction policy, beyond the contract."""
 
 from collections.abc import Callable
 
@@ -35,7 +35,7 @@ def filled(chosen: Policy, names: str) -> Policy:
 
 
 def leavers(chosen: Policy) -> str:
-    """Everybody, in the order in which they leave."""
+    """All models, in the order of their eviction."""
     order = ""
     while (victim := chosen.victim(anybody)) is not None:
         chosen.removed(victim)
@@ -82,7 +82,7 @@ def test_the_hand_stays_where_it_sifted_last() -> None:
     assert leavers(chosen) == "cdea"
 
 
-def test_the_hand_begins_anew_with_the_oldest_once_the_newest_has_left() -> None:
+def test_the_hand_starts_again_at_the_oldest_once_the_newest_has_left() -> None:
     chosen = filled(SIEVE(), "abc")
     chosen.touched("a")
     chosen.touched("b")
@@ -93,7 +93,7 @@ def test_the_hand_begins_anew_with_the_oldest_once_the_newest_has_left() -> None
 
 
 # -- greedy-dual ---------------------------------------------------------------------------------------------------
-def test_gdsf_prefers_to_unload_what_is_big_and_loads_fast() -> None:
+def test_gdsf_prefers_to_unload_a_model_that_is_large_and_loads_fast() -> None:
     chosen = GDSF()
     chosen.added("big and fast", 10_000, 0.1)
     chosen.added("small and slow", 100, 5.0)
@@ -130,7 +130,7 @@ def test_the_clock_never_runs_backwards() -> None:
 
 
 class Plain:
-    """Greedy-dual as it is written in the papers: looks at everybody each time."""
+    """Greedy-dual as the papers write it: looks at every model each time."""
 
     def __init__(self, gain: Callable[[int, float, int], float]) -> None:
         self.gain, self.clock, self.ticks = gain, 0.0, 0
@@ -203,7 +203,7 @@ def test_landlord_is_rent_paid_by_size(requests: list[str]) -> None:
 
 
 # -- S3-FIFO -------------------------------------------------------------------------------------------------------
-def test_who_comes_back_soon_after_its_trial_joins_the_main_queue() -> None:
+def test_a_model_that_returns_soon_after_its_trial_joins_the_main_queue() -> None:
     chosen = filled(S3FIFO(), "abcd")
     assert chosen.victim(anybody) == "a"  # on trial; the others came while there was room, and are in the main queue
     chosen.removed("a")
@@ -223,7 +223,7 @@ def test_a_model_larger_than_a_tenth_is_given_its_trial() -> None:
 
 
 # -- TinyLFU -------------------------------------------------------------------------------------------------------
-def test_an_unpopular_visitor_is_not_kept_where_memory_is_full() -> None:
+def test_an_unpopular_model_is_not_kept_where_memory_is_full() -> None:
     chosen = filled(TinyLFU(), "ab")
     for name in "aabb":
         chosen.touched(name)
@@ -234,7 +234,7 @@ def test_an_unpopular_visitor_is_not_kept_where_memory_is_full() -> None:
     assert chosen.keeps("v", 0), "it is a visitor no more"
 
 
-def test_a_visitor_who_comes_often_is_kept() -> None:
+def test_a_model_that_returns_often_is_kept() -> None:
     chosen = filled(TinyLFU(), "ab")
     chosen.touched("a")
     kept = []
@@ -246,13 +246,13 @@ def test_a_visitor_who_comes_often_is_kept() -> None:
 
 
 # -- offline references --------------------------------------------------------------------------------------------
-def test_belady_lets_go_who_is_used_last_or_never() -> None:
+def test_belady_evicts_the_model_whose_next_use_is_last_or_never() -> None:
     future = Future([(1.0, "a"), (2.0, "b"), (3.0, "a"), (9.0, "b"), (20.0, "a")], lambda: 2.5)
     assert [future.next_use(name) for name in "abc"] == [3.0, 9.0, float("inf")]
     assert leavers(filled(Belady(future), "abc")) == "cba"
 
 
-def test_belady_size_weighs_the_distance_and_keeps_nobody_without_a_future() -> None:
+def test_belady_size_weighs_the_distance_and_keeps_no_model_without_a_future() -> None:
     chosen = BeladySize(Future([(10.0, "near"), (20.0, "far")], lambda: 0.0))
     chosen.added("near", 300, 1.0)
     chosen.added("far", 100, 1.0)

@@ -1,4 +1,4 @@
-"""Frames survive any contents, and nonsense is refused before it is believed."""
+"""Frames carry any contents, and malformed frames are refused."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFr
 @given(
     st.sampled_from(FrameKind), st.dictionaries(st.sampled_from(["accept", "type"]), st.text()), st.binary(max_size=300)
 )
-def test_a_frame_comes_back_as_it_was(kind: FrameKind, fields: dict[str, str], body: bytes) -> None:
+def test_an_encoded_frame_is_decoded_unchanged(kind: FrameKind, fields: dict[str, str], body: bytes) -> None:
     message = frames.encode(ScriptFrame(kind, fields, body))
     prefix, rest = message[: frames.PREFIX.size], message[frames.PREFIX.size :]
     head_bytes, body_bytes = frames.sizes(prefix)
@@ -38,7 +38,7 @@ def test_an_effort_that_nothing_takes_is_no_frame(told: str) -> None:
         frames.effort_of(ScriptFrame(FrameKind.REPLY, {frames.EFFORT: told}))
 
 
-def test_a_failure_may_be_told_in_words_that_are_no_text() -> None:
+def test_a_failure_message_that_is_not_valid_unicode_is_escaped() -> None:
     failure = PredictionFailed("no such city: \ud800")
     assert child._error(FrameKind.FAILED, failure).body == b"no such city: \\ud800"
     assert failure.reply().body == b"no such city: \\ud800"

@@ -1,4 +1,4 @@
-"""Scripts that behave: the toolkit's functions and defaults, in a real process."""
+"""Well-behaved scripts: the toolkit's functions and defaults, in a real process."""
 
 import asyncio
 import io
@@ -23,7 +23,7 @@ CSV_ROW = Invocation(b"1,2,3,4", "text/csv")
 
 @pytest.fixture
 def invoke(zygote: ZygoteClient) -> Invoke:
-    """Load the script of a folder, and answer what it answers to these calls, whatever it took."""
+    """Loads the script of a folder, and returns its answers to these calls without their timings."""
 
     async def story(directory: Path, calls: tuple[Invocation, ...], program: str) -> list[Reply]:
         async with started(zygote, directory, program=program) as process:
@@ -62,7 +62,9 @@ def test_the_four_functions_are_called_in_turn_with_the_toolkits_arguments(invok
         ('{"a": [1]}', Reply(b'{"a": [1]}', "application/json")),
     ],
 )
-def test_what_a_script_may_return(invoke: Invoke, tmp_path: Path, returned: str, reply: Reply) -> None:
+def test_every_kind_of_value_that_a_script_returns_becomes_a_reply(
+    invoke: Invoke, tmp_path: Path, returned: str, reply: Reply
+) -> None:
     write_script(
         tmp_path,
         f"def model_fn(model_dir): pass\ndef transform_fn(model, body, content_type, accept): return {returned}",
@@ -145,7 +147,7 @@ def predict_fn(rows, model): return told
 """
 
 
-def test_what_is_to_be_done_before_and_after_the_load_is_done_once(
+def test_the_steps_before_and_after_the_load_run_once(
     invoke: Invoke, tmp_path: Path, artifact: Callable[..., Path]
 ) -> None:
     """Also where the script leaves the load itself to the default."""
@@ -222,7 +224,7 @@ WHAT = [FRAME, "sp.csr_matrix([[0, 1], [2, 0]])", "map(int, '12')", "b'x'"]
 """
 
 
-def test_frames_and_the_like_are_written_as_rows_and_what_cannot_be_is_the_scripts_error(
+def test_frames_and_arrays_are_written_as_rows_and_other_values_are_the_scripts_error(
     invoke: Invoke, tmp_path: Path
 ) -> None:
     write_script(tmp_path, RETURNS)

@@ -1,4 +1,4 @@
-"""Scripts that misbehave: the harm stays with the model, and the caller is told what happened."""
+"""Scripts that misbehave: the harm stays within the model, and the caller gets the reason."""
 
 import asyncio
 import json
@@ -132,7 +132,7 @@ def test_the_toolkits_errors_answer_with_their_own_status(
         ("os._exit(137)", 137, 507),
     ],
 )
-def test_a_script_that_ends_is_told_by_its_exit_code(
+def test_the_error_of_a_script_that_ends_carries_its_exit_code(
     story: Story, on_demand: Path, harm: str, exit_code: int, status: int
 ) -> None:
     async def steps(process: ScriptProcess) -> None:
@@ -180,7 +180,7 @@ def test_a_script_that_writes_on_the_line_itself_is_ended(
         ("custom_attributes", "X-Amzn-SageMaker-Custom-Attributes"),
     ],
 )
-def test_a_header_that_is_too_long_is_its_callers_fault_and_harms_nobody_else(
+def test_a_header_that_is_too_long_is_a_bad_input_and_harms_no_other_call(
     story: Story, on_demand: Path, field: str, header: str
 ) -> None:
     """Quotes, which take two bytes each on their way to the script."""
@@ -228,7 +228,7 @@ def test_a_script_that_hangs_is_ended_when_its_caller_gives_up(story: Story, on_
 
 
 @pytest.mark.parametrize(("gives_up", "end"), [(True, asyncio.CancelledError), (False, ModelDied)])
-def test_those_in_line_behind_a_call_that_ends_the_script_were_not_called(
+def test_calls_behind_one_that_ends_the_script_end_as_not_called(
     story: Story, on_demand: Path, gives_up: bool, end: type[BaseException]
 ) -> None:
     gate = on_demand / "gate"
@@ -250,7 +250,7 @@ def test_those_in_line_behind_a_call_that_ends_the_script_were_not_called(
     story(on_demand, steps)
 
 
-def test_a_caller_who_gives_up_in_the_queue_harms_nobody(story: Story, on_demand: Path) -> None:
+def test_a_call_cancelled_in_the_queue_harms_no_other_call(story: Story, on_demand: Path) -> None:
     async def steps(process: ScriptProcess) -> None:
         first = asyncio.create_task(process.invoke(call("time.sleep(0.3)")))
         await asyncio.sleep(0)
@@ -300,9 +300,7 @@ open({gate!r}, "w").close()
 
 
 @pytest.mark.parametrize("harm", ["pass", "os._exit(0)", "os.abort()", "os.kill(os.getpid(), 9)", "time.sleep(600)"])
-def test_a_daemon_of_the_script_has_ended_when_the_end_of_the_script_is_told(
-    story: Story, on_demand: Path, harm: str
-) -> None:
+def test_a_daemon_of_a_script_ends_before_the_scripts_end_is_reported(story: Story, on_demand: Path, harm: str) -> None:
     number, gate = on_demand / "number", on_demand / "gate"
     os.mkfifo(gate)
 
@@ -318,7 +316,7 @@ def test_a_daemon_of_the_script_has_ended_when_the_end_of_the_script_is_told(
     story(on_demand, steps)
 
 
-def test_a_script_may_end_its_own_group_and_its_end_is_told_as_it_was(story: Story, on_demand: Path) -> None:
+def test_a_script_that_kills_its_own_group_is_reported_with_its_exit_code(story: Story, on_demand: Path) -> None:
     async def steps(process: ScriptProcess) -> None:
         with pytest.raises(ModelDied, match="exit code -15"):
             await process.invoke(call("os.killpg(os.getpgrp(), signal.SIGTERM); time.sleep(600)"))
@@ -380,7 +378,7 @@ def test_a_script_that_resists_is_unloaded_within_five_seconds_with_all_it_start
     assert [pid for pid in below if not gone(pid)] == []
 
 
-def test_a_body_of_six_mebibytes_goes_both_ways(story: Story, tmp_path: Path) -> None:
+def test_a_body_of_six_mebibytes_reaches_the_script_and_returns(story: Story, tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, body, c, a): return body[::-1]")
     body = os.urandom(6 * MIB)
 
@@ -406,7 +404,7 @@ LOADS_BADLY: dict[str, tuple[str, type[ContainerError], str]] = {
 
 
 @pytest.mark.parametrize("name", LOADS_BADLY)
-def test_a_script_that_does_not_load_says_why(story: Story, tmp_path: Path, name: str) -> None:
+def test_the_error_of_a_script_that_does_not_load_has_the_reason(story: Story, tmp_path: Path, name: str) -> None:
     source, error, said = LOADS_BADLY[name]
     write_script(tmp_path, source)
     with pytest.raises(error, match=said) as raised:

@@ -1,4 +1,4 @@
-"""Scripts with `/opt/ml/model` written into them: the path is there, or the line is named."""
+"""Scripts that contain `/opt/ml/model`: the path exists, or the error names the line."""
 
 import asyncio
 import os

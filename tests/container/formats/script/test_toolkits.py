@@ -1,4 +1,4 @@
-"""What public scripts import of AWS's images: there for scripts alone, and with a text where it is not."""
+"""The toolkits of AWS's images: only scripts can import them, and a missing one raises an error with advice."""
 
 import asyncio
 import importlib.util
@@ -26,7 +26,7 @@ def transform_fn(model, body, content_type, accept):
 
 
 class Script:
-    """A script that runs what it is sent, in one process for all tests of this file."""
+    """A script that runs the code that it is sent, in one process for all tests of this file."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, process: ScriptProcess) -> None:
         self._loop, self._process = loop, process
@@ -163,7 +163,7 @@ def test_lines_of_public_scripts_run(script: Script, lines: str) -> None:
         ("import sagemaker_training as t; t.environment.Environment().jobb", "has no jobb of the training job; it has"),
     ],
 )
-def test_part_that_is_not_there_says_what_is(script: Script, line: str, says: str) -> None:
+def test_a_missing_part_of_a_toolkit_names_the_existing_ones(script: Script, line: str, says: str) -> None:
     with pytest.raises(PredictionFailed, match=says):
         script.run(line if "training" not in line else f"from sagemaker_training import environment; {line}")
 
@@ -206,6 +206,6 @@ def test_script_s_own_module_of_the_name_wins(tmp_path: Path, zygote: ZygoteClie
     asyncio.run(story())
 
 
-def test_nobody_but_scripts_finds_them() -> None:
+def test_only_scripts_find_the_toolkits() -> None:
     assert "sagemaker_inference" in toolkits.NAMES
     assert [name for name in toolkits.NAMES if importlib.util.find_spec(name)] == []

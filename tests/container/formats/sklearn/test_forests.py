@@ -1,4 +1,4 @@
-"""Forests that are asked tree by tree answer what they do by themselves, to the bit, and refuse what they refuse."""
+"""A quickened forest, asked tree by tree, answers like the original to the bit, and refuses the same rows."""
 
 from collections.abc import Callable
 from copy import deepcopy
@@ -72,7 +72,7 @@ def test_the_answers_are_the_forests_own_to_the_bit(kind: str, outputs: int, row
 
 
 @pytest.mark.parametrize("rows", [[[1.0, 2.0]], [[1.0, np.inf, 3.0, 4.0]], [1.0], []], ids=str)
-def test_what_it_refuses_it_refuses_in_the_same_words(rows: Any) -> None:
+def test_a_quickened_forest_refuses_rows_in_the_same_words(rows: Any) -> None:
     texts = []
     for forest in fitted("regressor", 1):
         with pytest.raises(ValueError, match=r".") as refused:
@@ -81,7 +81,7 @@ def test_what_it_refuses_it_refuses_in_the_same_words(rows: Any) -> None:
     assert texts[0] == texts[1]
 
 
-def test_one_that_was_never_fitted_says_so() -> None:
+def test_a_forest_that_was_never_fitted_raises_not_fitted() -> None:
     forest = RandomForestRegressor()
     quicken(forest)
     with pytest.raises(NotFittedError):

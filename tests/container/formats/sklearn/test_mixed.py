@@ -1,4 +1,4 @@
-"""scikit-learn's estimators of text and mixed columns: bodies reach them as what they were fitted on."""
+"""scikit-learn's estimators of text and mixed columns: bodies reach them with the types of the fit."""
 
 import io
 import json
@@ -100,7 +100,7 @@ def test_rows_with_names_reach_a_pipeline_as_a_frame(fitted: Any, way: str) -> N
     np.testing.assert_allclose(answer(fitted, *WAYS[way]), fitted.predict(TWO), atol=1e-9)
 
 
-def test_a_missing_word_is_what_pandas_has_for_it(fitted: Any) -> None:
+def test_a_missing_word_is_pandas_missing_value(fitted: Any) -> None:
     missing = TWO.assign(city=[np.nan, "Rome"])
     for body, content_type in (encode(missing), encode(missing, "text/csv")):
         np.testing.assert_allclose(answer(fitted, body, content_type), fitted.predict(missing), atol=1e-9)
@@ -144,7 +144,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_pipeline_cannot_take_is_refused_by_name(fitted: Any, name: str) -> None:
+def test_rows_that_a_pipeline_cannot_take_are_refused_by_name(fitted: Any, name: str) -> None:
     body, content_type, said = REFUSED[name]
     with pytest.raises(BadInput, match=said):
         answer(fitted, body, content_type)
@@ -222,13 +222,13 @@ def test_a_pipeline_of_text_takes_one_text_a_row(way: str, first: Any) -> None:
     ("body", "content_type", "said"),
     [(b"big house, garden", "text/csv", "2 columns, .* between quotes"), (b"[1]", JSON, "text there, and not 1")],
 )
-def test_what_is_no_single_text_is_refused(body: bytes, content_type: str, said: str) -> None:
+def test_a_row_that_is_no_single_text_is_refused(body: bytes, content_type: str, said: str) -> None:
     estimator = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(HOUSES["text"], HOUSES["city"])
     with pytest.raises(BadInput, match=said):
         answer(estimator, body, content_type)
 
 
-def test_where_pandas_is_missing_the_error_names_what_to_install(fitted: Any) -> None:
+def test_the_error_without_pandas_names_the_extra_to_install(fitted: Any) -> None:
     columns = taken_by(fitted)
     assert columns is not None
     with pytest.raises(PredictionFailed, match=r"pip install --editable '\.\[pandas\]'"):

@@ -73,7 +73,7 @@ def test_code_that_is_not_its_frameworks_is_seen_however_deep_it_sits(
     assert model.foreign is foreign
 
 
-def test_it_is_seen_in_an_array_of_objects_too(trained: Trained) -> None:
+def test_foreign_code_is_found_in_an_array_of_objects_too(trained: Trained) -> None:
     """Gradient boosting keeps its trees in one."""
     regressor = GradientBoostingRegressor(n_estimators=3).fit(trained.rows, trained.target)
     assert not serve(regressor, CONVENTIONS).foreign
@@ -81,7 +81,7 @@ def test_it_is_seen_in_an_array_of_objects_too(trained: Trained) -> None:
     assert serve(regressor, CONVENTIONS).foreign
 
 
-def test_a_type_that_nobody_knows_may_hang(trained: Trained) -> None:
+def test_an_unknown_type_counts_as_foreign_code(trained: Trained) -> None:
     assert serve(Unknown().fit(trained.rows, trained.target), CONVENTIONS).foreign
 
 
@@ -101,7 +101,7 @@ def test_skops_loads_no_type_that_it_does_not_trust(trained: Trained, tmp_path: 
     ("payload", "said"),
     [(pickle.dumps({"a": 1}), "dict has no predict"), (b"cno_such_module\nThing\n.", "no_such_module"), (b"", "EOF")],
 )
-def test_a_pickle_that_is_no_model_says_why(tmp_path: Path, payload: bytes, said: str) -> None:
+def test_a_pickle_that_is_no_model_is_refused_with_the_reason(tmp_path: Path, payload: bytes, said: str) -> None:
     (tmp_path / "model.pkl").write_bytes(payload)
     with pytest.raises(LoadFailed, match=said):
         load(tmp_path)

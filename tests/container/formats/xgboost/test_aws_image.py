@@ -1,4 +1,4 @@
-"""Where AWS's XGBoost image is named, bodies are read as its container reads them."""
+"""A model of AWS's XGBoost image reads bodies as AWS's container does."""
 
 import json
 from functools import cache
@@ -75,7 +75,7 @@ def test_rows_that_the_model_does_not_take_are_a_bad_request(width: int, convent
     assert raised.value.status == 400
 
 
-def test_indexes_of_libsvm_count_from_0_and_the_error_says_so_to_those_that_count_from_1() -> None:
+def test_indexes_of_libsvm_count_from_0_and_rows_that_count_from_1_are_refused_with_advice() -> None:
     for content_type in ("text/libsvm", "text/x-libsvm", "libsvm"):
         assert answer(model(), b"1 0:0.5 3:0.25", content_type) == predicted(0.5, np.nan, np.nan, 0.25)
     with pytest.raises(BadInput, match="seem to count from 1"):

@@ -1,4 +1,4 @@
-"""Whatever the rows, the short way into XGBoost answers what `Booster.predict` does, to the last bit."""
+"""The direct path into XGBoost answers any rows as `Booster.predict` does, to the last bit."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -60,7 +60,9 @@ def expected(kind: str, rows: Rows, missing: float, iterations: tuple[int, int] 
 )
 @example(kind="logistic", rows=np.full((1, COLUMNS), -inf, np.float32), missing=nan, end=0)
 @settings(deadline=None)
-def test_it_answers_as_the_booster_does_to_the_last_bit(kind: str, rows: Rows, missing: float, end: int) -> None:
+def test_the_dense_predictor_answers_as_the_booster_to_the_last_bit(
+    kind: str, rows: Rows, missing: float, end: int
+) -> None:
     answered = outcome(lambda: dense.predictor(booster(kind), (0, end), missing)(rows))
     assert answered == outcome(lambda: expected(kind, rows, missing, (0, end)))
 
@@ -86,7 +88,7 @@ def test_rows_may_lie_in_memory_in_any_order_and_be_of_any_type(count: int) -> N
     assert answered.tobytes() == expected("probabilities", wide.T.astype(np.float32), nan).tobytes()
 
 
-def test_an_answer_stays_as_it_is_when_the_next_one_comes() -> None:
+def test_an_answer_is_not_overwritten_by_the_next_one() -> None:
     predict = dense.predictor(booster("squared error"), (0, 0), nan)
     first = predict(np.zeros((1, COLUMNS), np.float32))
     before = first.tolist()
@@ -101,7 +103,7 @@ def test_threads_do_not_get_each_others_answers() -> None:
     assert [answer.tobytes() for answer in answered] == [predict(one).tobytes() for one in many]
 
 
-def test_what_the_booster_refuses_it_refuses_with_the_same_error() -> None:
+def test_the_dense_predictor_refuses_rows_with_the_boosters_error() -> None:
     wide = np.zeros((1, COLUMNS + 1), np.float32)
     refused = pytest.raises(xgboost.core.XGBoostError, match="Number of columns in data must equal")
     with refused:

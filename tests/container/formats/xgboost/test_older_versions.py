@@ -1,4 +1,4 @@
-"""Models of old versions of XGBoost: an older one reads each once, apart, and what it saved is served.
+"""Models of old versions of XGBoost: an older XGBoost converts each once, in a process of its own.
 
 `old_models/` holds what XGBoost 0.90 and 1.2.0 themselves wrote, trained on 200 rows of three columns; the predictions
 below are theirs.
@@ -53,7 +53,7 @@ def load(directory: Path, conventions: Conventions = Conventions()) -> ServableM
         ("model.joblib", "classifier-1.2.0.pkl", CLASSIFIER),
     ],
 )
-def test_an_old_model_answers_what_it_answered_when_it_was_saved(
+def test_an_old_model_gives_the_answers_of_its_own_version(
     tmp_path: Path, name: str, saved: str, expected: Any
 ) -> None:
     model = load(placed(tmp_path, name, saved))
@@ -63,7 +63,7 @@ def test_an_old_model_answers_what_it_answered_when_it_was_saved(
 
 
 @installed
-def test_it_is_read_once_and_then_kept_beside_its_version_of_the_artifact(tmp_path: Path) -> None:
+def test_an_old_model_is_converted_once_and_kept_beside_its_version_of_the_artifact(tmp_path: Path) -> None:
     nobody = Conventions(older_xgboost=str(tmp_path / "none"))
     directory = placed(tmp_path, "xgboost-model", "booster-0.90.model")
     first = load(directory).invoke(Invocation(ROWS, "text/csv"))
@@ -75,7 +75,7 @@ def test_it_is_read_once_and_then_kept_beside_its_version_of_the_artifact(tmp_pa
 
 
 @installed
-def test_what_the_older_one_saved_is_not_served_if_it_predicts_otherwise(tmp_path: Path) -> None:
+def test_a_converted_model_that_predicts_differently_is_not_served(tmp_path: Path) -> None:
     directory = placed(tmp_path, "xgboost-model", "booster-0.90.model")
     load(directory)
     kept = directory.parent / older_versions.KEPT / "xgboost-model"
@@ -93,7 +93,7 @@ def test_what_the_older_one_saved_is_not_served_if_it_predicts_otherwise(tmp_pat
         ("classifier-1.2.0.pkl", r"module 'xgboost\.compat' has no attribute"),
     ],
 )
-def test_without_the_older_one_the_error_names_the_reason_and_the_command_that_brings_it(
+def test_the_error_without_an_older_xgboost_names_the_reason_and_the_command_to_install_it(
     tmp_path: Path, saved: str, reason: str
 ) -> None:
     directory = placed(tmp_path, saved, saved)
@@ -125,7 +125,7 @@ class Doing:
         ("1", LoadFailed, "holds an object of type NoneType, and no booster"),
     ],
 )
-def test_reading_one_has_limits_and_harms_nobody_else(
+def test_the_read_of_an_old_model_has_limits_and_harms_no_other_process(
     tmp_path: Path, code: str, raised: type[Exception], said: str
 ) -> None:
     path = placed(tmp_path, "m.pkl", "booster-0.90.pkl") / "m.pkl"

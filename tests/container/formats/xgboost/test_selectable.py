@@ -1,4 +1,4 @@
-"""Selectable inference: what each prediction tells, by keys, in each form."""
+"""Selectable inference: the members of a prediction, by key, in each content type."""
 
 import json
 import re
@@ -49,7 +49,7 @@ def predicted(objective: str) -> Any:
     return booster(objective).predict(xgboost.DMatrix(ASKED)).tolist()
 
 
-def test_a_binary_prediction_tells_its_label_and_both_probabilities() -> None:
+def test_a_binary_prediction_has_its_label_and_both_probabilities() -> None:
     for one, score in zip(told("binary:logistic"), predicted("binary:logistic"), strict=True):
         assert isnan(one.pop("predicted_score"))
         assert one == {
@@ -63,7 +63,7 @@ def test_a_binary_prediction_tells_its_label_and_both_probabilities() -> None:
         assert list(one) == list(SELECTABLE[:-1])
 
 
-def test_a_prediction_of_several_classes_tells_the_likeliest() -> None:
+def test_a_prediction_of_several_classes_has_the_likeliest() -> None:
     for one, scores in zip(told("multi:softprob"), predicted("multi:softprob"), strict=True):
         assert one["predicted_label"] == scores.index(max(scores))
         assert one["labels"] == [0, 1, 2]
@@ -88,7 +88,7 @@ def test_an_objective_without_probabilities_has_nan_for_them(objective: str, lab
         assert isnan(one["probabilities"])
 
 
-def test_a_regression_tells_its_score() -> None:
+def test_a_regression_has_its_score() -> None:
     scores = [one["predicted_score"] for one in told("reg:squarederror")]
     assert scores == predicted("reg:squarederror")
     assert isnan(told("reg:squarederror", "predicted_label,predicted_score")[0]["predicted_label"])
@@ -122,7 +122,7 @@ def test_recordio_has_a_record_of_float32_tensors_a_prediction() -> None:
     assert body == b""
 
 
-def test_what_cannot_be_told_is_refused() -> None:
+def test_an_unsupported_objective_type_or_key_is_refused() -> None:
     with pytest.raises(LoadFailed, match="Objective `count:poisson` unsupported for selectable inference"):
         model("count:poisson", "predicted_score")
     with pytest.raises(NotAcceptable, match="application/x-recordio-protobuf"):

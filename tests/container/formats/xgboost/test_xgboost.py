@@ -1,4 +1,4 @@
-"""XGBoost models: columns by name, missing values, early stopping, boosters of every kind, files that are none."""
+"""XGBoost models: columns by name, missing values, early stopping, boosters of every kind, files that are no model."""
 
 import base64
 import json
@@ -99,7 +99,7 @@ def test_no_name_keeps_a_closed_booster(trained: Trained) -> None:
     [(["a", "b", "c", "d"], 0), (["a", "best_iteration", "c", "d"], 1)],
     ids=["says it", "may say something else"],
 )
-def test_a_model_that_says_itself_how_it_predicts_is_not_asked(
+def test_a_model_whose_file_says_how_it_predicts_is_not_queried(
     trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names: list[str], asked: int
 ) -> None:
     """To ask takes a trip to another thread and back, at each load."""
@@ -120,7 +120,7 @@ def test_a_model_that_says_itself_how_it_predicts_is_not_asked(
     assert answer(model, body, "application/json") == booster.predict(matrix, validate_features=False).tolist()
 
 
-def test_one_thread_asks_boosters_about_themselves_and_frees_them(
+def test_a_booster_is_queried_and_freed_on_the_same_thread(
     artifact: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """XGBoost keeps its last answer to a thread until that thread frees the booster, and else for ever."""
@@ -168,7 +168,7 @@ def test_after_early_stopping_the_best_iteration_answers(trained: Trained, tmp_p
     assert not np.array_equal(np.float32(served), booster.predict(matrix))
 
 
-def test_xgboost_answers_otherwise_on_a_single_model_endpoint(artifact: Callable[..., Path]) -> None:
+def test_a_single_model_endpoint_answers_csv_and_a_multi_model_endpoint_json(artifact: Callable[..., Path]) -> None:
     single = load(artifact("model.json"), Conventions(multi_model=False)).invoke(Invocation(ROW))
     several = load(artifact("model.json")).invoke(Invocation(ROW))
     assert (single.content_type, several.content_type) == ("text/csv", "application/json")
@@ -200,7 +200,7 @@ def test_the_old_binary_format_of_xgboost_is_a_load_failure_that_says_what_to_do
 
 
 @pytest.mark.parametrize(("content", "said"), [(b"", "empty"), (b"ab\xff\xff", "neither JSON nor UBJSON")])
-def test_a_file_that_is_no_xgboost_model_says_why(tmp_path: Path, content: bytes, said: str) -> None:
+def test_a_file_that_is_no_xgboost_model_is_refused_with_the_reason(tmp_path: Path, content: bytes, said: str) -> None:
     (tmp_path / "xgboost-model").write_bytes(content)
     with pytest.raises(LoadFailed, match=f"xgboost-model is .*{said}"):
         load(tmp_path)

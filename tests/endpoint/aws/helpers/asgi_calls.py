@@ -17,7 +17,7 @@ class Reply:
 def call(
     app: App, *, method: str = "POST", path: str = "/", query: str = "", headers: Mapping[str, str], body: bytes = b""
 ) -> Reply | None:
-    """Send the body in pieces of 1 MiB. None if the app answered nothing, or before it had read all of them."""
+    """Sends the body in pieces of 1 MiB. None if the app answered nothing, or before it had read all of them."""
     pieces = [body[start : start + (1 << 20)] for start in range(0, len(body), 1 << 20)] or [b""]
     sent: list[Message] = []
 

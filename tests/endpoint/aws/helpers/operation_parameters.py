@@ -1,4 +1,4 @@
-"""The parameters of one call of each operation, in an order in which every call finds what it needs."""
+"""The parameters of one call of each operation, in an order in which every call finds the resources that it needs."""
 
 import json
 from datetime import UTC, datetime, timedelta

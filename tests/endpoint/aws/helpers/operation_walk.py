@@ -13,7 +13,7 @@ Row = Params | Callable[["Walk"], Params]
 
 @dataclass
 class Walk:
-    """What the rows of one service were answered. `client_of` makes a boto3 client by the service's name."""
+    """The answers to the rows of one service. `client_of` makes a boto3 client by the service's name."""
 
     service: str
     client_of: Callable[[str], Any]
@@ -27,7 +27,7 @@ class Walk:
         self._client.meta.events.register("before-parse", self._note)
 
     def through(self, rows: Mapping[str, Row]) -> "Walk":
-        """Call them all: an error of one does not keep the others from being called."""
+        """Calls every operation, also after an error of one."""
         for operation, row in rows.items():
             try:
                 self.call(operation, row if isinstance(row, dict) else row(self))
@@ -51,7 +51,7 @@ class Walk:
         return frozenset(self._client.meta.service_model.operation_names)
 
     def said(self, operation: str) -> Any:
-        """What an operation was answered before."""
+        """The earlier answer to an operation."""
         return self.answers[operation].parsed
 
     def close(self) -> None:

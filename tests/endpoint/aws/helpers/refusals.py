@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def outcome(call: Callable[[], T]) -> T | AwsError:
-    """What it answers, or what it is refused with. Whatever else it raises is a fault."""
+    """Returns the answer of the call, or the AWS error that refuses it. Any other error is raised."""
     try:
         return call()
     except AwsError as refused:

@@ -15,7 +15,7 @@ from torpor_endpoint.aws.wire.reading import read
 
 @dataclass(frozen=True)
 class Answered:
-    """One answer: its body as it came, and what botocore made of it."""
+    """One answer: its raw body, and botocore's parse of it."""
 
     operation: OperationModel
     body: bytes
@@ -35,7 +35,7 @@ def complaints(answered: Answered, kept: Collection[str] = ()) -> list[str]:
 
 
 def _wired(value: Any, shape: Shape) -> Any:
-    """The value without what botocore makes of it: streams of bytes, dictionaries of policies, None of nothing."""
+    """The value without botocore's conversions: streams of bytes, dictionaries of policies, None of nothing."""
     if shape.type_name == "structure":
         return {name: _wired(item, shape.members[name]) for name, item in value.items() if item is not None}
     if shape.type_name == "list":
@@ -46,7 +46,7 @@ def _wired(value: Any, shape: Shape) -> Any:
 
 
 def _empty(value: Any, shape: Shape, kept: Collection[str], path: str) -> Iterator[str]:
-    """Optional members that are there and hold nothing."""
+    """Optional members that are present and empty."""
     if shape.type_name == "list":
         for item in value:
             yield from _empty(item, shape.member, kept, path)

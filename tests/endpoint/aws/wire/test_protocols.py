@@ -77,7 +77,7 @@ def test_all_protocols_read_what_botocore_writes_to_the_same_parameters(
 
 
 @pytest.mark.parametrize(("protocol", "kind"), [("json", JsonRpc), ("query", Query), ("smithy-rpc-v2-cbor", Cbor)])
-def test_a_request_tells_its_protocol_and_operation(cloudwatch: ServiceModel, protocol: str, kind: type) -> None:
+def test_a_request_carries_its_protocol_and_operation(cloudwatch: ServiceModel, protocol: str, kind: type) -> None:
     request = sent(cloudwatch, "ListMetrics", {}, protocol)
     assert isinstance(protocol_of(request), kind)
     assert protocol_of(request).operation(request) == "ListMetrics"

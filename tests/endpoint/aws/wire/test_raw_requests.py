@@ -1,4 +1,4 @@
-"""Requests as bytes on a real port: what is odd is answered clearly, and the connection serves the next request."""
+"""Requests as bytes on a real port: an unusual one gets a clear answer, and the connection serves the next request."""
 
 import gzip
 import json
@@ -64,7 +64,7 @@ ODD = {
 
 
 @pytest.mark.parametrize("odd", ODD)
-def test_what_is_odd_but_right_is_answered(live: LiveEndpoint, odd: str) -> None:
+def test_an_unusual_but_valid_request_is_answered(live: LiveEndpoint, odd: str) -> None:
     with Wire(live) as wire:
         status, body = wire.send(ODD[odd]).answer()
         assert (status, "Models" in json.loads(body)) == (200, True)
@@ -122,7 +122,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_refused_is_read_to_its_end_so_that_the_connection_lives_on(live: LiveEndpoint, name: str) -> None:
+def test_a_refused_request_is_read_to_its_end_and_the_connection_stays_open(live: LiveEndpoint, name: str) -> None:
     sent, expected, text = REFUSED[name]
     with Wire(live) as wire:
         status, body = wire.send(sent).answer()
@@ -136,7 +136,7 @@ def test_a_head_is_answered_without_a_body(live: LiveEndpoint) -> None:
         assert wire.is_good()
 
 
-def test_who_expects_a_100_gets_it_before_it_sends(live: LiveEndpoint) -> None:
+def test_a_client_that_expects_100_continue_gets_it_before_it_sends_the_body(live: LiveEndpoint) -> None:
     with Wire(live) as wire:
         head, body = request(expect="100-continue").split(b"\r\n\r\n")
         wire.send(head + b"\r\n\r\n")
@@ -166,6 +166,6 @@ def test_a_truncated_body_is_never_taken_for_a_whole_one(live: LiveEndpoint, tru
         b"\x16\x03\x01 a TLS hello \r\n\r\n",
     ],
 )
-def test_what_is_no_http_is_a_bad_request(live: LiveEndpoint, bad: bytes) -> None:
+def test_bytes_that_are_no_http_are_a_bad_request(live: LiveEndpoint, bad: bytes) -> None:
     with Wire(live) as wire:
         assert wire.send(bad).answer()[0] == 400

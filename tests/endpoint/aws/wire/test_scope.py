@@ -77,7 +77,7 @@ def test_a_signature_names_the_service_and_the_region(name: str, path: str, serv
         ("GET", "/endpoints/e/invocations", {}, "", "s3"),
     ],
 )
-def test_an_unsigned_request_is_told_by_target_path_and_version(
+def test_an_unsigned_request_finds_its_service_by_target_path_and_version(
     method: str, path: str, headers: dict[str, str], query: str, service: str
 ) -> None:
     assert service_of(method, path, headers, query) == service
@@ -90,13 +90,13 @@ def test_nothing_but_a_post_invokes(method: str) -> None:
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", ["s3", "sagemaker", "monitoring", "logs", "sns"])
-def test_a_target_of_another_service_than_the_signature_s_is_nobody_s(name: str, target: str) -> None:
+def test_a_target_of_another_service_than_the_signatures_is_misdirected(name: str, target: str) -> None:
     service = service_of("POST", "/", {**signed(name), "x-amz-target": f"{target}.TagResource"})
     assert service == (TARGETS[target] if name == ADDRESSES.signing_name(TARGETS[target]) else MISDIRECTED)
 
 
 @pytest.mark.parametrize("target", ["Foo.ListModels", "ListModels", "SageMakerX.ListModels", "a.SageMaker.ListModels"])
-def test_a_target_that_its_service_does_not_have_is_nobody_s(target: str) -> None:
+def test_a_target_that_its_service_lacks_is_misdirected(target: str) -> None:
     assert service_of("POST", "/", {**signed("sagemaker"), "x-amz-target": target}) == MISDIRECTED
     assert service_of("POST", "/", {**signed("secretsmanager"), "x-amz-target": target}) == "secretsmanager"
 
@@ -108,7 +108,7 @@ def test_without_a_region_it_is_the_default_one() -> None:
 
 
 @given(st.text(), st.text(), st.sampled_from(["", "X-Amz-Credential=", "Action=&Version="]), st.text())
-def test_every_request_is_somebodys(authorization: str, path: str, start: str, query: str) -> None:
+def test_every_request_belongs_to_a_service(authorization: str, path: str, start: str, query: str) -> None:
     headers = {"authorization": f"Credential={authorization}", "x-amz-target": query, "smithy-protocol": ""}
     for given_headers in (headers, {}):
         assert isinstance(service_of("POST", f"/service/{path}", given_headers, start + query), str)

@@ -24,13 +24,13 @@ READERS: dict[str, Callable[[str], object]] = {
 
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("given", HOSTILE, ids=range(len(HOSTILE)))
-def test_a_token_that_nobody_was_given_is_refused(reader: str, given: str) -> None:
+def test_a_token_that_no_answer_held_is_refused(reader: str, given: str) -> None:
     with pytest.raises(AwsError):
         READERS[reader](given)
 
 
 @given(st.lists(st.text() | st.integers(0, tokens.NUMBER_MAX) | st.booleans()))
-def test_what_is_written_is_read_again(value: list[object]) -> None:
+def test_a_written_token_is_read_back(value: list[object]) -> None:
     assert tokens.read(tokens.written(value), INVALID) == value
 
 

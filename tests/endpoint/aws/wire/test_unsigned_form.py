@@ -1,4 +1,4 @@
-"""Query calls that nobody signed find their service by the form alone."""
+"""Unsigned query calls find their service by the form alone."""
 
 import pytest
 

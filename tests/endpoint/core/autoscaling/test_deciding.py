@@ -1,4 +1,4 @@
-"""What comes of the proposals of several policies, bounds and cooldowns; and a whole loop of them over random load."""
+"""Decisions on the proposals of several policies, with bounds and cooldowns; and a whole loop over random load."""
 
 from itertools import pairwise
 
@@ -69,7 +69,7 @@ def test_why_a_target_is_not_scaled() -> None:
     assert decide(ScalableCapacity(0, 0, 8), [out(0)], None, 0.0) == NoChange(Reason.AT_DESIRED, "out to 0")
 
 
-def test_what_is_suspended_stays_as_it_is() -> None:
+def test_a_suspended_direction_of_scaling_decides_nothing() -> None:
     assert decide(ScalableCapacity(4, 1, 8, may_out=False), [out(5)], None, 0.0) is None
     assert decide(ScalableCapacity(4, 1, 8, may_in=False), [inwards(1)], None, 0.0) is None
 
@@ -135,7 +135,7 @@ def test_nothing_flaps_inside_a_cooldown(rates: list[int]) -> None:
 
 
 @given(st.integers(0, 120))
-def test_a_steady_load_comes_to_rest_at_what_it_needs(rate: int) -> None:
+def test_a_steady_load_settles_at_the_capacity_that_it_needs(rate: int) -> None:
     changes = capacities([rate] * 12)
     needed = max(1, min(-(-rate * 6 // 60), 10))
     assert len(changes) <= 1
@@ -143,6 +143,6 @@ def test_a_steady_load_comes_to_rest_at_what_it_needs(rate: int) -> None:
 
 
 @given(st.integers(0, 60))
-def test_when_nobody_calls_any_more_it_goes_to_its_minimum(rate: int) -> None:
+def test_a_variant_without_calls_shrinks_to_its_minimum(rate: int) -> None:
     changes = capacities([rate] * 4 + [0] * 6)
     assert (changes[-1][1] if changes else 1) == 1

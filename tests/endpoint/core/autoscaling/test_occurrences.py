@@ -1,4 +1,4 @@
-"""When schedules come round: in their time zones, over changes of the clocks, between their start and end."""
+"""The times of schedules: in their time zones, over changes of the clocks, between their start and end."""
 
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -57,14 +57,14 @@ def test_a_schedule_comes_round(expression: str, expected: list[str]) -> None:
     assert occasions(expression, BERLIN, 2) == expected
 
 
-def test_the_same_hour_is_another_moment_elsewhere() -> None:
+def test_an_hour_depends_on_the_time_zone() -> None:
     schedule = parse("cron(0 8 * * ? *)")
     assert next_occurrence(schedule, BERLIN, SINCE_NEW_YEAR, at("2027-01-05")) == at("2027-01-05T07:00")
     assert next_occurrence(schedule, NEW_YORK, SINCE_NEW_YEAR, at("2027-01-05")) == at("2027-01-05T13:00")
     assert next_occurrence(schedule, BERLIN, SINCE_NEW_YEAR, at("2027-07-05")) == at("2027-07-05T06:00")
 
 
-def test_an_hour_that_the_clocks_skip_comes_later_and_one_they_repeat_comes_once() -> None:
+def test_a_skipped_hour_occurs_later_and_a_repeated_hour_occurs_once() -> None:
     assert occasions("cron(30 2 28,29 3 ? 2027)", BERLIN, 3) == ["2027-03-28 03:30", "2027-03-29 02:30"]
     assert occasions("cron(30 2 31 10 ? 2027)", BERLIN, 3) == ["2027-10-31 02:30"]
 

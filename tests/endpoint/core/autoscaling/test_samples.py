@@ -1,4 +1,4 @@
-"""Looks at a load made into data points."""
+"""Samples of a load become data points."""
 
 from collections.abc import Callable, Sequence
 
@@ -41,7 +41,7 @@ def test_each_invocation_counts_with_the_instances_of_its_time() -> None:
     assert point == DataPoint(60.0, 10 + 20 / 4, 1)
 
 
-def test_a_count_that_begins_anew_is_not_negative() -> None:
+def test_a_count_that_restarts_is_never_negative() -> None:
     assert noted(seen(0.0, 900), seen(60.0, 7)).points == (DataPoint(60.0, 7.0, 1),)
 
 
@@ -50,7 +50,7 @@ def test_a_clock_that_is_set_back_begins_a_new_period() -> None:
     assert samples.points == (DataPoint(60.0, 1.0, 1), DataPoint(120.0, 12.0, 1))
 
 
-def test_only_so_many_are_kept_and_those_of_late_can_be_held_back() -> None:
+def test_the_number_of_kept_samples_is_limited_and_recent_ones_can_be_excluded() -> None:
     samples = noted(*(seen(60.0 * minute) for minute in range(POINTS_MAX + 10)))
     assert len(samples.points) == POINTS_MAX
     assert samples.until(samples.points[-1].at_s - 1) == samples.points[:-1]

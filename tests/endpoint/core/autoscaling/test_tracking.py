@@ -1,4 +1,4 @@
-"""Target tracking by itself: what data points ask for."""
+"""Target tracking by itself: the capacity that data points ask for."""
 
 import pytest
 from hypothesis import given
@@ -70,6 +70,6 @@ def test_more_load_never_wants_less(one: float, other: float, capacity: int, tar
 
 
 @given(loads, st.integers(1, 100), st.floats(0.1, 1e3))
-def test_what_is_wanted_brings_the_metric_to_the_target(value: float, capacity: int, target: float) -> None:
+def test_the_desired_capacity_brings_the_metric_to_the_target(value: float, capacity: int, target: float) -> None:
     wanted = desired(Tracking(target), DataPoint(0.0, value, capacity))
     assert value * capacity <= (wanted + 1e-6) * target * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""What the endpoint writes on its own pages comes back from the reader as records."""
+"""The reader turns the endpoint's own pages back into the same records."""
 
 import json
 from typing import Any
@@ -55,7 +55,7 @@ def sent(page: dict[str, Any]) -> dict[str, Any]:
     return received
 
 
-def test_an_endpoint_comes_back_with_its_instances_and_their_models() -> None:
+def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
     instances = [instance_page("i-1", "v-0", 1, STATUS), instance_page("i-2", "v-1", 0, None)]
     variant = variant_page("v", weight=2.0, wanted=2, leaving=1, held=4, instances=instances)
     (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", None, [variant])])))
@@ -64,23 +64,23 @@ def test_an_endpoint_comes_back_with_its_instances_and_their_models() -> None:
     assert found == EndpointState("houses", (VariantState("v", 2, 4, both, 2.0, 1),))
 
 
-def test_an_endpoint_in_trouble_says_why() -> None:
+def test_an_endpoint_in_trouble_has_the_reason() -> None:
     (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", "its image is not known", [])])))
     assert found.trouble == "its image is not known"
 
 
-def test_decisions_come_back_oldest_first_each_with_its_instance() -> None:
+def test_decisions_are_read_back_oldest_first_with_their_instances() -> None:
     late, early = (wire.DecisionRecord(seq=1, at_s=at_s, model="a", action="load") for at_s in (2.0, 1.0))
     written = decisions_page([decision_page(one, "i-1") for one in (late, early)])
     assert read_decisions(sent(written)) == [DecisionRow(at_s, "a", "load", instance="i-1") for at_s in (1.0, 2.0)]
 
 
-def test_a_retired_model_comes_back_with_its_instance() -> None:
+def test_a_retired_model_is_read_back_with_its_instance() -> None:
     page = retired_page("houses", "v", "i-1", {"model": "a", "was": "resident", "in_flight": 2})
     assert read_retired(sent({"instances": [page]})) == [RetiredModel("houses", "v", "i-1", "resident", 2)]
 
 
-def test_costs_come_back_as_they_were_written_whatever_a_newer_endpoint_adds() -> None:
+def test_costs_are_read_back_as_written_and_members_of_a_newer_endpoint_are_ignored() -> None:
     variant = VariantCostsRow(
         *("houses", "v", 3, 1, 0, 0.5, 1.5, 0.25),
         sizes=(SizeCostsRow("ml.m5.large", 3600.0, 0.0, 10, 1.5, 0.25),),

@@ -1,4 +1,4 @@
-"""The same traffic on AWS: AWS's own figures come out again, and what is assumed is said."""
+"""The same traffic on AWS: AWS's own figures are reproduced, and each assumption is named."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ def by_way(account: VariantUse, window: Window = MONTH, prices: Prices = PRICES)
     return list(alternatives(account, window, prices))
 
 
-def test_a_thousand_models_come_to_what_awss_blog_says() -> None:
+def test_the_cost_of_a_thousand_models_is_that_of_awss_blog() -> None:
     """1000 endpoints, 2 instances each, 720 h at $0.119 are $171,360; one endpoint of 2 at $0.706 is $1,016.64."""
     lives = [life(0.0, instance=f"i-{slot}", slot=slot, size="ml.r5.2xlarge") for slot in range(2)]
     one, two, multi, _ = by_way(VariantUse("houses", "v", lives, traffic(1000, "ml.r5.2xlarge")), prices=BLOG)
@@ -62,7 +62,7 @@ def test_a_name_that_never_answered_is_no_model() -> None:
     assert one.assumes.startswith("2 models that answered")
 
 
-def test_what_is_not_known_is_said() -> None:
+def test_an_unknown_price_is_none_and_names_its_reason() -> None:
     *_, multi, _ = by_way(VariantUse("houses", "v", [life(0.0, size="ml.m4.xlarge")]))
     assert multi.usd is None
     one, _, _, serverless = by_way(
@@ -73,7 +73,7 @@ def test_what_is_not_known_is_said() -> None:
     assert by_way(VariantUse("houses", "v", [], traffic(1, ""))) == []
 
 
-def test_an_instance_that_takes_anothers_place_is_not_one_more() -> None:
+def test_an_instance_that_replaces_another_does_not_raise_the_peak() -> None:
     handed_over = [life(0.0, 50.0), life(50.0, 90.0), life(20.0, 30.0)]
     assert peak(handed_over, Window(0.0, 100.0)) == 2
     assert peak(handed_over, Window(35.0, 100.0)) == 1

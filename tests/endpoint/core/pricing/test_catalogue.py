@@ -1,4 +1,4 @@
-"""The catalogue against those who know: EC2's own description of its types, and SageMaker's list of allowed ones."""
+"""The catalogue against its sources: EC2's own description of its types, and SageMaker's list of allowed ones."""
 
 import gzip
 import json
@@ -43,7 +43,7 @@ def test_a_price_is_known_or_it_is_none() -> None:
     assert m4.usd_per_hour is None
 
 
-def test_a_type_that_is_not_there_is_none() -> None:
+def test_an_unknown_type_is_none() -> None:
     assert instance_type("ml.m5.gigantic") is None
 
 

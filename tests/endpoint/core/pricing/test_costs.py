@@ -1,4 +1,4 @@
-"""Lives and traffic in, dollars out: what adds up, what is divided, and what is not known."""
+"""Lives and traffic become dollars: sums, shares, and unknown prices."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def of(lives: list[InstanceLife], called: list[ModelTraffic], window: Window) ->
     return costs(VariantUse("houses", "v", [one for one in lives if window.alive_s(one)], called), window, PRICES)
 
 
-def test_an_instance_costs_its_hours_and_the_idle_ones_are_nobodys() -> None:
+def test_an_instance_costs_its_hours_and_idle_time_belongs_to_no_model() -> None:
     found = of([life(0.0, 2 * HOUR_S)], [traffic("a", busy_s=720.0), traffic("b", busy_s=72.0)], Window(0, 9 * HOUR_S))
     assert found.usd == pytest.approx(2 * 0.115)
     assert [model.usd for model in found.models] == pytest.approx([0.1 * 0.23, 0.01 * 0.23])
@@ -62,7 +62,7 @@ def test_a_request_that_never_reached_an_instance_costs_nothing() -> None:
     assert (found.usd, found.models[0].requests) == (0.0, 1)
 
 
-def test_only_what_lies_in_the_window_is_of_it() -> None:
+def test_only_time_within_the_window_counts() -> None:
     lives = [life(0.0, 10.0), replace(life(5.0), endpoint="other"), replace(life(0.0, 4.0), endpoint="gone")]
     assert [one.endpoint for one in accounts(lives, [], Window(5.0, 20.0))] == ["houses", "other"]
     assert [Window(5.0, 20.0).alive_s(one) for one in lives] == [5.0, 15.0, 0.0]

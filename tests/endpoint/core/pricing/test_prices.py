@@ -1,4 +1,4 @@
-"""A price that is not known is None, and so is every sum with it."""
+"""An unknown price is None, and so is every sum with it."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ def test_a_type_without_a_price_costs_none_not_nothing() -> None:
     assert PRICES.usd_by_the_hour("ml.m5.large", 2.0) == 0.23
 
 
-def test_a_region_without_serverless_prices_tells_none() -> None:
+def test_a_region_without_serverless_prices_gives_none() -> None:
     assert replace(PRICES, usd_per_gb_s=None).usd_by_the_call(1000, 2.0, 0) is None
 
 

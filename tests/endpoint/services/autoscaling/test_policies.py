@@ -193,7 +193,7 @@ def test_the_configuration_must_be_the_one_of_the_type(autoscaling: InMemoryAuto
         )
 
 
-def test_one_metric_is_tracked_by_one_policy(autoscaling: InMemoryAutoscaling) -> None:
+def test_a_metric_is_tracked_by_at_most_one_policy(autoscaling: InMemoryAutoscaling) -> None:
     autoscaling.register()
     put(autoscaling, "TargetTrackingScaling", "one", TargetValue=70.0, **INVOCATIONS)
     put(autoscaling, "TargetTrackingScaling", "cpu", TargetValue=70.0, CustomizedMetricSpecification=CPU)

@@ -1,4 +1,4 @@
-"""Scheduled actions: their expressions, what an update keeps, and what is refused."""
+"""Scheduled actions: their expressions, updates and refusals."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -31,7 +31,7 @@ def test_an_action_is_described_as_it_was_put(autoscaling: InMemoryAutoscaling) 
     assert action["ScheduledActionARN"].endswith(":resource/sagemaker/endpoint/ep/variant/v:scheduledActionName/hourly")
 
 
-def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(autoscaling: InMemoryAutoscaling) -> None:
+def test_an_update_keeps_omitted_members_except_start_and_end(autoscaling: InMemoryAutoscaling) -> None:
     autoscaling.register()
     autoscaling.schedule(StartTime=MARCH, EndTime=MAY, Timezone="UTC")
     autoscaling.client.put_scheduled_action(**OF, ScheduledActionName="hourly", Schedule="rate(2 hours)")
@@ -42,7 +42,7 @@ def test_an_update_keeps_what_it_leaves_out_but_for_start_and_end(autoscaling: I
     assert "EndTime" not in action
 
 
-def test_what_no_target_may_have_no_action_may_bring(autoscaling: InMemoryAutoscaling) -> None:
+def test_an_action_cannot_bring_a_capacity_that_the_target_forbids(autoscaling: InMemoryAutoscaling) -> None:
     sleepless = {**OF, "ResourceId": "endpoint/ep/variant/sleepless"}
     autoscaling.register(**sleepless)
     action = {"Schedule": "rate(1 hour)", "ScalableTargetAction": {"MinCapacity": 0}}
@@ -125,7 +125,7 @@ def test_a_schedule_is_read(expression: str, schedule: At | Rate | Cron) -> None
         "",
     ],
 )
-def test_what_is_no_schedule_is_not_read(expression: str) -> None:
+def test_a_malformed_schedule_is_refused(expression: str) -> None:
     with pytest.raises(BadSchedule):
         parse(expression)
 
@@ -141,7 +141,7 @@ def test_what_is_no_schedule_is_not_read(expression: str) -> None:
     ],
     ids=["0W", "ABC#1", "ABCL", "too long a rate", "too late a start"],
 )
-def test_an_action_that_no_calendar_has_is_refused_and_keeps_nobody_from_scaling(
+def test_an_action_with_an_impossible_schedule_is_refused_and_not_kept(
     autoscaling: InMemoryAutoscaling, changed: dict[str, Any]
 ) -> None:
     autoscaling.register()

@@ -1,4 +1,4 @@
-"""Scalable targets: registered, changed, described, deregistered with all that is theirs; their tags."""
+"""Scalable targets: registered, changed, described, deregistered with their policies and actions; their tags."""
 
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ def test_a_target_is_described_as_it_was_registered(autoscaling: InMemoryAutosca
     assert target["SuspendedState"]["DynamicScalingInSuspended"] is False
 
 
-def test_what_an_update_leaves_out_keeps_its_value(autoscaling: InMemoryAutoscaling) -> None:
+def test_members_that_an_update_omits_keep_their_values(autoscaling: InMemoryAutoscaling) -> None:
     arn = autoscaling.register(SuspendedState={"DynamicScalingInSuspended": True})
     assert autoscaling.client.register_scalable_target(**OF, MaxCapacity=9)["ScalableTargetARN"] == arn
     autoscaling.client.register_scalable_target(**OF, SuspendedState={"DynamicScalingOutSuspended": True})
@@ -63,7 +63,7 @@ def test_what_an_update_leaves_out_keeps_its_value(autoscaling: InMemoryAutoscal
         ({"MinCapacity": -1}, "Minimum capacity cannot be less than 0"),
     ],
 )
-def test_what_cannot_be_a_target_is_refused_and_leaves_nothing(
+def test_a_bad_target_is_refused_and_leaves_nothing(
     autoscaling: InMemoryAutoscaling, members: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ClientError, match=f"ValidationException.*{why}"):
@@ -91,7 +91,7 @@ def test_targets_are_filtered_and_paged(autoscaling: InMemoryAutoscaling) -> Non
         targets(autoscaling, ScalableDimension=INSTANCES)
 
 
-def test_a_target_goes_with_its_policies_schedules_and_tags(autoscaling: InMemoryAutoscaling) -> None:
+def test_a_target_is_removed_with_its_policies_schedules_and_tags(autoscaling: InMemoryAutoscaling) -> None:
     arn = autoscaling.register(Tags={"team": "search"})
     autoscaling.register(ResourceId="endpoint/other/variant/v")
     autoscaling.track()

@@ -50,7 +50,7 @@ def test_a_formula_may_be_several_lines_and_another_may_use_them() -> None:
     assert found["sum"] == TimeSeries({0: 22, 60: 4, 120: 60, 180: 8}, GRID)
 
 
-def test_what_lies_outside_all_values_is_not_filled_by_them() -> None:
+def test_gaps_outside_all_values_are_filled_only_by_repetition() -> None:
     middle = {"m": TimeSeries({60: 1.0}, GRID)}
     assert evaluate({"e": "FILL(m, LINEAR)"}, middle)["e"] == TimeSeries({60: 1}, GRID)
     assert evaluate({"e": "FILL(m, REPEAT)"}, middle)["e"] == TimeSeries({60: 1, 120: 1, 180: 1}, GRID)
@@ -63,12 +63,12 @@ def test_what_lies_outside_all_values_is_not_filled_by_them() -> None:
      "METRICS('a', 'b')", "True * a", "a + 0x10",
      "a + 1_0", "a # b", "a + 1j", "a + 1.2.3", "(" * 300 + "a" + ")" * 300, "+".join("a" * 1000) + "+" + "9" * 400],
 )  # fmt: skip
-def test_what_is_not_understood_is_an_error(text: str) -> None:
+def test_a_malformed_expression_is_an_error(text: str) -> None:
     with pytest.raises(ExpressionError):
         evaluate({"e": text, "f": "e"}, {"a": A, "b": B})
 
 
-def test_what_is_not_finite_is_a_gap() -> None:
+def test_a_value_that_is_not_finite_is_a_gap() -> None:
     great = {"a": TimeSeries({0: 2.0**360, 60: 1.0}, GRID)}
     assert evaluate({"e": "a * a * a"}, great)["e"] == TimeSeries({60: 1.0}, GRID)
     assert evaluate({"e": "FILL(a, 1e300 * 1e300)"}, great)["e"] == great["a"]

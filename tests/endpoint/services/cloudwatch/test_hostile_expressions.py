@@ -1,4 +1,4 @@
-"""A text that is no expression is found out in little time, whatever it is made of."""
+"""A text that is no expression is refused in little time, whatever its contents."""
 
 import time
 

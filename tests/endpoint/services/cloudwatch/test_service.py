@@ -141,14 +141,14 @@ def test_a_unit_that_is_not_the_metrics_finds_nothing(boto: Any, registry: Metri
         ({"EndTime": NOON + timedelta(days=2)}, "InvalidParameterCombination"),
     ],
 )
-def test_what_get_metric_statistics_refuses(boto: Any, members: dict[str, Any], expected: str) -> None:
+def test_get_metric_statistics_refuses_bad_members(boto: Any, members: dict[str, Any], expected: str) -> None:
     ask = {**LATENCY, **span(), "Period": 60, "Statistics": ["Sum"], **members}
     with pytest.raises(ClientError) as caught:
         boto.get_metric_statistics(**ask)
     assert code(caught) == expected
 
 
-def test_a_missing_statistic_and_an_unknown_one_are_told_apart(boto: Any) -> None:
+def test_a_missing_statistic_and_an_unknown_one_are_different_errors(boto: Any) -> None:
     with pytest.raises(ClientError) as caught:
         boto.get_metric_statistics(**LATENCY, **span(), Period=60)
     assert code(caught) == "MissingParameter"
@@ -157,7 +157,7 @@ def test_a_missing_statistic_and_an_unknown_one_are_told_apart(boto: Any) -> Non
     assert code(caught) == "InvalidParameterValue"
 
 
-def test_metric_data_comes_newest_first_unless_asked_otherwise(boto: Any, registry: MetricRegistry) -> None:
+def test_metric_data_is_newest_first_by_default(boto: Any, registry: MetricRegistry) -> None:
     latencies(registry)
     query = {"Id": "a", "MetricStat": {"Metric": LATENCY, "Period": 60, "Stat": "Minimum"}}
     ask = {"MetricDataQueries": [query], **span()}
@@ -257,13 +257,13 @@ def test_pages_of_metric_data_hold_every_point_once(registry: MetricRegistry) ->
         {"Id": "a", "MetricStat": {"Metric": LATENCY, "Period": 61, "Stat": "Sum"}},
     ],
 )
-def test_what_get_metric_data_refuses(registry: MetricRegistry, query: dict[str, Any]) -> None:
+def test_get_metric_data_refuses_a_bad_query(registry: MetricRegistry, query: dict[str, Any]) -> None:
     with pytest.raises(ClientError) as caught:
         one_protocol(registry).get_metric_data(MetricDataQueries=[query], **span())
     assert code(caught) == "ValidationError"
 
 
-def test_list_metrics_filters_and_says_what_exists(boto: Any, registry: MetricRegistry) -> None:
+def test_list_metrics_filters_the_existing_metrics(boto: Any, registry: MetricRegistry) -> None:
     registry.series(INVOCATIONS, VARIANT).add(1, NOON_S)
     registry.series(INVOCATIONS, {**VARIANT, "EndpointName": "other"}).add(1, NOON_S)
     registry.series(MODEL_LATENCY, VARIANT).add(1, NOON_S - 86_400)
@@ -285,7 +285,7 @@ def test_list_metrics_has_pages_of_500(registry: MetricRegistry) -> None:
         one_protocol(registry).list_metrics(NextToken="mine")
 
 
-def test_custom_metrics_live_beside_ours(boto: Any) -> None:
+def test_custom_metrics_are_kept_beside_the_endpoints_own(boto: Any) -> None:
     data = [
         {"MetricName": "Orders", "Value": 3, "Unit": "Count", "Timestamp": NOON},
         {"MetricName": "Orders", "Values": [1, 5], "Counts": [2, 1], "Unit": "Count", "Timestamp": NOON},
@@ -328,7 +328,7 @@ def test_a_large_put_is_compressed_by_boto3_and_read(boto: Any) -> None:
         ("shop", {"Value": 1, "Timestamp": NOON + timedelta(days=1)}, "InvalidParameterValue"),
     ],
 )
-def test_what_put_metric_data_refuses_leaves_nothing_behind(
+def test_refused_metric_data_leaves_nothing_behind(
     boto: Any, namespace: str, datum: dict[str, Any], expected: str
 ) -> None:
     data = [{"MetricName": "good", "Value": 1}, {"MetricName": "bad", **datum}]

@@ -33,7 +33,7 @@ def refused(resource_id: str, dimension: str, capacity_min: int) -> str | None:
 
 
 class InMemoryAutoscaling:
-    """The context, as whoever scales has it, and a boto3 client of it."""
+    """The context, as the scaler has it, and a boto3 client of it."""
 
     def __init__(self, path: Path | str = ":memory:") -> None:
         self.database = opened(path)

@@ -44,7 +44,7 @@ class InMemoryControlPlane:
         return OPERATIONS[operation](self.control, Call(operation, params, "us-east-1", "123456789012", "id"))
 
     def refusal(self, operation: str, **params: Any) -> tuple[str, int, str]:
-        """What a caller is told whose call is refused."""
+        """The error of a refused call: code, status and message."""
         try:
             self(operation, **params)
         except AwsError as error:
@@ -52,7 +52,7 @@ class InMemoryControlPlane:
         raise AssertionError(f"{operation} was not refused")
 
     def settle(self, name: str, event: EndpointEvent = EndpointEvent.READY, reason: str | None = None) -> None:
-        """What the controller does when it is done."""
+        """Ends the current operation, as the controller does."""
         endpoint = self.store.endpoint(name)
         assert endpoint is not None
         assert self.store.replace_endpoint(after(endpoint, event, reason), expected_status=endpoint.status)

@@ -43,7 +43,7 @@ class LogsOverFolder:
         return place
 
     def say(self, text: str, at_ms: int, stream: str = STREAM, group: str = GROUP) -> Path:
-        """As an instance does it: appended, at `at_ms`, and noted by the chore in that second."""
+        """Appends the text at `at_ms`, as an instance does; the chore notes it in that second."""
         log = self.path(stream, group)
         with log.open("a") as file:
             file.write(text)

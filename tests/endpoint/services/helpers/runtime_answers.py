@@ -32,7 +32,7 @@ def steps_of(response: dict[str, Any]) -> dict[str, float]:
 
 
 def raw(url: str, body: bytes = b"", **headers: str) -> tuple[int, dict[str, str], bytes]:
-    """What those see who use no SDK. An underscore in a header's name stands for a dash."""
+    """The answer without an SDK: status, headers and body. An underscore in a header's name stands for a dash."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     with urllib3.PoolManager() as pool:
         answer = pool.request("POST", url, body=body, headers=named, retries=False)

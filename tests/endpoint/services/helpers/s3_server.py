@@ -39,7 +39,7 @@ class Server:
 
 @contextmanager
 def serving(root: Path, **environment: str) -> Iterator[Server]:
-    """The server inherits a socket that listens already, so whoever connects early just waits for it."""
+    """The server inherits a socket that listens already, so an early client just waits."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         command = [sys.executable, "-m", "gunicorn", "--worker-class", "asgi", "--bind", f"fd://{listener.fileno()}"]

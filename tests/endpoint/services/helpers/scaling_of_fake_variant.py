@@ -32,7 +32,7 @@ async def no_topics(service: str, operation: str, request: AwsRequest) -> Any:
 
 
 class FakeVariantScaler:
-    """`per_minute` requests come, `ready` instances serve; `faults` has what the next changes raise."""
+    """`per_minute` requests come, `ready` instances serve; `faults` has the errors of the next changes."""
 
     def __init__(self) -> None:
         self.now_s = NOON_S
@@ -110,7 +110,7 @@ class FakeVariantScaler:
 
 
 class FakeVariantScaling:
-    """The scaler of a fake variant and its boto3 clients; each story begins anew."""
+    """The scaler of a fake variant and its boto3 clients; `restart` begins each story."""
 
     def __init__(self) -> None:
         self.variant = FakeVariantScaler()
@@ -158,7 +158,7 @@ class FakeVariantScaling:
         self.cloudwatch.put_metric_alarm(**{**known, **members})
 
     def after(self, seconds: float) -> int:
-        """Let so many seconds pass; how many instances are wanted then."""
+        """Lets this many seconds pass. Returns the number of instances that are wanted then."""
         self.runner.run(self.variant.pass_s(seconds))
         return self.variant.wanted
 

@@ -61,7 +61,7 @@ class TrainingFolder:
         put(self.bucket, {"code/sourcedir.tar.gz": sourcedir(source)})
 
     def members(self, key: str) -> dict[str, bytes]:
-        """What is in an archive that a job has put."""
+        """The members of an archive that a job has put."""
         with tarfile.open(fileobj=io.BytesIO((self.bucket / key).read_bytes())) as tar:
             files = {entry.name: tar.extractfile(entry) for entry in tar.getmembers() if entry.isfile()}
             return {name: file.read() for name, file in files.items() if file is not None}
@@ -99,7 +99,7 @@ class TrainingApi:
         return await answer if inspect.isawaitable(answer) else answer
 
     async def refusal(self, operation: str, **params: Any) -> tuple[str, str]:
-        """What a caller is told whose call is refused."""
+        """The code and the message of a refused call."""
         try:
             await self(operation, **params)
         except AwsError as error:
@@ -110,7 +110,7 @@ class TrainingApi:
         return await self("DescribeTrainingJob", TrainingJobName=name)
 
     async def trained(self, **members: Any) -> Any:
-        """Create a job; DescribeTrainingJob's answer once it has ended."""
+        """Creates a job. Returns DescribeTrainingJob's answer once the job has ended."""
         params = job(**members)
         await self("CreateTrainingJob", **params)
         await asyncio.wait_for(self.training.trainer.ended(params["TrainingJobName"]), 60.0)
@@ -124,7 +124,7 @@ class TrainingApi:
 
 
 def sourcedir(source: str) -> bytes:
-    """What SageMaker's SDK makes of a `train.py`."""
+    """The archive that SageMaker's SDK makes of a `train.py`."""
     return packed({"train.py": source})
 
 

@@ -1,4 +1,4 @@
-"""Operations that somebody else answers, who does not know our roles."""
+"""Operations that moto answers, which does not know the endpoint's roles."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -38,7 +38,7 @@ def iam(others: Others) -> Iterator[Any]:
         yield made
 
 
-def test_a_role_of_ours_goes_into_no_instance_profile(iam: Any, others: Others) -> None:
+def test_an_own_role_cannot_join_an_instance_profile(iam: Any, others: Others) -> None:
     with pytest.raises(ClientError, match=r"InvalidInput.*Torpor keeps no instance profiles: reader"):
         iam.add_role_to_instance_profile(InstanceProfileName="p", RoleName="reader")
     assert others.asked == []
@@ -56,7 +56,7 @@ def test_a_policy_that_a_role_has_is_not_deleted(iam: Any, others: Others) -> No
     assert others.asked == ["DeletePolicy"]
 
 
-def test_a_policy_tells_the_roles_that_have_it_and_how(iam: Any) -> None:
+def test_a_policy_lists_its_roles_by_kind_of_use(iam: Any) -> None:
     iam.create_role(RoleName="bound", Path="/team/", AssumeRolePolicyDocument=trust(), PermissionsBoundary=POLICY)
     iam.attach_role_policy(RoleName="reader", PolicyArn=POLICY)
 

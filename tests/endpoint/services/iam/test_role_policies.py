@@ -23,7 +23,7 @@ def test_inline_policies_are_put_shown_listed_and_deleted(iam: Any) -> None:
 
 
 @pytest.mark.parametrize("operation", ["get_role_policy", "delete_role_policy"])
-def test_an_inline_policy_that_is_not_there_is_no_such_entity(iam: Any, operation: str) -> None:
+def test_a_missing_inline_policy_is_no_such_entity(iam: Any, operation: str) -> None:
     with pytest.raises(ClientError, match="The role policy with name p cannot be found") as caught:
         getattr(iam, operation)(RoleName="reader", PolicyName="p")
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 404
@@ -72,7 +72,7 @@ def test_attached_policies_are_filtered_by_path_and_bounded_in_number(iam: Any) 
         iam.attach_role_policy(RoleName="reader", PolicyArn=f"{FULL_ACCESS}2")
 
 
-def test_what_is_no_policy_arn_is_not_attached(iam: Any) -> None:
+def test_an_arn_that_names_no_policy_is_not_attached(iam: Any) -> None:
     with pytest.raises(ClientError, match="ARN arn:aws:iam::aws:role/reader is not valid"):
         iam.attach_role_policy(RoleName="reader", PolicyArn="arn:aws:iam::aws:role/reader")
 

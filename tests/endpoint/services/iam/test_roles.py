@@ -1,4 +1,4 @@
-"""Roles: created, shown, changed, listed, deleted, and there after a restart."""
+"""Roles: created, shown, changed, listed, deleted, and kept over a restart."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def test_a_role_is_shown_as_it_was_created(iam: Any) -> None:
     assert shown["AssumeRolePolicyDocument"] == json.loads(trust())
 
 
-def test_the_role_that_every_caller_is_said_to_have_may_be_assumed_by_sagemaker_and_cannot_go(iam: Any) -> None:
+def test_the_default_role_trusts_sagemaker_and_cannot_be_deleted(iam: Any) -> None:
     role = iam.get_role(RoleName="TorporRole")["Role"]
     assert role["Arn"] == f"arn:aws:iam::{ACCOUNT}:role/TorporRole"
     assert role["AssumeRolePolicyDocument"]["Statement"][0]["Principal"] == {"Service": "sagemaker.amazonaws.com"}
@@ -46,13 +46,13 @@ def test_a_name_is_taken_whatever_its_case(iam: Any) -> None:
     assert code_of(caught) == ("EntityAlreadyExists", 409)
 
 
-def test_a_role_that_is_not_there_is_no_such_entity(iam: Any) -> None:
+def test_a_missing_role_is_no_such_entity(iam: Any) -> None:
     with pytest.raises(ClientError, match="The role with name nobody cannot be found") as caught:
         iam.get_role(RoleName="nobody")
     assert code_of(caught) == ("NoSuchEntity", 404)
 
 
-def test_a_role_goes_only_after_its_policies(iam: Any) -> None:
+def test_a_role_is_deleted_only_after_its_policies(iam: Any) -> None:
     arn = "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess"
     iam.attach_role_policy(RoleName="reader", PolicyArn=arn)
     iam.put_role_policy(RoleName="reader", PolicyName="objects", PolicyDocument=permissions())
@@ -75,7 +75,7 @@ def test_a_role_created_again_has_none_of_its_old_tags(iam: Any) -> None:
     assert iam.list_role_tags(RoleName="reader")["Tags"] == []
 
 
-def test_an_update_changes_what_it_names_and_nothing_else(iam: Any) -> None:
+def test_an_update_changes_only_the_named_members(iam: Any) -> None:
     iam.update_role(RoleName="reader", Description="new")
     iam.update_role(RoleName="reader", MaxSessionDuration=43200)
     iam.update_assume_role_policy(RoleName="reader", PolicyDocument=trust("ec2.amazonaws.com"))
@@ -158,7 +158,7 @@ def test_every_action_is_allowed_on_every_resource(iam: Any) -> None:
     assert [len(page["EvaluationResults"]) for page in pages] == [3, 1]
 
 
-def test_a_document_comes_back_as_it_was_sent(iam: Any) -> None:
+def test_a_policy_document_is_returned_unchanged(iam: Any) -> None:
     document = permissions(Condition={"StringLike": {"s3:prefix": 'a+b %20&c/<\u00e9>"\\'}})
     iam.put_role_policy(RoleName="reader", PolicyName="p", PolicyDocument=document)
     assert iam.get_role_policy(RoleName="reader", PolicyName="p")["PolicyDocument"] == json.loads(document)

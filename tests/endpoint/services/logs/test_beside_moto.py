@@ -1,4 +1,4 @@
-"""Log groups that are not ours, kept by moto, beside ours: each is found, and no group is taken for another."""
+"""Log groups of moto beside the endpoint's own: each is found, and no group is taken for another."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -35,7 +35,7 @@ def listed(boto: Any, **filters: Any) -> list[str]:
     return [group["logGroupName"] for page in pages for group in page["logGroups"]]
 
 
-def test_a_group_that_was_created_is_found_whoever_keeps_it(boto: Any) -> None:
+def test_a_created_group_is_found_among_own_groups_and_motos(boto: Any) -> None:
     for name in ("/app", JOBS, "zoo"):
         boto.create_log_group(logGroupName=name)
     assert listed(boto) == ["/app", GROUP, JOBS, "zoo"]
@@ -61,7 +61,7 @@ def test_a_group_below_the_endpoints_that_bears_no_endpoints_name_is_refused(bot
         ("start_query", {"logGroupIdentifiers": [f"arn:aws:logs:us-east-1:1:log-group:{GROUP}"], **QUERY}),
     ],
 )
-def test_what_cannot_be_done_with_our_groups_is_said_and_not_that_there_are_none(
+def test_an_operation_without_support_for_the_endpoints_groups_names_the_group(
     boto: Any, operation: str, members: dict[str, Any]
 ) -> None:
     with pytest.raises(ClientError, match=f"InvalidParameterException.*Torpor does not implement .* for {GROUP}"):

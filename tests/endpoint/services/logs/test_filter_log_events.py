@@ -81,7 +81,7 @@ def asked(log_files: LogsOverFolder, **params: Any) -> dict[str, Any]:
     return filter_log_events(log_files.logs, call)
 
 
-def test_a_call_that_finds_nothing_reads_so_much_and_leaves_the_rest_to_the_next(
+def test_a_call_without_a_match_reads_up_to_a_limit_and_its_token_continues(
     log_files: LogsOverFolder, boto: Any
 ) -> None:
     line = "x" * 65_535 + "\n"
@@ -102,7 +102,7 @@ def test_a_call_that_finds_nothing_reads_so_much_and_leaves_the_rest_to_the_next
         ({"nextToken": "e30="}, "nextToken"),
     ],
 )
-def test_what_is_refused(log_files: LogsOverFolder, boto: Any, members: dict[str, Any], expected: str) -> None:
+def test_bad_members_are_refused(log_files: LogsOverFolder, boto: Any, members: dict[str, Any], expected: str) -> None:
     three(log_files)
     with pytest.raises(ClientError, match=expected) as caught:
         boto.filter_log_events(logGroupName=GROUP, **members)

@@ -95,9 +95,7 @@ def test_a_page_has_a_mebibyte_at_most(log_files: LogsOverFolder, boto: Any) -> 
     assert len(second["events"]) == 10
 
 
-def test_a_token_of_before_the_log_was_begun_anew_leads_to_its_new_beginning(
-    log_files: LogsOverFolder, boto: Any
-) -> None:
+def test_a_token_from_before_the_log_restarted_leads_to_its_new_start(log_files: LogsOverFolder, boto: Any) -> None:
     log_files.say("old\n" * 100, NOON_MS)
     token = boto.get_log_events(**ONE)["nextForwardToken"]
     os.truncate(log_files.path(), 0)
@@ -134,7 +132,7 @@ def test_marks_that_were_torn_lose_their_last_line_only(log_files: LogsOverFolde
     assert LogMarks().noted(log).times_ms == (NOON_MS, NOON_MS + 2000)
 
 
-def test_what_is_not_there_is_not_found(log_files: LogsOverFolder, boto: Any) -> None:
+def test_an_unknown_stream_or_group_is_not_found(log_files: LogsOverFolder, boto: Any) -> None:
     log_files.say("a\n", NOON_MS)
     for unknown in ("AllTraffic/i-1", "../houses", "AllTraffic", "a/../b"):
         with pytest.raises(ClientError) as caught:

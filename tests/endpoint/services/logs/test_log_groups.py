@@ -1,4 +1,4 @@
-"""Log groups and streams through boto3: shown, deleted, kept so long, tagged; and whose they are."""
+"""Log groups and streams through boto3: shown, deleted, retained, tagged; and their owner."""
 
 import asyncio
 from pathlib import Path
@@ -20,7 +20,7 @@ def names(answer: dict[str, Any]) -> list[str]:
     return [stream["logStreamName"] for stream in answer["logStreams"]]
 
 
-def test_groups_are_shown_with_what_they_hold(log_files: LogsOverFolder, boto: Any) -> None:
+def test_groups_are_shown_with_their_size_and_time(log_files: LogsOverFolder, boto: Any) -> None:
     log_files.say("a\n", NOON_MS)
     log_files.say("b\n", NOON_MS + 1000, group="/aws/sagemaker/Endpoints/flats")
     log_files.say("c\n", NOON_MS, "job/algo-1-1", "/aws/sagemaker/TrainingJobs")
@@ -117,7 +117,7 @@ def test_retention_is_shown_and_old_streams_go(log_files: LogsOverFolder, boto: 
     assert "retentionInDays" not in boto.describe_log_groups()["logGroups"][0]
 
 
-def test_of_too_many_streams_the_oldest_go() -> None:
+def test_the_oldest_of_too_many_streams_are_removed() -> None:
     ended = {Path(f"/{number}.log"): float(number) for number in range(STREAMS_MAX + 3)}
     assert leaving(ended, None, 1e9) == [Path("/0.log"), Path("/1.log"), Path("/2.log")]
     assert leaving(ended, 1, 86_400.0 + 4) == [Path(f"/{number}.log") for number in range(4)]
@@ -146,12 +146,12 @@ def test_the_chore_notes_what_is_written_and_once_more_what_no_longer_is(log_fil
 @pytest.mark.parametrize(
     "name", ["/my/app", "/aws/lambda/f", "/aws/sagemaker/TrainingJobs2", "/aws/sagemaker/NotebookInstances"]
 )
-def test_groups_of_others_are_not_ours(log_files: LogsOverFolder, name: str) -> None:
+def test_foreign_groups_are_not_the_endpoints_own(log_files: LogsOverFolder, name: str) -> None:
     with pytest.raises(NotOurs):
         log_files.groups.find(name)
 
 
-def test_without_anybody_else_another_group_is_refused_at_once(log_files: LogsOverFolder, boto: Any) -> None:
+def test_a_foreign_group_is_refused_at_once_without_moto(log_files: LogsOverFolder, boto: Any) -> None:
     with pytest.raises(ClientError) as caught:
         boto.describe_log_streams(logGroupName="/my/app")
     assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 400

@@ -1,4 +1,4 @@
-"""What Torpor leaves to moto: it answers as the service would, says so where it cannot, and calls nobody."""
+"""Operations left to moto: moto answers as the service would, or says that it cannot, and calls no network."""
 
 import asyncio
 import json
@@ -46,7 +46,7 @@ def failing(error: Exception) -> LongTail:
     return LongTail(ACCOUNT, ask)
 
 
-def test_a_message_goes_from_a_topic_to_a_queue_in_the_callers_account_and_region(tail: LongTail) -> None:
+def test_a_topic_delivers_a_message_to_a_queue_in_the_callers_account_and_region(tail: LongTail) -> None:
     sns, sqs = left_to(tail, "sns"), left_to(tail, "sqs")
     topic = sns.create_topic(Name="alarms")["TopicArn"]
     queue = sqs.create_queue(QueueName="alarms")["QueueUrl"]
@@ -87,7 +87,7 @@ def test_the_managed_policies_of_aws_are_there(tail: LongTail) -> None:
     assert left_to(tail, "iam").get_policy(PolicyArn=arn)["Policy"]["PolicyName"] == "AmazonSageMakerFullAccess"
 
 
-def test_what_moto_refuses_is_refused_in_its_words(tail: LongTail) -> None:
+def test_an_error_of_moto_is_passed_on_in_its_words(tail: LongTail) -> None:
     with pytest.raises(ClientError, match="NoSuchEntity"):
         left_to(tail, "iam").get_user(UserName="nobody")
     sqs = left_to(tail, "sqs")
@@ -103,7 +103,7 @@ def test_what_moto_refuses_is_refused_in_its_words(tail: LongTail) -> None:
         ("dynamodb", "list_tables", {}, "UnknownOperationException"),
     ],
 )
-def test_what_moto_does_not_do_is_an_unknown_operation_at_once(
+def test_an_operation_that_moto_lacks_is_an_unknown_operation_at_once(
     tail: LongTail, service: str, operation: str, members: dict[str, Any], code: str
 ) -> None:
     with pytest.raises(ClientError, match=f"({code}).*Torpor does not implement the operation") as caught:
@@ -120,7 +120,7 @@ def test_what_moto_does_not_do_is_an_unknown_operation_at_once(
         failing(NotImplementedError("no")),
     ],
 )
-def test_whatever_way_moto_says_that_it_does_not_know_it_is_an_unknown_operation(tail: LongTail) -> None:
+def test_an_operation_that_moto_does_not_know_is_an_unknown_operation(tail: LongTail) -> None:
     with pytest.raises(ClientError, match="InvalidAction"):
         left_to(tail, "sns").list_topics()
 
@@ -132,7 +132,7 @@ def test_a_fault_in_moto_fails_the_one_call_and_names_it(caplog: pytest.LogCaptu
 
 
 @pytest.mark.parametrize(("service", "operation"), [("sns", "list_topics"), ("sqs", "list_queues")])
-def test_without_moto_the_caller_is_told_which_extra_has_it(service: str, operation: str) -> None:
+def test_the_error_without_moto_names_the_extra_to_install(service: str, operation: str) -> None:
     tail = failing(ModuleNotFoundError("No module named 'moto'"))
     with pytest.raises(ClientError, match=r"pip install --editable '\.\[moto\]'") as caught:
         getattr(left_to(tail, service), operation)()
@@ -148,7 +148,7 @@ def test_no_subscription_that_would_leave_the_process_is_made(tail: LongTail, pr
     assert sns.list_subscriptions_by_topic(TopicArn=topic).get("Subscriptions", []) == []
 
 
-def test_an_operation_may_leave_a_call_to_others_after_looking_at_it(tail: LongTail) -> None:
+def test_an_operation_may_pass_a_call_on_to_moto(tail: LongTail) -> None:
     def describe_log_groups(context: None, call: Call) -> Answer:
         if call.params.get("logGroupNamePrefix") != "/ours":
             raise NotOurs
@@ -190,7 +190,7 @@ def test_the_gateway_leaves_services_that_are_not_its_own_and_their_urls_lead_ba
     assert json.loads(sent[1]["body"]) == {"QueueUrl": f"http://127.0.0.1:4700/{ACCOUNT}/back"}
 
 
-def test_a_call_reaches_moto_whole_but_for_what_belonged_to_its_connection() -> None:
+def test_a_call_reaches_moto_without_the_headers_of_its_connection() -> None:
     seen: list[AWSPreparedRequest] = []
 
     def ask(request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
@@ -209,7 +209,7 @@ def test_a_call_reaches_moto_whole_but_for_what_belonged_to_its_connection() -> 
     assert not {"host", "content-length"} & {name.lower() for name in asked.headers}
 
 
-def test_moto_is_given_no_body_of_a_get_for_it_would_do_what_stands_there() -> None:
+def test_the_body_of_a_get_never_reaches_moto_which_would_run_it() -> None:
     seen: list[AWSPreparedRequest] = []
 
     def ask(request: AWSPreparedRequest) -> tuple[int, dict[str, str], bytes]:
@@ -253,7 +253,7 @@ async def _run(code: str) -> str:
     return output.decode()
 
 
-def test_a_long_poll_holds_up_nobody_and_ends_with_the_message(tail: LongTail) -> None:
+def test_a_long_poll_blocks_no_other_call_and_ends_with_the_message(tail: LongTail) -> None:
     async def story() -> None:
         queue = await created(tail, "patient")
         polling = asyncio.create_task(sqs(tail, "ReceiveMessage", QueueUrl=queue, WaitTimeSeconds=20))
@@ -292,7 +292,7 @@ def test_a_poll_that_finds_nothing_is_repeated_until_its_time_is_over(body: byte
 
 
 @pytest.mark.parametrize("form", [False, True])
-def test_a_queue_may_say_itself_how_long_a_poll_is(tail: LongTail, form: bool) -> None:
+def test_a_queue_may_set_the_time_of_a_poll(tail: LongTail, form: bool) -> None:
     async def story() -> None:
         queue = await created(tail, f"long-{form}", ReceiveMessageWaitTimeSeconds="20")
         body = f"Action=ReceiveMessage&QueueUrl={queue}" if form else json.dumps({"QueueUrl": queue})
@@ -312,7 +312,7 @@ def test_a_poll_that_is_none_is_left_as_it_is(body: bytes) -> None:
     assert poll_of(request_of(body)) is None
 
 
-def test_what_hangs_in_moto_keeps_no_process_alive() -> None:
+def test_a_call_that_hangs_in_moto_keeps_no_process_alive() -> None:
     code = """
 import asyncio, threading
 from torpor_endpoint.aws.wire.asgi import AwsRequest

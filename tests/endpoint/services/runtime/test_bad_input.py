@@ -69,7 +69,7 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Bad:
-    """One bad thing: the model that is called, what with, and a part of what the caller is told."""
+    """One bad input: the called model, the request, and a part of the expected error."""
 
     target: str
     code: str
@@ -134,7 +134,7 @@ def right(answer: Any) -> bool:
 
 
 @pytest.mark.parametrize("bad", BAD, ids=lambda bad: f"{bad.target}-{bad.body[:5].hex()}")
-def test_what_is_bad_gets_its_error(live: LiveEndpoint, rough: str, bad: Bad) -> None:
+def test_a_bad_input_gets_its_error(live: LiveEndpoint, rough: str, bad: Bad) -> None:
     response = refusal(lambda: live.invoke(rough, bad.body, bad.content_type, TargetModel=bad.target))
     assert response["Error"]["Code"] == bad.code
     assert bad.says in response["Error"]["Message"]
@@ -191,7 +191,7 @@ def test_a_disk_that_is_really_full_is_no_room_either(live: LiveEndpoint, rough:
     assert right(live.invoke("Full", ROW, TargetModel="good.json"))
 
 
-def test_an_s3_that_nobody_answers_at_is_a_dependency_that_failed(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_an_unreachable_s3_is_a_failed_dependency(tmp_path_factory: pytest.TempPathFactory) -> None:
     elsewhere = LiveEndpoint(tmp_path_factory.mktemp("elsewhere"), "--s3-endpoint", "http://127.0.0.1:9")
     with elsewhere as live:
         live.deploy("Remote", Variant(many("bucket/models")))

@@ -1,4 +1,4 @@
-"""Requests of many callers that are predicted together: each gets the bytes that he would have got alone."""
+"""Requests of many callers that are predicted together: each caller gets the same bytes as alone."""
 
 import socket
 from contextlib import ExitStack
@@ -49,7 +49,7 @@ def answers(live: LiveEndpoint, endpoint: str, bodies: list[bytes]) -> list[tupl
     return found
 
 
-def test_every_caller_gets_what_he_would_have_got_alone(live: LiveEndpoint, endpoint: str) -> None:
+def test_every_caller_gets_the_same_answer_as_alone(live: LiveEndpoint, endpoint: str) -> None:
     dice = np.random.default_rng(1)
     bodies = [b",".join(b"%.4f" % cell for cell in row) for row in dice.random((CALLERS, COLUMNS))]
     alone = [answers(live, endpoint, [body])[0] for body in bodies]
@@ -59,7 +59,7 @@ def test_every_caller_gets_what_he_would_have_got_alone(live: LiveEndpoint, endp
         assert answers(live, endpoint, bodies) == alone
 
 
-def test_who_sends_rows_that_do_not_fit_is_the_only_one_who_hears_of_it(live: LiveEndpoint, endpoint: str) -> None:
+def test_only_the_caller_whose_rows_do_not_fit_gets_an_error(live: LiveEndpoint, endpoint: str) -> None:
     bodies = [b"0.1,0.2,0.3", SHORT_OF_A_COLUMN] * (CALLERS // 2)
     (good,) = answers(live, endpoint, [bodies[0]])
     for _ in range(ROUNDS):

@@ -1,4 +1,4 @@
-"""What boto3's own retries make of the runtime API's errors, counted on the wire."""
+"""boto3's own retries of the runtime API's errors, counted on the wire."""
 
 import pytest
 

@@ -42,7 +42,7 @@ def test_every_fault_of_an_instance_becomes_a_situation(fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("original", ["{}", "{status} {0}", "%s", '"quoted"', "é\x00", "x" * 5000])
-def test_a_model_s_words_are_never_read_as_ours(original: str) -> None:
+def test_a_models_message_is_quoted_and_never_read_as_the_endpoints_own(original: str) -> None:
     members = json.loads(wire_form(model_error(500, original), PLACE)[2])
     assert members["OriginalMessage"] == original
     quoted = members["Message"].partition('from primary with message "')[2].rpartition('". See ')[0]
@@ -74,7 +74,7 @@ def test_an_error_body_is_kept_up_to_its_limit() -> None:
     assert model_error(400, "x" * (ORIGINAL_MAX + 1)).situation is Situation.MODEL_CLIENT_UNKEPT
 
 
-def test_a_request_id_is_a_uuid_of_version_4_and_nobody_elses() -> None:
+def test_a_request_id_is_a_unique_uuid_of_version_4() -> None:
     given = [uuid.UUID(request_id()) for _ in range(1000)]
     assert {(each.version, each.variant) for each in given} == {(4, uuid.RFC_4122)}
     assert len(set(given)) == 1000

@@ -47,18 +47,18 @@ def test_the_answer_is_of_the_type_that_was_accepted(
     assert answer["Body"].decode().startswith(expected)
 
 
-def test_custom_attributes_go_both_ways(live: LiveEndpoint, houses: str) -> None:
+def test_custom_attributes_reach_the_script_and_return(live: LiveEndpoint, houses: str) -> None:
     put(live.folder("houses"), {"models/talking.tar.gz": script(TALKING)})
     answer = live.invoke(houses, ROW, TargetModel="talking.tar.gz", CustomAttributes="trace=7; user=me")
     assert answer["CustomAttributes"] == "heard=trace=7; user=me"
 
 
-def test_custom_attributes_come_back_only_if_the_model_set_them(live: LiveEndpoint, houses: str) -> None:
+def test_custom_attributes_are_returned_only_if_the_model_sets_them(live: LiveEndpoint, houses: str) -> None:
     answer = live.invoke(houses, ROW, TargetModel="echo.tar.gz", CustomAttributes="trace=7", InferenceId="id-1")
     assert "CustomAttributes" not in answer
 
 
-def test_one_call_s_attributes_are_not_the_next_one_s(live: LiveEndpoint, houses: str) -> None:
+def test_custom_attributes_of_a_call_do_not_reach_the_next_call(live: LiveEndpoint, houses: str) -> None:
     put(live.folder("houses"), {"models/talking.tar.gz": script(TALKING)})
     live.invoke(houses, ROW, TargetModel="talking.tar.gz", CustomAttributes="secret")
     assert live.invoke(houses, ROW, TargetModel="talking.tar.gz")["CustomAttributes"] == "heard=None"
@@ -123,7 +123,7 @@ def test_the_container_gets_the_contract_s_headers_and_no_others() -> None:
     ]
 
 
-def test_explanations_are_refused_where_nobody_explains(live: LiveEndpoint, houses: str) -> None:
+def test_explanations_are_refused_without_an_explainer(live: LiveEndpoint, houses: str) -> None:
     asked = {"EnableExplanations": "`true`"}
     response = refusal(lambda: live.invoke(houses, ROW, TargetModel="good.json", **asked))
     assert code_and_status(response) == ("ValidationError", 400)

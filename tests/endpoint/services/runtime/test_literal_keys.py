@@ -29,7 +29,7 @@ def answered(live: LiveEndpoint, endpoint: str, **members: Any) -> float:
 
 
 @pytest.mark.parametrize("key", KEYS)
-def test_one_model_is_served_from_the_very_key_that_its_url_names(live: LiveEndpoint, s3: Any, key: str) -> None:
+def test_a_model_is_served_from_the_exact_key_of_its_url(live: LiveEndpoint, s3: Any, key: str) -> None:
     put(s3, key)
     put(s3, key.replace("//", "/").lstrip("/"), factor=2.0)
     name = live.deploy(f"Literal{KEYS.index(key)}", Variant(one(f"literal/{key}")))
@@ -70,7 +70,7 @@ def test_no_target_leaves_its_prefix(live: LiveEndpoint, s3: Any, endpoint: str,
 
 
 @pytest.mark.parametrize("target", ["%2e%2e/m.tar.gz", "..\\m.tar.gz", "..%2fm.tar.gz", "a//..\\..\\m.tar.gz"])
-def test_what_only_looks_like_a_way_out_is_a_literal_key(
+def test_a_target_that_only_looks_like_an_escape_is_a_literal_key(
     live: LiveEndpoint, s3: Any, endpoint: str, target: str
 ) -> None:
     error = refusal(lambda: live.invoke(endpoint, ROW, TargetModel=target))["Error"]

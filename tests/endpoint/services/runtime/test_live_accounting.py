@@ -1,4 +1,4 @@
-"""What a live endpoint keeps of its invocations: the ledger's cold starts and costs, and the serverless metrics."""
+"""The records of a live endpoint's invocations: cold starts and costs in the ledger, and the serverless metrics."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -41,7 +41,7 @@ def statistics(live: LiveEndpoint, metric: str, statistic: str) -> float:
     return float(max(point[statistic] for point in found))
 
 
-def test_a_cold_start_is_told_whole_and_its_steps_add_up(live: LiveEndpoint, counted: str) -> None:
+def test_a_cold_start_is_recorded_whole_and_its_steps_add_up(live: LiveEndpoint, counted: str) -> None:
     for name in ("a", "a", "b"):
         live.invoke(counted, ROW, TargetModel=f"{name}.tar.gz")
     told = page(live, "cold-starts", endpoint=counted)["cold_starts"]

@@ -87,7 +87,7 @@ ROWS = (
 
 
 class Crash:
-    """A pickle that ends whatever process loads it."""
+    """A pickle that ends the process that loads it."""
 
     def __reduce__(self) -> tuple[Any, tuple[int]]:
         return os._exit, (3,)
@@ -181,7 +181,7 @@ def test_an_endpoint_that_is_deleted_is_unknown_again(live: LiveEndpoint, models
 
 
 @pytest.mark.parametrize("path", ["async-invocations", "invocations-response-stream"])
-def test_what_is_not_there_yet_is_refused_at_once(live: LiveEndpoint, houses: str, path: str) -> None:
+def test_an_operation_without_support_is_refused_at_once(live: LiveEndpoint, houses: str, path: str) -> None:
     status, headers, body = raw(f"{live.url}/endpoints/{houses}/{path}", ROW)
     assert (status, headers["x-amzn-errortype"]) == (400, "UnknownOperationException:")
     assert path in members(body)["Message"]

@@ -1,4 +1,4 @@
-"""One known story of calls, and what CloudWatch and Prometheus say of it: exact counts, current when asked."""
+"""A known story of calls in CloudWatch and Prometheus: exact counts, current when asked."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""What is kept of a model between calls: in memory, on disk, with the cache disabled, and after an overwrite."""
+"""The cache of a model between calls: in memory, on disk, disabled, and after an overwrite."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from tests.helpers.waiting import until
 
 
 class Crash:
-    """A pickle that ends whatever process loads it."""
+    """A pickle that ends the process that loads it."""
 
     def __reduce__(self) -> tuple[Any, tuple[int]]:
         return os._exit, (3,)
@@ -41,7 +41,7 @@ def resident(live: LiveEndpoint, endpoint: str) -> list[str]:
 
 
 def restart_instance(live: LiveEndpoint, endpoint: str) -> None:
-    """Load what crashes the instance: its memory is lost, its disk is not."""
+    """Loads a model that crashes the instance: its memory is lost, its disk is not."""
     put(live.folder("cache"), {"crash.tar.gz": packed({"model.pkl": pickle.dumps(Crash())})})
     refusal(lambda: live.invoke(endpoint, ROW, TargetModel="crash.tar.gz"))
     assert "good.json" not in resident(live, endpoint)

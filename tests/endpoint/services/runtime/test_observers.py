@@ -1,4 +1,4 @@
-"""Metrics and ledger are told of many requests at once: they say the same as if they were told of each as it ended."""
+"""Metrics and ledger get many requests at once, and hold the same as if they got each as it ended."""
 
 import asyncio
 from collections import Counter, defaultdict
@@ -63,7 +63,7 @@ class Pages:
 
 
 class Books:
-    """What metrics and ledger know."""
+    """The metrics and the ledger, with counts of their contents."""
 
     def __init__(self) -> None:
         self.registry = MetricRegistry(lambda: NOON_S)
@@ -134,7 +134,7 @@ TOLD = st.tuples(st.integers(0, 1), OUTCOMES, st.floats(0.0, 180.0), st.sampled_
 
 
 @given(told=st.lists(TOLD, max_size=30), groups=st.lists(st.integers(1, 10), min_size=1))
-def test_however_many_are_told_together_the_sums_are_those_of_each_by_itself(
+def test_requests_recorded_together_have_the_same_sums_as_one_by_one(
     told: list[tuple[int, Served | RuntimeFault | None, float, dict[str, float]]], groups: list[int]
 ) -> None:
     async def story() -> None:
@@ -170,7 +170,7 @@ def _reached(outcome: Served | RuntimeFault | None) -> bool:
     return outcome is not None and outcome.original is not None
 
 
-def test_nobody_who_ended_waits_for_others_for_long_nor_for_more_than_so_many() -> None:
+def test_an_ended_request_is_passed_on_within_the_time_and_count_limits() -> None:
     async def story() -> None:
         books = Books()
 
@@ -219,7 +219,7 @@ def test_a_request_that_one_observer_fails_on_is_no_loss_to_other_requests_and_o
     run(story())
 
 
-def test_what_never_reached_a_variant_or_a_model_is_counted_as_that() -> None:
+def test_a_request_is_counted_by_how_far_it_came() -> None:
     async def story() -> None:
         books = Books()
         no_capacity, broken, not_ready, full = FAULTS

@@ -1,4 +1,4 @@
-"""A model that is overwritten in S3: when its new version answers, by each way of saying so."""
+"""A model that is overwritten in S3: when its new version answers, by each way to announce it."""
 
 import json
 import os
@@ -86,7 +86,7 @@ def test_a_call_in_flight_ends_on_the_old_copy(live: LiveEndpoint, endpoint: str
         assert (busy.result(), later.result()) == (b"old it is", b"new")
 
 
-def test_nothing_leaves_by_a_get_or_by_a_name_that_nobody_knows(live: LiveEndpoint, endpoint: str) -> None:
+def test_a_get_or_an_unknown_name_unloads_nothing(live: LiveEndpoint, endpoint: str) -> None:
     put(live.folder("over"), {"one.json": booster()})
     live.deploy("OverOne", Variant(one("over/one.json")))
     cases = (

@@ -1,4 +1,4 @@
-"""A request takes the same steps whether it may wait or not, and its body and answer are kept for observers alone."""
+"""A request takes the same steps whether it may wait or not; only observers keep its body and answer."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -45,7 +45,7 @@ class Answering(Router):
 
 
 class Gone(Answering):
-    """The instance to which a request is sent inline has just ended; what is sent again has the outcome."""
+    """The instance to which a request is sent inline has just ended; the second attempt has the outcome."""
 
     def __init__(self, live: LiveEndpoint, outcome: int | Exception) -> None:
         super().__init__(live, outcome if isinstance(outcome, int) else 200)
@@ -148,7 +148,7 @@ def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
     run(story())
 
 
-def test_an_observer_sees_body_and_answer_of_both_ways_before_they_are_released() -> None:
+def test_an_observer_gets_body_and_answer_inline_and_by_asgi_before_their_release() -> None:
     async def story() -> None:
         capture = Capture()
         ended = Ended(Failing(), capture)
@@ -163,7 +163,7 @@ def test_an_observer_sees_body_and_answer_of_both_ways_before_they_are_released(
     run(story())
 
 
-def test_a_caller_who_may_not_call_reaches_no_instance() -> None:
+def test_an_unauthorized_caller_reaches_no_instance() -> None:
     def nobody(passage: Passage) -> None:
         raise RuntimeFault(Situation.PARAMETER, detail="nobody may call")
 

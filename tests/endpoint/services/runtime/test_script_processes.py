@@ -1,4 +1,4 @@
-"""Scripts on a live endpoint: what they see, where their words go, and who is served when one of them ends."""
+"""Scripts on a live endpoint: their environment, their output, and the calls served when a script ends."""
 
 import os
 import time
@@ -53,7 +53,7 @@ def deployed(live: LiveEndpoint, name: str, source: str, environment: dict[str, 
     return live.deploy(name, Variant(many(name.lower(), environment)))
 
 
-def test_a_script_sees_its_container_s_environment_and_its_words_are_in_the_log(live: LiveEndpoint) -> None:
+def test_a_script_has_its_containers_environment_and_its_output_is_in_the_log(live: LiveEndpoint) -> None:
     name = deployed(live, "Telling", TELLING, {"MY_THRESHOLD": "0.7"})
     seen = {
         variable: live.invoke(name, variable.encode(), **TARGET)["Body"].decode()
@@ -69,7 +69,7 @@ def test_a_script_sees_its_container_s_environment_and_its_words_are_in_the_log(
     assert soon(lambda: words <= logged(live, name))
 
 
-def test_what_a_model_raises_is_in_the_log_too(live: LiveEndpoint) -> None:
+def test_an_error_that_a_model_raises_is_in_the_log_too(live: LiveEndpoint) -> None:
     """A ModelError says "See `torpor logs Raising` or the log group ..."."""
     name = deployed(live, "Raising", RAISING, {})
     put(live.folder("raising"), {"broken.tar.gz": script("raise ImportError('no such helper')")})
@@ -90,7 +90,7 @@ def lines(live: LiveEndpoint, endpoint: str) -> list[str]:
 
 @pytest.mark.parametrize("how", ["hang", "leave"])
 @pytest.mark.parametrize("kind", ["Many", "One"])
-def test_who_waits_in_line_behind_a_call_that_ends_the_script_is_served_by_the_next_process(
+def test_a_call_behind_one_that_ends_the_script_is_served_by_the_next_process(
     live: LiveEndpoint, tmp_path: Path, kind: str, how: str
 ) -> None:
     put(live.folder("fickle"), {"m.tar.gz": script(FICKLE)})

@@ -1,4 +1,4 @@
-"""Model data in the forms that AWS takes them, served; and what is told where there are none."""
+"""Model data in each form that AWS takes, served; and the error where there is none."""
 
 import asyncio
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def test_a_model_may_lie_in_s3_as_its_files(live: LiveEndpoint, s3: Any) -> None
         live.sagemaker.delete_endpoint(EndpointName=endpoint)
 
 
-def test_another_s_3_lists_keys_letter_by_letter_and_near_ones_cheaply(live: LiveEndpoint, s3: Any) -> None:
+def test_a_foreign_s3_lists_exact_keys_and_finds_near_ones_cheaply(live: LiveEndpoint, s3: Any) -> None:
     keys = [f"{folder}{number}" for folder in ("list//a/", "list//b") for number in range(3)]
     for key in keys:
         s3.put_object(Bucket="forms", Key=key, Body=key.encode())
@@ -72,7 +72,7 @@ def test_a_prefix_may_be_an_https_address(live: LiveEndpoint, endpoint: str) -> 
 
 
 @pytest.mark.parametrize("target", ["store_00.tar.gz", "Store_000", "many/store_000.tar.gz"])
-def test_a_missing_model_s_error_says_what_is_near(live: LiveEndpoint, endpoint: str, target: str) -> None:
+def test_the_error_of_a_missing_model_suggests_near_names(live: LiveEndpoint, endpoint: str, target: str) -> None:
     error = refusal(lambda: live.invoke(endpoint, ROW, TargetModel=target))["Error"]
     aws = (
         f"Failed to download model data (bucket: forms, key: many/{target}). "

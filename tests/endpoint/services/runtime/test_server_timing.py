@@ -1,4 +1,4 @@
-"""`Server-Timing` on every answer: what the request waited for, adding up to its wall time."""
+"""`Server-Timing` on every answer: the steps of the request add up to its wall time."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,4 +1,4 @@
-"""Single-model endpoints: one artifact behind `InvokeEndpoint`, and what an endpoint that cannot serve says why."""
+"""Single-model endpoints: one artifact behind `InvokeEndpoint`, and the reason of an endpoint that cannot serve."""
 
 import json
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ def test_a_script_that_exits_or_hangs_is_started_again(live: LiveEndpoint, bucke
 
 @dataclass(frozen=True)
 class Failing:
-    """A container that never serves, and what FailureReason says: its beginning, and a word of the real cause."""
+    """A container that never serves, and its FailureReason: the beginning, and a word of the real cause."""
 
     container: dict[str, Any]
     begins: str
@@ -96,7 +96,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("name", FAILING)
-def test_an_endpoint_that_cannot_serve_fails_soon_and_says_why(live: LiveEndpoint, bucket: str, name: str) -> None:
+def test_an_endpoint_that_cannot_serve_fails_soon_with_the_reason(live: LiveEndpoint, bucket: str, name: str) -> None:
     failing = FAILING[name]
     endpoint = f"Failing-{name.replace(' ', '-')}"
     live.create(endpoint, Variant(failing.container))

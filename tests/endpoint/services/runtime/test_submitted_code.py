@@ -29,13 +29,13 @@ def bucket(live: LiveEndpoint) -> str:
     return "submitted"
 
 
-def test_one_script_serves_every_artifact_and_wins_over_its_own(live: LiveEndpoint, bucket: str) -> None:
+def test_a_submitted_script_serves_every_artifact_instead_of_the_artifacts_own(live: LiveEndpoint, bucket: str) -> None:
     live.deploy("Submitted", Variant(many(f"{bucket}/m", WHERE)))
     answers = [live.invoke("Submitted", b"", TargetModel=f"{name}.tar.gz")["Body"] for name in ("ann", "bo")]
     assert answers == [b"hello ann", b"hello bo"]
 
 
-def test_code_that_is_not_there_fails_a_single_model_endpoint_with_the_reason(live: LiveEndpoint, bucket: str) -> None:
+def test_missing_code_fails_a_single_model_endpoint_with_the_reason(live: LiveEndpoint, bucket: str) -> None:
     nowhere = {**WHERE, "SAGEMAKER_SUBMIT_DIRECTORY": f"s3://{bucket}/code/gone.tar.gz"}
     with pytest.raises(NotInService, match=r"SAGEMAKER_SUBMIT_DIRECTORY cannot be fetched: .*gone\.tar\.gz"):
         live.deploy("Unsubmitted", Variant(one(f"{bucket}/m/ann.tar.gz", nowhere)))

@@ -1,4 +1,4 @@
-"""Time limits: a load that outlasts its caller goes on, and a model that hangs is only its own caller's trouble."""
+"""Time limits: a load that outlasts its caller continues, and a model that hangs fails only its own callers."""
 
 import json
 import os
@@ -47,7 +47,7 @@ Slow = Callable[[str], Path]
 
 @pytest.fixture
 def slow(live: LiveEndpoint, tmp_path: Path) -> Iterator[Slow]:
-    """Make a model that loads when somebody writes to the pipe that this answers."""
+    """Makes a model that loads once a test writes to the returned pipe."""
     pipes: list[Path] = []
 
     def made(name: str) -> Path:
@@ -62,7 +62,7 @@ def slow(live: LiveEndpoint, tmp_path: Path) -> Iterator[Slow]:
         os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
 
 
-def test_a_load_that_outlasts_its_caller_goes_on_and_the_next_call_joins_it(
+def test_a_load_that_outlasts_its_caller_continues_and_the_next_call_joins_it(
     live: LiveEndpoint, brief: str, slow: Slow
 ) -> None:
     pipe = slow("patient")
@@ -77,7 +77,7 @@ def test_a_load_that_outlasts_its_caller_goes_on_and_the_next_call_joins_it(
     assert "download" not in steps_of(answer)  # the first call's load, not one of its own
 
 
-def test_who_gives_up_waiting_is_told_what_it_waited_for(live: LiveEndpoint, brief: str, slow: Slow) -> None:
+def test_a_call_that_times_out_gets_the_steps_that_it_waited_for(live: LiveEndpoint, brief: str, slow: Slow) -> None:
     slow("eager")
     steps = steps_of(refusal(lambda: live.invoke(brief, ROW, TargetModel="eager.tar.gz")))
     assert steps["load"] > 300 > steps.get("queue", 0.0)
@@ -118,7 +118,7 @@ def test_a_model_that_hangs_is_aws_s_timeout_and_the_others_answer_meanwhile(
     )
 
 
-def test_who_waits_in_line_behind_a_hanging_call_is_not_lost(live: LiveEndpoint, brief: str, tmp_path: Path) -> None:
+def test_a_call_that_waits_behind_a_hanging_call_is_answered(live: LiveEndpoint, brief: str, tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     os.mkfifo(inside)
     opened = threading.Thread(target=lambda: inside.open().close(), daemon=True)

@@ -1,4 +1,4 @@
-"""What the store keeps to however large things grow: memory, time, and the disk."""
+"""The store's bounds on memory, time and disk hold, however large its contents grow."""
 
 import asyncio
 import http.client
@@ -43,7 +43,7 @@ def test_memory_stays_flat_for_a_large_object(tmp_path: Path) -> None:
         assert peak_mib(server) - before_mib < 40
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_behind(tmp_path: Path) -> None:
+def test_a_full_disk_is_an_error_and_leaves_nothing_behind(tmp_path: Path) -> None:
     with serving(tmp_path, S3_SERVER_FILE_MAX_BYTES=str(8 * MIB)) as server:
         s3 = client(server.url)
         s3.create_bucket(Bucket="bucket")

@@ -1,4 +1,4 @@
-"""Killed at any moment, a store holds the old object or the new one, each with all that belongs to it."""
+"""A store killed at any moment holds the old object or the new one, each with its metadata."""
 
 import os
 import threading
@@ -92,7 +92,7 @@ def test_without_its_index_a_store_still_has_its_files(root: Path) -> None:
 
 
 class Writer(threading.Thread):
-    """Writes versions of one key until the server is gone; each says in its metadata what it is."""
+    """Writes versions of one key until the server is gone; the metadata of each names the version."""
 
     def __init__(self, url: str, key: str) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ def whole_version(s3: Any, key: str) -> int:
 
 
 @pytest.mark.parametrize("after_writes", [5, 23, 61])
-def test_a_server_killed_under_load_comes_back_whole(root: Path, after_writes: int) -> None:
+def test_a_server_killed_under_load_restarts_with_whole_objects(root: Path, after_writes: int) -> None:
     with serving(root) as server:
         s3 = client(server.url)
         s3.create_bucket(Bucket="bucket")

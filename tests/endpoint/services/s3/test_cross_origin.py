@@ -23,7 +23,7 @@ def document(*rules: str) -> bytes:
 
 @pytest.fixture
 def store(tmp_path: Path) -> ObjectStore:
-    """Buckets by what a page of example.com may do there."""
+    """Buckets named by the rights of a page of example.com."""
     store = ObjectStore(tmp_path)
     for bucket, methods in {"closed": (), "readable": ("GET",), "writable": ("GET", "PUT", "POST")}.items():
         store.buckets.create(bucket)
@@ -39,7 +39,7 @@ def asked(store: ObjectStore, method: str, path: str, headers: Mapping[str, str]
 
 
 @pytest.mark.parametrize(("path", "status"), [("/readable/k", 200), ("/readable/none", 404), ("/readable", 200)])
-def test_what_a_rule_allows_is_answered_and_readable_also_where_it_fails(
+def test_an_allowed_request_is_readable_by_the_page_even_if_it_fails(
     store: ObjectStore, path: str, status: int
 ) -> None:
     reply = asked(store, "GET", path)
@@ -64,7 +64,7 @@ def test_what_a_rule_allows_is_answered_and_readable_also_where_it_fails(
         ("PUT", "/writable/copy", {"x-amz-copy-source": "closed%2Fk"}),
     ],
 )
-def test_what_none_allows_is_refused_and_changes_nothing(
+def test_a_request_that_no_rule_allows_is_refused_and_changes_nothing(
     store: ObjectStore, tmp_path: Path, method: str, path: str, headers: dict[str, str]
 ) -> None:
     reply = asked(store, method, path, headers)

@@ -109,7 +109,7 @@ def test_a_symbolic_link_is_never_followed(s3: Any, bucket: str, folder: Path, t
         s3.delete_bucket(Bucket=bucket)
 
 
-def test_what_is_no_regular_file_is_no_object(s3: Any, bucket: str, folder: Path) -> None:
+def test_a_file_that_is_not_regular_or_has_a_strange_name_is_no_object(s3: Any, bucket: str, folder: Path) -> None:
     os.mkfifo(folder / "pipe")
     (folder / "new\nline").touch()
     (folder / os.fsdecode(b"not-\xff-utf8")).touch()

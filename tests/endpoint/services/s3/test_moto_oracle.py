@@ -1,4 +1,4 @@
-"""The same calls to this store and to moto's S3: the outcomes must be the same, whatever a caller can see of them."""
+"""The same calls to this store and to moto's S3: a caller must see the same outcomes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -35,7 +35,7 @@ def moto() -> Iterator[Any]:
 
 
 def seen(value: Any) -> Any:
-    """A response without what may differ and without empty echoes, which AWS sends; a streamed body is read."""
+    """A response without members that may differ and without empty echoes, which AWS sends; a streamed body is read."""
     if isinstance(value, dict):
         return {key: seen(item) for key, item in value.items() if key not in UNSEEN and item != ""}
     if isinstance(value, list):

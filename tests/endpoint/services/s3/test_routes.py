@@ -1,4 +1,4 @@
-"""The tables of what S3 can be asked: each operation is ours under its own name, or refused at once."""
+"""The tables of S3's operations: each is served under its own name, or refused at once."""
 
 import urllib.error
 import urllib.request
@@ -59,7 +59,9 @@ def test_every_operation_that_is_claimed_exists() -> None:
 
 
 @pytest.mark.parametrize("resource", ["analytics", "metrics&id=x", "a-new-one", "versioning"])
-def test_to_delete_what_is_not_known_deletes_no_bucket(server: Server, s3: Any, bucket: str, resource: str) -> None:
+def test_a_delete_of_an_unknown_subresource_deletes_no_bucket(
+    server: Server, s3: Any, bucket: str, resource: str
+) -> None:
     request = urllib.request.Request(f"{server.url}/{bucket}?{resource}", method="DELETE")
     with pytest.raises(urllib.error.HTTPError) as refused:
         urllib.request.urlopen(request)

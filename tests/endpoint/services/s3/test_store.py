@@ -1,4 +1,4 @@
-"""The store without a server: what it reads again, and what many threads do to it."""
+"""The store without a server: the folders that it reads again, and calls from many threads."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -57,7 +57,7 @@ def test_own_writes_and_deletes_make_no_folder_be_read_again(bare_store: StoreWi
     assert (bare_store.listed(), newly_read(tree)) == (["a/c", "d"], [])
 
 
-def test_only_the_folder_that_somebody_changed_is_read_again(bare_store: StoreWithoutServer, tree: WatchedTree) -> None:
+def test_only_a_changed_folder_is_read_again(bare_store: StoreWithoutServer, tree: WatchedTree) -> None:
     for key in ("a/b", "c/d", "e/f/g"):
         bare_store.put(key)
     bare_store.listed()
@@ -66,7 +66,7 @@ def test_only_the_folder_that_somebody_changed_is_read_again(bare_store: StoreWi
     assert (bare_store.listed(), newly_read(tree)) == (["a/b", "c/d", "c/new", "e/f/g"], ["c/"])
 
 
-def test_own_writes_do_not_hide_what_somebody_put_there_before(bare_store: StoreWithoutServer) -> None:
+def test_own_writes_do_not_hide_a_file_copied_in_before(bare_store: StoreWithoutServer) -> None:
     bare_store.put("a/b")
     bare_store.listed()
     (bare_store.folder / "a" / "by-hand").touch()
@@ -97,7 +97,7 @@ def store_at(root: Path) -> Iterator[ObjectStore]:
 
 
 def play(store: ObjectStore, seed: int) -> None:
-    """Put, read, delete and list at random; every body says in its metadata what it is."""
+    """Put, read, delete and list at random; the metadata of every object describes its body."""
     random = Random(seed)
     for _ in range(60):
         name = ObjectName("bucket", random.choice(KEYS))
@@ -142,7 +142,7 @@ def test_many_threads_on_few_keys_see_whole_objects_only(tmp_path: Path) -> None
 
 
 def begin_and_leave(store: ObjectStore) -> None:
-    """An upload of two parts that nobody completes."""
+    """An upload of two parts that is never completed."""
     upload = store.uploads.begin(ObjectName("bucket", "k"), ObjectTraits(), None, None)
     for number in (1, 2):
         staged = store.staging.new()

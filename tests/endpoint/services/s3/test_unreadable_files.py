@@ -1,4 +1,4 @@
-"""What the system keeps from the store's own user: the rest is there all the same."""
+"""Files that the store's user may not read do not hide the others."""
 
 import os
 from collections.abc import Iterator
@@ -47,7 +47,7 @@ def lock(paths: list[Path], mode: int = 0) -> None:
         path.chmod(mode)
 
 
-def test_what_may_not_be_read_does_not_keep_the_rest_from_being_listed(
+def test_an_unreadable_file_does_not_hide_the_others_from_a_listing(
     bare_store: StoreWithoutServer, private: list[Path]
 ) -> None:
     lock(private)
@@ -57,7 +57,7 @@ def test_what_may_not_be_read_does_not_keep_the_rest_from_being_listed(
 
 
 @pytest.mark.parametrize("key", ["a/file", "folder/c"])
-def test_a_read_of_what_may_not_be_read_is_denied(
+def test_a_read_of_an_unreadable_file_is_denied(
     bare_store: StoreWithoutServer, private: list[Path], key: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     lock(private)

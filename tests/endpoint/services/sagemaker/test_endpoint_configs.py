@@ -1,4 +1,4 @@
-"""CreateEndpointConfig and its family: every rule on variants, and what strict mode adds."""
+"""CreateEndpointConfig and its family: every rule on variants, and the additions of strict mode."""
 
 from typing import Any
 
@@ -69,7 +69,7 @@ def test_a_variant_that_makes_no_sense_is_refused(
         ({"DataCaptureConfig": {}}, "Data capture is not supported"),
     ],
 )
-def test_what_torpor_cannot_do_is_said_at_once(
+def test_a_configuration_that_torpor_cannot_serve_is_refused_at_once(
     control_plane: InMemoryControlPlane, params: dict[str, Any], text: str
 ) -> None:
     config = {"EndpointConfigName": "c", "ProductionVariants": [production()], **params}

@@ -1,4 +1,4 @@
-"""CreateEndpoint and its family: what is written for the controller, and what is told while it works."""
+"""CreateEndpoint and its family: the records for the controller, and the answers while it works."""
 
 from typing import Any
 
@@ -76,7 +76,7 @@ def test_a_config_whose_model_is_gone_makes_no_endpoint(control_plane: InMemoryC
     assert control_plane.changes == []
 
 
-def test_describe_tells_what_runs_and_what_is_wanted(control_plane: InMemoryControlPlane) -> None:
+def test_describe_endpoint_shows_the_current_and_the_desired_variant(control_plane: InMemoryControlPlane) -> None:
     control_plane.create(InitialInstanceCount=3, RoutingConfig={"RoutingStrategy": "RANDOM"})
     creating = summary(control_plane)
     assert creating["VariantStatus"] == [{"Status": "Creating", "StartTime": 1000.0}]
@@ -97,7 +97,7 @@ def test_describe_tells_what_runs_and_what_is_wanted(control_plane: InMemoryCont
     }
 
 
-def test_a_failed_endpoint_says_why_and_not_at_length(control_plane: InMemoryControlPlane) -> None:
+def test_the_reason_of_a_failed_endpoint_is_cut_to_its_limit(control_plane: InMemoryControlPlane) -> None:
     control_plane.create()
     control_plane.settle("ep", EndpointEvent.FAILED, "x" * 2000)
     described = control_plane.describe()
@@ -197,7 +197,7 @@ def test_a_count_that_is_asked_for_is_remembered_until_it_is_so_even_if_it_is_th
     assert stored(control_plane).pending_told == ()
 
 
-def test_an_update_shows_what_is_coming_beside_what_is(control_plane: InMemoryControlPlane) -> None:
+def test_an_update_shows_the_pending_deployment_beside_the_current_one(control_plane: InMemoryControlPlane) -> None:
     control_plane.create()
     control_plane.settle("ep")
     control_plane.configure("bigger", production(InstanceType="ml.m5.xlarge", InitialInstanceCount=2))
@@ -227,7 +227,7 @@ def test_an_update_shows_what_is_coming_beside_what_is(control_plane: InMemoryCo
         (True, ["DesiredWeight", "DesiredInstanceCount"], (1.0, 1)),
     ],
 )
-def test_an_update_retains_what_it_is_told_to(
+def test_an_update_retains_the_named_variant_properties(
     control_plane: InMemoryControlPlane, retain: bool, excluded: list[str], kept: tuple[float, int]
 ) -> None:
     control_plane.create(InitialVariantWeight=0.5, InitialInstanceCount=4)

@@ -56,7 +56,7 @@ NOWHERE = "Nowhere"
         ("ListTags", {"ResourceArn": f"{ARN}:model/nowhere"}, "resource", f"{ARN}:model/nowhere"),
     ],
 )
-def test_what_is_not_there_cannot_be_found(
+def test_a_missing_resource_cannot_be_found(
     control_plane: InMemoryControlPlane, operation: str, params: dict[str, object], noun: str, arn: str
 ) -> None:
     refusal = control_plane.refusal(operation, **params)

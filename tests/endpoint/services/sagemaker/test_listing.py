@@ -96,7 +96,7 @@ def test_a_listing_is_all_that_fits_in_the_order_asked_for(
 
 
 @given(rows.filter(lambda records: len(records) > 2), orders, st.data())
-def test_what_is_deleted_between_two_pages_hides_nothing_else(
+def test_a_record_deleted_between_two_pages_hides_no_other(
     records: list[Row], params: dict[str, Any], data: st.DataObject
 ) -> None:
     first, token = page(records, {**params, "MaxResults": 2})
@@ -117,9 +117,7 @@ def test_the_newest_come_first_and_ten_of_them(control_plane: InMemoryControlPla
 
 
 @pytest.mark.parametrize("created_s", [10.00049, 10.0005, 10.0006])
-def test_what_was_created_is_found_by_the_time_that_is_shown(
-    control_plane: InMemoryControlPlane, created_s: float
-) -> None:
+def test_a_model_is_found_by_its_shown_creation_time(control_plane: InMemoryControlPlane, created_s: float) -> None:
     control_plane.now_s = created_s
     control_plane("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL)
     shown_s = round(created_s, 3)

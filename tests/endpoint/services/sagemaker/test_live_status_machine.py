@@ -1,4 +1,4 @@
-"""The status machine of an endpoint with real instances behind it: what AWS's table says, and no request lost."""
+"""The status machine of an endpoint with real instances behind it: it follows AWS's table, and loses no request."""
 
 from collections import Counter
 from typing import Any
@@ -142,7 +142,7 @@ def test_an_update_that_fails_is_rolled_back_and_loses_no_request(shop: LiveEndp
     assert seen.right > 0
 
 
-def test_capacity_goes_up_and_down_and_loses_no_request(shop: LiveEndpoint) -> None:
+def test_a_change_of_capacity_loses_no_request(shop: LiveEndpoint) -> None:
     shop.deploy("scale", Variant(many("status/old")))
     with traffic(shop, "scale", {"a.tar": 1.0}, callers=2) as seen:
         assert rescale(shop, "scale", DesiredInstanceCount=3)["CurrentInstanceCount"] == 3

@@ -25,7 +25,7 @@ from torpor_endpoint.services.sagemaker.model_data import NoS3Address, s3_url
         "https://bucket.s3.us-west-2.amazonaws.com:443/prefix/",
     ],
 )
-def test_these_are_one_prefix(url: str) -> None:
+def test_every_form_of_a_url_means_the_same_prefix(url: str) -> None:
     assert s3_url(url) == "s3://bucket/prefix/"
 
 
@@ -42,7 +42,7 @@ def test_these_are_one_prefix(url: str) -> None:
         ("https://s3.eu-west-1.amazonaws.com/bucket", "s3://bucket/"),
     ],
 )
-def test_a_key_is_taken_letter_by_letter(url: str, means: str) -> None:
+def test_a_key_is_taken_literally(url: str, means: str) -> None:
     assert s3_url(url) == means
 
 
@@ -63,6 +63,6 @@ def test_a_key_is_taken_letter_by_letter(url: str, means: str) -> None:
         ("https://s3.amazonaws.com/b/%00", "cannot be printed"),
     ],
 )
-def test_what_names_nothing_in_s3_is_told_why(url: str, says: str) -> None:
+def test_the_refusal_of_a_url_outside_s3_gives_the_reason(url: str, says: str) -> None:
     with pytest.raises(NoS3Address, match=says):
         s3_url(url)

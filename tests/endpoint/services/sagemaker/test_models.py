@@ -1,4 +1,4 @@
-"""CreateModel and its family: what is refused, what is kept, what is told."""
+"""CreateModel and its family: refusals, records and answers."""
 
 from typing import Any
 

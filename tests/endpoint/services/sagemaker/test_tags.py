@@ -1,11 +1,11 @@
-"""Tags: added, replaced, listed, taken away."""
+"""Tags: added, replaced, listed, removed."""
 
 from tests.endpoint.services.helpers.in_memory_control_plane import ARN, MULTI_MODEL, InMemoryControlPlane
 
 MODEL = f"{ARN}:model/m"
 
 
-def test_tags_are_added_to_those_that_are_there(control_plane: InMemoryControlPlane) -> None:
+def test_new_tags_are_added_to_the_existing_ones(control_plane: InMemoryControlPlane) -> None:
     control_plane("CreateModel", ModelName="m", PrimaryContainer=MULTI_MODEL, Tags=[{"Key": "a", "Value": "1"}])
     added = [{"Key": "a", "Value": "2"}, {"Key": "b", "Value": ""}]
     assert control_plane("AddTags", ResourceArn=MODEL, Tags=added) == {"Tags": added}

@@ -26,12 +26,12 @@ def test_any_role_can_be_assumed_for_an_hour() -> None:
 
 
 @pytest.mark.parametrize("role", ["arn:aws:iam::210987654321:user/Reader", "just-a-long-enough-name"])
-def test_what_is_no_role_cannot_be_assumed(role: str) -> None:
+def test_an_arn_that_names_no_role_cannot_be_assumed(role: str) -> None:
     with pytest.raises(ClientError, match="ValidationError"):
         client(STS).assume_role(RoleArn=role, RoleSessionName="me")
 
 
-def test_a_web_identity_becomes_a_role_and_its_claims_are_told() -> None:
+def test_a_web_identity_assumes_a_role_and_the_answer_has_its_claims() -> None:
     claims = {"sub": "repo:houses", "aud": "sts.amazonaws.com", "iss": "https://tokens.example", "exp": 1}
     middle = base64.urlsafe_b64encode(json.dumps(claims).encode()).rstrip(b"=").decode()
     role = {"RoleArn": "arn:aws:iam::210987654321:role/Reader", "RoleSessionName": "me"}
@@ -43,7 +43,7 @@ def test_a_web_identity_becomes_a_role_and_its_claims_are_told() -> None:
 
 
 @pytest.mark.parametrize("token", ["opaque", "a.b.c", "e30.W10.x", "é.é.é"])
-def test_a_web_identity_that_is_no_jwt_is_one_nevertheless(token: str) -> None:
+def test_a_web_identity_that_is_no_jwt_still_assumes_the_role(token: str) -> None:
     role = {"RoleArn": "arn:aws:iam::210987654321:role/Reader", "RoleSessionName": "me"}
     answer = client(STS).assume_role_with_web_identity(**role, WebIdentityToken=token)
     assert "SubjectFromWebIdentityToken" not in answer
@@ -61,7 +61,7 @@ def test_every_key_is_the_accounts_own() -> None:
     assert client(STS).get_access_key_info(AccessKeyId="AKIAIOSFODNN7EXAMPLE")["Account"] == "123456789012"
 
 
-def test_a_source_identity_is_told_back() -> None:
+def test_the_answer_has_the_source_identity() -> None:
     role = {"RoleArn": "arn:aws:iam::210987654321:role/Reader", "RoleSessionName": "me"}
     assert client(STS).assume_role(**role, SourceIdentity="alice")["SourceIdentity"] == "alice"
 

@@ -15,7 +15,7 @@ from torpor_endpoint.services.training.running.transport import InputMissing, pl
 
 
 @given(st.lists(st.sampled_from(JobStage)))
-def test_a_job_goes_only_where_the_table_says_and_its_times_join(stages: list[JobStage]) -> None:
+def test_a_job_moves_only_as_the_table_says_and_its_times_join(stages: list[JobStage]) -> None:
     job, now_s = begun("job", "arn", {}, 0.0), 0.0
     for stage in stages:
         now_s += 1.0
@@ -39,12 +39,12 @@ VALUES = st.booleans() | st.integers() | st.text() | st.lists(st.integers())
 
 
 @given(st.dictionaries(st.text(min_size=1), VALUES))
-def test_json_hyperparameters_come_back_as_they_were(values: dict[str, object]) -> None:
+def test_json_hyperparameters_are_decoded_to_their_values(values: dict[str, object]) -> None:
     assert decoded({name: json.dumps(value) for name, value in values.items()}) == values
     assert len(arguments(values)) == 2 * len(values)
 
 
-def test_a_hyperparameter_that_is_no_json_stands_for_itself() -> None:
+def test_a_hyperparameter_that_is_no_json_stays_a_text() -> None:
     deep = "[" * 2500
     assert decoded({"a": "reg:linear", "b": "1e-3", "c": deep}) == {"a": "reg:linear", "b": 0.001, "c": deep}
     assert users({"sagemaker_program": "x", "eta": 1}) == {"eta": 1}
@@ -81,7 +81,7 @@ def test_images_that_train_here() -> None:
     assert has_algorithm("763104351884.dkr.ecr.us-east-1.amazonaws.com/pytorch-training:2.0") is None
 
 
-def test_output_keeps_its_beginning_and_knows_its_end(tmp_path: Path) -> None:
+def test_output_keeps_its_start_and_its_last_line(tmp_path: Path) -> None:
     with Output(tmp_path / "log", limit_bytes=10) as output:
         for piece in (b"01234567", b"89abc\n", b"last words\n\n"):
             output.write(piece)

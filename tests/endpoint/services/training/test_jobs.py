@@ -1,4 +1,4 @@
-"""Jobs that run to their end, well or badly: what their scripts are given, and what is left of them."""
+"""Jobs that run to their end, well or badly: the environment of their scripts, and the files that remain."""
 
 import asyncio
 import io
@@ -55,7 +55,7 @@ def test_a_script_trains_a_model_from_its_channel(training: TrainingFolder) -> N
     asyncio.run(story())
 
 
-def test_a_script_sees_what_the_training_toolkit_shows(training: TrainingFolder) -> None:
+def test_a_script_has_the_environment_of_the_training_toolkit(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script(GIVEN)
         put(training.bucket, {"data/train.csv": b"1,2"})
@@ -115,7 +115,7 @@ def test_a_script_may_lie_in_a_channel_and_have_aws_s_paths_written_into_it(
     asyncio.run(story())
 
 
-def test_a_failing_script_is_told_as_aws_tells_it(training: TrainingFolder) -> None:
+def test_a_failing_script_has_awss_failure_reason(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script("print('before')\nraise ValueError('no such column')")
         async with training.open() as api:
@@ -149,7 +149,7 @@ def test_a_script_may_give_its_own_reason(training: TrainingFolder) -> None:
         ({}, [channel("train", "s3://bucket/empty")], 'No S3 objects found under S3 URL "s3://bucket/empty"'),
     ],
 )
-def test_input_that_is_not_there_fails_its_job(
+def test_missing_input_fails_its_job(
     training: TrainingFolder, hyperparameters: dict[str, str], inputs: list[dict[str, str]], reason: str
 ) -> None:
     async def story() -> None:
@@ -164,7 +164,7 @@ def test_input_that_is_not_there_fails_its_job(
     asyncio.run(story())
 
 
-def test_a_job_whose_bucket_is_not_there_fails_as_it_uploads(training: TrainingFolder) -> None:
+def test_a_job_with_a_missing_output_bucket_fails_at_the_upload(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script("import os; open(os.environ['SM_MODEL_DIR'] + '/m', 'w').close()")
         async with training.open() as api:
@@ -222,7 +222,7 @@ def test_xgboost_trains_without_a_script(
     asyncio.run(story())
 
 
-def test_xgboost_tells_what_it_cannot_train_on(training: TrainingFolder) -> None:
+def test_the_failure_of_xgboost_names_the_missing_hyperparameter(training: TrainingFolder) -> None:
     async def story() -> None:
         put(training.bucket, {"train/a": b"1,2\n"})
         inputs = [channel("train", "s3://bucket/train", ContentType="text/csv")]

@@ -1,4 +1,4 @@
-"""Jobs that are stopped, run too long, wait, or are cut off: each ends as it should, and nothing of it runs on."""
+"""Jobs that are stopped, run too long, wait, or are cut off: each ends as it should, and no process of it survives."""
 
 import asyncio
 
@@ -94,7 +94,7 @@ def test_a_job_waits_for_its_turn_and_can_be_stopped_meanwhile(training: Trainin
     asyncio.run(story())
 
 
-def test_a_restart_fails_what_ran_and_takes_up_what_waited(training: TrainingFolder) -> None:
+def test_a_restart_fails_the_running_job_and_starts_the_waiting_one(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script(SLEEPER)
         async with training.open() as api:
@@ -114,7 +114,7 @@ def test_a_restart_fails_what_ran_and_takes_up_what_waited(training: TrainingFol
     asyncio.run(story())
 
 
-def test_what_a_killed_endpoint_left_is_removed(training: TrainingFolder) -> None:
+def test_files_of_a_killed_endpoint_are_removed(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script(SLEEPER)
         async with training.open() as api:
@@ -142,7 +142,7 @@ def test_the_output_of_a_chatterbox_is_bounded(training: TrainingFolder) -> None
     asyncio.run(story())
 
 
-def test_a_process_that_ran_away_with_the_pipe_holds_nobody_up(training: TrainingFolder) -> None:
+def test_a_detached_process_that_holds_the_pipe_does_not_delay_the_jobs_end(training: TrainingFolder) -> None:
     async def story() -> None:
         training.script(
             "import subprocess, sys\n"

@@ -1,4 +1,4 @@
-"""Training behind the one port: a model is trained, then served; and a killed endpoint takes its script along."""
+"""Training behind the one port: a model is trained, then served; and a killed endpoint ends its script."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the training operations refuse, and how they list and describe."""
+"""The refusals of the training operations, and their lists and descriptions."""
 
 import asyncio
 from dataclasses import replace
@@ -39,7 +39,7 @@ FILES = {"FileSystemId": "fs-0", "FileSystemAccessMode": "ro", "FileSystemType":
         ({"OutputDataConfig": {"S3OutputPath": "https://a/b"}}, "must begin with s3://"),
     ],
 )
-def test_what_cannot_be_done_here_is_refused_at_once(
+def test_a_job_that_cannot_run_here_is_refused_at_once(
     training: TrainingFolder, members: dict[str, Any], text: str
 ) -> None:
     async def story() -> None:

@@ -10,7 +10,7 @@ from torpor_endpoint.services.training.lifecycle import JobStage, begun
 from torpor_endpoint.storage.schema import opened
 
 
-def test_a_slow_disk_keeps_nobody_but_the_caller_waiting(training: TrainingFolder) -> None:
+def test_a_slow_disk_delays_only_its_own_caller(training: TrainingFolder) -> None:
     def busy(api: TrainingApi, taken: Event, free: Event) -> bool:
         with api.database.transaction():
             taken.set()
@@ -31,7 +31,7 @@ def test_a_slow_disk_keeps_nobody_but_the_caller_waiting(training: TrainingFolde
     asyncio.run(story())
 
 
-def test_of_moves_made_at_once_one_is_made() -> None:
+def test_exactly_one_of_many_moves_at_once_succeeds() -> None:
     database = opened(":memory:")
     jobs = Jobs(database, lambda: 1.0)
     jobs.add(begun("job", "arn", {}, 0.0))

@@ -1,4 +1,4 @@
-"""`torpor plan`: what was tried, the answer and its call, what else there is; where nothing serves, why."""
+"""`torpor plan`: the candidates, the answer and its call, the alternatives; and the reason where no plan serves."""
 
 import ast
 import re
@@ -33,7 +33,7 @@ def code(shown: str) -> str:
     return found[0]
 
 
-def test_the_answer_is_what_it_costs_and_a_call_that_makes_it(run: Run) -> None:
+def test_the_answer_has_its_cost_and_the_call_that_deploys_it(run: Run) -> None:
     done = run(TRACE, *TYPES, "--slo-ms", "3000", "--quantile", "0.9")
     assert done.exit_code == 0
     assert done.stdout.startswith("90 % of the requests within 3,000 ms · 219 requests\n")
@@ -48,7 +48,7 @@ def test_the_answer_is_what_it_costs_and_a_call_that_makes_it(run: Run) -> None:
     assert "\nassumed: the sizes and times of all models: drawn" in done.stdout
 
 
-def test_where_nothing_is_drawn_one_run_tells_what_its_requests_can(run: Run) -> None:
+def test_the_plan_of_a_fixed_trace_says_what_a_single_run_can_show(run: Run) -> None:
     shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never,1m").stdout
     assert re.search(
         r"^0-1 x ml\.t2\.medium, LRU, sleeps after 1 min: .* Nothing is drawn, so one run", shown, re.MULTILINE
@@ -83,13 +83,13 @@ def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
     assert "a variant that sleeps is Torpor's, and wakes in 300 s" in shown
 
 
-def test_what_may_not_sleep_does_not(run: Run) -> None:
+def test_a_variant_that_may_not_sleep_stays_awake(run: Run) -> None:
     shown = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", "1000", "--sleep-after", "never").stdout
     assert "sleeps" not in shown
     assert "ManagedInstanceScaling" not in shown
 
 
-def test_who_leaves_first_is_told_where_somebody_has_to(run: Run) -> None:
+def test_the_eviction_policies_are_compared_where_memory_is_tight(run: Run) -> None:
     Path("models.csv").write_text(MODELS.replace("1000000", "3000000000"))
     arguments = ("--slo-ms", "3000", "--quantile", "0.5", "--instance-type", "ml.t2.medium", "--instances-max", "1")
     shown = run("calls.csv", "--profiles", "models.csv", *arguments).stdout
@@ -97,7 +97,7 @@ def test_who_leaves_first_is_told_where_somebody_has_to(run: Run) -> None:
     assert re.search(r"^BELADY .*offline reference: it knows the trace", shown, re.MULTILINE)
 
 
-def test_where_sizes_differ_the_reference_heeds_them(run: Run) -> None:
+def test_the_reference_policy_heeds_sizes_where_they_differ(run: Run) -> None:
     arguments = ("--slo-ms", "9000", "--quantile", "0.1", "--instance-type", "ml.t2.medium", "--instances-max", "1")
     Path("models.csv").write_text("model,memory_bytes,load_s\na,3000000000,0.5\nb,2900000000,0.5\n")
     shown = run("calls.csv", "--profiles", "models.csv", *arguments).stdout
@@ -115,7 +115,7 @@ def test_times_that_are_assumed_are_not_blamed_on_the_models(run: Run) -> None:
     assert "These times are assumed: give your models' own with --profiles FILE, or an endpoint's ledger.sqlite" in said
 
 
-def test_of_a_longer_trace_it_says_what_was_played_and_seen(run: Run) -> None:
+def test_the_plan_of_a_longer_trace_says_which_part_was_simulated(run: Run) -> None:
     arguments = (TRACE, *TYPES, "--slo-ms", "9000", "--quantile", "0.5", "--requests", "50", "--seeds", "1")
     shown = run(*arguments).stdout
     assert shown.startswith("50 % of the requests within 9,000 ms · 219 requests, the busiest 50 first\n")
@@ -137,7 +137,7 @@ def test_of_a_longer_trace_it_says_what_was_played_and_seen(run: Run) -> None:
         (MODELS, "100", "the first request for a model waits for its load, which makes 2 of 20 requests late"),
     ],
 )
-def test_where_nothing_serves_it_says_why(run: Run, models: str, slo_ms: str, said: str) -> None:
+def test_a_plan_without_an_answer_prints_the_reason(run: Run, models: str, slo_ms: str, said: str) -> None:
     Path("models.csv").write_text(models)
     done = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", slo_ms)
     assert done.exit_code == NOTHING
@@ -147,7 +147,7 @@ def test_where_nothing_serves_it_says_why(run: Run, models: str, slo_ms: str, sa
     assert "serverless, an endpoint per model" in done.stdout
 
 
-def test_where_the_space_is_too_small_it_says_so(run: Run) -> None:
+def test_a_space_too_small_for_the_goal_exits_with_advice(run: Run) -> None:
     done = run(
         TRACE.replace("rate_hz=2", "rate_hz=60"),
         "--instance-type",

@@ -1,4 +1,4 @@
-"""`torpor replay`: against a live endpoint, and what it says where something is missing."""
+"""`torpor replay`: against a live endpoint, and its errors for missing inputs."""
 
 import csv
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def run(endpoint: torpor.Local, tmp_path: Path) -> Run:
     return lambda *arguments: CliRunner().invoke(app, ["replay", str(trace), *map(str, arguments)], env=environment)
 
 
-def test_it_replays_a_file_and_shows_how_it_went(run: Run, tmp_path: Path) -> None:
+def test_a_replay_of_a_file_shows_its_outcome(run: Run, tmp_path: Path) -> None:
     done = run("--body", tmp_path / "row.csv", "--speed", 30, "--limit", 3, "--out", tmp_path / "replayed.csv")
     assert (done.exit_code, done.stderr) == (0, "")
     assert "shared · 3 requests in 0." in done.stdout
@@ -49,7 +49,7 @@ def test_each_model_can_have_a_body_of_its_own(run: Run, tmp_path: Path) -> None
     assert "2 failed · " in done.stdout
 
 
-def test_it_says_which_bodies_are_missing(run: Run, tmp_path: Path) -> None:
+def test_a_replay_names_the_missing_bodies(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bodies").mkdir()
     (tmp_path / "bodies" / "city1.json").write_text("[]")
     done = run("--bodies", tmp_path / "bodies")
@@ -78,7 +78,7 @@ def test_azures_trace_is_replayed_too(run: Run, tmp_path: Path) -> None:
         (("--body", "{}/row.csv", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
 )
-def test_what_is_missing_is_said_before_anything_is_sent(
+def test_a_missing_input_is_reported_before_any_request_is_sent(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
 ) -> None:
     (tmp_path / "row").write_text(ROW)
@@ -87,7 +87,7 @@ def test_what_is_missing_is_said_before_anything_is_sent(
     assert said.format(tmp_path) in done.stderr
 
 
-def test_it_says_why_requests_failed_and_that_all_of_them_did(run: Run, tmp_path: Path) -> None:
+def test_a_replay_in_which_all_requests_fail_shows_why_and_exits_with_1(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("no,numbers,at,all")
     done = run("--body", tmp_path / "bad.csv", "--speed", 100)
     assert done.exit_code == 1
@@ -96,7 +96,7 @@ def test_it_says_why_requests_failed_and_that_all_of_them_did(run: Run, tmp_path
     assert "4 failed · " in done.stdout
 
 
-def test_the_progress_says_what_became_of_those_that_were_sent() -> None:
+def test_the_progress_counts_requests_in_flight_cold_and_failed() -> None:
     told = doing(ReplayTally(elapsed_s=2.0, sent=2003, done=2000, cold=4, failed=1))
     assert told == "1,000/s · 3 in flight · 4 cold · 1 failed"
 

@@ -1,4 +1,4 @@
-"""`torpor simulate`: a line for each way, the figures' grounds below it, files of it all, and one line for an error."""
+"""`torpor simulate`: a line for each way, the assumptions below it, files of the results, and one line for an error."""
 
 import csv
 import re
@@ -32,7 +32,7 @@ def rows(shown: str) -> dict[str, list[str]]:
     return {cells[0]: cells[1:] for cells in lines if len(cells) > 2}
 
 
-def test_it_shows_what_a_small_trace_does(run: Run) -> None:
+def test_the_simulation_of_a_small_trace_shows_its_figures(run: Run) -> None:
     done = run("calls.csv", "--profiles", "models.csv", "--slo-ms", "100")
     assert done.exit_code == 0
     assert done.stdout.startswith("calls.csv · 3 requests in 2.52 s\n")
@@ -72,7 +72,7 @@ def test_how_long_a_wake_takes_can_be_said(run: Run) -> None:
     assert "--wake: '5x' is not a span of time" in run(*arguments, "--wake", "5x").stderr
 
 
-def test_a_terminal_sees_what_is_being_played(tmp_path: Path) -> None:
+def test_a_terminal_shows_the_running_simulation(tmp_path: Path) -> None:
     (tmp_path / "calls.csv").write_text(CALLS)
     arguments = ["simulate", str(tmp_path / "calls.csv"), "--instances", "1,2"]
     done = CliRunner().invoke(app, arguments, env={"FORCE_COLOR": "1", "TTY_INTERACTIVE": "1"})
@@ -80,14 +80,14 @@ def test_a_terminal_sees_what_is_being_played(tmp_path: Path) -> None:
     assert "playing" not in done.stdout
 
 
-def test_what_was_drawn_is_said_and_a_seed_says_it_again(run: Run) -> None:
+def test_the_output_names_what_was_drawn_and_a_seed_repeats_it(run: Run) -> None:
     shown = [run(TRACE, "--seed", seed).stdout for seed in ("5", "5", "6")]
     assert "assumed: the sizes and times of all models: drawn from the distributions of" in shown[0]
     assert "\nseed 5 · " in shown[0]
     assert shown[0] == shown[1] != shown[2]
 
 
-def test_a_model_that_is_too_large_is_a_failure_that_is_told(run: Run) -> None:
+def test_the_output_counts_failures_of_a_model_that_is_too_large(run: Run) -> None:
     Path("models.csv").write_text("model,memory_bytes\na,1000\nb,999999999999\n")
     done = run("calls.csv", "--profiles", "models.csv")
     assert dict(zip(*rows(done.stdout).values(), strict=True))["failed"] == "1"
@@ -138,7 +138,7 @@ def test_no_picture_is_drawn_where_nothing_was_answered(run: Run) -> None:
     assert "--plot: no scenario with a price answered a request, so there is no p99 to plot" in done.stderr
 
 
-def test_a_recount_is_told(run: Run) -> None:
+def test_the_output_of_a_check_names_the_counters_that_agree(run: Run) -> None:
     plain, checked = (run(TRACE, "--sleep-after", "5s", *more).stdout for more in ((), ("--check",)))
     assert checked == f"{plain}checked: bytes, pins, loads and instances agree with the log of decisions and requests\n"
 
@@ -224,5 +224,5 @@ def test_a_narrow_terminal_has_fewer_columns_and_no_wrapped_numbers() -> None:
     ("seconds", "said"),
     [(0.0, "0 s"), (2.5, "2.5 s"), (119.0, "119 s"), (300.0, "5 min"), (9000.0, "2.5 h"), (30 * 86_400.0, "30 days")],
 )
-def test_a_span_is_told_in_a_unit_that_a_person_takes(seconds: float, said: str) -> None:
+def test_a_span_is_printed_in_a_fitting_unit(seconds: float, said: str) -> None:
     assert span(seconds) == said

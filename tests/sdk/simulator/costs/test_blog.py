@@ -1,4 +1,4 @@
-"""AWS's published savings come out to the dollar, and so does what each of their silences is worth."""
+"""AWS's published savings are reproduced to the dollar, and so is the value of each unstated assumption."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def dollars(one: Comparison) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("one", [THOUSAND_MODELS, GPU_TWIN], ids=["2019", "2023"])
-def test_what_aws_published_comes_out_to_the_dollar(one: Comparison) -> None:
+def test_the_costs_that_aws_published_are_reproduced_to_the_dollar(one: Comparison) -> None:
     assert one.published is not None
     assert dollars(one) == (one.published.apart_usd, one.published.together_usd)
     assert one.saved_share is not None
@@ -32,7 +32,7 @@ def test_a_thousand_models_are_171360_dollars_apart_and_1017_together() -> None:
     assert THOUSAND_MODELS.together_usd == pytest.approx(1_016.64)
 
 
-def test_at_todays_prices_they_are_146880_and_871() -> None:
+def test_a_thousand_models_at_todays_prices_cost_146880_and_871() -> None:
     assert dollars(THOUSAND_MODELS_TODAY) == (146_880, 871)
     assert THOUSAND_MODELS_TODAY.saved_share == pytest.approx(0.9941, abs=0.0001)
 
@@ -60,7 +60,7 @@ def test_ten_models_on_one_endpoint_save_nine_tenths_on_any_instance() -> None:
     assert min(saved, key=lambda what: abs(saved[what] - 3_000)) == "2 x ml.c5.xlarge"
 
 
-def test_what_is_inferred_says_so() -> None:
+def test_an_inferred_price_is_marked_as_inferred() -> None:
     source = {quote.item: quote.source for quote in PRICES_2019.quotes}
     assert source["ml.r5.2xlarge"].startswith("inferred")
     assert source["ml.c5.xlarge"].startswith("derived")

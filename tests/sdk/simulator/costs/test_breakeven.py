@@ -1,4 +1,4 @@
-"""Break-even points: at them the two ways cost the same, below and above them one is cheaper."""
+"""Break-even points: there the two ways cost the same; below and above, one is cheaper."""
 
 import random
 from math import inf
@@ -51,7 +51,7 @@ def test_two_large_instances_pay_from_84_requests_a_second_on() -> None:
 
 
 @given(HELD, MEMORY, ONE, TERMS)
-def test_at_its_rate_serverless_costs_what_always_on_costs(
+def test_serverless_at_its_break_even_rate_costs_the_same_as_always_on(
     held: HeldInstances, memory_mib: int, one: Calls, terms: CostTerms
 ) -> None:
     rival = multi_model(held, terms)
@@ -62,7 +62,7 @@ def test_at_its_rate_serverless_costs_what_always_on_costs(
 
 
 @given(HELD, HELD, TERMS)
-def test_from_so_many_models_on_they_are_cheaper_together(
+def test_models_beyond_the_break_even_count_are_cheaper_together(
     each: HeldInstances, together: HeldInstances, terms: CostTerms
 ) -> None:
     count = known(breakeven.models(each, together, terms))
@@ -78,7 +78,7 @@ def test_the_blogs_large_instances_pay_from_the_sixth_model_on() -> None:
 
 
 @given(HELD, HELD, TERMS)
-def test_awake_for_the_affordable_share_sleeping_costs_what_the_rival_costs(
+def test_a_sleeper_awake_for_its_affordable_share_costs_the_same_as_its_rival(
     always_on: HeldInstances, sleeper: HeldInstances, terms: CostTerms
 ) -> None:
     rival = multi_model(always_on, terms)
@@ -101,7 +101,7 @@ def test_kept_for_longer_it_is_awake_for_longer_and_cold_less_often(rate: float,
     assert breakeven.cold_share(rate, short) >= breakeven.cold_share(rate, long)
 
 
-def test_the_formula_is_what_poisson_requests_do() -> None:
+def test_the_formula_agrees_with_poisson_requests() -> None:
     draw = random.Random(7)
     gaps_s = [draw.expovariate(0.01) for _ in range(50_000)]
     awake = sum(min(gap_s, 60.0) for gap_s in gaps_s) / sum(gaps_s)
@@ -120,7 +120,7 @@ def test_the_longest_keep_alive_at_serverless_prices() -> None:
     assert usd(asleep("ml.m5.large", awake_s)) == pytest.approx(usd(serverless(2048, calls)))
 
 
-def test_what_never_breaks_even_is_infinite_and_what_is_not_known_is_none() -> None:
+def test_a_point_never_reached_is_infinite_and_an_unknown_point_is_none() -> None:
     rival = multi_model(HeldInstances("ml.m5.large"))
     assert breakeven.rate_per_s(rival, 2048, Calls(1)) == inf
     assert breakeven.keep_alive_s(1.0, 1.5) == inf

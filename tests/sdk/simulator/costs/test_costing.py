@@ -1,4 +1,4 @@
-"""What each way costs: AWS's own examples come out again, costs add up and grow, and what is not known stays so."""
+"""The cost of each way: AWS's own examples are reproduced, costs add up and grow, and unknown costs stay unknown."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def usd(cost: Cost) -> float:
     return cost.usd
 
 
-def test_ten_million_serverless_calls_cost_what_aws_says() -> None:
+def test_the_cost_of_ten_million_serverless_calls_is_awss_own_figure() -> None:
     """10 M requests of 100 ms on 2 GB are $40.00, and 10 GB in and out are $0.16."""
     calls = Calls.alike(10_000_000, 0.1) + Calls(moved_bytes=10 * 2**30)
     assert usd(serverless(2048, calls)) == pytest.approx(40.16)
@@ -44,7 +44,7 @@ def test_every_request_is_billed_from_the_millisecond_that_it_began() -> None:
     assert Calls.alike(3, 0.010).predict_ms == 30
 
 
-def test_starting_is_billed_only_if_told() -> None:
+def test_starts_are_billed_only_on_request() -> None:
     calls = Calls(1, predict_ms=1000, start_ms=9000)
     assert usd(serverless(1024, calls, starts_billed=True)) == pytest.approx(10 * usd(serverless(1024, calls)))
 
@@ -65,7 +65,7 @@ def test_components_take_as_many_instances_as_their_reserves_fill() -> None:
     assert usd(components(33, each, "ml.r5.2xlarge")) == usd(multi_model(HeldInstances("ml.r5.2xlarge", 2)))
 
 
-def test_a_component_that_no_instance_holds_costs_none() -> None:
+def test_the_cost_of_a_component_that_no_instance_holds_is_none() -> None:
     assert components(1, Component(65537), "ml.r5.2xlarge").usd is None
     assert components(1, Component(1024, gpus=1), "ml.r5.2xlarge").usd is None
     assert components(1, Component(1024), "ml.m5.gigantic").usd is None
@@ -90,7 +90,7 @@ def test_an_unknown_price_is_never_nothing() -> None:
 
 
 @pytest.mark.parametrize("amount", [-1, float("nan"), float("inf")])
-def test_what_is_no_amount_is_refused(amount: float) -> None:
+def test_a_negative_or_non_finite_amount_is_refused(amount: float) -> None:
     for made in (
         lambda: CostTerms(hours=amount),
         lambda: asleep("ml.m5.large", amount),

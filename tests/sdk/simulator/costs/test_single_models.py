@@ -1,4 +1,4 @@
-"""The same traffic as AWS sells it otherwise: an endpoint per model is never cold, serverless is paid by the ms."""
+"""The same traffic on AWS's other offers: an endpoint per model is never cold, serverless is billed by the ms."""
 
 from dataclasses import replace
 
@@ -78,7 +78,7 @@ def test_models_share_no_serverless_instance() -> None:
 
 
 @pytest.mark.parametrize("starts_billed", [False, True])
-def test_serverless_costs_what_the_formula_says(starts_billed: bool) -> None:
+def test_the_cost_of_serverless_follows_the_formula(starts_billed: bool) -> None:
     """Time predicting x GB of the smallest size with room for a process and the largest model, and the data moved."""
     trace = Recorded(["a"], [Chunk(np.array([0.0, 5.0, 10.0]), np.zeros(3, np.int32), np.array([2**30, 0, 2**30]))])
     found = on_serverless(load(trace, STEADY), wake_s=1.0, starts_billed=starts_billed)

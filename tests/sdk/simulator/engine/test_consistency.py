@@ -40,7 +40,7 @@ def simulated(plan: VariantPlan, trace: Synthetic) -> tuple[ConsistencyCheck, Si
     rate_hz=st.floats(1.0, 40.0),
     seed=st.integers(0, 99),
 )
-def test_the_log_and_the_counters_tell_one_story(
+def test_the_log_and_the_counters_agree(
     policy: str, sizes: InstanceRange | None, cache: bool, rests: Rests | None, rate_hz: float, seed: int
 ) -> None:
     machine = replace(MACHINE, policy=policy, cache=cache, models_rest=rests)
@@ -105,7 +105,7 @@ def test_a_counter_that_is_one_off_is_found(what: str, found: str) -> None:
             check.verify(simulation, readings)
 
 
-def test_where_a_disk_is_too_small_for_all_downloads_are_between_what_loads_allow() -> None:
+def test_downloads_to_a_disk_too_small_for_all_are_checked_against_the_loads() -> None:
     check, simulation, _ = simulated(VariantPlan(MACHINE), TRACE)
     assert 40 < simulation.counts.downloads < simulation.counts.loads
     for told in (30, simulation.counts.loads + 1):

@@ -1,4 +1,4 @@
-"""What is planned happens in the order of its time, and of its planning."""
+"""Planned events happen in the order of their time, and then of their planning."""
 
 from random import Random
 
@@ -11,7 +11,9 @@ DELAYS_S = st.lists(st.sampled_from([0.0, 0.0, 0.5, 1.0, 1.5]), max_size=30)
 
 
 @given(DELAYS_S, DELAYS_S)
-def test_what_is_planned_for_one_moment_happens_in_the_order_of_planning(first: list[float], then: list[float]) -> None:
+def test_events_planned_for_the_same_moment_happen_in_the_order_of_planning(
+    first: list[float], then: list[float]
+) -> None:
     """Each of the first plans one more when it happens, for this very moment or later."""
     kernel, happened, planned = Kernel(), list[tuple[float, int]](), 0
 
@@ -34,7 +36,7 @@ def test_what_is_planned_for_one_moment_happens_in_the_order_of_planning(first: 
     assert happened == sorted(happened)
 
 
-def test_arrivals_come_after_what_was_planned_for_their_moment_and_what_they_plan_before_the_next() -> None:
+def test_an_arrival_happens_after_events_planned_for_its_moment_and_before_the_next_arrival() -> None:
     kernel, story = Kernel(), list[str]()
 
     def arrive(name: str) -> None:

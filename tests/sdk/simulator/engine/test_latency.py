@@ -1,4 +1,4 @@
-"""Latencies in bins: half a percent from numpy's, whatever the requests were, and they add up."""
+"""Latencies in bins: within half a percent of numpy's for any requests, and they add up."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ seconds = st.lists(st.floats(1e-5, 1e5), min_size=1, max_size=200).map(np.array)
 
 
 def of(*parts: NDArray[np.float64]) -> Latencies:
-    """Told in parts."""
+    """The latencies, added in parts."""
     found = Latencies()
     for part in parts:
         found.add(part)
@@ -36,7 +36,7 @@ def test_quantiles_of_many_are_numpys_by_any_method() -> None:
 
 
 @given(seconds, seconds)
-def test_they_add_up(some_s: NDArray[np.float64], others_s: NDArray[np.float64]) -> None:
+def test_latencies_add_up(some_s: NDArray[np.float64], others_s: NDArray[np.float64]) -> None:
     both, together = of(some_s) + of(others_s), of(np.concatenate((others_s, some_s)))
     assert (both.count, both.least_s, both.most_s) == (together.count, together.least_s, together.most_s)
     assert both.mean_s == pytest.approx(together.mean_s)
@@ -53,7 +53,7 @@ def test_a_longer_time_serves_no_fewer(taken_s: NDArray[np.float64], limits_s: l
 
 
 @given(seconds)
-def test_the_curve_ends_with_everybody_and_agrees_with_the_shares(taken_s: NDArray[np.float64]) -> None:
+def test_the_curve_ends_at_1_and_agrees_with_the_shares(taken_s: NDArray[np.float64]) -> None:
     found = of(taken_s)
     at_s, shares = found.cdf()
     assert shares[-1] == pytest.approx(1.0)
@@ -67,13 +67,13 @@ def test_a_rank_is_not_one_too_high_for_what_binary_fractions_are_off_by() -> No
     assert of(taken_s).quantile(0.07) == pytest.approx(7, rel=0.005)
 
 
-def test_what_is_beyond_the_bins_counts_as_their_end_and_keeps_its_extremes() -> None:
+def test_a_latency_beyond_the_bins_counts_as_the_last_bin_and_keeps_its_extremes() -> None:
     found = of(np.array([0.0, 1e-9, 1.0, 1e7]))
     assert (found.least_s, found.most_s, found.quantile(1)) == (0.0, 1e7, 1e7)
     assert found.share_within(1e-6) == 0.5
 
 
-def test_nobody_has_no_latency_and_misses_nothing() -> None:
+def test_no_requests_have_no_latency_and_miss_no_goal() -> None:
     found = of(np.zeros(0))
     assert (found.count, found.mean_s, found.quantile(0.99), found.share_within(0.1)) == (0, 0.0, 0.0, 1.0)
     assert [part.tolist() for part in found.cdf()] == [[], []]

@@ -1,4 +1,4 @@
-"""Work shares processors: while there are enough it takes what it takes, and then all of it goes on more slowly."""
+"""Work shares processors: with enough of them it takes its own time, and otherwise all of it slows down."""
 
 from math import inf
 
@@ -57,13 +57,13 @@ def test_each_gets_its_share_at_every_moment(work: list[Work], count: int) -> No
 
 
 @given(WORK)
-def test_where_there_are_enough_work_takes_what_it_takes(work: list[Work]) -> None:
+def test_work_takes_its_own_time_with_enough_processors(work: list[Work]) -> None:
     alone = [begins_s + takes_s for begins_s, takes_s in work]
     assert ends_s(work, None) == alone
     assert ends_s(work, len(work)) == pytest.approx(alone)
 
 
-def test_what_takes_as_long_ends_in_the_order_in_which_it_began() -> None:
+def test_work_of_equal_length_ends_in_the_order_of_its_start() -> None:
     kernel, ended = Kernel(), list[int]()
     processors = Processors(kernel, 1)
     for number in range(5):

@@ -1,4 +1,4 @@
-"""The simulated variant: every request ends once, the same seed tells the same story, and zero is zero."""
+"""The simulated variant: every request ends once, the same seed gives the same story, and at zero nothing runs."""
 
 from collections import Counter
 from dataclasses import replace
@@ -73,7 +73,7 @@ def test_work_takes_longer_where_others_work_and_a_delay_does_not() -> None:
     assert story(waits) == [pytest.approx((1.0, 0.1))] * 3
 
 
-def test_the_same_trace_tells_the_same_story() -> None:
+def test_the_same_trace_gives_the_same_story() -> None:
     def story() -> list[str]:
         told: list[str] = []
         machine = replace(ROOMY, memory_bytes=10 * MIB, policy="GDSF")
@@ -158,13 +158,13 @@ class Late(Simulation):
             super()._become_ready(life)
 
 
-def test_who_is_ready_stays_when_fewer_are_wanted() -> None:
+def test_the_ready_instance_stays_when_the_variant_shrinks() -> None:
     simulation = Late(VariantPlan(ROOMY, 2), profiles(TRAFFIC), lambda calls: None)
     simulation.run(TRAFFIC)
     assert {life.slot[-2:]: life.retired_s for life in simulation.lives} == {"/0": 5.0, "/1": None}
 
 
-def test_at_zero_nothing_runs_and_whoever_calls_is_one_wake() -> None:
+def test_a_variant_at_zero_runs_nothing_and_a_burst_of_calls_is_one_wake() -> None:
     times = [1.0, 1.01, 1.02, 500.0, 500.001]
     trace = recorded([TraceRequest(time_s, "a") for time_s in times])
     plan = VariantPlan(ROOMY, instances=0, sizes=InstanceRange(0, 4, 8), idle_s=60.0)
@@ -183,7 +183,7 @@ def test_at_zero_nothing_runs_and_whoever_calls_is_one_wake() -> None:
     floor=st.integers(0, 2),
     idle_s=st.floats(1.0, 100.0),
 )
-def test_whatever_comes_nothing_is_lost(
+def test_no_request_of_any_trace_is_lost(
     times: list[float], models: list[str], room: int, floor: int, idle_s: float
 ) -> None:
     trace = recorded([TraceRequest(time_s, model) for time_s, model in zip(times, models, strict=False)])

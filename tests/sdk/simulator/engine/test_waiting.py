@@ -1,4 +1,4 @@
-"""Who waits for a change asks again in order, and whoever cannot be admitted anyway is not asked."""
+"""Waiting requests are retried in order, and a request that cannot be admitted yet is not retried."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +14,7 @@ def loading(name: str, books: Residency) -> None:
     assert isinstance(books.admit(name, 1, 0.0), Admit)
 
 
-def test_whoever_waits_to_be_admitted_is_asked_when_a_load_can_begin_and_others_at_once() -> None:
+def test_a_request_that_waits_for_admission_is_retried_when_a_load_can_begin_and_others_at_once() -> None:
     kernel, books, asked = Kernel(), Residency(100, LRU(), loads_max=1), list[str]()
     waiting_room = WaitingRoom(kernel, books)
     for name in ("admit-1", "admit-2"):
@@ -32,8 +32,8 @@ def test_whoever_waits_to_be_admitted_is_asked_when_a_load_can_begin_and_others_
 
 
 @given(st.lists(st.sampled_from(["admission", "other"]), max_size=40), st.lists(st.booleans(), max_size=8))
-def test_nobody_overtakes_his_like(kinds: list[str], full: list[bool]) -> None:
-    """Everybody asks twice in vain, and now and then no load can begin."""
+def test_no_request_overtakes_another_of_its_kind(kinds: list[str], full: list[bool]) -> None:
+    """Each request is retried twice in vain, and in some rounds no load can begin."""
     kernel, books = Kernel(), Residency(100, LRU(), loads_max=1)
     waiting_room, served, tries = WaitingRoom(kernel, books), list[int](), dict.fromkeys(range(len(kinds)), 2)
 
@@ -61,7 +61,7 @@ def test_nobody_overtakes_his_like(kinds: list[str], full: list[bool]) -> None:
         assert [number for number in served if kinds[number] == kind] == of_a_kind
 
 
-def test_while_there_is_no_room_for_the_smallest_nobody_is_asked() -> None:
+def test_no_request_is_retried_while_memory_is_too_small_for_the_smallest() -> None:
     kernel, books, asked = Kernel(), Residency(10, LRU(), loads_max=4), list[str]()
     books.request("busy", 0.0)
     books.admit("busy", 8, 0.0)

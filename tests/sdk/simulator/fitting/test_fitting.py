@@ -1,4 +1,4 @@
-"""Service times found again in ledgers that the endpoint's own writer wrote, from times that are known."""
+"""Service times, fitted from ledgers of the endpoint's own writer with known times."""
 
 import tempfile
 from collections.abc import Iterable
@@ -103,7 +103,7 @@ def test_a_few_wild_loads_do_not_bend_a_law(tmp_path: Path) -> None:
     assert line.bytes_per_s == pytest.approx(1e9, rel=0.3)
 
 
-def test_where_the_size_makes_no_difference_the_law_is_the_median(tmp_path: Path) -> None:
+def test_the_law_is_the_median_where_the_size_makes_no_difference(tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     seconds = np.exp(rng.normal(np.log(0.05), 0.2, 40)).tolist()
     requests = [load(f"{n}.onnx", seconds[n], size=MB * (n + 1)) for n in range(40)]
@@ -142,7 +142,7 @@ def test_a_model_with_three_loads_has_its_own_times_and_another_the_law_at_its_s
     assert profiles["m3"].load_s == pytest.approx(0.1 + 0.04, rel=0.01)
 
 
-def test_who_came_while_a_model_was_loading_does_not_make_it_look_quicker(tmp_path: Path) -> None:
+def test_requests_that_join_a_load_do_not_make_the_load_look_quicker(tmp_path: Path) -> None:
     loads = [load("a", 0.2, at_s=n, took_s=0.2 + n / 10_000) for n in range(3)]
     late = [load("a", 0.05, at_s=n, took_s=0.2 + n / 10_000, queue_s=0.3) for n in range(3) for _ in range(5)]
     alone = [load("a", 0.05, at_s=9, took_s=0.4)]  # the first one gave up, and is not told of
@@ -169,7 +169,7 @@ def test_a_minute_with_an_error_that_is_not_known_by_itself_does_not_count(tmp_p
     assert found(tmp_path, requests).profiles["a"].predict_s == pytest.approx(0.002)
 
 
-def test_a_minute_whose_cold_starts_are_kept_no_more_does_not_count(tmp_path: Path) -> None:
+def test_a_minute_whose_cold_starts_are_pruned_does_not_count(tmp_path: Path) -> None:
     requests = [load("a"), load("a", at_s=60, predict=9.0)]
     requests += [invocation(NOON_S + 60 * minute, model="a") for minute in range(3)]
     whole = found(tmp_path, requests)
@@ -237,7 +237,7 @@ def seen(folder: Path, waits: int) -> Fitted:
     return found(folder, requests)
 
 
-def test_a_busy_machine_and_one_at_rest_tell_the_same_of_a_model(tmp_path: Path) -> None:
+def test_a_busy_and_an_idle_machine_give_the_same_profile_of_a_model(tmp_path: Path) -> None:
     for folder in ("busy", "rest"):
         (tmp_path / folder).mkdir()
     busy, rest = seen(tmp_path / "busy", waits=9), seen(tmp_path / "rest", waits=0)
@@ -250,7 +250,7 @@ def test_a_busy_machine_and_one_at_rest_tell_the_same_of_a_model(tmp_path: Path)
     assert busy.load_sigma == pytest.approx(rest.load_sigma, abs=1e-6)
 
 
-def test_what_a_script_waits_for_is_a_delay(tmp_path: Path) -> None:
+def test_the_waiting_of_a_script_is_a_delay(tmp_path: Path) -> None:
     asks = EffortFields(work_s=0.002, delay_s=0.05)
     warm = [invocation(NOON_S + 60 * n, {"predict": 0.07}, model="a", effort=asks) for n in range(5)]
     profile = found(tmp_path, [load("a"), *warm]).profiles["a"]
@@ -258,7 +258,7 @@ def test_what_a_script_waits_for_is_a_delay(tmp_path: Path) -> None:
     assert profile.predict_delay_s == pytest.approx(0.05)
 
 
-def test_what_was_not_measured_is_taken_for_work(tmp_path: Path) -> None:
+def test_time_that_was_not_measured_counts_as_work(tmp_path: Path) -> None:
     profile = found(tmp_path, [load("a", 0.3), invocation(model="a")]).profiles["a"]
     assert (profile.load_s, profile.load_delay_s, profile.predict_delay_s) == (0.3, 0.0, 0.0)
     assert profile.predict_s == pytest.approx(0.002)
@@ -270,7 +270,7 @@ def test_some_microseconds_are_no_waiting(tmp_path: Path) -> None:
 
 
 # -- the variant's figures ---------------------------------------------------------------------------------------------
-def test_leaving_is_what_loads_queue_longer_that_made_others_leave(tmp_path: Path) -> None:
+def test_the_unload_time_is_the_longer_queue_of_loads_that_evicted_others(tmp_path: Path) -> None:
     requests = [load("a", queue_s=queue_s, predict=0.004) for queue_s in (0.001, 0.002, 0.003)]
     requests += [evicting("a", queue_s) for queue_s in (0.012, 0.010, 0.900)]
     requests += [invocation(model="a")]
@@ -279,7 +279,7 @@ def test_leaving_is_what_loads_queue_longer_that_made_others_leave(tmp_path: Pat
     assert result.beside_load_s == pytest.approx(0.002 + 0.004 - 0.002)
 
 
-def test_a_wake_is_what_those_waited_who_found_nothing(tmp_path: Path) -> None:
+def test_the_wake_time_is_the_wait_of_requests_that_found_no_instance(tmp_path: Path) -> None:
     requests = [load("a", wake=seconds) for seconds in (0.05, 0.07, 0.06)]
     requests += [load("a", hold=3.0), invocation(steps={"wake": 60.0, "overhead": 0.1}, model="a", status=429)]
     assert found(tmp_path, requests).wake_s == 0.06
@@ -291,7 +291,7 @@ def test_without_a_wake_it_is_how_long_instances_took_to_start_but_for_the_first
     assert found(tmp_path, [load("a")], [first, second]).wake_s == 0.25
 
 
-def test_a_ledger_that_saw_no_start_tells_no_wake(tmp_path: Path) -> None:
+def test_a_ledger_without_a_start_gives_no_wake_time(tmp_path: Path) -> None:
     assert found(tmp_path, [load("a")]).wake_s is None
 
 
@@ -319,7 +319,7 @@ def test_spreads_are_found_again(seed: int, predict_sigma: float, load_sigma: fl
     assert result.load_sigma == pytest.approx(load_sigma, rel=0.25)
 
 
-def test_where_each_model_was_loaded_once_the_spread_is_that_around_the_law(tmp_path: Path) -> None:
+def test_the_spread_of_models_loaded_once_is_that_around_the_law(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
     requests = [load(f"m{n}", 0.1 * float(np.exp(rng.normal(0.0, 0.4)))) for n in range(200)]
     assert found(tmp_path, requests).load_sigma == pytest.approx(0.4, rel=0.25)
@@ -351,7 +351,7 @@ def test_a_real_endpoint_is_fitted_while_it_runs(endpoint: torpor.Local) -> None
 
 
 # -- what cannot be fitted --------------------------------------------------------------------------------------------
-def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match=r"none\.sqlite is not there: name the ledger\.sqlite in an endpoint's data"):
         fitted(tmp_path / "none.sqlite")
     (tmp_path / "other.sqlite").write_text("no database at all, and long enough to be seen as none " * 20)
@@ -359,7 +359,7 @@ def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
         fitted(tmp_path / "other.sqlite")
 
 
-def test_a_ledger_that_tells_too_little_is_told(tmp_path: Path) -> None:
+def test_a_ledger_with_too_few_records_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="houses/v has no recorded load: call models that are not in memory, or give"):
         found(tmp_path, [invocation(model="a")])
     with pytest.raises(BadTrace, match="has no requests to nobody/w"):
@@ -368,7 +368,7 @@ def test_a_ledger_that_tells_too_little_is_told(tmp_path: Path) -> None:
         found(tmp_path, [invocation(model="a", endpoint="flats")])
 
 
-def test_a_ledger_of_errors_alone_is_told(tmp_path: Path) -> None:
+def test_a_ledger_with_only_errors_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="houses/v has no recorded request that succeeded"):
         found(tmp_path, [invocation(model="", status=500)])
 
@@ -380,7 +380,7 @@ times = st.floats(0, 1e300)
 
 
 @drawn(path_rows=st.lists(st.builds(ModelProfile, names, sizes, sizes, *[times] * 5), min_size=1))
-def test_what_is_written_is_given_back_equal(path_rows: list[ModelProfile]) -> None:
+def test_written_profiles_are_read_back_equal(path_rows: list[ModelProfile]) -> None:
     profiles = {profile.name: profile for profile in path_rows}
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "profiles.csv"
@@ -388,7 +388,7 @@ def test_what_is_written_is_given_back_equal(path_rows: list[ModelProfile]) -> N
         assert read_profiles(path) == profiles
 
 
-def test_what_is_not_given_is_the_profiles_own_default(tmp_path: Path) -> None:
+def test_a_missing_value_is_the_default_of_the_profile(tmp_path: Path) -> None:
     (tmp_path / "profiles.csv").write_text("memory_bytes,model,load_s,disk_bytes\n10,a,,\n\n20,b,0.5,7\n")
     assert read_profiles(tmp_path / "profiles.csv") == {
         "a": ModelProfile("a", 10, 10),
@@ -423,12 +423,12 @@ def test_bytes_may_be_written_as_people_write_many(tmp_path: Path) -> None:
         ("model,memory_bytes,load_s\na,1,nan\n", r"row 1: load_s is 0 or more, not nan"),
     ],
 )
-def test_a_bad_file_of_profiles_is_told_where(tmp_path: Path, text: str, told: str) -> None:
+def test_the_error_of_a_bad_file_of_profiles_names_the_place(tmp_path: Path, text: str, told: str) -> None:
     (tmp_path / "profiles.csv").write_text(text)
     with pytest.raises(BadTrace, match=rf"profiles\.csv:? ?{told}"):
         read_profiles(tmp_path / "profiles.csv")
 
 
-def test_a_file_of_profiles_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_of_profiles_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match=r"profiles\.csv: .*No such file"):
         read_profiles(tmp_path / "profiles.csv")

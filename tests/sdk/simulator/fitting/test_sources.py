@@ -1,4 +1,4 @@
-"""A ledger is taken wherever profiles are; what is neither that nor a CSV is refused by what it is."""
+"""A ledger can stand for profiles; a file that is neither a ledger nor a CSV is refused by its kind."""
 
 import gzip
 import sqlite3
@@ -33,7 +33,7 @@ def ledger(folder: Path) -> Path:
     return folder / "ledger.sqlite"
 
 
-def test_a_ledger_gives_profiles_and_what_was_measured_with_them(tmp_path: Path) -> None:
+def test_a_ledger_gives_profiles_and_the_measured_scenario(tmp_path: Path) -> None:
     calls = recorded([(0.0, "a"), (1.0, "b"), (2.0, "a")])
     ledger(tmp_path)
     for named in ("ledger.sqlite", "ledger.sqlite#houses", "ledger.sqlite#houses/v"):
@@ -74,7 +74,7 @@ NEITHER: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", NEITHER)
-def test_what_is_neither_is_refused_by_name(tmp_path: Path, kind: str) -> None:
+def test_a_file_that_is_neither_ledger_nor_profiles_is_refused_by_name(tmp_path: Path, kind: str) -> None:
     make, told = NEITHER[kind]
     make(tmp_path / "profiles.csv")
     with pytest.raises(BadTrace, match=told):

@@ -1,4 +1,4 @@
-"""`torpor.plan`: the cheapest that really meets the goal, an answer where nothing does, and a call that can be made."""
+"""`torpor.plan`: the cheapest candidate that meets the goal, an answer where none does, and a valid call."""
 
 import ast
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def loads_in(load_s: float, names: Sequence[str], size_bytes: int = MIB) -> dict
 
 
 # -- the goal ----------------------------------------------------------------------------------------------------------
-def test_as_many_may_be_late_as_the_quantile_says_to_the_last_one() -> None:
+def test_the_quantile_sets_the_exact_number_of_requests_that_may_be_late() -> None:
     calls = recorded((10.0 * number, f"m{number % 3}") for number in range(30))
     result = run(load(calls, loads_in(1.0, ["m0", "m1", "m2"])), Scenario())
     assert result.slo_misses(0.5) == pytest.approx(0.1)
@@ -53,7 +53,7 @@ def test_as_many_may_be_late_as_the_quantile_says_to_the_last_one() -> None:
     assert [Goal(0.5, 0.9).late_max(requests) for requests in (9, 10, 19, 20)] == [0, 1, 1, 2]
 
 
-def test_a_goal_says_what_it_is() -> None:
+def test_a_goal_prints_as_a_sentence() -> None:
     assert str(Goal(0.25)) == "99 % of the requests within 250 ms"
     assert str(Goal(2.0, 0.9995)) == "99.95 % of the requests within 2,000 ms"
 
@@ -81,7 +81,7 @@ def test_no_cheaper_variant_that_is_always_on_meets_the_goal(
 
 
 def test_a_policy_is_found_where_lru_loses_every_call() -> None:
-    """Six models in a round and two new ones after each: one too many for LRU, which always lost whoever is next."""
+    """Six models in a round and two new ones after each: one too many for LRU, which always evicts the next one."""
     hot = [f"hot-{number}" for number in range(6)]
     rounds = [hot] * 5 + [[*hot, f"new-{number}", f"newer-{number}"] for number in range(40)]
     names = [name for one in rounds for name in one]
@@ -92,7 +92,7 @@ def test_a_policy_is_found_where_lru_loses_every_call() -> None:
     assert "it was stopped early" in looked.tried[0].why_not
 
 
-def test_what_no_policy_can_keep_is_not_simulated() -> None:
+def test_a_size_that_no_policy_can_serve_is_not_simulated() -> None:
     trace = recorded((float(number), f"m{number % 8}") for number in range(200))
     what = load(trace, loads_in(0.5, [f"m{number}" for number in range(8)], 2 * GIB))
     looked = search(what, Goal(0.1, 0.9), Space(("ml.m5.large", "ml.m5.2xlarge"), 1, ("LRU",), ()))
@@ -100,7 +100,7 @@ def test_what_no_policy_can_keep_is_not_simulated() -> None:
     assert [one.why_not for one in looked.tried] == ["50 requests or more are late, with any policy", ""]
 
 
-def test_who_comes_near_the_end_of_a_load_that_was_queued_is_in_time() -> None:
+def test_a_request_near_the_end_of_a_queued_load_meets_the_goal() -> None:
     """Forty models at once, in memory for four: each is called again just before it is there at last."""
     names = [f"m{number:02}" for number in range(40)]
     tight, first, ends = Scenario(memory_bytes=4 * MIB), [(0.0, name) for name in names], list[tuple[float, str]]()
@@ -122,7 +122,7 @@ def test_who_comes_near_the_end_of_a_load_that_was_queued_is_in_time() -> None:
     asleep=st.booleans(),
     load_sigma=st.sampled_from([0.0, 0.2]),
 )
-def test_so_many_as_are_said_to_be_late_with_any_policy_are_late(
+def test_the_lower_bound_of_late_requests_holds_for_every_policy(
     seed: int, models: int, rate_hz: float, room: int, instances: int, asleep: bool, load_sigma: float
 ) -> None:
     """Also where each that was late is called again near its end, to come in time without a model that was kept."""
@@ -140,14 +140,14 @@ def test_so_many_as_are_said_to_be_late_with_any_policy_are_late(
         assert least <= sum(call.done_s - call.arrived_s > goal.late_s for call in calls)
 
 
-def test_of_what_costs_the_same_the_one_that_is_always_on_is_first_and_none_is_tried_twice() -> None:
+def test_an_always_on_candidate_is_first_at_equal_cost_and_none_is_tried_twice() -> None:
     looked = search(load(TEXT), Goal(20.0, 0.9))
     found = looked.found()
     assert found[0].scenario.scaled is None
     assert len({one.scenario for one in looked.tried}) == len(looked.tried)
 
 
-def test_what_sleeps_is_cheaper_where_calls_are_rare() -> None:
+def test_a_variant_that_sleeps_is_cheaper_where_calls_are_rare() -> None:
     trace = recorded((3600.0 * number, "a") for number in range(8))
     found = search(load(trace, loads_in(0.1, "a")), Goal(1.0)).found()
     assert found[0].scenario.name == "0-1 x ml.t2.medium, LRU, sleeps after 1 min"
@@ -171,12 +171,12 @@ def test_the_best_meets_the_goal_when_it_is_run_again() -> None:
     assert [one.seed for one in found.seeds] == [0, 1]
 
 
-def test_a_plan_says_the_same_again() -> None:
+def test_a_repeated_plan_is_the_same() -> None:
     assert planned().call() == planned().call()
     assert torpor.plan is plan
 
 
-def test_other_ways_and_policies_are_told_beside_it() -> None:
+def test_a_plan_compares_other_ways_and_policies() -> None:
     tight = Scenario(memory_bytes=600_000_000)
     found = planned(space=Space(("ml.t2.medium",), 1, ("LRU",), (), tight), slo_s=2.0, quantile=0.6)
     apart = list(found.apart.values())
@@ -188,7 +188,7 @@ def test_other_ways_and_policies_are_told_beside_it() -> None:
     assert len(found.frame()) == sum(one.result is not None for one in found.candidates)
 
 
-def test_serverless_is_told_with_what_was_measured_beside_the_load_too() -> None:
+def test_the_serverless_latency_includes_the_measured_time_beside_the_load() -> None:
     calls, taken = recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a")
     like = [Scenario(beside_load_s=seconds) for seconds in (0.0, 4.0)]
     found = [
@@ -199,7 +199,7 @@ def test_serverless_is_told_with_what_was_measured_beside_the_load_too() -> None
     assert taken_s[1] - taken_s[0] == pytest.approx(4.0)
 
 
-def test_what_was_simulated_in_the_search_is_not_simulated_again() -> None:
+def test_a_scenario_simulated_in_the_search_is_not_simulated_again() -> None:
     told: list[str] = []
     tight = Scenario(memory_bytes=600_000_000)
     found = planned(
@@ -241,7 +241,7 @@ def test_a_plan_for_a_long_trace_serves_its_busiest_stretch_and_all_of_it() -> N
     assert found.best.peak_late == 0
 
 
-def test_what_sleeps_costs_what_all_of_a_long_trace_makes_of_it() -> None:
+def test_the_cost_of_a_variant_that_sleeps_counts_the_whole_of_a_long_trace() -> None:
     """In its busiest stretch it never does, and in an hour's pause it does."""
     trace, space = recorded(quiet_and_a_crowd()), Space(("ml.m5.large",), 1, ("LRU",), (60.0,))
     short, long = (plan(trace, loads_in(0.1, CROWD), slo_s=1.0, space=space, requests_max=most) for most in (1000, 250))
@@ -253,7 +253,7 @@ def test_what_sleeps_costs_what_all_of_a_long_trace_makes_of_it() -> None:
     assert long.apart["serverless, an endpoint per model"].cost == short.apart["serverless, an endpoint per model"].cost
 
 
-def test_what_the_requests_keep_awake_is_not_played_over_a_long_trace() -> None:
+def test_a_variant_that_its_requests_keep_awake_is_not_simulated_over_a_long_trace() -> None:
     trace, asleep = recorded((10.0 * number, "a") for number in range(400)), Scenario(instances_min=0, instances_max=1)
     space = Space(("ml.m5.large",), 1, ("LRU",), keep_alives=("fixed",))
     found = [
@@ -266,7 +266,7 @@ def test_what_the_requests_keep_awake_is_not_played_over_a_long_trace() -> None:
     assert found[1].candidates[-1].why_not == "its requests keep it awake"
 
 
-def test_whose_callers_have_habits_may_be_awake_before_they_call() -> None:
+def test_a_variant_whose_callers_have_habits_may_be_awake_before_they_call() -> None:
     """Every ten minutes for a day, and a wake takes longer than they wait."""
     trace = recorded((600.0 * number, "a") for number in range(144))
     space = Space(("ml.m5.large",), 1, ("LRU",), (300.0,), Scenario(wake_s=5.0))
@@ -293,7 +293,7 @@ def test_a_dearer_instance_that_cannot_save_is_not_played_over_a_long_trace() ->
     assert said["0-1 x ml.r5.large, LRU, sleeps after 50 s"] == "it costs $91.90 a month or more, which saves nothing"
 
 
-def test_models_that_a_stretch_begins_without_are_not_held_against_a_plan() -> None:
+def test_models_not_yet_loaded_at_the_start_of_a_stretch_do_not_count_against_a_plan() -> None:
     """Forty models once at the beginning, and then in turn: in any fifty requests most are the first of theirs."""
     names = [f"m{number:02}" for number in range(40)]
     trace = recorded((2.0 * number, names[number % 40]) for number in range(800))
@@ -305,7 +305,7 @@ def test_models_that_a_stretch_begins_without_are_not_held_against_a_plan() -> N
         assert [one.meets for one in found.candidates] == [True]
 
 
-def test_of_a_trace_that_is_longer_still_the_busiest_stretch_and_the_beginning_are_played() -> None:
+def test_the_busiest_stretch_and_the_start_of_a_very_long_trace_are_simulated() -> None:
     slow = {name: ModelProfile(name, MIB, MIB, predict_s=0.05) for name in CROWD}
     space = Space(("ml.m5.large",), 4, ("LRU",), ())
     trace = recorded(quiet_and_a_crowd())
@@ -314,7 +314,7 @@ def test_of_a_trace_that_is_longer_still_the_busiest_stretch_and_the_beginning_a
     assert [one.why_not for one in found.candidates][:2] == ["over 25 requests of the busiest stretch are late", ""]
 
 
-def test_where_predicting_alone_is_too_slow_a_long_trace_is_not_played() -> None:
+def test_a_long_trace_is_not_simulated_where_prediction_alone_is_too_slow() -> None:
     found = planned(slo_s=0.001, requests_max=40)
     assert found.best is None
     assert {one.simulated for one in found.candidates} == {False}
@@ -322,7 +322,7 @@ def test_where_predicting_alone_is_too_slow_a_long_trace_is_not_played() -> None
 
 
 # -- how sure it is ----------------------------------------------------------------------------------------------------
-def test_from_a_few_requests_a_quantile_cannot_be_told() -> None:
+def test_a_quantile_of_few_requests_is_not_conclusive() -> None:
     def asked(requests: int) -> Planned:
         trace = recorded((1.0 * number, "a") for number in range(requests))
         return plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY)
@@ -336,7 +336,7 @@ def test_from_a_few_requests_a_quantile_cannot_be_told() -> None:
     assert asked(2).best is not None
 
 
-def test_how_many_are_late_is_told_as_far_as_the_requests_tell_it() -> None:
+def test_the_share_of_late_requests_is_a_confidence_interval() -> None:
     """Wilson's interval of 10 in 100, as textbooks have it: 5.5 to 17.4 %."""
     trace = recorded((10.0 * number, f"m{number % 10}") for number in range(100))
     found = plan(trace, loads_in(1.0, [f"m{number}" for number in range(10)]), slo_s=0.5, quantile=0.9, space=TINY)
@@ -345,7 +345,7 @@ def test_how_many_are_late_is_told_as_far_as_the_requests_tell_it() -> None:
 
 
 # -- what is assumed ---------------------------------------------------------------------------------------------------
-def test_serverless_wakes_as_awss_does_and_what_sleeps_as_torpors() -> None:
+def test_serverless_wakes_in_awss_time_and_a_sleeping_variant_in_torpors() -> None:
     what = SimulationInputs(recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "")
     quick, slow = (
         plan(replace(what, scenario=Scenario(wake_s=wake_s)), slo_s=1.0, quantile=0.4, space=TINY)
@@ -359,7 +359,7 @@ def test_serverless_wakes_as_awss_does_and_what_sleeps_as_torpors() -> None:
     )
 
 
-def test_what_was_measured_with_the_traffic_counts_unless_the_space_has_its_own() -> None:
+def test_a_measured_wake_time_counts_unless_the_space_has_its_own() -> None:
     what = SimulationInputs(
         recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "", scenario=Scenario(wake_s=7.0)
     )
@@ -441,7 +441,7 @@ def test_a_bad_space_is_named_by_its_field(space: dict[str, Any], told: str) -> 
         Space(**space)
 
 
-def test_types_of_a_price_list_that_are_not_in_the_catalogue_are_tried_by_nobody_who_names_none() -> None:
+def test_types_outside_the_catalogue_are_never_tried_by_default() -> None:
     types = {name: PRICES.types[name] for name in ("ml.m5.large", "ml.t2.medium")}
     types["ml.inf1.xlarge"] = replace(types["ml.m5.large"], name="ml.inf1.xlarge", usd_per_hour=0.01)
     prices = replace(PRICES, types=types)
@@ -468,7 +468,7 @@ def test_a_model_without_a_profile_is_named() -> None:
         plan(recorded([(0.0, "a"), (1.0, "b")]), loads_in(0.1, "a"), slo_s=1.0)
 
 
-def test_a_trace_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_the_error_of_a_missing_trace_names_it(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="nowhere"):
         plan(tmp_path / "nowhere.csv", slo_s=1.0)
 
@@ -483,7 +483,7 @@ def arguments(call: str) -> dict[str, Any]:
 
 
 def comment(call: str) -> dict[str, Any]:
-    """What is said of the model's container."""
+    """The comment on the model's container."""
     _, heading, told = call.partition("# and in the model's container:\n")
     assert heading
     lines = told.splitlines()
@@ -516,7 +516,7 @@ def test_the_call_is_python_that_botocore_accepts(trace: Any, space: Space) -> N
         assert "AWS takes" not in call
 
 
-def test_what_is_the_models_own_is_said_beside_the_call() -> None:
+def test_settings_of_the_model_stand_beside_the_call_as_a_comment() -> None:
     like = Scenario(model_cache=False, model_idle_s=30.0)
     call = plan(TEXT, slo_s=30.0, quantile=0.5, space=Space(("ml.m5.large",), 1, ("LRU",), (), like), seeds=1).call()
     assert comment(call) == {
@@ -553,7 +553,7 @@ def test_the_answer_is_the_cheapest_of_all_ways_that_meet_the_goal() -> None:
     ]
 
 
-def test_what_is_late_is_no_answer_however_cheap() -> None:
+def test_a_way_that_is_late_is_never_the_cheapest() -> None:
     calls = recorded((700.0 * number, "a") for number in range(200))
     found = plan(load(calls, loads_in(0.3, "a")), slo_s=1.0, quantile=0.99, space=TINY, seeds=1)
     apart = {one.name: one for one in found.ways}["serverless, an endpoint per model"]
@@ -562,7 +562,7 @@ def test_what_is_late_is_no_answer_however_cheap() -> None:
     assert found.cheapest.multi_model
 
 
-def test_of_what_costs_the_same_the_least_late_is_the_plan() -> None:
+def test_the_plan_is_the_least_late_candidate_at_equal_cost() -> None:
     """Six models in a round, and later two new ones after each, which LRU keeps instead: LFU is late less often."""
     hot = [f"hot-{number}" for number in range(6)]
     rounds = [hot] * 60 + [[*hot, f"new-{number}", f"newer-{number}"] for number in range(40)]

@@ -45,12 +45,12 @@ def test_many_requests_come_in_chunks_of_whole_minutes(tmp_path: Path) -> None:
         ({}, "has no requests"),
     ],
 )
-def test_bad_counts_are_told(tmp_path: Path, counts: dict[int, object], complaint: str) -> None:
+def test_bad_counts_are_refused(tmp_path: Path, counts: dict[int, object], complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint):
         list(Azure2019([day(tmp_path / "d01.csv", ("o,a,f,http", counts))]).chunks())
 
 
-def test_another_header_is_told_with_its_column(tmp_path: Path) -> None:
+def test_the_error_of_a_wrong_header_names_the_column(tmp_path: Path) -> None:
     (tmp_path / "d01.csv").write_text("HashOwner,HashFunction\n")
     with pytest.raises(BadTrace, match="column 2 is 'HashFunction', but should be 'HashApp'"):
         list(Azure2019([tmp_path / "d01.csv"]).chunks())
@@ -73,7 +73,7 @@ def test_single_invocations_are_put_in_the_order_of_their_arrival(tmp_path: Path
         ("A,f,nan,1", "end_timestamp 'nan' is not a number"),
     ],
 )
-def test_a_bad_invocation_is_told_with_its_row_and_column(tmp_path: Path, row: str, complaint: str) -> None:
+def test_the_error_of_a_bad_invocation_names_the_row_and_column(tmp_path: Path, row: str, complaint: str) -> None:
     (tmp_path / "2021.txt").write_text(f"app,func,end_timestamp,duration\nA,f,1,1\n{row}\n")
     with pytest.raises(BadTrace, match=f"row 2:? {complaint}"):
         list(Azure2021(tmp_path / "2021.txt").chunks())
@@ -93,7 +93,7 @@ def test_the_trace_of_2021_is_known_by_its_header(tmp_path: Path, name: str) -> 
     assert [tuple(request) for request in requests(named(str(tmp_path / name)))] == [(4.0, "A/g"), (9.0, "A/f")]
 
 
-def test_another_file_of_the_set_is_told_with_its_column(tmp_path: Path) -> None:
+def test_the_error_of_another_file_of_the_set_names_the_column(tmp_path: Path) -> None:
     (tmp_path / "durations.csv").write_text("HashOwner,HashApp,HashFunction,Average,Count\no,a,f,1,2\n")
     with pytest.raises(BadTrace, match="column 4 is 'Average', but should be 'Trigger'"):
         list(read(tmp_path / "durations.csv").chunks())

@@ -1,4 +1,4 @@
-"""Traces in files: what is written comes back, and what is wrong is told with its place."""
+"""Traces in files: a written trace is read back, and an error names its place."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -35,14 +35,14 @@ def read_all(path: Path, columns: Mapping[str, str] | None = None) -> list[tuple
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_written_is_read_back_to_the_last_bit(tmp_path: Path, kind: str) -> None:
+def test_a_written_trace_is_read_back_to_the_last_bit(tmp_path: Path, kind: str) -> None:
     trace = zipf(30, rate_hz=1_000, duration_s=70, seed=1)  # more than a chunk
     write(trace, tmp_path / f"trace{kind}")
     assert list(requests(read(tmp_path / f"trace{kind}"))) == list(requests(trace))
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_bytes_come_back_too(tmp_path: Path, kind: str) -> None:
+def test_request_sizes_are_read_back_too(tmp_path: Path, kind: str) -> None:
     chunk = Chunk(np.array([0.25, 1.0]), np.array([1, 0], np.int32), np.array([10, 6_000_000_000]))
     write(Recorded(["a", "b"], [chunk]), tmp_path / f"trace{kind}")
     back = read(tmp_path / f"trace{kind}")
@@ -119,7 +119,7 @@ def test_a_trace_can_be_read_twice_with_the_same_numbers(tmp_path: Path) -> None
         ("time,model,bytes\n0,a,-9223372036854775809\n", "row 1: '-9223372036854775809' is not a size in bytes"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, text: str, complaint: str) -> None:
+def test_a_parse_error_names_the_file_and_the_place(tmp_path: Path, text: str, complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint) as told:
         read_all(csv(tmp_path, text))
     assert "trace.csv" in str(told.value)
@@ -161,7 +161,7 @@ def test_a_chosen_columns_unit_is_as_it_is_named(tmp_path: Path) -> None:
     assert read_all(path, {"time": "started_ms", "model": "func"}) == [(1.5, "a")]
 
 
-def test_chosen_columns_that_are_not_there_are_told(tmp_path: Path) -> None:
+def test_chosen_columns_that_do_not_exist_are_refused(tmp_path: Path) -> None:
     path = csv(tmp_path, "a,b\n0,x\n")
     with pytest.raises(BadTrace, match="no column for the model: none of func is among a, b"):
         read_all(path, {"time": "a", "model": "func"})
@@ -171,7 +171,7 @@ def test_chosen_columns_that_are_not_there_are_told(tmp_path: Path) -> None:
         read_all(path, {"time": "a", "model": "b", "size": "b"})
 
 
-def test_a_file_that_is_not_there_or_of_no_kind_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_or_an_unknown_kind_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match="No such file"):
         read_all(tmp_path / "none.csv")
     with pytest.raises(BadTrace, match=r"a trace is a file that ends in \.csv"):
@@ -180,7 +180,7 @@ def test_a_file_that_is_not_there_or_of_no_kind_is_told(tmp_path: Path) -> None:
         write(recorded([(0, "a")]), tmp_path / "trace.sqlite")
 
 
-def test_a_trace_that_turns_bad_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+def test_a_trace_that_fails_while_it_is_written_leaves_the_old_file(tmp_path: Path) -> None:
     kept = csv(tmp_path, "time,model\n0,a\n")
     with pytest.raises(BadTrace):
         write(recorded([(1, "a"), (0, "a")]), kept)
@@ -202,7 +202,7 @@ def test_without_pyarrow_the_extra_is_named(tmp_path: Path) -> None:
         ("trace.csv.gz", b"\x1f\x8b\x08\x00"),
     ],
 )
-def test_what_is_no_text_is_told(tmp_path: Path, name: str, content: bytes) -> None:
+def test_a_file_that_is_no_text_is_refused_by_name(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(BadTrace, match=name):
         read_all(tmp_path / name)

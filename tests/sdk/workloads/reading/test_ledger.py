@@ -1,4 +1,4 @@
-"""What an endpoint's own ledger tells, replayed: written here by the endpoint's own tables."""
+"""An endpoint's own ledger as a trace; the tests write it with the endpoint's own tables."""
 
 import time
 from collections import Counter
@@ -25,7 +25,7 @@ def invocation(
 
 
 def ledger(folder: Path, *invocations: InvocationRecord, whole: int = 100) -> Path:
-    """All are counted in their minutes, beside what is there; of the cold ones only the latest are kept whole."""
+    """Adds all of them to their minutes; of the cold ones only the latest are kept whole."""
     batch = Batch()
     for one in invocations:
         kind = UseKey(minute_of(one.at_s), one.endpoint, one.variant, one.model, "ml.c5.large")
@@ -52,12 +52,12 @@ def test_cold_starts_come_at_their_moment_and_warm_ones_in_their_minute(tmp_path
     assert Counter((time_s // 60, model) for time_s, model in story) == {(0, "a"): 3, (1, "a"): 1, (1, "b"): 1}
 
 
-def test_a_cold_start_that_is_kept_no_more_is_counted_still(tmp_path: Path) -> None:
+def test_a_pruned_cold_start_still_counts(tmp_path: Path) -> None:
     cold = [invocation(second, "a", 0.5) for second in range(10)]
     assert len(list(requests(read(ledger(tmp_path, *cold, whole=4))))) == 10
 
 
-def test_bytes_add_up_to_what_the_minute_had(tmp_path: Path) -> None:
+def test_bytes_of_the_requests_add_up_to_those_of_the_minute(tmp_path: Path) -> None:
     path = ledger(
         tmp_path, invocation(1, "a", 0.5, size=1_000), invocation(2, "a", size=10), invocation(3, "a", size=30)
     )
@@ -78,12 +78,12 @@ def test_a_name_that_was_only_ever_an_error_is_no_model(tmp_path: Path) -> None:
     assert LedgerFile(answered_late).refused == {"typo-0": 2}
 
 
-def test_a_ledger_of_errors_alone_is_told(tmp_path: Path) -> None:
+def test_a_ledger_with_only_errors_is_refused(tmp_path: Path) -> None:
     with pytest.raises(BadTrace, match=r"ledger\.sqlite: every request to e/v was an error"):
         list(LedgerFile(ledger(tmp_path, invocation(1, "a", status=400), invocation(2, "b", status=500))).chunks())
 
 
-def test_one_endpoint_is_chosen_and_a_seed_gives_one_trace(tmp_path: Path) -> None:
+def test_a_ledger_is_read_for_the_named_endpoint_and_a_seed_gives_one_trace(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(1, "a"), invocation(2, "", endpoint="single"))
     with pytest.raises(BadTrace, match="has several variants: name one of e/v, single/v, as in"):
         list(LedgerFile(path).chunks())
@@ -116,7 +116,7 @@ def test_a_ledger_is_read_while_the_endpoint_writes_it(tmp_path: Path) -> None:
     writing.close()
 
 
-def test_minutes_that_are_over_are_the_same_trace_while_the_endpoint_goes_on(tmp_path: Path) -> None:
+def test_past_minutes_stay_the_same_trace_while_the_endpoint_runs(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(1, "a"), invocation(2, "b", 0.5))
     trace = LedgerFile(path, until_s=SINCE_S + 60)
     before = list(requests(trace))
@@ -135,7 +135,7 @@ def test_a_ledger_that_is_opened_by_its_name_ends_with_the_last_minute_that_is_o
         assert [request.model for request in requests(trace)] == ["b"]
 
 
-def test_what_is_written_between_two_parts_is_read_and_none_of_the_endpoints_log_is_held(tmp_path: Path) -> None:
+def test_rows_written_between_two_chunks_are_read_and_the_endpoints_log_is_not_held(tmp_path: Path) -> None:
     def written(tables: Tables, minute: int) -> None:
         kind = UseKey(minute_of(SINCE_S) + 60 * minute, "e", "v", "a", "ml.c5.large")
         tables.write(Batch(minutes={kind: Sums(requests=CHUNK_REQUESTS)}), SINCE_S)
@@ -151,7 +151,7 @@ def test_what_is_written_between_two_parts_is_read_and_none_of_the_endpoints_log
     tables.close()
 
 
-def test_what_is_no_ledger_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_ledger_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.sqlite").write_text("no database at all, and long enough to be seen as none " * 20)
     with pytest.raises(BadTrace, match=r"other\.sqlite cannot be read as a ledger"):
         list(read(tmp_path / "other.sqlite").chunks())

@@ -1,4 +1,4 @@
-"""Parquet of other hands: types of time, dictionaries, holes."""
+"""Parquet files of other writers: types of time, dictionaries, missing values."""
 
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ def test_names_may_be_bytes_or_whole_numbers_and_a_dictionary_may_have_more_than
         assert set(trace.names) == set(names)
 
 
-def test_a_timestamp_is_what_it_says_in_any_unit_and_century(tmp_path: Path) -> None:
+def test_a_timestamp_is_read_in_any_unit_and_century(tmp_path: Path) -> None:
     far_us = 9_300_000_000_000_000  # in the year 2264: nanoseconds would have begun again
     times = arrow.array([1_500_000, far_us], arrow.timestamp("us", "Europe/Berlin"))
     assert [at_s for at_s, _ in requests(read(stored(tmp_path, time=times, model=["a", "b"])))] == [1.5, far_us / 1e6]
@@ -70,12 +70,12 @@ def test_sizes_may_be_written_as_fractions_that_are_whole(tmp_path: Path) -> Non
         ({"time": [1.0, 0.5], "model": ["a", "a"]}, "row 2: time 0.5 is earlier"),
     ],
 )
-def test_what_is_wrong_is_told_with_its_place(tmp_path: Path, columns: dict[str, Any], complaint: str) -> None:
+def test_a_parse_error_names_the_place(tmp_path: Path, columns: dict[str, Any], complaint: str) -> None:
     with pytest.raises(BadTrace, match=complaint):
         list(requests(read(stored(tmp_path, **columns))))
 
 
-def test_a_file_that_breaks_in_the_middle_is_told(tmp_path: Path) -> None:
+def test_a_file_that_breaks_in_the_middle_is_refused_by_name(tmp_path: Path) -> None:
     path = stored(tmp_path, time=[float(number) for number in range(10_000)], model=["a"] * 10_000)
     whole = path.read_bytes()
     path.write_bytes(whole[:1_000] + b"\xff" * 10_000 + whole[11_000:])
@@ -83,7 +83,7 @@ def test_a_file_that_breaks_in_the_middle_is_told(tmp_path: Path) -> None:
         list(read(path).chunks())
 
 
-def test_a_file_that_is_no_parquet_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_no_parquet_is_refused(tmp_path: Path) -> None:
     (tmp_path / "trace.parquet").write_text("time,model\n")
     with pytest.raises(BadTrace, match="cannot be read as Parquet"):
         list(read(tmp_path / "trace.parquet").chunks())

@@ -1,4 +1,4 @@
-"""Where in its minute a warm request came, as far as the loads of a ledger tell it."""
+"""The time of a warm request within its minute, as far as the loads of a ledger show it."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_each_of_several_stays_in_a_minute_has_its_own_hits() -> None:
     assert 40.0 <= second <= 43.0
 
 
-def test_between_two_uses_no_more_time_goes_by_than_it_took_others_to_leave() -> None:
+def test_gaps_between_uses_are_shorter_than_the_idle_time_of_evicted_models() -> None:
     known = stays(ReportedLoad("i", "a", 0.0, 0.1, {}), ReportedLoad("i", "b", 59.0, 0.1, {"a": (6.0, 20)}))
     moments_s = placed(known, WarmStretch(20, 0.0, 60.0, seen=False))
     assert max(np.diff([0.0, *moments_s])) <= 0.6 * 6.0 + 1e-9
@@ -54,7 +54,7 @@ def test_a_load_that_several_waited_for_is_one_stay() -> None:
     assert len(stays(*twice).by_model["a"]) == 1
 
 
-def test_nothing_is_said_of_a_model_whose_loads_are_not_known() -> None:
+def test_a_model_whose_loads_are_unknown_is_not_placed() -> None:
     known = stays(ReportedLoad("i", "a", 10.0, 0.1, {}))
     assert known.placed(np.random.default_rng(1), MINUTE, "b") is None
     assert known.placed(np.random.default_rng(1), WarmStretch(3, 0.0, 5.0, seen=False), "a") is None, "not loaded yet"

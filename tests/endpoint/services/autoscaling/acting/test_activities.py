@@ -1,4 +1,4 @@
-"""Scaling activities: shown the newest first, never more than so many."""
+"""Scaling activities: shown the newest first, up to a limit."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def test_activities_are_shown_by_target_and_the_newest_first(autoscaling: InMemo
 
 
 @given(st.lists(st.integers(0, 9)))
-def test_only_so_many_are_kept_each_once_and_as_it_was_last(numbers: list[int]) -> None:
+def test_the_number_of_kept_activities_is_limited_and_each_is_kept_once_in_its_last_form(numbers: list[int]) -> None:
     kept = Activities(most=4)
     for turn, number in enumerate(numbers):
         kept.add(activity(number, status_message=str(turn)))

@@ -1,4 +1,4 @@
-"""Step scaling invoked by alarms, scheduled actions, and bounds that are set anew."""
+"""Step scaling invoked by alarms, scheduled actions, and changed bounds."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +45,7 @@ def test_an_alarm_that_stays_invokes_its_policy_again_after_the_cooldown(scaled:
     assert counts == [2, 2, 2, 3, 3, 3, 4]
 
 
-def test_one_breach_invokes_the_policy_once_however_long_its_alarm_stays(scaled: FakeVariantScaling) -> None:
+def test_a_breach_invokes_the_policy_once_however_long_its_alarm_lasts(scaled: FakeVariantScaling) -> None:
     scaled.variant.restart(60.0)  # the cooldown is over after a second, and the minutes of alarms are what they are
     scaled.register()
     scaled.wake_by(scaled.step())
@@ -56,7 +56,7 @@ def test_one_breach_invokes_the_policy_once_however_long_its_alarm_stays(scaled:
     assert scaled.after(60) == 3
 
 
-def test_a_state_that_somebody_sets_invokes_the_policy_at_once(scaled: FakeVariantScaling) -> None:
+def test_an_alarm_state_set_by_hand_invokes_the_policy_at_once(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.wake_by(scaled.step())
     scaled.cloudwatch.set_alarm_state(AlarmName="nobody-there", StateValue="ALARM", StateReason="drill")
@@ -66,7 +66,7 @@ def test_a_state_that_somebody_sets_invokes_the_policy_at_once(scaled: FakeVaria
     assert items["AlarmHistoryItems"][0]["HistorySummary"].startswith("Successfully executed action arn:aws:autoscal")
 
 
-def test_disabled_actions_invoke_nothing_and_a_policy_that_is_gone_is_told(scaled: FakeVariantScaling) -> None:
+def test_disabled_actions_invoke_nothing_and_a_deleted_policy_is_in_the_history(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.wake_by(scaled.step(), ActionsEnabled=False)
     scaled.cloudwatch.set_alarm_state(AlarmName="nobody-there", StateValue="ALARM", StateReason="drill")
@@ -120,14 +120,14 @@ def test_registering_moves_the_capacity_into_the_bounds(scaled: FakeVariantScali
     assert causes == ["maximum capacity was set to 1", "minimum capacity was set to 2"]
 
 
-def test_bounds_are_not_enforced_against_who_sets_the_capacity_by_hand(scaled: FakeVariantScaling) -> None:
+def test_bounds_are_not_enforced_against_a_capacity_set_by_hand(scaled: FakeVariantScaling) -> None:
     scaled.register(MinCapacity=2)
     scaled.after(10)
     scaled.variant.wanted = scaled.variant.ready = 1
     assert scaled.after(30 * 60) == 1
 
 
-def test_new_bounds_wait_for_no_cooldown_and_leave_none(scaled: FakeVariantScaling) -> None:
+def test_new_bounds_neither_wait_for_a_cooldown_nor_start_one(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.variant.per_minute = 100.0
@@ -177,7 +177,7 @@ def test_a_scheduled_action_may_be_suspended_or_impossible(
     assert [activity["StatusMessage"].partition(" Reason")[0] for activity in scaled.activities()] == expected
 
 
-def test_a_kept_action_that_no_calendar_has_keeps_nobody_from_acting(
+def test_a_stored_action_with_an_impossible_schedule_does_not_stop_the_others(
     scaled: FakeVariantScaling, caplog: pytest.LogCaptureFixture
 ) -> None:
     scaled.register()
@@ -190,7 +190,7 @@ def test_a_kept_action_that_no_calendar_has_keeps_nobody_from_acting(
     ]
 
 
-def test_a_clock_that_was_wrong_for_a_while_keeps_nobody_waiting_for_that_long(scaled: FakeVariantScaling) -> None:
+def test_a_clock_that_was_a_day_ahead_does_not_delay_scaling_by_a_day(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     schedule(scaled, "cron(30 12 * * ? *)", MaxCapacity=4)

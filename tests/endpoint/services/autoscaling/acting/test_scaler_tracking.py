@@ -1,4 +1,4 @@
-"""Target tracking over time: instances come and go with the load, at AWS's pace and at shorter ones."""
+"""Target tracking over time: the number of instances follows the load, at AWS's pace and at shorter ones."""
 
 import asyncio
 from typing import Any
@@ -34,7 +34,7 @@ def test_load_brings_instances_after_three_minutes_and_a_lag_and_takes_them_afte
     assert scaled.after(10) == 1
 
 
-def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: FakeVariantScaling) -> None:
+def test_a_time_scale_shortens_every_delay_and_not_the_rates(scaled: FakeVariantScaling) -> None:
     scaled.variant.restart(60.0)
     scaled.register()
     scaled.track()
@@ -46,7 +46,7 @@ def test_a_time_scale_shortens_every_delay_and_leaves_the_rates(scaled: FakeVari
     assert scaled.after(1) == 1
 
 
-def test_an_activity_says_what_happened_and_why_in_the_words_of_aws(scaled: FakeVariantScaling) -> None:
+def test_an_activity_has_its_description_and_cause_in_awss_words(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.variant.per_minute = 200.0
@@ -62,7 +62,7 @@ def test_an_activity_says_what_happened_and_why_in_the_words_of_aws(scaled: Fake
     assert NOON_S < activity["StartTime"].timestamp() <= activity["EndTime"].timestamp()
 
 
-def test_its_two_alarms_stand_as_it_sees_the_metric(scaled: FakeVariantScaling) -> None:
+def test_the_two_alarms_of_target_tracking_follow_the_metric(scaled: FakeVariantScaling) -> None:
     scaled.register(MaxCapacity=1)
     scaled.track()
     assert scaled.states() == {"AlarmHigh": "INSUFFICIENT_DATA", "AlarmLow": "INSUFFICIENT_DATA"}
@@ -76,7 +76,7 @@ def test_its_two_alarms_stand_as_it_sees_the_metric(scaled: FakeVariantScaling) 
     assert scaled.states() == {"AlarmHigh": "OK", "AlarmLow": "ALARM"}
 
 
-def test_a_target_that_cannot_follow_says_why_once(scaled: FakeVariantScaling) -> None:
+def test_a_target_at_its_maximum_records_the_reason_once(scaled: FakeVariantScaling) -> None:
     scaled.register(MaxCapacity=1)
     scaled.track()
     scaled.variant.per_minute = 100.0
@@ -163,7 +163,7 @@ def test_provisioned_concurrency_follows_its_use(scaled: FakeVariantScaling) -> 
     assert scaled.activities()[0]["Description"] == "Setting desired provisioned concurrency to 3."
 
 
-def test_what_is_suspended_does_not_happen_until_it_is_resumed(scaled: FakeVariantScaling) -> None:
+def test_suspended_scaling_happens_only_after_it_is_resumed(scaled: FakeVariantScaling) -> None:
     scaled.register(SuspendedState={"DynamicScalingOutSuspended": True})
     scaled.track()
     scaled.variant.per_minute = 100.0
@@ -187,7 +187,7 @@ def test_a_busy_endpoint_is_tried_again_as_the_same_activity(scaled: FakeVariant
     ]
 
 
-def test_what_waits_is_overridden_by_what_is_wanted_now(scaled: FakeVariantScaling) -> None:
+def test_a_newer_desired_capacity_overrides_a_waiting_one(scaled: FakeVariantScaling) -> None:
     scaled.register()
     scaled.track()
     scaled.variant.per_minute = 100.0
@@ -200,7 +200,7 @@ def test_what_waits_is_overridden_by_what_is_wanted_now(scaled: FakeVariantScali
     assert (older["Description"], older["StatusCode"]) == ("Setting desired instance count to 2.", "Overridden")
 
 
-def test_a_change_that_is_refused_is_told_with_its_reason_and_tried_again_a_minute_later(
+def test_a_refused_change_is_recorded_with_its_reason_and_retried_a_minute_later(
     scaled: FakeVariantScaling,
 ) -> None:
     scaled.register()

@@ -1,4 +1,4 @@
-"""A policy that several put or delete at once has two alarms, or none once it is gone."""
+"""A policy that several callers put or delete at once has two alarms, or none once it is deleted."""
 
 import threading
 from collections.abc import Callable
@@ -23,7 +23,7 @@ def together(*works: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize("round_number", range(5))
-def test_a_policy_that_is_put_twice_at_once_has_two_alarms_and_leaves_none(
+def test_a_policy_put_several_times_at_once_has_two_alarms_and_none_after_its_deletion(
     autoscaling: InMemoryAutoscaling, round_number: int
 ) -> None:
     autoscaling.register()
@@ -34,7 +34,7 @@ def test_a_policy_that_is_put_twice_at_once_has_two_alarms_and_leaves_none(
 
 
 @pytest.mark.parametrize("round_number", range(5))
-def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is(
+def test_a_policy_deleted_while_it_is_put_has_alarms_only_if_it_exists(
     autoscaling: InMemoryAutoscaling, round_number: int
 ) -> None:
     def delete() -> None:
@@ -47,7 +47,7 @@ def test_a_policy_that_is_deleted_while_it_is_put_leaves_alarms_only_where_it_is
 
 
 class InterruptedPolicies(RecordTable[ScalingPolicy]):
-    """Another thread works between a policy's being found and what is done with it."""
+    """Another thread works between the look-up of a policy and its use."""
 
     def __init__(self, database: Database, meanwhile: threading.Thread) -> None:
         super().__init__(database, "scaling_policies", decoding.policy, key=str)

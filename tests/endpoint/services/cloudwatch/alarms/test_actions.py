@@ -1,4 +1,4 @@
-"""What an alarm does when it changes its state."""
+"""The actions of an alarm that changes its state."""
 
 import asyncio
 import json
@@ -71,13 +71,13 @@ def test_an_alarm_notifies_its_topic(services: AlarmsBesideTopics) -> None:
     assert [entry["actionState"] for entry in services.history()] == ["Succeeded"]
 
 
-def test_a_topic_that_does_not_exist_is_told_in_the_alarms_history(services: AlarmsBesideTopics) -> None:
+def test_a_missing_topic_is_a_failure_in_the_alarms_history(services: AlarmsBesideTopics) -> None:
     services.fire(f"arn:aws:sns:us-east-1:{ACCOUNT}:nobody")
     [entry] = services.history()
     assert (entry["actionState"], "404" in entry["error"]) == ("Failed", True)
 
 
-def test_an_action_that_nobody_carries_out_is_told_too(services: AlarmsBesideTopics) -> None:
+def test_an_action_without_support_is_a_failure_in_the_alarms_history(services: AlarmsBesideTopics) -> None:
     services.fire(f"arn:aws:automate:us-east-1:{ACCOUNT}:ec2:stop")
     [entry] = services.history()
     assert "Torpor cannot run the action arn:aws:automate" in entry["error"]

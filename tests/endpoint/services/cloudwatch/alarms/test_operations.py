@@ -45,7 +45,7 @@ def without(*names: str) -> dict[str, Any]:
     return {name: value for name, value in BUSY.items() if name not in names}
 
 
-def test_what_was_put_is_shown(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
+def test_an_alarm_is_described_as_it_was_put(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
     dimensions = [{"Name": "Shop", "Value": "north"}]
     boto.put_metric_alarm(**BUSY, Dimensions=dimensions, AlarmActions=[TOPIC], Unit="Count", AlarmDescription="why")
     (alarm,) = boto.describe_alarms()["MetricAlarms"]
@@ -210,7 +210,7 @@ def test_a_state_can_be_set_for_alarms_that_exist_and_with_data_that_is_json(
         ({**BUSY, "Tags": [{"Key": str(number), "Value": ""} for number in range(51)]}, "ValidationError"),
     ],
 )
-def test_what_put_metric_alarm_refuses(
+def test_put_metric_alarm_refuses_bad_members(
     boto: Any, cloudwatch: AlarmsOnFakeClock, members: dict[str, Any], expected: str
 ) -> None:
     assert refused(boto, "put_metric_alarm", **members) == expected

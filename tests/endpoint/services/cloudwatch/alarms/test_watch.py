@@ -107,7 +107,7 @@ def test_disabled_actions_are_not_carried_out_and_the_state_changes_all_the_same
     assert [after for _, _, after, _ in watched.cloudwatch.acted] == ["ALARM"]
 
 
-def test_an_action_that_fails_is_noted_and_keeps_nobody_back(
+def test_a_failed_action_is_recorded_and_does_not_stop_the_others(
     watched: WatchedAlarm, caplog: pytest.LogCaptureFixture
 ) -> None:
     watched.put(AlarmActions=[BROKEN, TOPIC])
@@ -157,7 +157,7 @@ def test_an_alarm_on_an_expression(watched: WatchedAlarm) -> None:
     assert watched.state == "ALARM"
 
 
-def test_an_expression_that_turns_out_to_be_none_leaves_the_alarm_without_data(watched: WatchedAlarm) -> None:
+def test_a_stored_expression_that_is_malformed_leaves_the_alarm_without_data(watched: WatchedAlarm) -> None:
     watched.put()
     metrics = [{"Id": "e", "Expression": "gone + 1", "Period": 60}]  # from before such were refused
     request = {name: BUSY[name] for name in ("EvaluationPeriods", "Threshold", "ComparisonOperator")}

@@ -28,7 +28,7 @@ MESSAGES = [
         ("nothing", []),
     ],
 )
-def test_what_a_pattern_matches(pattern: str, matching: list[int]) -> None:
+def test_a_pattern_matches_its_messages_and_no_others(pattern: str, matching: list[int]) -> None:
     matches = compiled(pattern)
     assert [number for number, message in enumerate(MESSAGES) if matches(message)] == matching
 
@@ -43,6 +43,6 @@ def test_other_kinds_are_refused_by_their_names(pattern: str, kind: str) -> None
 
 
 @pytest.mark.parametrize("pattern", ['"open', 'a"b', '?"a"b'])
-def test_what_is_no_pattern_is_refused(pattern: str) -> None:
+def test_a_malformed_pattern_is_refused(pattern: str) -> None:
     with pytest.raises(PatternError, match="Invalid filter pattern"):
         compiled(pattern)

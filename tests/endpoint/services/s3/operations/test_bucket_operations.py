@@ -1,4 +1,4 @@
-"""Buckets and what is configured for them."""
+"""Buckets and their configurations."""
 
 import json
 from typing import Any
@@ -134,7 +134,7 @@ def test_only_an_empty_bucket_can_be_deleted(s3: Any, bucket: str) -> None:
 
 
 @pytest.mark.parametrize(("operation", "expected"), UNCONFIGURED.items())
-def test_what_is_not_configured_says_so(s3: Any, bucket: str, operation: str, expected: str) -> None:
+def test_an_absent_bucket_configuration_has_its_own_error(s3: Any, bucket: str, operation: str, expected: str) -> None:
     with pytest.raises(ClientError) as refused:
         getattr(s3, operation)(Bucket=bucket)
     assert code(refused) == expected
@@ -185,7 +185,7 @@ def test_every_object_is_its_own_version(s3: Any, bucket: str) -> None:
     assert code(refused) == "InvalidArgument"
 
 
-def test_the_first_list_form_tells_where_its_next_page_begins(s3: Any, bucket: str) -> None:
+def test_list_objects_names_the_start_of_its_next_page(s3: Any, bucket: str) -> None:
     for key in ("a", "a/b", "c", "d/e", "f"):
         s3.put_object(Bucket=bucket, Key=key, Body=b"")
     first = s3.list_objects(Bucket=bucket, Delimiter="/", MaxKeys=2)
@@ -213,7 +213,7 @@ def test_a_bucket_in_no_region_is_not_made(s3: Any, region: str) -> None:
 
 
 @pytest.mark.parametrize("region", BotoSession().get_available_regions("s3"))
-def test_every_region_of_aws_is_one_here(region: str) -> None:
+def test_every_region_of_aws_is_a_legal_location_except_us_east_1(region: str) -> None:
     assert legal_constraint(region) == (region != "us-east-1")
 
 

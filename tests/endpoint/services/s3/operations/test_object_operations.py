@@ -1,4 +1,4 @@
-"""Objects through boto3: what S3 promises and an oracle does not tell."""
+"""Objects through boto3: promises of S3 that the oracle does not cover."""
 
 import http.client
 import io
@@ -53,7 +53,7 @@ def test_a_key_may_be_anything(s3: Any, bucket: str) -> None:
 
 @given(key=st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30))
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_every_key_comes_back_as_it_was(s3: Any, bucket: str, key: str) -> None:
+def test_an_object_of_any_key_is_stored_listed_and_deleted(s3: Any, bucket: str, key: str) -> None:
     s3.put_object(Bucket=bucket, Key=key, Body=b"x")
     assert s3.get_object(Bucket=bucket, Key=key)["Body"].read() == b"x"
     assert keys(s3, bucket) == [key]
@@ -109,7 +109,7 @@ def test_a_part_of_an_object_comes_without_the_checksum_of_the_whole(s3: Any, bu
         ({"ContentMD5": "nonsense"}, "InvalidDigest"),
     ],
 )
-def test_a_body_that_is_not_what_was_promised_is_not_kept(
+def test_a_body_that_differs_from_its_checksums_is_not_kept(
     s3: Any, bucket: str, wrong: dict[str, str], expected: str
 ) -> None:
     with pytest.raises(ClientError) as refused:
@@ -137,7 +137,7 @@ def test_a_conditional_write_happens_only_if_its_condition_holds(s3: Any, bucket
     assert s3.get_object(Bucket=bucket, Key="k")["Body"].read() == b"3"
 
 
-def test_of_many_writers_who_want_to_be_first_one_is(s3: Any, bucket: str) -> None:
+def test_exactly_one_of_many_conditional_writers_is_first(s3: Any, bucket: str) -> None:
     def write(number: int) -> int:
         try:
             s3.put_object(Bucket=bucket, Key="lock", Body=str(number).encode(), IfNoneMatch="*")
@@ -228,7 +228,7 @@ def test_how_an_object_cannot_be_kept_is_refused(s3: Any, bucket: str, wrong: di
     assert code(refused) == (expected, 400)
 
 
-def test_an_objects_time_is_the_same_wherever_it_is_told(s3: Any, bucket: str) -> None:
+def test_an_objects_time_is_the_same_in_every_operation(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     told = s3.head_object(Bucket=bucket, Key="k")["LastModified"]
     assert s3.list_objects_v2(Bucket=bucket)["Contents"][0]["LastModified"] == told
@@ -250,7 +250,7 @@ def test_a_thousand_objects_are_deleted_by_one_call(s3: Any, bucket: str, server
     assert code(refused) == ("MalformedXML", 400)
 
 
-def test_another_version_than_the_only_one_is_not_deleted(s3: Any, bucket: str) -> None:
+def test_an_unknown_version_is_neither_read_nor_deleted(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     for call in (s3.delete_object, s3.get_object):
         with pytest.raises(ClientError, match="Invalid version id specified") as refused:
@@ -308,7 +308,7 @@ def test_tags_in_a_header_are_a_query_that_names_each_once(s3: Any, bucket: str,
     assert code(refused) == ("InvalidArgument", 400)
 
 
-def test_an_object_tells_its_attributes(s3: Any, bucket: str) -> None:
+def test_an_object_has_its_attributes(s3: Any, bucket: str) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"hello", ChecksumAlgorithm="SHA256")
     told = s3.get_object_attributes(
         Bucket=bucket, Key="k", ObjectAttributes=["ETag", "ObjectSize", "Checksum", "StorageClass"]
@@ -365,7 +365,9 @@ def test_upload_and_download_of_a_large_file_agree(s3: Any, bucket: str) -> None
         ("delete_bucket_metrics_configuration", {"Id": "x"}),
     ],
 )
-def test_what_is_not_there_says_so_at_once(s3: Any, bucket: str, operation: str, parameters: dict[str, Any]) -> None:
+def test_an_operation_without_support_is_refused_without_retries(
+    s3: Any, bucket: str, operation: str, parameters: dict[str, Any]
+) -> None:
     s3.put_object(Bucket=bucket, Key="k", Body=b"")
     with pytest.raises(ClientError) as refused:
         getattr(s3, operation)(Bucket=bucket, **parameters)

@@ -128,7 +128,7 @@ def test_a_composite_checksum_is_made_of_those_that_the_caller_names(s3: Any, bu
     completed(s3, upload, parts, ChecksumType="COMPOSITE", ChecksumSHA256=f"{whole}-1")
 
 
-def test_a_completed_upload_says_where_its_object_is(s3: Any, bucket: str) -> None:
+def test_a_completed_upload_has_the_location_of_its_object(s3: Any, bucket: str) -> None:
     upload = begun(s3, bucket, "a b/ü")
     done = completed(s3, upload, parts_of(s3, upload, SECOND))
     with urllib.request.urlopen(done["Location"]) as answer:
@@ -187,7 +187,7 @@ def test_an_aborted_upload_leaves_nothing(s3: Any, server: Any, bucket: str) -> 
     assert s3.list_objects_v2(Bucket=bucket)["KeyCount"] == 0
 
 
-def test_uploads_of_one_key_are_listed_in_the_order_of_their_beginning(s3: Any, bucket: str) -> None:
+def test_uploads_of_the_same_key_are_listed_in_the_order_of_their_start(s3: Any, bucket: str) -> None:
     begun(s3, bucket, "a")
     ids = [begun(s3, bucket)["UploadId"] for _ in range(5)]
     begun(s3, bucket, "z")
@@ -197,7 +197,7 @@ def test_uploads_of_one_key_are_listed_in_the_order_of_their_beginning(s3: Any, 
     assert found[1:-1] == [("k", upload_id) for upload_id in ids]
 
 
-def test_a_completion_asked_for_again_is_told_of_the_same_object(s3: Any, bucket: str) -> None:
+def test_a_repeated_completion_answers_with_the_same_object(s3: Any, bucket: str) -> None:
     upload = begun(s3, bucket)
     parts = parts_of(s3, upload, FIRST, SECOND)
     first = completed(s3, upload, parts)

@@ -1,4 +1,4 @@
-"""What is copied in by hand is listed, whatever else happens meanwhile."""
+"""A file copied in by hand is listed, whatever happens meanwhile."""
 
 import os
 import sqlite3
@@ -30,7 +30,7 @@ def copy_in(folder: Path, *keys: str) -> None:
 
 
 class HalfwayTree(Tree):
-    """Whoever reads the first folder below another goes on only when somebody else has looked at the marks."""
+    """A reader of the first folder below another continues only after another thread has looked at the marks."""
 
     def __init__(self, root: Path) -> None:
         super().__init__(root)
@@ -59,7 +59,7 @@ def test_a_list_during_another_sees_all_that_was_copied_in(tmp_path: Path) -> No
 
 
 class OvertakenIndex(Index):
-    """Before anybody reads in it for the second time, somebody else lists."""
+    """Before the second read in the folder, another thread lists."""
 
     meanwhile: Callable[[], object] = staticmethod(lambda: None)
 
@@ -75,7 +75,7 @@ class OvertakenIndex(Index):
             yield rows
 
 
-def test_a_list_that_another_overtakes_sees_what_that_one_found(tmp_path: Path) -> None:
+def test_a_list_that_another_overtakes_has_the_findings_of_that_list(tmp_path: Path) -> None:
     with (
         store_without_server(tmp_path) as other,
         closing(OvertakenIndex(tmp_path / ".torpor" / "index.sqlite")) as index,
@@ -122,7 +122,7 @@ class _Compared(int):
 
 
 class InterruptedTree(Tree):
-    """While a write is under way, after it has looked at the folder's mark, somebody does something by hand."""
+    """During a write, after its look at the folder's mark, a file is changed by hand."""
 
     by_hand: Callable[[], object] = staticmethod(lambda: None)
 
@@ -156,7 +156,7 @@ def bare_store(tmp_path: Path, tree: InterruptedTree) -> Iterator[StoreWithoutSe
 @pytest.mark.parametrize(
     ("key", "by_hand"), [("new", "by-hand"), ("new", "by/hand"), ("a/new", "a/by-hand"), ("a/new", "a/by/hand")]
 )
-def test_what_is_copied_in_during_a_put_is_listed(
+def test_a_file_copied_in_during_a_put_is_listed(
     bare_store: StoreWithoutServer, tree: InterruptedTree, key: str, by_hand: str
 ) -> None:
     tree.by_hand = lambda: copy_in(bare_store.folder, by_hand)
@@ -165,7 +165,7 @@ def test_what_is_copied_in_during_a_put_is_listed(
 
 
 @pytest.mark.parametrize("by_hand", ["a/by-hand", "a/by/hand"])
-def test_what_is_copied_in_during_a_delete_is_listed(
+def test_a_file_copied_in_during_a_delete_is_listed(
     bare_store: StoreWithoutServer, tree: InterruptedTree, by_hand: str
 ) -> None:
     tree.by_hand = lambda: copy_in(bare_store.folder, by_hand)
@@ -195,7 +195,7 @@ def test_names_are_compared_once_after_a_write(tmp_path: Path) -> None:
 
 
 class OvertakenTree(WatchedTree):
-    """Before the first look at a mark, somebody else writes."""
+    """Before the first look at a mark, another thread writes."""
 
     meanwhile: Callable[[], object] | None = None
 
@@ -217,7 +217,7 @@ def test_a_write_during_a_list_makes_no_folder_be_read_again(tmp_path: Path) -> 
 
 
 class GrowingFile(FileIO):
-    """Somebody writes at its end whenever it is read."""
+    """A file that grows at its end whenever it is read."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         with open(self.name, "ab") as more:

@@ -43,7 +43,7 @@ def test_the_pages_together_are_the_whole_list(keys: list[str], prefix: str, del
 
 
 @given(TEXT.filter(bool), TEXT)
-def test_what_follows_a_prefix_is_the_first_key_beyond_it(prefix: str, more: str) -> None:
+def test_the_successor_of_a_prefix_lies_beyond_all_its_keys(prefix: str, more: str) -> None:
     following = after_all(prefix)
     assert following is None or prefix + more < following
     assert following is None or not following.startswith(prefix)

@@ -71,7 +71,7 @@ def outcome(check: Callable[[], None]) -> object:
 
 
 @pytest.mark.parametrize(("wish", "expected"), READS)
-def test_a_read_goes_ahead_fails_or_is_unchanged(wish: Conditions, expected: object) -> None:
+def test_a_conditional_read_proceeds_fails_or_is_unchanged(wish: Conditions, expected: object) -> None:
     assert outcome(lambda: check_read(wish, "e", MODIFIED_S)) is expected
 
 
@@ -98,7 +98,7 @@ def test_a_copy_is_made_whatever_its_source_will_be() -> None:
     ("if_range", "heeded"),
     [(None, True), ('"e"', True), ('"x"', False), ('W/"e"', False), (THEN, True), (BEFORE, False), (LATER, False)],
 )
-def test_a_range_of_what_has_changed_is_passed_over(if_range: str | None, heeded: bool) -> None:
+def test_the_range_of_a_changed_object_is_ignored(if_range: str | None, heeded: bool) -> None:
     assert ranges(if_range, "e", MODIFIED_S) is heeded
 
 
@@ -144,7 +144,7 @@ def test_a_copy_takes_bytes_that_are_all_there(header: str, refusal: Refusal) ->
         (Conditions(if_match='"e"'), None, Refusal.NoSuchKey),
     ],
 )
-def test_a_conditional_write_looks_at_what_is_there(
+def test_a_conditional_write_depends_on_the_existing_object(
     wish: Conditions, etag: str | None, refusal: Refusal | None
 ) -> None:
     assert outcome(lambda: check_write(wish, etag)) is refusal

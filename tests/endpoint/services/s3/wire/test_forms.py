@@ -1,4 +1,4 @@
-"""Uploads by HTML form: the form as it arrives, and what becomes of it."""
+"""Uploads by HTML form: the parsed form, and the stored object."""
 
 import http.client
 import xml.etree.ElementTree as ET
@@ -124,7 +124,7 @@ def test_a_form_that_is_wrong_stores_nothing(
     assert "Contents" not in s3.list_objects_v2(Bucket=bucket)
 
 
-def test_what_a_form_promises_of_its_file_is_kept(server: Server, s3: Any, bucket: str) -> None:
+def test_the_checksums_of_a_form_are_checked_and_kept(server: Server, s3: Any, bucket: str) -> None:
     digest = b64encode(sha256(FILE).digest()).decode()
     fields = {"key": "k", "x-amz-checksum-sha256": digest, "Content-MD5": b64encode(md5(FILE).digest()).decode()}
     assert posted(f"{server.url}/{bucket}", fields)[0] == 204
@@ -143,12 +143,12 @@ def test_what_a_form_promises_of_its_file_is_kept(server: Server, s3: Any, bucke
         (TYPE, written({}).replace(b"a.txt", b"\xff"), Refusal.MalformedPOSTRequest),
     ],
 )
-def test_what_is_no_form_is_refused(content_type: str, body: bytes, refusal: Refusal) -> None:
+def test_a_malformed_form_is_refused(content_type: str, body: bytes, refusal: Refusal) -> None:
     with pytest.raises(S3Error) as refused:
         read(content_type, body)
     assert refused.value.refusal is refusal
 
 
-def test_a_bucket_that_is_not_there_takes_no_form(server: Server) -> None:
+def test_a_form_to_a_missing_bucket_is_refused(server: Server) -> None:
     status, _, body = posted(f"{server.url}/not-there", {"key": "k"})
     assert (status, b"NoSuchBucket" in body) == (404, True)

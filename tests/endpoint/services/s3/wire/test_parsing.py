@@ -1,4 +1,4 @@
-"""Documents as large as S3's own are read, and those that are made to cost are not."""
+"""Documents as large as S3's own are read, and documents made to be expensive are refused."""
 
 import time
 
@@ -38,7 +38,7 @@ MADE_TO_COST = {
 
 
 @pytest.mark.parametrize("inside", MADE_TO_COST.values(), ids=MADE_TO_COST)
-def test_what_is_made_to_cost_is_refused(inside: bytes) -> None:
+def test_a_document_made_to_be_expensive_is_refused(inside: bytes) -> None:
     with pytest.raises(S3Error) as refused:
         parsed(b"<Delete>" + inside + b"</Delete>", "Delete")
     assert refused.value.refusal is Refusal.MalformedXML

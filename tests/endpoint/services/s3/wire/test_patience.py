@@ -24,7 +24,7 @@ async def refused() -> S3Answer:
 
 
 async def heard(work: Callable[[], Awaitable[S3Answer]], spaces: int) -> tuple[int, list[bytes]]:
-    """What a caller hears of work that is done only after it has heard so many spaces."""
+    """The answer to a caller whose work ends only after this many spaces."""
     enough = asyncio.Event()
     pieces: list[bytes] = []
 
@@ -41,25 +41,25 @@ async def heard(work: Callable[[], Awaitable[S3Answer]], spaces: int) -> tuple[i
     return answer.status, pieces
 
 
-def test_what_is_done_soon_is_answered_as_it_is() -> None:
+def test_a_quick_result_is_answered_as_it_is() -> None:
     assert asyncio.run(soon_or_aloud(joined())) is DONE
     with pytest.raises(S3Error):
         asyncio.run(soon_or_aloud(refused()))
 
 
-def test_what_takes_long_is_a_document_with_space_before_it() -> None:
+def test_a_slow_result_is_a_document_with_spaces_before_it() -> None:
     status, pieces = asyncio.run(heard(joined, spaces=3))
     assert (status, pieces[0], pieces[-1]) == (200, PROLOG, b"<Result/>")
     assert set(pieces[1:-1]) == {b" "}
 
 
-def test_what_fails_late_tells_its_error_in_the_body() -> None:
+def test_a_late_failure_puts_its_error_into_the_body() -> None:
     status, pieces = asyncio.run(heard(refused, spaces=1))
     assert (status, pieces[-1].startswith(b"<Error><Code>PreconditionFailed</Code>")) == (200, True)
 
 
 async def answer_to(*messages: Message) -> list[Message]:
-    """What an upload is told that has sent this much, and then nothing more."""
+    """The answer to an upload that has sent this much, and then nothing more."""
     sent: list[Message] = []
     coming = iter(messages)
 
@@ -82,11 +82,11 @@ async def answer_to(*messages: Message) -> list[Message]:
 BEGUN: Message = {"type": "http.request", "body": b"begun", "more_body": True}
 
 
-def test_an_upload_that_stalls_is_told_so_and_its_connection_closed() -> None:
+def test_an_upload_that_stalls_gets_a_timeout_and_its_connection_is_closed() -> None:
     start, body = asyncio.run(answer_to(BEGUN))
     assert (start["status"], b"<Code>RequestTimeout</Code>" in body["body"]) == (400, True)
     assert (b"connection", b"close") in start["headers"]
 
 
-def test_who_has_hung_up_is_told_nothing() -> None:
+def test_a_disconnected_client_gets_no_answer() -> None:
     assert asyncio.run(answer_to(BEGUN, {"type": "http.disconnect"})) == []

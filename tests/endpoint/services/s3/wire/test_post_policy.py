@@ -1,4 +1,4 @@
-"""What the policy of an HTML form allows."""
+"""The uploads that the policy of an HTML form allows."""
 
 import json
 from base64 import b64encode
@@ -38,7 +38,7 @@ def saying(*conditions: Any, **fields: str) -> dict[str, str]:
         form({"expiration": "2020-01-01T00:00:00.000Z", "conditions": [BUCKET, {"key": "up/a.txt"}]}),
     ],
 )
-def test_a_form_that_is_as_its_policy_says_is_allowed_until_its_end(fields: dict[str, str]) -> None:
+def test_a_form_that_meets_its_policy_is_allowed_until_it_expires(fields: dict[str, str]) -> None:
     assert allowed("b", fields, END_S) == UploadSizes()
     with pytest.raises(S3Error, match="Policy expired") as refused:
         allowed("b", fields, END_S + 1)
@@ -57,7 +57,7 @@ def test_a_form_that_is_as_its_policy_says_is_allowed_until_its_end(fields: dict
         (form({"expiration": END, "conditions": [{"key": "up/a.txt"}]}), "Extra input fields: bucket"),
     ],
 )
-def test_a_form_that_is_otherwise_is_not(fields: dict[str, str], told: str) -> None:
+def test_a_form_that_does_not_meet_its_policy_is_denied(fields: dict[str, str], told: str) -> None:
     with pytest.raises(S3Error) as refused:
         allowed("b", fields, END_S)
     assert refused.value.refusal is Refusal.AccessDenied
@@ -85,7 +85,7 @@ def test_a_form_that_is_otherwise_is_not(fields: dict[str, str], told: str) -> N
         saying(["content-length-range", -1, 0]),
     ],
 )
-def test_what_is_no_policy_is_refused(fields: dict[str, str]) -> None:
+def test_a_malformed_policy_is_refused(fields: dict[str, str]) -> None:
     with pytest.raises(S3Error) as refused:
         allowed("b", fields, END_S)
     assert refused.value.refusal is Refusal.InvalidPolicyDocument

@@ -1,4 +1,4 @@
-"""Links that were signed for a while."""
+"""Presigned links and their expiry."""
 
 import urllib.error
 import urllib.request
@@ -31,7 +31,7 @@ def test_a_link_is_good_until_its_end_and_no_longer(query: dict[str, str]) -> No
 
 
 @pytest.mark.parametrize("query", [{}, {"Expires": "1"}, {"X-Amz-Date": "x"}, {"X-Amz-Expires": "x"}])
-def test_what_is_no_link_has_no_end(query: dict[str, str]) -> None:
+def test_a_request_that_is_no_presigned_link_never_expires(query: dict[str, str]) -> None:
     check_not_expired(query, SIGNED_S)
 
 

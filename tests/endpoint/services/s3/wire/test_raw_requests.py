@@ -159,7 +159,7 @@ def test_an_error_to_a_head_has_no_body(server: Server, bucket: str) -> None:
     assert answer.endswith(b"\r\n\r\n")
 
 
-def test_a_refused_upload_is_read_to_its_end_and_the_connection_goes_on(server: Server) -> None:
+def test_a_refused_upload_is_read_to_its_end_and_the_connection_stays_open(server: Server) -> None:
     connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=20)
     for _ in range(2):
         connection.request("PUT", "/no-such-bucket/k", b"x" * 3_000_000)
@@ -168,7 +168,7 @@ def test_a_refused_upload_is_read_to_its_end_and_the_connection_goes_on(server: 
     connection.close()
 
 
-def test_a_client_that_waits_for_a_continue_hears_the_refusal_and_goes_on(server: Server) -> None:
+def test_a_client_that_waits_for_a_continue_gets_the_refusal_and_keeps_its_connection(server: Server) -> None:
     with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=10) as raw:
         answers = raw.makefile("rb")
         for _ in range(2):  # on the same connection
@@ -184,7 +184,7 @@ def test_a_client_that_waits_for_a_continue_hears_the_refusal_and_goes_on(server
 
 
 @pytest.mark.parametrize("part", [False, True])
-def test_bytes_of_no_told_length_are_refused(server: Server, s3: Any, bucket: str, part: bool) -> None:
+def test_a_body_without_a_length_is_refused(server: Server, s3: Any, bucket: str, part: bool) -> None:
     upload = s3.create_multipart_upload(Bucket=bucket, Key="k")["UploadId"]
     path = f"/{bucket}/k?uploadId={upload}&partNumber=1" if part else f"/{bucket}/k"
     with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=20) as connection:
@@ -300,7 +300,7 @@ def test_a_method_that_s3_does_not_know_here_is_refused(server: Server, bucket: 
     assert asked(server, method, f"/{bucket}/k", b"")[0] == 405
 
 
-def test_who_resumes_reading_what_has_changed_gets_all_of_it(server: Server, s3: Any, bucket: str) -> None:
+def test_a_resumed_read_of_a_changed_object_gets_the_whole_object(server: Server, s3: Any, bucket: str) -> None:
     etag = s3.put_object(Bucket=bucket, Key="k", Body=b"hello")["ETag"]
     headers = {"range": "bytes=2-", "if-range": etag}
     status, told, body = asked(server, "GET", f"/{bucket}/k", headers=headers)

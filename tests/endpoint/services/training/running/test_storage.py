@@ -1,4 +1,4 @@
-"""One contract for what jobs read and write, over the embedded object store and over any S3."""
+"""One contract for the storage of jobs, over the embedded object store and over any S3."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path, live: LiveEndpoint) 
     objects.close()
 
 
-def test_what_is_put_can_be_fetched(storage: Storage, tmp_path: Path) -> None:
+def test_an_object_that_was_put_can_be_fetched(storage: Storage, tmp_path: Path) -> None:
     (tmp_path / "model").write_bytes(b"weights" * 300_000)
     storage.put(tmp_path / "model", "training-storage", "jobs/a b/model")
     storage.fetch("training-storage", "jobs/a b/model", tmp_path / "copy")
@@ -44,7 +44,7 @@ def test_keys_are_those_of_a_prefix(storage: Storage, tmp_path: Path) -> None:
     assert storage.keys("training-storage", "none") == []
 
 
-def test_what_is_not_there_is_told_with_its_address(storage: Storage, tmp_path: Path) -> None:
+def test_the_error_of_a_missing_object_or_bucket_names_its_address(storage: Storage, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="s3://training-storage/none"):
         storage.fetch("training-storage", "none", tmp_path / "file")
     with pytest.raises(StorageError, match="s3://training-nowhere/"):

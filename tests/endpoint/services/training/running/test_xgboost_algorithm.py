@@ -1,4 +1,4 @@
-"""Why the built-in XGBoost failed, in words that a person can act on."""
+"""The failure reasons of the built-in XGBoost, which a person can act on."""
 
 import numpy as np
 import pytest
@@ -32,6 +32,6 @@ def test_xgboosts_own_sentence_is_left_and_nothing_of_cpp(
     assert len(shown) <= REASON_MAX
 
 
-def test_a_reason_that_is_one_already_stays_as_it_is() -> None:
+def test_a_plain_reason_is_kept_and_only_shortened() -> None:
     assert reason(ValueError("No data in the channel train")) == "No data in the channel train"
     assert reason(ValueError("x" * 600)) == "x" * (REASON_MAX - 1) + "…"
