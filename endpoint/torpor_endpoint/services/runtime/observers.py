@@ -4,7 +4,7 @@ An observer that reads bodies is called when the answer is on its way. The other
 time, when the bodies are gone: to call them between two requests costs more than twice as much, because the processor's
 caches lose what the requests need (benchmarks/README.md). Requests that are alike are counted as one group.
 
-To add an observer, write a class with `ended` and give it to `Observers` in `torpor_endpoint/app.py`.
+To add an observer, write a class with `ended` and give it to `Observers` in `torpor_endpoint/parts.py`.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ AlikeKey = tuple[str, str, InstancePool, str | None, str, int, bool | None, int,
 
 
 class Observers:
-    """For the event loop's thread. `batch` are told of all requests together, `single` of each with its bodies."""
+    """Passes each ended request to `single` with its bodies, and to `batch` later. For the event loop's thread."""
 
     def __init__(self, batch: Sequence[BatchObserver], single: Sequence[Observer] = ()) -> None:
         self._batch = tuple(batch)
