@@ -145,9 +145,9 @@ class ModelsInMemory:
         try:
             async with asyncio.timeout(self._load_timeout_s) as limit:
                 return await self._load_from_disk(name, story)
-        except TimeoutError:
-            if not limit.expired():  # the system raised it: a connection timed out
-                raise
+        except TimeoutError as error:
+            if not limit.expired():  # the system raised it
+                raise LoadFailed(f"a connection timed out: {error}") from error
             raise LoadTimedOut(name, self._load_timeout_s) from None
 
     async def _load_from_disk(self, name: str, story: LoadStory) -> Loaded:

@@ -174,9 +174,9 @@ class InstancePool:
         self._changed()
 
     async def _leave(self, number: int, incarnation: Incarnation | None, task: "asyncio.Task[None]", why: str) -> None:
-        await asyncio.gather(task, return_exceptions=True)
         grace_s = self._factory.timing.grace_s
         try:
+            await asyncio.gather(task, return_exceptions=True)
             if incarnation is not None and not await self._drained(incarnation):
                 grace_s = 0.0  # it has used its grace period for requests
         except asyncio.CancelledError:

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import weakref
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -61,11 +61,16 @@ class ChildEndpoint:
         ensure_free(self.data_dir)
         self._log = self.data_dir / "endpoint.log"
         # The socket listens before the process runs: nobody else can take the port, and early requests wait.
-        with socket.create_server(("127.0.0.1", 0), backlog=1024) as listener:
+        folder = self.data_dir if temporary else None
+        self._clients: list[Any] = []
+        with ExitStack() as failed:
+            if folder is not None:
+                failed.callback(shutil.rmtree, folder, ignore_errors=True)
+            listener = failed.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
             self.connection = EndpointConnection(f"http://127.0.0.1:{listener.getsockname()[1]}", start.region)
             self._process = _spawn(listener, _arguments(start, self.data_dir, listener), self._log)
-        self._clients: list[Any] = []
-        folder = self.data_dir if temporary else None
+            failed.pop_all()
+        listener.close()
         self._end = weakref.finalize(self, _end, self._process, self._clients, folder)
 
     def __enter__(self) -> Self:

@@ -115,8 +115,7 @@ class Local:
         self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
     ) -> dict[str, Any]:
         """As `invoke`, but return boto3's own response. `more` are further parameters of InvokeEndpoint."""
-        if not self._open:
-            raise TorporError("this endpoint is closed: call it inside its with-block, or open another")
+        self._check_open()
         body, kind = encode(payload, content_type)
         members = {"TargetModel": target, "Body": body, "ContentType": kind, **more}
         if accept is not None:
@@ -124,12 +123,17 @@ class Local:
         answer: dict[str, Any] = self._runtime.invoke_endpoint(EndpointName=self.name, **members)
         return answer
 
+    def _check_open(self) -> None:
+        if not self._open:
+            raise TorporError("this endpoint is closed: call it inside its with-block, or open another")
+
     # -- its models ------------------------------------------------------------------------------------------------
     def put(self, artifact: "str | PathLike[str] | bytes", key: str | None = None) -> str:
         """Add or replace an artifact, and return its TargetModel: `key`, or the file's own name.
 
         Each call that begins after `put` has returned gets the new artifact. Calls in flight end on the old one.
         """
+        self._check_open()
         if isinstance(artifact, bytes):
             if key is None:
                 raise TypeError("bytes have no name: put(…, key='City.tar.gz')")
@@ -146,10 +150,12 @@ class Local:
 
         Returns the model's state on each instance. Raises EndpointRefused for an endpoint that is not in service.
         """
+        self._check_open()
         return retiring.retire(self._process.connection, self.name, model, PageName.RELOAD)
 
     def unload(self, model: str) -> list[RetiredModel]:
         """Unload the model when no call uses it. It stays on disk, and the next call loads it again."""
+        self._check_open()
         return retiring.retire(self._process.connection, self.name, model, PageName.UNLOAD)
 
     def _clear(self) -> None:
@@ -202,6 +208,7 @@ class Local:
 
         Raises EndpointFailed with the FailureReason. After a failed update, the endpoint serves as before.
         """
+        self._check_open()
         changes = EndpointOptions(environment, memory_mib).settings
         changed = replace(self._plan, environment={**self._plan.environment, **changes})
         self._revisions.append(new_revision(self.name))
@@ -245,6 +252,8 @@ class SharedProcess(ChildEndpoint):
         if (present := self._opened.get(name)) is not None and present._open:
             raise TorporError(f"an endpoint {name!r} is open already: give name=… for another beside it, or close it")
         _check(options)
+        if present is not None:
+            present._withdrawn = True  # its name is this endpoint's now: another `close` deletes nothing
         endpoint = Local(self, EndpointOptions(**options).plan(name), alone=False)
 
         def undone() -> None:

@@ -1,6 +1,6 @@
 """The HTTP face of InvokeEndpoint: drives each request through the steps of its passage (see `passage`).
 
-Bytes go through as they are, and nothing is parsed twice.
+Bytes go through as they are. A request that cannot go inline begins again by ASGI.
 """
 
 import asyncio

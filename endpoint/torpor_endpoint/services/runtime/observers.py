@@ -4,7 +4,9 @@ An observer that reads bodies is called when the answer is on its way. The other
 time, when the bodies are gone: to call them between two requests costs more than twice as much, because the processor's
 caches lose what the requests need (benchmarks/README.md). Requests that are alike are counted as one group.
 
-To add an observer, write a class with `ended` and give it to `Observers` in `torpor_endpoint/parts.py`.
+To add an observer that reads bodies, write a class with `ended`, and give it to `Observers` in
+`torpor_endpoint/parts.py` as one of `single`. For one that reads none, write `ended` and `ended_alike`, and give it as
+one of `batch`.
 """
 
 import asyncio
@@ -110,9 +112,12 @@ class Observers:
                 continue
             for observer in self._batch:
                 _observed(observer, request, answer)
-        for alike, (requests, outcomes) in groups.items():
+        for key, (requests, outcomes) in groups.items():
             for observer in self._batch:
-                observer.ended_alike(Alike(*alike), requests, outcomes)
+                try:
+                    observer.ended_alike(Alike(*key), requests, outcomes)
+                except Exception:  # the outer edge of an observer: other groups and other observers are not lost
+                    log.exception("%d requests are not accounted for by %s", len(requests), type(observer).__name__)
 
 
 def _observed(observer: Observer, request: Passage, answer: InvokeAnswer) -> None:

@@ -45,6 +45,8 @@ class HoldLimits:
 
 
 HELD = HoldLimits()
+DRAW = "torpor.draw"
+"""The key of the scope under which a request keeps its draw between the inline way and the way by ASGI."""
 
 
 class PoolClosed(Exception):
@@ -77,7 +79,7 @@ class Router:
         if passage.request_bytes > passage.limits.body_bytes:
             raise RuntimeFault(Situation.OVERSIZE, limit=passage.limits.body_bytes)
         request.check()
-        variant = self._variant(live, request.text(TARGET_VARIANT))
+        variant = self._variant(live, request.text(TARGET_VARIANT), passage)
         pool, target = live.pools[variant], request.text(TARGET_MODEL)
         _check_target(pool, target)
         _check_supported(live, request)
@@ -93,11 +95,14 @@ class Router:
             raise RuntimeFault(Situation.ENDPOINT_UNKNOWN)
         return live
 
-    def _variant(self, live: LiveEndpoint, named: str | None) -> str:
+    def _variant(self, live: LiveEndpoint, named: str | None, passage: Passage) -> str:
+        """Draws once for each request, whichever way it goes: a request that cannot go inline keeps its variant."""
         if named is None and len(live.pools) == 1:
             return next(iter(live.pools))
         if named is None:
-            return weighted(live.weights, self._draw())
+            if DRAW not in passage.scope:
+                passage.scope[DRAW] = self._draw()
+            return weighted(live.weights, passage.scope[DRAW])
         if named not in live.pools:
             raise RuntimeFault(Situation.VARIANT_UNKNOWN, variant=named, variants=", ".join(live.pools))
         return named

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 from hypothesis import given
@@ -24,7 +25,7 @@ from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver, record
 from torpor_endpoint.services.runtime.meter import Meters
 from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
-from torpor_endpoint.services.runtime.observers import TOGETHER, WITHIN_S, Observers
+from torpor_endpoint.services.runtime.observers import TOGETHER, WITHIN_S, Alike, Observers
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
 
 ANSWERED = InvokeAnswer(200, [], [])
@@ -232,5 +233,28 @@ def test_a_request_is_counted_by_how_far_it_came() -> None:
         assert books.count(metrics.NO_CAPACITY_INVOCATION_FAILURES) == 1
         assert books.count(metrics.INVOCATIONS) == 1  # the one that broke on its way
         assert books.ledger.instances() == ["", "", "i-1"]  # it, the one that waited, and the refused one
+
+    run(story())
+
+
+class FailsOnGroups:
+    """An observer that fails where requests are alike."""
+
+    def ended(self, request: Passage, answer: InvokeAnswer) -> None:
+        pass
+
+    def ended_alike(self, alike: Alike, requests: Sequence[Passage], served: Sequence[Served]) -> None:
+        raise ValueError("a mistake of this observer")
+
+
+def test_an_observer_that_fails_on_a_group_is_no_loss_to_other_groups_and_observers() -> None:
+    async def story() -> None:
+        pages = Pages()
+        observers = Observers([FailsOnGroups(), LedgerObserver(pages)])
+        with FakeHost() as host:
+            for route in routes(host):
+                observers.account(ended(route, served(200, [HIT])), ANSWERED)
+            observers.settle()
+        assert len(pages.instances()) == 2
 
     run(story())

@@ -94,8 +94,12 @@ class Caller:
 
     def __init__(self, app: RuntimeApp, name: str = "shop") -> None:
         self._app = app
-        self._scope = {"path": f"/endpoints/{name}/invocations", "headers": []}
+        self._scope: dict[str, Any] = {"path": f"/endpoints/{name}/invocations", "headers": []}
         self.told: list[Any] = []
+
+    def renew(self) -> None:
+        """Begin another request."""
+        self._scope = {name: self._scope[name] for name in ("path", "headers")}
 
     def inline(self) -> bool:
         return self._app.take_inline(
@@ -193,5 +197,32 @@ def test_a_request_that_no_instance_read_is_sent_again_and_answered_once(outcome
             assert caller.told == []
             await asyncio.sleep(0.1)
         assert [told for told, _ in caller.told] == [request.status for request in ended.requests] == [status]
+
+    run(story())
+
+
+class NeverInline(Router):
+    """A router whose instances take no request inline, and answer every other one."""
+
+    def send_inline(self, passage: Passage, then: Callable[[Served | RuntimeFault | None], None]) -> bool:
+        return False
+
+    async def send(self, passage: Passage, sent: Callable[[], None] | None = None) -> Served:
+        return Served(UpstreamAnswer(200, [], [b"1"]), "i-1", 1, 1, 0.25)
+
+
+def test_a_request_that_cannot_go_inline_keeps_the_variant_that_was_drawn_for_it() -> None:
+    async def story() -> None:
+        ended, draws = Ended(), iter([0.2, 0.9, 0.2, 0.9])
+        with FakeHost() as host:
+            pools = {name: PoolOnFakeHost(host).pool for name in ("a", "b")}
+            fleet = Fleet()
+            fleet.serve(LiveEndpoint("shop", "arn", pools))
+            caller = Caller(app(NeverInline(fleet, lambda: next(draws), lambda: 0.0, False), ended))
+            for _ in range(4):
+                caller.renew()
+                assert not caller.inline()
+                await caller.by_asgi()
+        assert [request.route.variant for request in ended.requests if request.route] == ["a", "b", "a", "b"]
 
     run(story())
