@@ -13,7 +13,7 @@ from torpor_container.wire import LoadedModel
 log = logging.getLogger(__name__)
 
 MakeRoom = Callable[[int], Awaitable[bool]]
-"""Frees memory that is in use. The argument is how many bytes are missing even if all idle models leave.
+"""Frees room of a tier that is in use. The argument is how many bytes are missing even if all idle models leave.
 
 False, and it frees nothing, if that many cannot be freed now."""
 

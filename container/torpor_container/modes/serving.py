@@ -1,6 +1,6 @@
 """The modes of an instance: many models that it keeps itself, many that a platform loads and unloads, or one.
 
-Each mode has the same methods: whether it is ready, its state, `invoke`, and, where its contract has them, load and
+Each mode has the same methods: whether it is ready, its models, `invoke`, and, where its contract has them, load and
 unload. This module has the interface and kept mode.
 """
 

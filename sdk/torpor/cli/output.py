@@ -22,6 +22,8 @@ class PlainErrors(TyperGroup):
 
         try:
             return super().invoke(ctx)
+        except BrokenPipeError:  # the reader of the output has enough: click ends the command without a word
+            raise
         except (TorporError, ClientError, BotoCoreError, OSError) as error:
             typer.secho(f"torpor: {error}", err=True, fg=typer.colors.RED)
             raise typer.Exit(1) from error

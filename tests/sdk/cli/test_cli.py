@@ -354,3 +354,12 @@ def test_up_says_plainly_that_its_port_is_taken(endpoint: torpor.Local, tmp_path
     done = CliRunner().invoke(app, ["up", "--port", port, "--data-dir", str(tmp_path)])
     assert done.exit_code == 1
     assert "Address already in use: choose another with --port, 0 takes a free one" in done.stderr
+
+
+def test_a_command_whose_reader_has_enough_ends_without_a_word() -> None:
+    command = [sys.executable, "-m", "torpor", "simulate", "--help"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
