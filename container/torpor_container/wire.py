@@ -14,10 +14,19 @@ CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 TARGET_VARIANT = "X-Amzn-SageMaker-Target-Variant"
 INFERENCE_ID = "X-Amzn-SageMaker-Inference-Id"
 SESSION_ID = "X-Amzn-SageMaker-Session-Id"
+PREFIX_AWARE_ID = "X-Amzn-SageMaker-Prefix-Aware-Id"
 NEW_SESSION_ID = "X-Amzn-SageMaker-New-Session-Id"
 CLOSED_SESSION_ID = "X-Amzn-SageMaker-Closed-Session-Id"
 
-FORWARDED = ("Content-Type", "Accept", CUSTOM_ATTRIBUTES, INFERENCE_ID, TARGET_VARIANT, SESSION_ID)
+FORWARDED = (
+    "Content-Type",
+    "Accept",
+    CUSTOM_ATTRIBUTES,
+    INFERENCE_ID,
+    TARGET_VARIANT,
+    SESSION_ID,
+    PREFIX_AWARE_ID,
+)
 """The caller's headers that reach a container. AWS, InvokeEndpoint: "Amazon SageMaker AI strips all POST headers except
 those supported by the API". The platform sets TARGET_MODEL anew from the checked name."""
 

@@ -25,7 +25,7 @@ from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.request import (
     EXPLANATIONS,
     INFERENCE_COMPONENT,
-    LENGTHS,
+    MEMBERS,
     TARGET_CONTAINER,
     TARGET_MODEL,
     TARGET_VARIANT,
@@ -263,7 +263,7 @@ def _check_target(pool: InstancePool, target: str | None) -> None:
 def _check_supported(live: LiveEndpoint, request: Invoke) -> None:
     """Raises RuntimeFault for a header that asks for what no variant has."""
     if (header := request.first_of(OF_SEVERAL_CONTAINERS)) is not None:
-        detail = f"Endpoint {live.name} takes no {LENGTHS[header][0]}: its variants have one container each."
+        detail = f"Endpoint {live.name} takes no {MEMBERS[header].name}: its variants have one container each."
         raise RuntimeFault(Situation.PARAMETER, detail=detail)
     if EXPLANATIONS in request.headers:
         detail = f"Endpoint {live.name} has no explainer: it takes no EnableExplanations."
