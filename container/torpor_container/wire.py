@@ -30,7 +30,10 @@ FORWARDED = (
 """The caller's headers that reach a container. AWS, InvokeEndpoint: "Amazon SageMaker AI strips all POST headers except
 those supported by the API". The platform sets TARGET_MODEL anew from the checked name."""
 
-RETURNED = ("Content-Type", CUSTOM_ATTRIBUTES, NEW_SESSION_ID, CLOSED_SESSION_ID)
+SESSION_ANSWERS = (NEW_SESSION_ID, CLOSED_SESSION_ID)
+"""The headers by which a stateful model answers that it began or ended a session."""
+
+RETURNED = ("Content-Type", CUSTOM_ATTRIBUTES, *SESSION_ANSWERS)
 """The container's headers that reach the caller."""
 
 PING = "/ping"
