@@ -1,0 +1,51 @@
+"""The router sends a request of a session to its holder, and to any instance once the holder is gone."""
+
+from typing import Any
+
+import pytest
+
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.passages import passage
+from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from tests.endpoint.helpers.virtual_time import run
+from torpor_endpoint.core.sessions import SessionHolder, SessionKey
+from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.services.runtime.passage import Route
+from torpor_endpoint.services.runtime.request import SESSION_ID
+from torpor_endpoint.services.runtime.router import Router
+
+
+async def chosen(fake: PoolOnFakeHost, *headers: tuple[bytes, bytes], target: str | None = None) -> Incarnation:
+    """The instance that gets a request with these headers."""
+    route = Route(LiveEndpoint("shop", "arn", {"v": fake.pool}), "v", fake.pool, target)
+    sent = passage("shop", *headers, route=route)
+    sent.body = [b""]
+    router = Router(Fleet(), lambda: 0.0, fake.now, strict=False)
+    before = {one: one.in_flight for one in fake.pool.ready}
+    await fake.pool.until(lambda: all(one.multiplexed.open for one in fake.pool.ready))
+    assert router.send_inline(sent, lambda outcome: None)
+    [found] = [one for one in fake.pool.ready if one.in_flight > before[one]]
+    fake.pool.released(found)
+    return found
+
+
+@pytest.mark.parametrize("target", [None, "a.tar.gz"])
+def test_a_session_s_request_reaches_its_holder_and_after_its_end_any_instance(target: str | None) -> None:
+    session = (SESSION_ID, b"s-1")
+
+    async def story() -> Any:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(2)
+            usual = await chosen(fake, session, target=target)
+            other = next(one for one in fake.pool.ready if one is not usual)
+            key = SessionKey(target, b"s-1")
+            fake.pool.sessions.began(key, SessionHolder(str(other.slot), other.id))
+            assert await chosen(fake, session, target=target) is other
+            assert await chosen(fake, target=target) is usual
+            fake.pool.sessions.began(key, SessionHolder(str(other.slot), "an earlier incarnation"))
+            assert await chosen(fake, session, target=target) is usual
+            await fake.end()
+
+    run(story())
