@@ -47,7 +47,7 @@ COMPONENT = r"^[a-zA-Z0-9]([\-a-zA-Z0-9]*[a-zA-Z0-9])?$"
 SESSION = r"^(NEW_SESSION)$|^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
 
 _printable = _like(rb"[!-~][ -~]*")  # AWS's pattern lets any first letter in, and only ASCII can follow it
-_hostname = _like(rb"(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")  # an empty header counts as none
+_hostname = _like(rb"(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")  # an empty header asks for nothing
 _session = _like(rb"NEW_SESSION|(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")
 
 MEMBERS: dict[bytes, Member] = {

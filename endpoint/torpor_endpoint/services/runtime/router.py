@@ -81,7 +81,7 @@ class Router:
         if passage.request_bytes > passage.limits.body_bytes:
             raise RuntimeFault(Situation.OVERSIZE, limit=passage.limits.body_bytes)
         request.check()
-        variant = self._variant(live, request.text(TARGET_VARIANT))
+        variant = self._variant(live, request.text(TARGET_VARIANT) or _variant_of_session(live, request))
         pool, target = live.pools[variant], request.text(TARGET_MODEL)
         _check_target(pool, target)
         _check_supported(live, request)
@@ -282,7 +282,7 @@ def _holder(passage: Passage, route: Route) -> Incarnation | None:
     session = _parsed(passage).headers.get(SESSION_ID)
     if session is None:
         return None
-    held = route.pool.sessions.holder(SessionKey(route.target, session))
+    held = route.pool.sessions.holder(_session_key(route.target, session))
     ready = held and route.pool.ready.get(held.slot)
     return ready if held and ready and ready.id == held.incarnation else None
 
@@ -293,10 +293,22 @@ def _note_session(passage: Passage, incarnation: Incarnation, answer: UpstreamAn
         return
     route = _routed(passage)
     if (began := answer.header(NEW_SESSION)) is not None:
-        session = SessionKey(route.target, began.partition(b";")[0])
+        session = _session_key(route.target, began.partition(b";")[0])
         route.pool.sessions.began(session, SessionHolder(str(incarnation.slot), incarnation.id))
     if (ended := answer.header(CLOSED_SESSION)) is not None:
-        route.pool.sessions.ended(SessionKey(route.target, ended))
+        route.pool.sessions.ended(_session_key(route.target, ended))
+
+
+def _session_key(target: str | None, session: bytes) -> SessionKey:
+    return SessionKey(target and target.removeprefix("/"), session)
+
+
+def _variant_of_session(live: LiveEndpoint, request: Invoke) -> str | None:
+    """The variant that has the request's session; None if no variant has it, or there is only one variant."""
+    if len(live.pools) == 1 or (session := request.headers.get(SESSION_ID)) is None:
+        return None
+    key = _session_key(request.text(TARGET_MODEL), session)
+    return next((name for name, pool in live.pools.items() if pool.sessions.holder(key) is not None), None)
 
 
 async def _woken(pool: InstancePool) -> None:

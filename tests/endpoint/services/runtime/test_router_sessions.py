@@ -12,7 +12,7 @@ from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.services.runtime.passage import Route
-from torpor_endpoint.services.runtime.request import SESSION_ID
+from torpor_endpoint.services.runtime.request import SESSION_ID, TARGET_VARIANT
 from torpor_endpoint.services.runtime.router import Router
 
 
@@ -28,6 +28,25 @@ async def chosen(fake: PoolOnFakeHost, *headers: tuple[bytes, bytes], target: st
     [found] = [one for one in fake.pool.ready if one.in_flight > before[one]]
     fake.pool.released(found)
     return found
+
+
+def test_a_session_s_request_goes_to_the_variant_that_has_the_session() -> None:
+    async def story() -> None:
+        with FakeHost() as one, FakeHost() as two:
+            pools = {"first": PoolOnFakeHost(one).pool, "second": PoolOnFakeHost(two).pool}
+            fleet = Fleet()
+            fleet.serve(LiveEndpoint("shop", "arn", pools))
+            router = Router(fleet, lambda: 0.0, lambda: 0.0, strict=False)
+            pools["second"].sessions.began(SessionKey(None, b"s-1"), SessionHolder("shop/v/0", "i-1"))
+            routed = []
+            for headers in ([], [(SESSION_ID, b"s-1")], [(SESSION_ID, b"s-2")], [(TARGET_VARIANT, b"second")]):
+                sent = passage("shop", *headers)
+                router.route(sent)
+                assert sent.route is not None
+                routed.append(sent.route.variant)
+            assert routed == ["first", "second", "first", "second"]
+
+    run(story())
 
 
 @pytest.mark.parametrize("target", [None, "a.tar.gz"])
