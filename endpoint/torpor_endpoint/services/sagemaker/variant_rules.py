@@ -20,6 +20,11 @@ CONFIG_RULES: Rules[Wire] = (
         lambda params: "DataCaptureConfig" in params and params["DataCaptureConfig"].get("EnableCapture", True),
         "Data capture is not supported by Torpor.",
     ),
+    (lambda params: not params["ProductionVariants"], "ProductionVariants must have at least one entry."),
+    (
+        lambda params: _repeated([v["VariantName"] for v in params["ProductionVariants"]]),
+        "The names of production variants must be unique within an endpoint configuration.",
+    ),
     # "Valid values: 10, 30, 60, 120, 180, 240, 300."
     (
         lambda params: params.get("MetricsConfig", {}).get("MetricPublishFrequencyInSeconds", 60) not in FREQUENCIES_S,
@@ -31,11 +36,6 @@ CONFIG_RULES: Rules[Wire] = (
             "CrossRegionTrafficConfig" in params and any("ServerlessConfig" in v for v in params["ProductionVariants"])
         ),
         "CrossRegionTrafficConfig cannot be used with ServerlessConfig.",
-    ),
-    (lambda params: not params["ProductionVariants"], "ProductionVariants must have at least one entry."),
-    (
-        lambda params: _repeated([v["VariantName"] for v in params["ProductionVariants"]]),
-        "The names of production variants must be unique within an endpoint configuration.",
     ),
 )
 
