@@ -14,14 +14,26 @@ CUSTOM_ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
 TARGET_VARIANT = "X-Amzn-SageMaker-Target-Variant"
 INFERENCE_ID = "X-Amzn-SageMaker-Inference-Id"
 SESSION_ID = "X-Amzn-SageMaker-Session-Id"
+PREFIX_AWARE_ID = "X-Amzn-SageMaker-Prefix-Aware-Id"
 NEW_SESSION_ID = "X-Amzn-SageMaker-New-Session-Id"
 CLOSED_SESSION_ID = "X-Amzn-SageMaker-Closed-Session-Id"
 
-FORWARDED = ("Content-Type", "Accept", CUSTOM_ATTRIBUTES, INFERENCE_ID, TARGET_VARIANT, SESSION_ID)
+FORWARDED = (
+    "Content-Type",
+    "Accept",
+    CUSTOM_ATTRIBUTES,
+    INFERENCE_ID,
+    TARGET_VARIANT,
+    SESSION_ID,
+    PREFIX_AWARE_ID,
+)
 """The caller's headers that reach a container. AWS, InvokeEndpoint: "Amazon SageMaker AI strips all POST headers except
 those supported by the API". The platform sets TARGET_MODEL anew from the checked name."""
 
-RETURNED = ("Content-Type", CUSTOM_ATTRIBUTES, NEW_SESSION_ID, CLOSED_SESSION_ID)
+SESSION_ANSWERS = (NEW_SESSION_ID, CLOSED_SESSION_ID)
+"""The headers by which a stateful model answers that it began or ended a session."""
+
+RETURNED = ("Content-Type", CUSTOM_ATTRIBUTES, *SESSION_ANSWERS)
 """The container's headers that reach the caller."""
 
 PING = "/ping"

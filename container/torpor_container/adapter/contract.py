@@ -141,7 +141,7 @@ async def invoked_alone(upstream: Upstream, invocation: Invocation, timeout_s: f
 _JSON = ((b"Content-Type", b"application/json"), (b"Accept", b"application/json"))
 _TARGET = wire.TARGET_MODEL.encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
-_SESSION = frozenset(name.lower().encode() for name in (wire.NEW_SESSION_ID, wire.CLOSED_SESSION_ID))
+_SESSION = frozenset(name.lower().encode() for name in wire.SESSION_ANSWERS)
 _SPELLED = {name.lower().encode(): name.encode() for name in wire.FORWARDED}
 """Headers as AWS spells them: Multi Model Server looks them up by their exact names."""
 

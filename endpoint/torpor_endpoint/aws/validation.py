@@ -31,14 +31,18 @@ class Violation:
     path: str
     value: str | None
     constraint: str
+    sensitive: bool = False
+    """AWS leaves the value of a sensitive member out of its message."""
 
     @property
     def missing(self) -> bool:
         return self.value is None
 
     def __str__(self) -> str:
-        value = "null" if self.value is None else f"'{self.value}'"
-        return f"Value {value} at '{self.path}' failed to satisfy constraint: {self.constraint}"
+        value = "null " if self.value is None else f"'{self.value}' "
+        return (
+            f"Value {'' if self.sensitive else value}at '{self.path}' failed to satisfy constraint: {self.constraint}"
+        )
 
 
 def message(violations: list[Violation]) -> str:
@@ -50,7 +54,7 @@ def message(violations: list[Violation]) -> str:
 def violations(value: Any, shape: Shape, path: str = "") -> Iterator[Violation]:
     """Every constraint that `value` violates. `wire.reading` has made `value`."""
     for constraint in _broken(value, shape):
-        yield Violation(path, _shown(value), constraint)
+        yield Violation(path, shown(value), constraint)
     if shape.type_name == "structure" and not shape.is_document_type:
         yield from _in_structure(value, shape, path)
     elif shape.type_name == "list":
@@ -72,7 +76,7 @@ def _in_structure(value: Mapping[str, Any], shape: Shape, path: str) -> Iterator
 def _in_map(value: Mapping[str, Any], shape: Shape, path: str) -> Iterator[Violation]:
     for key, item in value.items():
         for constraint in _broken(key, shape.key):
-            yield Violation(path, _shown(value), f"Map keys must satisfy constraint: [{constraint}]")
+            yield Violation(path, shown(value), f"Map keys must satisfy constraint: [{constraint}]")
         yield from violations(item, shape.value, f"{path}.{key}.member")
 
 
@@ -118,7 +122,7 @@ def _camel(name: str) -> str:
     return name[:1].lower() + name[1:]
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """The value as text: scalars and lists of scalars in full, other values by their size."""
     match value:
         case list() if not any(isinstance(item, (list, dict, bytes)) for item in value):

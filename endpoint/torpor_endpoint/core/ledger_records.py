@@ -25,6 +25,7 @@ class InvocationRecord(NamedTuple):
     response_bytes: int
     cold: wire.ColdLoad | None  # the instance's own account of a load; None on a hit
     effort: wire.EffortFields | None = None  # of the prediction, if that was measured
+    inference_id: str = ""  # the caller's InferenceId, if it sent one
 
 
 class WarmRequests(NamedTuple):

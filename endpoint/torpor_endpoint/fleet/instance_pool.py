@@ -11,6 +11,7 @@ from itertools import count
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.sessions import StatefulSessions
 from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -54,6 +55,7 @@ class InstancePool:
         self.trouble: StartTrouble | None = None
         self.closed = False
         self.traffic = Traffic()
+        self.sessions = StatefulSessions()
         self.at_least = 0  # an update waits for so many instances: the sizer removes none of them
         self.resized = False  # an update named a size, and the sizer has not read that yet
         self._factory = factory

@@ -70,6 +70,7 @@ MIGRATIONS = (
         first_s REAL NOT NULL, last_s REAL NOT NULL, PRIMARY KEY (minute_s, endpoint, variant, model)
     ) WITHOUT ROWID;
     """,
+    "ALTER TABLE cold_starts ADD COLUMN inference_id TEXT NOT NULL DEFAULT '';",
 )
 """Only ever add to the end: the number of entries is the schema's version."""
 

@@ -24,7 +24,7 @@ SERVICE = """
 import json
 import os
 
-NAMES = ("Target-Model", "Custom-Attributes", "Inference-Id", "Target-Variant")
+NAMES = ("Target-Model", "Custom-Attributes", "Inference-Id", "Target-Variant", "Session-Id", "Prefix-Aware-Id")
 WEIGHTS = None
 
 def handle(data, context):
@@ -71,7 +71,14 @@ def test_its_models_are_loaded_when_a_request_names_them(live: LiveEndpoint) -> 
 
 
 def test_its_handler_finds_each_header_by_the_name_that_aws_gives_it(live: LiveEndpoint) -> None:
-    members = {"CustomAttributes": "trace=7", "InferenceId": "id-1", "TargetVariant": "AllTraffic", "Accept": "x/y"}
+    members = {
+        "CustomAttributes": "trace=7",
+        "InferenceId": "id-1",
+        "TargetVariant": "AllTraffic",
+        "Accept": "x/y",
+        "SessionId": "NEW_SESSION",
+        "PrefixAwareId": "app-1",
+    }
     answer = live.invoke("words", b"headers", TargetModel="alpha.tar.gz", **members)
     assert json.loads(answer["Body"]) == {
         "Content-Type": "text/csv",
@@ -80,6 +87,8 @@ def test_its_handler_finds_each_header_by_the_name_that_aws_gives_it(live: LiveE
         "X-Amzn-SageMaker-Custom-Attributes": "trace=7",
         "X-Amzn-SageMaker-Inference-Id": "id-1",
         "X-Amzn-SageMaker-Target-Variant": "AllTraffic",
+        "X-Amzn-SageMaker-Session-Id": "NEW_SESSION",
+        "X-Amzn-SageMaker-Prefix-Aware-Id": "app-1",
     }
 
 

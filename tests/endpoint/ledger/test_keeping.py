@@ -20,7 +20,7 @@ from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.keeping import COLD_PENDING_MAX, Ledger
-from torpor_endpoint.ledger.tables import ENDED, MIGRATIONS, Retention, Tables, names
+from torpor_endpoint.ledger.tables import ENDED, Retention, Tables, names
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 
@@ -141,8 +141,12 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
 
 
 def as_of_before(recorded: LedgerWithPages, *undone: str) -> None:
-    """The file as it was before these steps of its schema, and the last one."""
-    efforts = [("cold_starts", "effort"), *(("minutes", column) for column in ("measured", "work_s", "delay_s"))]
+    """The file as it was before these steps of its schema, and those that added columns."""
+    efforts = [
+        ("cold_starts", "effort"),
+        ("cold_starts", "inference_id"),
+        *(("minutes", column) for column in ("measured", "work_s", "delay_s")),
+    ]
     for statement in (*(f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in efforts), *undone):
         recorded.ledger.tables.database.rows(statement)
 
@@ -353,10 +357,23 @@ def test_the_times_of_the_first_and_the_last_warm_request_of_a_minute_are_kept(r
     assert kept == [(NOON_S, "a", NOON_S + 7, NOON_S + 9)]
 
 
+def test_an_older_ledger_without_inference_ids_is_opened_and_continued(recorded: LedgerWithPages) -> None:
+    recorded.ledger.invoked(invocation(NOON_S, COLD))
+    recorded.flush()
+    for statement in ("ALTER TABLE cold_starts DROP COLUMN inference_id", "PRAGMA user_version = 5"):
+        recorded.ledger.tables.database.rows(statement)
+    again = recorded.again()
+    again.ledger.invoked(invocation(NOON_S + 1, COLD)._replace(inference_id="call 7"))
+    again.flush()
+    assert [one.inference_id for one in again.reading.cold_starts()] == ["", "call 7"]
+    again.ledger.close()
+
+
 def test_an_older_ledger_without_the_memory_table_is_opened_and_continued(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation())
     recorded.flush()
-    for statement in ("DROP TABLE memory", "DROP TABLE spans", f"PRAGMA user_version = {len(MIGRATIONS) - 1}"):
+    newer = "ALTER TABLE cold_starts DROP COLUMN inference_id"
+    for statement in ("DROP TABLE memory", "DROP TABLE spans", newer, "PRAGMA user_version = 4"):
         recorded.ledger.tables.database.rows(statement)
     again = recorded.again()
     again.ledger.looked(MemoryReading(NOON_S, "houses", "v", "", 40, 6))

@@ -83,6 +83,8 @@ def answer(model: ScriptModel, request: ScriptFrame) -> ScriptFrame:
         fields = {"content_type": reply.content_type, frames.STATUS: str(reply.status)}
         if reply.custom_attributes is not None:
             fields["custom_attributes"] = reply.custom_attributes
+        if reply.more:
+            fields[frames.HEADERS] = json.dumps({name.decode(): value.decode() for name, value in reply.more})
         return frames.with_effort(ScriptFrame(FrameKind.REPLY, fields, reply.body), effort())
     except ContainerError as error:
         return _error(FrameKind.ERROR, error)

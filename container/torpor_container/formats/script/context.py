@@ -14,22 +14,27 @@ MANIFEST = Path("MAR-INF/MANIFEST.json")
 
 
 class Headers(dict[str, str]):
-    """Look up a header by its name, in any letter case."""
+    """Headers by the names that they were set with. A look-up takes a name in any letter case."""
 
     def __init__(self, given: Mapping[str, str] | None = None) -> None:
-        super().__init__({name.lower(): value for name, value in (given or {}).items() if value})
+        super().__init__({name: value for name, value in (given or {}).items() if value})
 
     def __getitem__(self, name: str) -> str:
-        return super().__getitem__(name.lower())
+        return super().__getitem__(self._own(name))
 
     def __setitem__(self, name: str, value: str) -> None:
-        super().__setitem__(name.lower(), value)
+        super().__setitem__(self._own(name), value)
 
     def __contains__(self, name: object) -> bool:
-        return super().__contains__(str(name).lower())
+        return super().__contains__(self._own(str(name)))
 
     def get(self, name: str, default: Any = None, /) -> Any:
-        return super().get(name.lower(), default)
+        return super().get(self._own(name), default)
+
+    def _own(self, name: str) -> str:
+        """The name of the same header here; the name itself if there is none."""
+        lowered = name.lower()
+        return name if name in self.keys() else next((own for own in self if own.lower() == lowered), name)
 
 
 class RequestProcessor:
@@ -58,7 +63,7 @@ class RequestProcessor:
         return self._status[1]
 
     def add_response_property(self, key: str, value: str) -> None:
-        """Set a header of the answer. Only the custom attributes are sent."""
+        """Set a header of the answer. The caller gets the custom attributes, and a session's beginning and end."""
         self._response_headers[key] = value
 
     def get_response_headers(self) -> dict[str, str]:

@@ -1,8 +1,9 @@
 """Encodes and decodes the frames between an instance and a script's process: lengths, a JSON head, a body.
 
 The instance sends INVOKE {content_type, accept, custom_attributes, headers} + body; `headers` is JSON of others. The
-script's process first says LOADED, or FAILED {type} + message; then, for each INVOKE, REPLY {content_type} + body, or
-ERROR {type} + message. LOADED and REPLY have the effort too, and all but LOADED may have an HTTP status.
+script's process first says LOADED, or FAILED {type} + message; then, for each INVOKE, REPLY {content_type,
+custom_attributes, headers} + body, or ERROR {type} + message. LOADED and REPLY have the effort too, and all but LOADED
+may have an HTTP status.
 """
 
 import json

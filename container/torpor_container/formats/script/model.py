@@ -10,12 +10,13 @@ from torpor_container.content.media import CSV, JSON, media_type
 from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
 from torpor_container.formats.frameworks import is_xgboost_booster
+from torpor_container.formats.script.context import RequestProcessor
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
 from torpor_container.formats.script.responses import unwrapped
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.wire import CUSTOM_ATTRIBUTES
+from torpor_container.wire import CUSTOM_ATTRIBUTES, SESSION_ANSWERS
 
 DEFAULT_ACCEPT = JSON
 WITHOUT_BODY = (204, 205, 304)
@@ -61,7 +62,8 @@ class ScriptModel:
         attributes = answered.get_response_header(CUSTOM_ATTRIBUTES)
         _check_header("content type", reply.content_type)
         _check_header("custom attributes", attributes or "")
-        return reply._replace(custom_attributes=attributes, status=_status(answered.get_response_status_code()))
+        status = _status(answered.get_response_status_code())
+        return reply._replace(custom_attributes=attributes, status=status, more=_sessions(answered))
 
     def close(self) -> None:
         """Nothing to do: the process ends with the script."""
@@ -124,6 +126,14 @@ def _headers(invocation: Invocation) -> dict[str, str]:
 def _check_header(name: str, value: object) -> None:
     if not (isinstance(value, str) and value.isascii() and value.isprintable()):
         raise PredictionFailed(f"the script's {name} cannot be sent as a header: {value!r}")
+
+
+def _sessions(answered: RequestProcessor) -> tuple[tuple[bytes, bytes], ...]:
+    """The headers of a session that the script began or ended."""
+    found = {name: value for name in SESSION_ANSWERS if (value := answered.get_response_header(name)) is not None}
+    for name, value in found.items():
+        _check_header(name, value)
+    return tuple((name.lower().encode(), value.encode()) for name, value in found.items())
 
 
 def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> tuple[Any, ServedModel[Any] | None]:

@@ -21,7 +21,7 @@ from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.effort import Effort
-from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, TARGET_MODEL
+from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS, TARGET_MODEL
 
 RAISED: dict[str, type[ContainerError]] = {
     raised.__name__: raised
@@ -50,6 +50,9 @@ OTHERS = {name.lower().encode(): name for name in (*FORWARDED, TARGET_MODEL) if 
 
 OTHERS_MAX_BYTES = 8 * 1024
 """The most bytes of these together. Usual ones are far smaller: an id has 64 characters, a target 1024."""
+
+RETURNED = {name.lower(): name.lower().encode() for name in SESSION_ANSWERS}
+"""The further headers that a script may answer with."""
 
 GRACE_S = 1.0
 
@@ -233,8 +236,27 @@ def _reply(frame: ScriptFrame, status: int) -> Reply:
     """Raises BadFrame."""
     if "content_type" not in frame.fields:
         raise BadFrame("an answer without its content type")
+    content_type = _sendable(frame.fields["content_type"])
     attributes = frame.fields.get("custom_attributes")
-    return Reply(frame.body, frame.fields["content_type"], status, attributes, frames.effort_of(frame))
+    if attributes is not None:
+        attributes = _sendable(attributes)
+    return Reply(frame.body, content_type, status, attributes, frames.effort_of(frame), _returned(frame))
+
+
+def _returned(frame: ScriptFrame) -> tuple[tuple[bytes, bytes], ...]:
+    """The session headers of an answer. Raises BadFrame."""
+    try:
+        told: dict[str, object] = dict(json.loads(frame.fields.get(frames.HEADERS, "{}")))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadFrame("an answer with unreadable headers") from error
+    return tuple((RETURNED[name], _sendable(value).encode()) for name, value in told.items() if name in RETURNED)
+
+
+def _sendable(value: object) -> str:
+    """The value of a header. Raises BadFrame."""
+    if not (isinstance(value, str) and value.isascii() and value.isprintable()):
+        raise BadFrame("an answer with a header that cannot be sent")
+    return value
 
 
 def _raised(frame: ScriptFrame) -> ContainerError:

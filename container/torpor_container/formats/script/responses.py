@@ -6,17 +6,18 @@ The older toolkit of AWS's scikit-learn and XGBoost images has `worker.Response`
 from typing import Any
 
 from torpor_container.formats.script.context import Context
-from torpor_container.wire import CUSTOM_ATTRIBUTES
+from torpor_container.wire import CUSTOM_ATTRIBUTES, SESSION_ANSWERS
 
 MEMBERS = ("get_data", "content_type", "status_code", "headers")
 
 
 def unwrapped(result: Any, context: Context) -> Any:
-    """`(body, content type)` of a response; sets its status and custom attributes in the context. Any other result is
-    returned unchanged."""
+    """`(body, content type)` of a response; sets its status, custom attributes and session headers in the context. Any
+    other result is returned unchanged."""
     if not all(hasattr(result, member) for member in MEMBERS):
         return result
     context.set_response_status(result.status_code)
-    if attributes := result.headers.get(CUSTOM_ATTRIBUTES):
-        context.set_response_header(0, CUSTOM_ATTRIBUTES, attributes)
+    for name in (CUSTOM_ATTRIBUTES, *SESSION_ANSWERS):
+        if value := result.headers.get(name):
+            context.set_response_header(0, name, value)
     return result.get_data(), result.content_type

@@ -30,6 +30,7 @@ class ColdStart:
     loaded_bytes: int = 0  # the model's size in memory; 0 if it was there already
     victims: tuple[str, ...] = ()  # the models that were evicted for it
     reason: str = ""  # why the model was not in memory
+    inference_id: str = ""  # the caller's InferenceId, if it sent one
 
     @classmethod
     def read(cls, page: Json) -> "ColdStart":

@@ -14,7 +14,14 @@ from torpor_container import wire
 from torpor_container.transport.upstream import Body, size_of
 from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.wire.scope import DEFAULT_REGION, region_of
-from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation, from_answer, wire_form
+from torpor_endpoint.services.runtime.errors import (
+    ErrorPlace,
+    RuntimeFault,
+    Situation,
+    check_attributes,
+    from_answer,
+    wire_form,
+)
 from torpor_endpoint.services.runtime.observers import Observers
 from torpor_endpoint.services.runtime.passage import (
     CallLimits,
@@ -26,7 +33,7 @@ from torpor_endpoint.services.runtime.passage import (
     server_timing,
     steps_of,
 )
-from torpor_endpoint.services.runtime.request import Invoke, read_body
+from torpor_endpoint.services.runtime.request import CUSTOM_ATTRIBUTES, Invoke, read_body
 from torpor_endpoint.services.runtime.router import PoolClosed, Router
 
 log = logging.getLogger(__name__)
@@ -208,7 +215,7 @@ def _answer_of(passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer
 
 
 def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
-    """The instance's answer, as the caller gets it. Raises RuntimeFault for one that is no success."""
+    """The instance's answer, as the caller gets it. Raises RuntimeFault for one that fails or that cannot be sent."""
     answer = served.answer
     passage.steps |= steps_of(answer.header(b"server-timing") or b"")
     if not 200 <= answer.status < 300:
@@ -216,6 +223,9 @@ def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
         answer.chunks.clear()
         raise fault
     headers = [header for header in answer.headers if header[0] in COPIED]
+    for name, value in headers:
+        if name == CUSTOM_ATTRIBUTES:
+            check_attributes(value, passage.place)
     headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
     return InvokeAnswer(answer.status, headers, answer.chunks)
 

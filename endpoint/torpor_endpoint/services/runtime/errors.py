@@ -5,6 +5,7 @@ says what to do. The runtime has `ValidationError` where the control plane has `
 """
 
 import json
+import re
 from collections.abc import Mapping
 from enum import Enum
 from types import MappingProxyType
@@ -17,6 +18,9 @@ MESSAGE_MAX = 2048
 """The most characters of a message. Only the quoted part is cut."""
 ORIGINAL_MAX = 1024 * 1024
 """The most characters of an error body that are kept. AWS has such a limit too, and does not document its size."""
+
+
+_VISIBLE = re.compile(rb"[\t -~]*").fullmatch
 
 
 class Situation(Enum):
@@ -101,6 +105,12 @@ TIMED_OUT = (
     "Your invocation timed out while waiting for a response from container {container}. "
     "Review the latency metrics for each container in Amazon CloudWatch, resolve the issue, and try again."
 )
+ATTRIBUTES = (
+    "Response received from the {container} container has custom attributes of {size} bytes that cannot be returned: "
+    "they must be no more than {limit} visible US-ASCII characters. Change what your container sets, and try again."
+)
+"""Torpor's own text, like AWS's for headers of more than 4096 bytes."""
+ATTRIBUTES_MAX_BYTES = 1024
 NO_RESPONSE = (
     "Amazon SageMaker could not get a response from the {endpoint} endpoint. This can occur when CPU or memory "
     "utilization is high. To check your utilization, see Amazon CloudWatch. To fix this problem, use an instance type "
@@ -191,6 +201,16 @@ def timed_out(place: ErrorPlace) -> RuntimeFault:
 def no_response(place: ErrorPlace) -> RuntimeFault:
     """The error for a container whose connection broke."""
     return model_error(0, NO_RESPONSE.format(endpoint=place.endpoint))
+
+
+def check_attributes(value: bytes, place: ErrorPlace) -> None:
+    """Raises RuntimeFault for a container's custom attributes that no answer can have.
+
+    AWS, InvokeEndpoint: "The value must consist of no more than 1024 visible US-ASCII characters".
+    """
+    if len(value) > ATTRIBUTES_MAX_BYTES or _VISIBLE(value) is None:
+        text = ATTRIBUTES.format(container=place.container, size=len(value), limit=ATTRIBUTES_MAX_BYTES)
+        raise model_error(0, text)
 
 
 def wire_form(fault: RuntimeFault, place: ErrorPlace) -> tuple[int, list[tuple[bytes, bytes]], bytes]:

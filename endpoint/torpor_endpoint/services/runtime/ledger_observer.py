@@ -9,6 +9,7 @@ from torpor_endpoint.core.ledger import PREDICT
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.services.runtime.observers import Alike
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
+from torpor_endpoint.services.runtime.request import INFERENCE_ID
 
 COLD = wire.COLD.lower().encode()
 EFFORT = wire.EFFORT.lower().encode()
@@ -70,6 +71,7 @@ def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes
         request.response_bytes,
         _cold(headers),
         _effort(headers),
+        (request.request and request.request.text(INFERENCE_ID)) or "",
     )
 
 

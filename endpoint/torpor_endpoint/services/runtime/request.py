@@ -1,10 +1,12 @@
 """Parses an InvokeEndpoint request: reads and checks its headers once, and reads its body within a limit."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from torpor_container import wire
 from torpor_container.transport.upstream import Body
+from torpor_endpoint.aws.validation import Violation, message, shown
 from torpor_endpoint.aws.wire.asgi import DRAIN_MAX_BYTES, Disconnected, Receive, Scope
 from torpor_endpoint.request_bodies import TooManyBodies, TooSlow, bodies_of, declared_bytes
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
@@ -16,23 +18,56 @@ TARGET_CONTAINER = b"x-amzn-sagemaker-target-container-hostname"
 INFERENCE_COMPONENT = b"x-amzn-sagemaker-inference-component"
 INFERENCE_ID = wire.INFERENCE_ID.lower().encode()
 SESSION_ID = wire.SESSION_ID.lower().encode()
+PREFIX_AWARE_ID = wire.PREFIX_AWARE_ID.lower().encode()
 EXPLANATIONS = b"x-amzn-sagemaker-enable-explanations"
 CONTENT_TYPE = b"content-type"
 ACCEPT = b"accept"
 
-LENGTHS: dict[bytes, tuple[str, int, int]] = {
-    # header: member, shortest, longest (botocore's service model of sagemaker-runtime)
-    TARGET_MODEL: ("TargetModel", 1, 1024),
-    TARGET_VARIANT: ("TargetVariant", 0, 63),
-    TARGET_CONTAINER: ("TargetContainerHostname", 0, 63),
-    CUSTOM_ATTRIBUTES: ("CustomAttributes", 0, 1024),
-    INFERENCE_ID: ("InferenceId", 1, 64),
-    INFERENCE_COMPONENT: ("InferenceComponentName", 0, 63),
-    SESSION_ID: ("SessionId", 0, 256),
-    EXPLANATIONS: ("EnableExplanations", 1, 64),
-    CONTENT_TYPE: ("ContentType", 0, 1024),
-    ACCEPT: ("Accept", 0, 1024),
+
+class HeaderMember(NamedTuple):
+    """A member of InvokeEndpoint that travels as a header, with its constraints in AWS's service model."""
+
+    name: str
+    shortest: int
+    longest: int
+    pattern: str
+    fits: Callable[[bytes], object] | None
+    """Whether a value has the pattern: a true or a false value. None where any value will do."""
+    sensitive: bool = False
+    """Whether AWS leaves the value out of its messages."""
+
+
+def _like(pattern: bytes) -> Callable[[bytes], object]:
+    return re.compile(pattern).fullmatch
+
+
+ANY_ASCII, PRINTABLE = r"\p{ASCII}*", r"\A\S[\p{Print}]*\z"
+HOSTNAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*"
+COMPONENT = r"^[a-zA-Z0-9]([\-a-zA-Z0-9]*[a-zA-Z0-9])?$"
+SESSION = r"^(NEW_SESSION)$|^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
+
+_printable = _like(rb"[!-~][ -~]*")  # AWS's pattern lets any first letter in, and only ASCII can follow it
+_hostname = _like(rb"(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")  # an empty header asks for nothing
+_session = _like(rb"NEW_SESSION|(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")
+
+MEMBERS: dict[bytes, HeaderMember] = {
+    # A test holds this table against botocore's service model of sagemaker-runtime. A target may have any letters: it
+    # is a key of S3, and the instance checks it.
+    TARGET_MODEL: HeaderMember("TargetModel", 1, 1024, PRINTABLE, None),
+    TARGET_VARIANT: HeaderMember("TargetVariant", 0, 63, HOSTNAME, _hostname),
+    TARGET_CONTAINER: HeaderMember("TargetContainerHostname", 0, 63, HOSTNAME, _hostname),
+    CUSTOM_ATTRIBUTES: HeaderMember("CustomAttributes", 0, 1024, ANY_ASCII, bytes.isascii, sensitive=True),
+    INFERENCE_ID: HeaderMember("InferenceId", 1, 64, PRINTABLE, _printable),
+    INFERENCE_COMPONENT: HeaderMember("InferenceComponentName", 0, 63, COMPONENT, _hostname),
+    SESSION_ID: HeaderMember("SessionId", 0, 256, SESSION, _session),
+    PREFIX_AWARE_ID: HeaderMember("PrefixAwareId", 1, 64, PRINTABLE, _printable),
+    EXPLANATIONS: HeaderMember("EnableExplanations", 1, 64, ".*", None),
+    CONTENT_TYPE: HeaderMember("ContentType", 0, 1024, ANY_ASCII, bytes.isascii),
+    ACCEPT: HeaderMember("Accept", 0, 1024, ANY_ASCII, bytes.isascii),
 }
+
+_BOUNDS = {header: (member.shortest, member.longest, member.fits) for header, member in MEMBERS.items()}
+"""Plain tuples: each header of each request is checked, and their fields are found faster."""
 
 PASSED_ON = frozenset(name.lower().encode() for name in wire.FORWARDED)
 
@@ -45,7 +80,7 @@ class Invoke(NamedTuple):
     @classmethod
     def read(cls, scope: Scope) -> "Invoke":
         """Take the known headers from the scope of an ASGI request."""
-        return cls({name: value for name, value in scope["headers"] if name in LENGTHS})
+        return cls({name: value for name, value in scope["headers"] if name in MEMBERS})
 
     def text(self, name: bytes) -> str | None:
         """The header's text. boto3 sends a name beyond ASCII as UTF-8."""
@@ -60,15 +95,15 @@ class Invoke(NamedTuple):
         return None
 
     def check(self) -> None:
-        """Check the length of each header. Raises a RuntimeFault that names the member of the first bad one."""
+        """Check each header by AWS's service model. Raises a RuntimeFault that names each member with a bad value."""
         for name, value in self.headers.items():
-            member, shortest, longest = LENGTHS[name]
-            if not shortest <= len(value) <= longest:
-                raise RuntimeFault(
-                    Situation.PARAMETER,
-                    detail=f"1 validation error detected: Value at '{member}' failed to satisfy constraint: "
-                    f"Member must have length between {shortest} and {longest}",
-                )
+            shortest, longest, fits = _BOUNDS[name]
+            if not shortest <= len(value) <= longest or (fits is not None and not fits(value)):
+                raise RuntimeFault(Situation.PARAMETER, detail=message(self._violations()))
+
+    def _violations(self) -> list[Violation]:
+        broken = [(MEMBERS[name], value) for name, value in self.headers.items()]
+        return [violation for member, value in broken if (violation := _violation(member, value)) is not None]
 
     def forwarded(self, target: str | None) -> list[tuple[bytes, bytes]]:
         """The headers for the container. `target` is the model to name; None on a single-model variant."""
@@ -76,6 +111,20 @@ class Invoke(NamedTuple):
         if target is not None:
             headers.append((TARGET_MODEL, target.encode(errors="surrogateescape")))
         return headers
+
+
+def _violation(member: HeaderMember, value: bytes) -> Violation | None:
+    """The failed constraint of a header's value; None if it has none."""
+    if len(value) < member.shortest:
+        constraint = f"Member must have length greater than or equal to {member.shortest}"
+    elif len(value) > member.longest:
+        constraint = f"Member must have length less than or equal to {member.longest}"
+    elif member.fits is not None and not member.fits(value):
+        constraint = f"Member must satisfy regular expression pattern: {member.pattern}"
+    else:
+        return None
+    path = member.name[:1].lower() + member.name[1:]
+    return Violation(path, shown(value.decode(errors="replace")), constraint, sensitive=member.sensitive)
 
 
 async def read_body(scope: Scope, receive: Receive, limit_bytes: int) -> tuple[Body, int]:

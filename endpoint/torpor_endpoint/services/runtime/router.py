@@ -17,6 +17,7 @@ from torpor_container.transport.upstream import (
     size_of,
 )
 from torpor_endpoint.core.placement import weighted
+from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
@@ -25,13 +26,16 @@ from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.request import (
     EXPLANATIONS,
     INFERENCE_COMPONENT,
-    LENGTHS,
+    MEMBERS,
+    SESSION_ID,
     TARGET_CONTAINER,
     TARGET_MODEL,
     TARGET_VARIANT,
     Invoke,
 )
 
+NEW_SESSION = wire.NEW_SESSION_ID.lower().encode()
+CLOSED_SESSION = wire.CLOSED_SESSION_ID.lower().encode()
 OF_SEVERAL_CONTAINERS = (TARGET_CONTAINER, INFERENCE_COMPONENT)
 """The headers that choose one of several containers, in the order in which they are refused."""
 
@@ -79,7 +83,8 @@ class Router:
         if passage.request_bytes > passage.limits.body_bytes:
             raise RuntimeFault(Situation.OVERSIZE, limit=passage.limits.body_bytes)
         request.check()
-        variant = self._variant(live, request.text(TARGET_VARIANT), passage)
+        named = request.text(TARGET_VARIANT)
+        variant = self._variant(live, _variant_of_session(live, request) if named is None else named, passage)
         pool, target = live.pools[variant], request.text(TARGET_MODEL)
         _check_target(pool, target)
         _check_supported(live, request)
@@ -170,6 +175,8 @@ class Router:
 
     def _pick(self, passage: Passage) -> Incarnation:
         route = _routed(passage)
+        if (holder := _holder(passage, route)) is not None:
+            return holder
         return route.pool.ready.pick(route.target) if route.target is not None else route.pool.ready.least_busy()
 
     async def _attempt(
@@ -203,6 +210,7 @@ class Router:
         """What an attempt came to; None if no instance read the request, which is to be sent again."""
         pool = _routed(passage).pool
         if isinstance(result, UpstreamAnswer):
+            _note_session(passage, incarnation, result)
             return Served(result, incarnation.id, len(pool.ready), in_flight, self._clock() - sent_at_s)
         if isinstance(result, UpstreamTimedOut):
             return timed_out(passage.place)
@@ -268,11 +276,45 @@ def _check_target(pool: InstancePool, target: str | None) -> None:
 def _check_supported(live: LiveEndpoint, request: Invoke) -> None:
     """Raises RuntimeFault for a header that asks for what no variant has."""
     if (header := request.first_of(OF_SEVERAL_CONTAINERS)) is not None:
-        detail = f"Endpoint {live.name} takes no {LENGTHS[header][0]}: its variants have one container each."
+        detail = f"Endpoint {live.name} takes no {MEMBERS[header].name}: its variants have one container each."
         raise RuntimeFault(Situation.PARAMETER, detail=detail)
     if EXPLANATIONS in request.headers:
         detail = f"Endpoint {live.name} has no explainer: it takes no EnableExplanations."
         raise RuntimeFault(Situation.PARAMETER, detail=detail)
+
+
+def _holder(passage: Passage, route: Route) -> Incarnation | None:
+    """The instance that holds the request's session; None if the request has none, or that instance is not ready."""
+    session = _parsed(passage).headers.get(SESSION_ID)
+    if session is None:
+        return None
+    held = route.pool.sessions.holder(_session_key(route.target, session))
+    ready = held and route.pool.ready.get(held.slot)
+    return ready if held and ready and ready.id == held.incarnation else None
+
+
+def _note_session(passage: Passage, incarnation: Incarnation, answer: UpstreamAnswer) -> None:
+    """Remember a session that a model began, and forget one that it ended."""
+    if SESSION_ID not in _parsed(passage).headers:
+        return
+    route = _routed(passage)
+    if (began := answer.header(NEW_SESSION)) is not None:
+        session = _session_key(route.target, began.partition(b";")[0])
+        route.pool.sessions.began(session, SessionHolder(str(incarnation.slot), incarnation.id))
+    if (ended := answer.header(CLOSED_SESSION)) is not None:
+        route.pool.sessions.ended(_session_key(route.target, ended))
+
+
+def _session_key(target: str | None, session: bytes) -> SessionKey:
+    return SessionKey(target and target.removeprefix("/"), session)
+
+
+def _variant_of_session(live: LiveEndpoint, request: Invoke) -> str | None:
+    """The variant that has the request's session; None if no variant has it, or there is only one variant."""
+    if len(live.pools) == 1 or (session := request.headers.get(SESSION_ID)) is None:
+        return None
+    key = _session_key(request.text(TARGET_MODEL), session)
+    return next((name for name, pool in live.pools.items() if pool.sessions.holder(key) is not None), None)
 
 
 async def _woken(pool: InstancePool) -> None:

@@ -3,18 +3,22 @@
 from collections.abc import Mapping
 from typing import Final
 
+from torpor_endpoint.services.sagemaker.members.checking import listed
+from torpor_endpoint.services.sagemaker.members.known import Treatment
+
 _WITHOUT_EFFECT: Final = (
     "DeploymentConfig is kept and shown, without effect: every deployment is all at once, and no request is lost."
 )
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "CreateModel": "Takes one container. Refuses model packages, inference components, and manifests and hub access in "
-    "S3DataSource. VpcConfig, image configuration and network isolation are kept without effect. The artifact is checked when "
-    "it is first used.",
+    "CreateModel": "Takes one container. The artifact is checked when it is first used. Kept without effect: "
+    f"{listed(Treatment.KEPT, 'CreateModelInput', 'ContainerDefinition', 'S3ModelDataSource')}. Refused by name: "
+    f"{listed(Treatment.REFUSED, 'ContainerDefinition', 'S3ModelDataSource')}, and members that Torpor does not know.",
     "CreateEndpointConfig": "A variant may have MinInstanceCount 0, and one of many models ServerlessConfig; `--aws-strict` refuses both. "
     "Refuses async inference, shadow variants, explainers, data capture, and instance types that are not in the catalogue. "
-    "These are kept without effect: a variant's volume, core dumps, SSM, AMI, accelerators and capacity reservations, "
-    "RoutingConfig, ScaleInPolicy, ModelDataDownloadTimeoutInSeconds, MetricsConfig and KmsKeyId.",
+    f"Kept without effect: {listed(Treatment.KEPT, 'CreateEndpointConfigInput')}; of a variant "
+    f"{listed(Treatment.KEPT, 'ProductionVariant', 'ProductionVariantManagedInstanceScaling')}. Refused by name: "
+    f"{listed(Treatment.REFUSED, 'CreateEndpointConfigInput', 'ProductionVariant')}, and members that Torpor does not know.",
     "CreateEndpoint": f"The endpoint is in service after about a second. {_WITHOUT_EFFECT}",
     "UpdateEndpoint": f"{_WITHOUT_EFFECT} As AWS documents, a failed endpoint can only be deleted.",
     "DeleteEndpoint": "The endpoint is gone after about a second. Its metrics and logs stay.",

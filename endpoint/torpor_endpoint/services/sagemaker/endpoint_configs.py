@@ -9,12 +9,14 @@ from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
+from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.models import found_model
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.sagemaker.tags import first_tags
 
 
 def create_endpoint_config(control: Control, call: Call) -> dict[str, Any]:
+    check_known("CreateEndpointConfigInput", call.params)
     check(variant_rules.CONFIG_RULES, call.params)
     variant_rules.check_variants(call.params)
     resolved(control, call, call.params)

@@ -11,11 +11,13 @@ from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.endpoint_configs import found_endpoint_config, resolved
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
+from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.sagemaker.tags import first_tags
 
 
 def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
+    check_known("CreateEndpointInput", call.params)
     name, now_s = call.params["EndpointName"], control.clock()
     arn = Resource.ENDPOINT.arn(call, name)
     config = found_endpoint_config(control, call)
@@ -47,6 +49,7 @@ def list_endpoints(control: Control, call: Call) -> dict[str, Any]:
 
 
 def update_endpoint(control: Control, call: Call) -> dict[str, Any]:
+    check_known("UpdateEndpointInput", call.params)
     endpoint = _changeable(control, call, EndpointEvent.UPDATE)
     config = found_endpoint_config(control, call)
     variants = resolved(control, call, config.request)

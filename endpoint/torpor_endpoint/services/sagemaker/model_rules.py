@@ -6,7 +6,7 @@ from torpor_endpoint.host.images import Images
 from torpor_endpoint.services.sagemaker.model_data import NoS3Address, s3_url
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire
 
-UNSUPPORTED_SOURCE = frozenset({"ManifestS3Uri", "HubAccessConfig"})
+UNSUPPORTED_SOURCE = frozenset({"ManifestS3Uri", "HubAccessConfig", "ETag", "ManifestEtag"})
 
 ENVIRONMENT_ENTRIES = 100
 ENVIRONMENT_ENTRY_BYTES = 1024
@@ -29,6 +29,10 @@ MODEL_RULES: Rules[Wire] = (
 
 CONTAINER_RULES: Rules[Wire] = (
     (lambda c: "ModelPackageName" in c, "ModelPackageName is not supported by Torpor: give Image and ModelDataUrl."),
+    (
+        lambda c: "InferenceSpecificationName" in c,
+        "InferenceSpecificationName is not supported by Torpor: it names a part of a model package.",
+    ),
     (lambda c: "AdditionalModelDataSources" in c, "AdditionalModelDataSources is not supported by Torpor."),
     (lambda c: not c.get("Image"), "The container must have an Image."),
     # "Currently you cannot use ModelDataSource in conjunction with ... SageMaker multi-model endpoints"
@@ -54,7 +58,8 @@ CONTAINER_RULES: Rules[Wire] = (
     ),
     (
         lambda c: bool(UNSUPPORTED_SOURCE & _source(c).keys()),
-        "Of ModelDataSource.S3DataSource, ManifestS3Uri and HubAccessConfig are not supported by Torpor.",
+        "Of ModelDataSource.S3DataSource, ManifestS3Uri, HubAccessConfig, ETag and ManifestEtag are not supported by "
+        "Torpor.",
     ),
     (
         lambda c: _source(c).get("S3DataType") == "S3Prefix" and _source(c).get("CompressionType") != "None",

@@ -8,13 +8,16 @@ from torpor_endpoint.services.sagemaker import errors, model_rules, shapes
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
+from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.sagemaker.tags import first_tags
 
 
 def create_model(control: Control, call: Call) -> dict[str, Any]:
+    check_known("CreateModelInput", call.params)
     check(model_rules.MODEL_RULES, call.params)
     definition = shapes.container_definition(call.params)
+    check_known("ContainerDefinition", definition)
     check(model_rules.CONTAINER_RULES, definition)
     if fault := (
         model_rules.address_fault(definition)

@@ -5,8 +5,11 @@ from collections.abc import Collection
 from torpor_endpoint.core.pricing.catalogue import instance_type
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.services.sagemaker import errors
+from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
 from torpor_endpoint.services.sagemaker.shapes import container_definition, scaling_of
+
+FREQUENCIES_S = (10, 30, 60, 120, 180, 240, 300)
 
 # -- CreateEndpointConfig ----------------------------------------------------------------------------------------------
 CONFIG_RULES: Rules[Wire] = (
@@ -22,13 +25,39 @@ CONFIG_RULES: Rules[Wire] = (
         lambda params: _repeated([v["VariantName"] for v in params["ProductionVariants"]]),
         "The names of production variants must be unique within an endpoint configuration.",
     ),
+    # "Valid values: 10, 30, 60, 120, 180, 240, 300."
+    (
+        lambda params: params.get("MetricsConfig", {}).get("MetricPublishFrequencyInSeconds", 60) not in FREQUENCIES_S,
+        f"MetricPublishFrequencyInSeconds must be one of {', '.join(map(str, FREQUENCIES_S))}.",
+    ),
+    # "You can't specify it with serverless variants or with AsyncInferenceConfig."
+    (
+        lambda params: (
+            "CrossRegionTrafficConfig" in params and any("ServerlessConfig" in v for v in params["ProductionVariants"])
+        ),
+        "CrossRegionTrafficConfig cannot be used with ServerlessConfig.",
+    ),
 )
 
 VARIANT_RULES: Rules[Wire] = (
     (lambda v: "InstancePools" in v, 'Production variant "{variant}": InstancePools is not supported by Torpor.'),
     (
+        lambda v: "AcceleratorType" in v,
+        'Production variant "{variant}": AcceleratorType is not supported. AWS no longer offers Elastic Inference.',
+    ),
+    (
+        lambda v: "AcceleratorPartitionLayouts" in v,
+        'Production variant "{variant}": AcceleratorPartitionLayouts is not supported by Torpor: the partitions are '
+        "for inference components.",
+    ),
+    (
         lambda v: "ModelName" not in v,
         'Production variant "{variant}" has no ModelName, and Torpor does not support inference components.',
+    ),
+    # "Specify this parameter only when you set RoutingStrategy to PREFIX_AWARE."
+    (
+        lambda v: "PrefixAwareRoutingConfig" in _routing(v) and _routing(v)["RoutingStrategy"] != "PREFIX_AWARE",
+        'Production variant "{variant}": PrefixAwareRoutingConfig needs RoutingStrategy PREFIX_AWARE.',
     ),
     (
         lambda v: "ServerlessConfig" in v and ("InstanceType" in v or "InitialInstanceCount" in v),
@@ -67,12 +96,18 @@ VARIANT_RULES: Rules[Wire] = (
 
 def check_variants(params: Wire) -> None:
     for production in params["ProductionVariants"]:
+        check_known("ProductionVariant", production)
         names = {"variant": production["VariantName"], "type": production.get("InstanceType")}
         check(VARIANT_RULES, production, **names)
 
 
 def _repeated(names: Collection[str]) -> bool:
     return len(set(names)) < len(names)
+
+
+def _routing(production: Wire) -> Wire:
+    routing: Wire = production.get("RoutingConfig", {})
+    return routing
 
 
 def _overprovisioned(serverless: Wire) -> bool:

@@ -151,6 +151,11 @@ def test_the_error_of_a_script_that_ends_carries_its_exit_code(
         ({"kind": "reply", "effort": "0 0 0"}, "an answer without its content type"),
         ({"kind": "reply", "content_type": "a/b", "effort": "0 nan 0"}, "a frame reply with an impossible effort"),
         ({"kind": "reply", "content_type": "a/b", "effort": 5}, "a frame reply without its effort"),
+        (
+            {"kind": "reply", "content_type": "a/b", "custom_attributes": "a\r\nb"},
+            "an answer with a header that cannot",
+        ),
+        ({"kind": "reply", "content_type": "a/b", "effort": "0 0 0", "headers": "["}, "an answer with unreadable head"),
         ({"kind": "loaded", "effort": "0 0 0"}, "a frame loaded where none belongs"),
         ({"kind": "error", "status": "99"}, "a frame error with an invalid status"),
         ({"kind": "sing"}, 'a frame whose head is b\'{"kind": "sing"}\''),

@@ -42,10 +42,10 @@ def statistics(live: LiveEndpoint, metric: str, statistic: str) -> float:
 
 
 def test_a_cold_start_is_recorded_whole_and_its_steps_add_up(live: LiveEndpoint, counted: str) -> None:
-    for name in ("a", "a", "b"):
-        live.invoke(counted, ROW, TargetModel=f"{name}.tar.gz")
+    for name, members in (("a", {"InferenceId": "call 1"}), ("a", {"InferenceId": "call 2"}), ("b", {})):
+        live.invoke(counted, ROW, TargetModel=f"{name}.tar.gz", **members)
     told = page(live, "cold-starts", endpoint=counted)["cold_starts"]
-    assert [one["model"] for one in told] == ["a.tar.gz", "b.tar.gz"]
+    assert [(one["model"], one["inference_id"]) for one in told] == [("a.tar.gz", "call 1"), ("b.tar.gz", "")]
     for one in told:
         assert abs(sum(one["steps"].values()) - one["total_s"]) < 0.001
         assert {"download", "load", "predict"} <= one["steps"].keys()

@@ -67,7 +67,7 @@ ROWS = (
     validation("no such object", MISSING_OBJECT, request={"TargetModel": "none.tar.gz"}),
     validation("not a tar", "Model data (key: models/no-tar.tar.gz) cannot", request={"TargetModel": "no-tar.tar.gz"}),
     validation("forbidden target", "Target model '../x.tar.gz' has a", request={"TargetModel": "../x.tar.gz"}),
-    validation("target too long", "1 validation error detected: Value at 'Targ", request={"TargetModel": "x" * 1025}),
+    validation("target too long", "1 validation error detected: Value 'xxx", request={"TargetModel": "x" * 1025}),
     validation(
         "unknown variant", "Endpoint Houses has no production variant B", request={**GOOD, "TargetVariant": "B"}
     ),

@@ -1,0 +1,17 @@
+"""Refuses members that no table knows: a newer service model may have instructions that Torpor would ignore."""
+
+from torpor_endpoint.services.sagemaker import errors
+from torpor_endpoint.services.sagemaker.members.known import KNOWN, Treatment
+from torpor_endpoint.services.sagemaker.rules import Wire
+
+
+def check_known(shape: str, members: Wire) -> None:
+    """Raises ValidationException for members that the table of this shape lacks."""
+    unknown = [name for name in members if name not in KNOWN[shape]]
+    if unknown:
+        raise errors.INVALID(f"Torpor does not know {', '.join(unknown)}: it refuses what it would ignore.")
+
+
+def listed(treatment: Treatment, *shapes: str) -> str:
+    """The members of these shapes with this treatment, for documentation."""
+    return ", ".join(name for shape in shapes for name, found in KNOWN[shape].items() if found is treatment)

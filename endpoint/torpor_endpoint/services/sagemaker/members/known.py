@@ -1,0 +1,120 @@
+"""The tables of what Torpor does with each member of a model, an endpoint configuration and an endpoint."""
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+
+class Treatment(Enum):
+    ACTED_ON = "acted on"
+    """Members of such a structure have a table of their own."""
+    KEPT = "kept and described, without effect"
+    REFUSED = "refused by its name"
+    OWN_RULES = "in the rules of what it belongs to"
+
+
+ACTED_ON, KEPT, REFUSED, OWN_RULES = Treatment
+Members = Mapping[str, Treatment]
+
+KNOWN: Final[Mapping[str, Members]] = {
+    "CreateModelInput": {
+        "ModelName": ACTED_ON,
+        "PrimaryContainer": ACTED_ON,
+        "Containers": OWN_RULES,
+        "InferenceExecutionConfig": OWN_RULES,
+        "ExecutionRoleArn": KEPT,
+        "Tags": ACTED_ON,
+        "VpcConfig": KEPT,
+        "EnableNetworkIsolation": KEPT,
+    },
+    "ContainerDefinition": {
+        "ContainerHostname": KEPT,
+        "Image": ACTED_ON,
+        "ImageConfig": KEPT,
+        "Mode": ACTED_ON,
+        "ModelDataUrl": ACTED_ON,
+        "ModelDataSource": ACTED_ON,
+        "AdditionalModelDataSources": REFUSED,
+        "Environment": ACTED_ON,
+        "ModelPackageName": REFUSED,
+        "InferenceSpecificationName": REFUSED,
+        "MultiModelConfig": ACTED_ON,
+        "ContainerMetricsConfig": KEPT,
+    },
+    "ModelDataSource": {"S3DataSource": ACTED_ON},
+    "S3ModelDataSource": {
+        "S3Uri": ACTED_ON,
+        "S3DataType": ACTED_ON,
+        "CompressionType": ACTED_ON,
+        "ModelAccessConfig": KEPT,
+        "HubAccessConfig": REFUSED,
+        "ManifestS3Uri": REFUSED,
+        "ETag": REFUSED,
+        "ManifestEtag": REFUSED,
+    },
+    "MultiModelConfig": {"ModelCacheSetting": ACTED_ON},
+    "Tag": {"Key": ACTED_ON, "Value": ACTED_ON},
+    "CreateEndpointConfigInput": {
+        "EndpointConfigName": ACTED_ON,
+        "ProductionVariants": ACTED_ON,
+        "DataCaptureConfig": OWN_RULES,
+        "Tags": ACTED_ON,
+        "KmsKeyId": KEPT,
+        "AsyncInferenceConfig": REFUSED,
+        "ExplainerConfig": REFUSED,
+        "ShadowProductionVariants": OWN_RULES,
+        "ExecutionRoleArn": KEPT,
+        "VpcConfig": KEPT,
+        "EnableNetworkIsolation": KEPT,
+        "MetricsConfig": KEPT,
+        "CrossRegionTrafficConfig": KEPT,
+    },
+    "ProductionVariant": {
+        "VariantName": ACTED_ON,
+        "ModelName": ACTED_ON,
+        "InitialInstanceCount": ACTED_ON,
+        "InstanceType": ACTED_ON,
+        "InstancePools": REFUSED,
+        "VariantInstanceProvisionTimeoutInSeconds": KEPT,
+        "InitialVariantWeight": ACTED_ON,
+        "AcceleratorType": REFUSED,
+        "CoreDumpConfig": KEPT,
+        "ServerlessConfig": ACTED_ON,
+        "VolumeSizeInGB": KEPT,
+        "ModelDataDownloadTimeoutInSeconds": KEPT,
+        "ContainerStartupHealthCheckTimeoutInSeconds": ACTED_ON,
+        "EnableSSMAccess": KEPT,
+        "ManagedInstanceScaling": ACTED_ON,
+        "RoutingConfig": KEPT,
+        "InferenceAmiVersion": KEPT,
+        "CapacityReservationConfig": KEPT,
+        "AcceleratorPartitionLayouts": REFUSED,
+    },
+    "ProductionVariantServerlessConfig": {
+        "MemorySizeInMB": ACTED_ON,
+        "MaxConcurrency": ACTED_ON,
+        "ProvisionedConcurrency": ACTED_ON,
+    },
+    "ProductionVariantManagedInstanceScaling": {
+        "Status": ACTED_ON,
+        "MinInstanceCount": ACTED_ON,
+        "MaxInstanceCount": ACTED_ON,
+        "ScaleInPolicy": KEPT,
+    },
+    "CreateEndpointInput": {
+        "EndpointName": ACTED_ON,
+        "EndpointConfigName": ACTED_ON,
+        "DeploymentConfig": KEPT,
+        "Tags": ACTED_ON,
+    },
+    "UpdateEndpointInput": {
+        "EndpointName": ACTED_ON,
+        "EndpointConfigName": ACTED_ON,
+        "RetainAllVariantProperties": ACTED_ON,
+        "ExcludeRetainedVariantProperties": ACTED_ON,
+        "DeploymentConfig": KEPT,
+        "RetainDeploymentConfig": ACTED_ON,
+    },
+    "VariantProperty": {"VariantPropertyType": ACTED_ON},
+}
+"""By the names of AWS's shapes and of their members. A test holds them against botocore's service model."""
