@@ -79,7 +79,7 @@ class Router:
         request.check()
         variant = self._variant(live, request.text(TARGET_VARIANT))
         pool, target = live.pools[variant], request.text(TARGET_MODEL)
-        _check_target(pool, target)
+        check_target(pool, target)
         _check_supported(live, request)
         if pool.variant.serverless is not None and passage.request_bytes > passage.limits.serverless_body_bytes:
             raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
@@ -94,12 +94,12 @@ class Router:
         return live
 
     def _variant(self, live: LiveEndpoint, named: str | None) -> str:
-        if named is None and len(live.pools) == 1:
-            return next(iter(live.pools))
+        if named is None and len(live.production) == 1:
+            return next(iter(live.production))
         if named is None:
             return weighted(live.weights, self._draw())
-        if named not in live.pools:
-            raise RuntimeFault(Situation.VARIANT_UNKNOWN, variant=named, variants=", ".join(live.pools))
+        if named not in live.production:  # a shadow variant answers no caller, not even one that names it
+            raise RuntimeFault(Situation.VARIANT_UNKNOWN, variant=named, variants=", ".join(live.production))
         return named
 
     # -- admit -----------------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def _timeout_s(passage: Passage) -> float:
     return _routed(passage).pool.answer_within_s + passage.limits.attempt_margin_s
 
 
-def _check_target(pool: InstancePool, target: str | None) -> None:
+def check_target(pool: InstancePool, target: str | None) -> None:
     """A multi-model variant needs a target model, and no other variant takes one. Raises RuntimeFault."""
     if pool.variant.container.multi_model and target is None:
         raise RuntimeFault(Situation.TARGET_MISSING)
