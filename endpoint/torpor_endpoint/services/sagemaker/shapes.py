@@ -26,6 +26,10 @@ VARIANT_STATUS = {
 """The `VariantStatus` of a changing endpoint."""
 
 
+VARIANT_LISTS = ("ProductionVariants", "ShadowProductionVariants")
+"""The members of an endpoint configuration that list variants."""
+
+
 # -- requests ----------------------------------------------------------------------------------------------------------
 def container_definition(params: Wire) -> Wire:
     """CreateModel's one container, in either of its two places: AWS's samples use both."""
@@ -126,11 +130,11 @@ def model_summary(model: ModelRecord) -> dict[str, Any]:
 
 
 def endpoint_config_description(config: EndpointConfig) -> dict[str, Any]:
+    lists = {name: _weighted(config.request[name]) for name in VARIANT_LISTS if name in config.request}
     return {
         "EnableNetworkIsolation": False,
         **config.request,
-        "ProductionVariants": _weighted(config.request["ProductionVariants"]),
-        "ShadowProductionVariants": _weighted(config.request.get("ShadowProductionVariants", ())),
+        **lists,
         "EndpointConfigArn": config.arn,
         "CreationTime": config.created_s,
     }

@@ -1,4 +1,4 @@
-"""A shadow variant gets copies of requests. The caller gets the production variant's answer, whatever the shadow does."""
+"""A shadow variant gets copies of requests. Callers get the production variant's answers, whatever the shadow does."""
 
 import time
 from typing import Any
