@@ -1,4 +1,8 @@
-"""What a shadow variant that gets a copy of every request adds to the callers' latency: with it and without, in turn."""
+"""What a shadow variant with a copy of every request adds to the callers' latency: with it and without, in turn.
+
+A caller that pauses between its requests leaves the machine idle time, as callers of a real endpoint do. A caller that
+never pauses shares the processors with the shadow variant, which does as much work again.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,6 +14,7 @@ from benchmarks.sizes import Sizes
 
 WITH, WITHOUT = "with a shadow at 100 %", "without"
 SHADOWED = f"{NAME}-shadowed"
+CONNECTIONS = 1
 
 
 def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
@@ -22,14 +27,14 @@ def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:
         running.shadow(SHADOWED)
         targets = [running.through(WITH, expected, SHADOWED), running.through(WITHOUT, expected)]
         agree(targets)
-        return [row for connections in sizes.connections for row in _measured(targets, connections, sizes)]
+        return [row for pause_ms in sizes.pauses_ms for row in _measured(targets, pause_ms, sizes)]
 
 
-def _measured(targets: Sequence[Target], connections: int, sizes: Sizes) -> list[Figures]:
-    turns = warm(targets, (), connections, sizes.turn_s, sizes.rounds)
-    return [_row(name, connections, seen, turns[WITHOUT]) for name, seen in turns.items()]
+def _measured(targets: Sequence[Target], pause_ms: int, sizes: Sizes) -> list[Figures]:
+    turns = warm(targets, (), CONNECTIONS, sizes.turn_s, sizes.rounds, pause_ms / 1000)
+    return [_row(name, pause_ms, seen, turns[WITHOUT]) for name, seen in turns.items()]
 
 
-def _row(name: str, connections: int, turns: Sequence[Turn], without: Sequence[Turn]) -> Figures:
+def _row(name: str, pause_ms: int, turns: Sequence[Turn], without: Sequence[Turn]) -> Figures:
     ratios = [one.p50_ms / other.p50_ms for one, other in zip(turns, without, strict=True)]
-    return {"what": name, "connections": connections, **figures(turns), **spread("p50_of_without", ratios)}
+    return {"what": name, "pause_ms": pause_ms, **figures(turns), **spread("p50_of_without", ratios)}
