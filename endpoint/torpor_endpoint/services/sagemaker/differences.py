@@ -11,8 +11,10 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateModel": "Takes one container. Refuses model packages, inference components, and manifests and hub access in "
     "S3DataSource. VpcConfig, image configuration and network isolation are kept without effect. The artifact is checked when "
     "it is first used.",
-    "CreateEndpointConfig": "A variant may have MinInstanceCount 0, and one of many models ServerlessConfig; `--aws-strict` refuses both. "
-    "Refuses async inference, shadow variants, explainers, data capture, and instance types that are not in the catalogue. "
+    "CreateEndpointConfig": "A variant may have MinInstanceCount 0, and one of many models ServerlessConfig; ShadowProductionVariants may stand beside "
+    "several production variants, and have several entries; `--aws-strict` refuses all of these. The share of a shadow variant is its weight "
+    "divided by the weight of all production variants, at most 1: AWS publishes no formula. "
+    "Refuses async inference, explainers, data capture, and instance types that are not in the catalogue. "
     "These are kept without effect: a variant's volume, core dumps, SSM, AMI, accelerators and capacity reservations, "
     "RoutingConfig, ScaleInPolicy, ModelDataDownloadTimeoutInSeconds, MetricsConfig and KmsKeyId.",
     "CreateEndpoint": f"The endpoint is in service after about a second. {_WITHOUT_EFFECT}",
