@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from torpor_container.transport.upstream import JOINED_MAX_BYTES
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.services.runtime.metrics_observer import FAULT, REFUSED
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.router import PoolClosed, Router, check_target
 
@@ -58,6 +59,14 @@ def share(weight: float, production_weight: float) -> float:
 def was_sent(outcome: Outcome | None) -> bool:
     """Whether an instance got the request. Requests that were refused before are not copied."""
     return isinstance(outcome, Served) or (outcome is not None and outcome.original is not None)
+
+
+def refusal(outcome: Outcome) -> str | None:
+    """Why a copy reached no model; None if it reached one."""
+    if isinstance(outcome, RuntimeFault):
+        return outcome.situation.name if outcome.original is None else None
+    fault = outcome.answer.header(FAULT)
+    return fault.decode() if fault in REFUSED else None
 
 
 @dataclass(slots=True)
@@ -163,8 +172,8 @@ class Shadowing:
 
     def _over(self, copy: Passage, route: Route, work: ShadowWork, ended: Ended, outcome: Outcome) -> None:
         work.ended(copy.request_bytes)
-        if not was_sent(outcome):
-            self._drop(route, copy.at_s, work, f"the variant refused this one: {outcome}")
+        if (why := refusal(outcome)) is not None:
+            self._drop(route, copy.at_s, work, f"the variant refused this one, {why}")
         ended(copy, outcome)
 
     def _drop(self, route: Route, at_s: float, work: ShadowWork, why: str) -> None:

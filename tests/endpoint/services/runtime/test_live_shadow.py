@@ -111,6 +111,8 @@ def test_a_multi_model_shadow_answers_for_the_same_target_model(live: LiveEndpoi
     assert soon(lambda: summed(live, name, "New", "Invocations") == 1)
     (instance,) = shadow_instances(live, name)
     assert [model["name"] for model in instance["models"]] == ["two.tar"]
+    assert live.invoke(name, b"0", TargetModel="sleeper.tar")["Body"]  # the shadow's prefix has no such model
+    assert soon(lambda: summed(live, name, "New", "ShadowCopiesDropped", "Torpor") == 1)
 
 
 def test_a_large_body_reaches_the_shadow_whole(live: LiveEndpoint, bucket: str) -> None:
