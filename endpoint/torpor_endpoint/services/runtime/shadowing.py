@@ -129,7 +129,7 @@ class Shadowing:
         if work is None:
             work = self._work[route.pool] = ShadowWork()
         if not work.has_room(request.request_bytes, self._limits):
-            self._drop(route, request.ended_at_s, work, f"{work.requests} of {work.bytes} bytes are in flight")
+            self._drop(route, request.ended_at_s, work, f"{work.requests} with {work.bytes} bytes are in flight")
             return
         work.began(request.request_bytes)
         copy = copy_of(request, route, self._clock())
@@ -155,20 +155,23 @@ class Shadowing:
             self._wait(copy, over)
 
     def _wait(self, copy: Passage, over: Callable[[Outcome], None]) -> None:
-        task = asyncio.create_task(self._outcome(copy, over))
+        async def sent() -> None:
+            over(await self._outcome(copy))
+
+        task = asyncio.create_task(sent())
         self._waiting.add(task)
         task.add_done_callback(self._waiting.discard)
 
-    async def _outcome(self, copy: Passage, over: Callable[[Outcome], None]) -> None:
+    async def _outcome(self, copy: Passage) -> Outcome:
         try:
-            over(await self._router.send(copy))
+            return await self._router.send(copy)
         except RuntimeFault as fault:
-            over(fault)
+            return fault
         except PoolClosed:
-            over(RuntimeFault(Situation.NOT_READY, detail="The shadow variant was updated or deleted meanwhile."))
+            return RuntimeFault(Situation.NOT_READY, detail="The shadow variant was updated or deleted meanwhile.")
         except Exception:  # the outer edge: the fault of one copy is logged, and harms no other
             log.exception("the copy of request %s to endpoint %s failed", copy.request_id, copy.place.endpoint)
-            over(RuntimeFault(Situation.INTERNAL))
+            return RuntimeFault(Situation.INTERNAL)
 
     def _over(self, copy: Passage, route: Route, work: ShadowWork, ended: Ended, outcome: Outcome) -> None:
         work.ended(copy.request_bytes)
