@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.in_memory_control_plane import MULTI_MODEL, InMemoryControlPlane, production
+from torpor_endpoint.services.autoscaling.acting.variants import refusal
+from torpor_endpoint.services.autoscaling.resources import INSTANCES
 from torpor_endpoint.services.sagemaker.shapes import Wire
 
 
@@ -70,3 +72,9 @@ def test_an_update_shows_the_pending_shadow_variant(control_plane: InMemoryContr
     pending = control_plane.describe()["PendingDeploymentSummary"]
     assert [one["VariantName"] for one in pending["ShadowProductionVariants"]] == ["new"]
     assert control_plane.describe()["ShadowProductionVariants"] == []
+
+
+def test_a_shadow_variant_may_be_a_scalable_target(control_plane: InMemoryControlPlane) -> None:
+    shadowed(control_plane, production(VariantName="new"))
+    control_plane("CreateEndpoint", EndpointName="ep", EndpointConfigName="shadowed")
+    assert refusal(control_plane.store, strict=True)("endpoint/ep/variant/new", INSTANCES, 1) is None
