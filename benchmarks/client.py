@@ -44,8 +44,13 @@ def request(path: str, headers: dict[str, str], body: bytes) -> bytes:
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
-async def run(where: Where, requests: Sequence[bytes], connections: int, for_s: float) -> Measured:
-    """Send requests for a number of seconds, taken from `requests` in turn; each connection sends at least one."""
+async def run(
+    where: Where, requests: Sequence[bytes], connections: int, for_s: float, pause_s: float = 0.0
+) -> Measured:
+    """Send requests for a number of seconds, taken from `requests` in turn; each connection sends at least one.
+
+    After an answer a connection pauses for `pause_s` seconds.
+    """
     latencies: list[float] = []
     failures = sent = 0
     opened = await asyncio.gather(*(_open(where) for _ in range(connections)))
@@ -62,9 +67,11 @@ async def run(where: Where, requests: Sequence[bytes], connections: int, for_s: 
             ended_s = time.perf_counter()
             latencies.append(ended_s - now_s)
             failures += status != 200
-            now_s = ended_s
-            if now_s >= until_s:
+            if ended_s >= until_s:
                 break
+            if pause_s:
+                await asyncio.sleep(pause_s)
+            now_s = time.perf_counter() if pause_s else ended_s
 
     await asyncio.gather(*(worker(*pair) for pair in opened))
     wall_s = time.perf_counter() - began_s

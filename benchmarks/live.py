@@ -14,7 +14,7 @@ from urllib.request import urlopen
 from benchmarks import client, scene
 from benchmarks.measure import Target
 from benchmarks.sleeping import POLL_S, StillAwake, children
-from torpor.hosting.deploying import EndpointPlan, deploy, withdraw
+from torpor.hosting.deploying import EndpointPlan, deploy, until_in_service, withdraw
 from torpor.hosting.process import ChildEndpoint
 from torpor_container.processes.process_tree import TRIAL, is_named
 
@@ -50,6 +50,16 @@ class Live:
             EndpointPlan(endpoint, f"s3://{BUCKET}/{self._prefix}/", settings, instance_count=instances),
         )
         self._endpoints.add(endpoint)
+
+    def shadow(self, endpoint: str) -> None:
+        """Update the endpoint to one that has a shadow variant too, of the same model, with a copy of every request."""
+        config = self._sagemaker.describe_endpoint(EndpointName=endpoint)["EndpointConfigName"]
+        (variant,) = self._sagemaker.describe_endpoint_config(EndpointConfigName=config)["ProductionVariants"]
+        name, shadow = f"{config}-shadowed", {**variant, "VariantName": "Shadow"}
+        variants = {"ProductionVariants": [variant], "ShadowProductionVariants": [shadow]}
+        self._sagemaker.create_endpoint_config(EndpointConfigName=name, **variants)
+        self._sagemaker.update_endpoint(EndpointName=endpoint, EndpointConfigName=name)
+        until_in_service(self._sagemaker, endpoint, name)
 
     def withdraw(self) -> None:
         """Delete the endpoints, and wait until their instances are gone. Raises StillAwake."""

@@ -55,7 +55,12 @@ def agree(targets: Sequence[Target]) -> None:
 
 
 def warm(
-    targets: Sequence[Target], others: Sequence[Target], connections: int, turn_s: float, rounds: int
+    targets: Sequence[Target],
+    others: Sequence[Target],
+    connections: int,
+    turn_s: float,
+    rounds: int,
+    pause_s: float = 0.0,
 ) -> dict[str, list[Turn]]:
     """The turns of each target. They alternate within each round, so that a slow minute slows them all, and in another
     order each time (the same in each run), so that none always follows the same one.
@@ -69,8 +74,8 @@ def warm(
         for _ in range(rounds):
             for target in dice.sample(everyone, len(everyone)):
                 with going_on(target) if target in others else nullcontext():
-                    turn(target, connections, turn_s * SETTLING)  # not measured: its caches fill again
-                    seen[target.name].append(turn(target, connections, turn_s))
+                    turn(target, connections, turn_s * SETTLING, pause_s)  # not measured: its caches fill again
+                    seen[target.name].append(turn(target, connections, turn_s, pause_s))
     return seen
 
 
@@ -100,10 +105,10 @@ def _signal(target: Target, number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def turn(target: Target, connections: int, turn_s: float) -> Turn:
+def turn(target: Target, connections: int, turn_s: float, pause_s: float = 0.0) -> Turn:
     """Raises WrongAnswer if a request failed."""
     before_s = scene.cpu_s(target.pids())
-    measured = asyncio.run(client.run(target.where, target.requests, connections, turn_s))
+    measured = asyncio.run(client.run(target.where, target.requests, connections, turn_s, pause_s))
     used_s = scene.cpu_s(target.pids()) - before_s
     if measured.failures:
         raise WrongAnswer(f"{measured.failures} of {measured.requests} requests to {target.name} failed")

@@ -29,6 +29,7 @@ class Sizes:
     trees: int = 1_000
     forest: int = 100
     small: int = 20
+    pauses_ms: tuple[int, ...] = (0, 5)
     costly_connections: tuple[int, ...] = (1, 32)
     costly_turn_s: float = 1.0
 

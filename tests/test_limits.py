@@ -12,6 +12,7 @@ from torpor_endpoint.aws.off_loop import INLINE_MAX_BYTES
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.services.runtime.passage import CallLimits
+from torpor_endpoint.services.runtime.shadowing import ShadowLimits
 from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S
 from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES
 from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES
@@ -34,6 +35,7 @@ SAID = (
     f"one answer counts | {VIOLATIONS_MAX:,}",
     f"XML document of S3 | {DOCUMENT_MAX_BYTES // MIB} MiB",
     f"references in an XML document | {MARKS_MAX:,}",
+    f"shadow variant | {ShadowLimits().requests}, with {ShadowLimits().bytes // MIB} MiB of bodies",
     f"upload by a form | {FIELDS_MAX_BYTES // KIB} KiB",
     f"Documents of more than {INLINE_MAX_BYTES // KIB} KiB",
     f"of a new connection | {PATIENCE.head_s:g} s",

@@ -15,6 +15,7 @@ from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.registry import RUNTIME, SERVICES
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 if TYPE_CHECKING:
     from torpor_endpoint.pages.ledger import Pages
@@ -67,8 +68,10 @@ class ServiceApps:
 
     def _runtime(self) -> RuntimeApp:
         router = Router(self._parts.fleet, random.random, time.perf_counter, self._options.strict)
+        shadowing = Shadowing(router, time.perf_counter, random.random, self._parts.meters.dropped)
         account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
-        return RuntimeApp(router, self._parts.observers, account, Clocks(time.time, time.perf_counter))
+        clocks = Clocks(time.time, time.perf_counter)
+        return RuntimeApp(router, self._parts.observers, account, clocks, shadowing=shadowing)
 
     def _ledger_pages(self) -> "Pages":
         from torpor_endpoint.ledger.reading import LedgerReader

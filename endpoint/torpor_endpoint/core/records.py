@@ -65,6 +65,7 @@ class Variant:
     request: dict[str, Any] = field(
         default_factory=dict
     )  # the ProductionVariant as sent, for members that are only repeated
+    shadow: bool = False  # one of ShadowProductionVariants: it gets copies of requests, and answers no caller
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ class Deployment:
         except DeploymentFailed as failure:
             self.live.trouble = str(failure)
             raise
-        self.live.pools = {pool.variant.name: pool for pool in pools}
+        self.live.serve({pool.variant.name: pool for pool in pools})
         for pool in pools:
             if not may_sleep(pool.variant):
                 pool.scale(at_start(pool.variant, pool.settings.concurrency), "the endpoint started")
@@ -117,7 +117,8 @@ class Deployment:
     async def close(self, why: str) -> None:
         """Drain and stop every instance. The disks stay, for the next start."""
         self._closed = True
-        pools, self.live.pools = self.live.pools, {}
+        pools = self.live.pools
+        self.live.serve({})
         await asyncio.gather(*(pool.close(why) for pool in pools.values()), *self._closing)
 
     def _pool_for(self, variant: Variant) -> InstancePool:
@@ -152,7 +153,7 @@ class Deployment:
         old = [pool for pool in self.live.pools.values() if pool not in staying]
         for change in changes:
             change.finish()
-        self.live.pools = {change.variant.name: change.pool for change in changes}
+        self.live.serve({change.variant.name: change.pool for change in changes})
         self.live.trouble = None
         for pool in old:
             closing = asyncio.create_task(self._dismiss(pool, "it was replaced by an update"))

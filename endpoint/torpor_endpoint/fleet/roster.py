@@ -9,17 +9,32 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 
 @dataclass
 class LiveEndpoint:
-    """An endpoint with its pools by variant name, in the order of its configuration."""
+    """An endpoint with its pools by variant name, in the order of its configuration.
+
+    `pools` has every pool, `production` those that answer callers, and `shadows` those that get copies of requests.
+    """
 
     name: str
     arn: str
     pools: dict[str, InstancePool] = field(default_factory=dict)
     trouble: str | None = None
     """Why an endpoint that is InService has no pool: its image was known once and is no longer."""
+    production: dict[str, InstancePool] = field(init=False)
+    shadows: tuple[InstancePool, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.serve(self.pools)
+
+    def serve(self, pools: dict[str, InstancePool]) -> None:
+        """Serve by these pools from now on."""
+        self.pools = pools
+        self.production = {name: pool for name, pool in pools.items() if not pool.variant.shadow}
+        self.shadows = tuple(pool for pool in pools.values() if pool.variant.shadow)
 
     @property
     def weights(self) -> list[tuple[str, float]]:
-        return [(name, pool.variant.weight) for name, pool in self.pools.items()]
+        """The weight of each production variant."""
+        return [(name, pool.variant.weight) for name, pool in self.production.items()]
 
 
 class Fleet:

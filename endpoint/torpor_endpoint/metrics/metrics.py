@@ -8,6 +8,8 @@ from enum import StrEnum
 
 SAGEMAKER = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"
+TORPOR = "Torpor"
+"""The namespace of metrics that AWS does not have."""
 
 VARIANT = ("EndpointName", "VariantName")
 
@@ -238,6 +240,16 @@ SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS = Metric(
     Shown.COUNTER,
     "torpor_serverless_spillover_invocations",
 )
+SHADOW_COPIES_DROPPED = Metric(
+    "ShadowCopiesDropped",
+    "Count",
+    COUNTED,
+    "Each copy of a request adds one if it reached no model of its shadow variant: too many were in flight, or the "
+    "variant refused it.",
+    Shown.COUNTER,
+    "torpor_shadow_copies_dropped",
+    namespace=TORPOR,
+)
 METRICS: tuple[Metric, ...] = (
     INVOCATIONS,
     INVOCATIONS_PER_INSTANCE,
@@ -263,6 +275,7 @@ METRICS: tuple[Metric, ...] = (
     CPU_UTILIZATION,
     MEMORY_UTILIZATION,
     DISK_UTILIZATION,
+    SHADOW_COPIES_DROPPED,
 )
 
 

@@ -190,6 +190,7 @@ async def _variant(name: str, pool: InstancePool) -> Json:
         leaving=pool.leaving,
         held=pool.traffic.held,
         instances=instances,
+        shadow=pool.variant.shadow,
     )
 
 

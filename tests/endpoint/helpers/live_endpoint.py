@@ -40,6 +40,7 @@ class Variant:
     container: Mapping[str, Any]
     name: str = "AllTraffic"
     members: Mapping[str, Any] = field(default_factory=lambda: {"InstanceType": "ml.m5.large"})
+    shadow: bool = False
 
     def production(self, model: str) -> dict[str, Any]:
         count = {} if "ServerlessConfig" in self.members else {"InitialInstanceCount": 1}
@@ -164,8 +165,10 @@ class LiveEndpoint:
         models = {f"{name}-{variant.name}": variant for variant in variants}
         for model, variant in models.items():
             self.sagemaker.create_model(ModelName=model, PrimaryContainer=variant.container)
-        production = [variant.production(model) for model, variant in models.items()]
-        self.sagemaker.create_endpoint_config(EndpointConfigName=name, ProductionVariants=production)
+        production = [variant.production(model) for model, variant in models.items() if not variant.shadow]
+        shadows = [variant.production(model) for model, variant in models.items() if variant.shadow]
+        members = {"ProductionVariants": production, **({"ShadowProductionVariants": shadows} if shadows else {})}
+        self.sagemaker.create_endpoint_config(EndpointConfigName=name, **members)
         self.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
 
     def deploy(self, name: str, *variants: Variant) -> str:

@@ -82,6 +82,17 @@ def test_a_card_agrees_with_its_record(tmp_path: Path) -> None:
     database.close()
 
 
+def test_a_variant_of_an_earlier_release_is_no_shadow_variant() -> None:
+    database = opened(":memory:")
+    store = Store(database, clock)
+    shadowed = replace(endpoint(), variants=tuple(replace(one, shadow=True) for one in endpoint().variants))
+    store.add_endpoint(shadowed)
+    assert store.endpoint("e") == shadowed
+    database.changed("UPDATE endpoints SET record = json_remove(record, '$.variants[0].shadow')")
+    assert [one.shadow for one in (store.endpoint("e") or shadowed).variants] == [False, True]
+    database.close()
+
+
 def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
     program = """
         import sys, time

@@ -166,6 +166,15 @@ def test_ls_says_that_a_variant_sleeps() -> None:
     assert "AllTraffic: nothing runs until a request comes" in printer.export_text()
 
 
+def test_ls_marks_the_instances_of_a_shadow_variant() -> None:
+    printer = Console(width=80, file=io.StringIO(), record=True)
+    variants = tuple(VariantState(name, 1, 0, (InstanceState("i-1", "s-0", 0),), shadow=name == "b") for name in "ab")
+    printer.print(table(EndpointState("houses", variants)))
+    shown = printer.export_text()
+    assert "b/i-1 (shadow)" in shown
+    assert shown.count("(shadow)") == 1
+
+
 def test_ls_parts_the_thousands_of_hits_as_why_does() -> None:
     printer, model = Console(width=80, file=io.StringIO(), record=True), ResidentModel("a", 2**20, 0, 0.0, "onnx", 1087)
     printer.print(

@@ -67,15 +67,27 @@ class VariantState:
     weight: float = 1.0
     leaving: int = 0
     """Instances that are draining: they finish their requests and take no others."""
+    shadow: bool = False
+    """It gets copies of requests, and answers no caller."""
 
     @classmethod
     def read(cls, page: Json) -> "VariantState":
         return picked(cls, {**page, "instances": tuple(map(InstanceState.read, page["instances"]))})
 
 
-def variant_page(name: str, *, weight: float, wanted: int, leaving: int, held: int, instances: Sequence[Json]) -> Json:
+def variant_page(
+    name: str,
+    *,
+    weight: float,
+    wanted: int,
+    leaving: int,
+    held: int,
+    instances: Sequence[Json],
+    shadow: bool = False,
+) -> Json:
     return {
         "name": name,
+        **({"shadow": True} if shadow else {}),
         "weight": weight,
         "wanted": wanted,
         "leaving": leaving,

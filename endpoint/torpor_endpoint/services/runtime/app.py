@@ -35,6 +35,7 @@ from torpor_endpoint.services.runtime.passage import (
 )
 from torpor_endpoint.services.runtime.request import CUSTOM_ATTRIBUTES, Invoke, read_body
 from torpor_endpoint.services.runtime.router import PoolClosed, Router
+from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,8 @@ def parse(passage: Passage) -> None:
 class RuntimeApp:
     """`POST /endpoints/{EndpointName}/invocations`. The sibling operations are refused by name.
 
-    `verify` raises RuntimeFault for a caller who may not call.
+    `verify` raises RuntimeFault for a caller who may not call. Without `shadowing` no request is copied to a shadow
+    variant.
     """
 
     def __init__(
@@ -82,12 +84,14 @@ class RuntimeApp:
         clocks: Clocks,
         limits: CallLimits = LIMITS,
         verify: Step = any_caller,
+        shadowing: Shadowing | None = None,
     ) -> None:
         self._router = router
         self._observers = observers
         self._home = account
         self._clocks = clocks
         self._limits = limits
+        self._shadowing = shadowing
         self._before_sending: Sequence[Step] = (verify, parse, router.route, router.admit)
         self._sent_again: set[asyncio.Task[None]] = set()
 
@@ -162,7 +166,7 @@ class RuntimeApp:
         while True:
             self._prepare(passage)
             try:
-                return await self._router.send(passage, release)
+                return await self._router.send(passage, None if _is_shadowed(passage) else release)
             except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request
                 continue
 
@@ -197,9 +201,25 @@ class RuntimeApp:
     def _account(self, passage: Passage, answer: InvokeAnswer) -> None:
         """The last step: observers see the request and its answer, and the bodies are released."""
         self._observers.see(passage, answer)
+        if _is_shadowed(passage):
+            self._copy(passage)
         passage.body.clear()
         answer.chunks.clear()
         self._observers.account(passage, answer)
+
+    # -- copies for shadow variants --------------------------------------------------------------------------------
+    def _copy(self, passage: Passage) -> None:
+        if self._shadowing is not None and passage.route is not None:
+            self._shadowing.copy(passage, passage.route, self._copy_ended)
+
+    def _copy_ended(self, copy: Passage, outcome: Served | RuntimeFault) -> None:
+        """A copy ends as a request does, but nobody gets its answer."""
+        self._account(copy, self._answer(copy, outcome))
+
+
+def _is_shadowed(passage: Passage) -> bool:
+    """Whether the endpoint has a shadow variant, which may get a copy of the request."""
+    return passage.route is not None and bool(passage.route.live.shadows)
 
 
 def _answer_of(passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer:

@@ -12,5 +12,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "InferenceComponentName and EnableExplanations. Requests of one SessionId reach the instance whose model began the "
     "session while that instance is there, and others by a TargetModel's own rules; the endpoint remembers 16,384 sessions of a "
     "variant and forgets them when it ends. A PrefixAwareId reaches the container and chooses no instance. A TargetModel may have "
-    "letters beyond US-ASCII. Custom attributes that a container answers beyond AWS's limits are a ModelError. An answer may be larger than AWS's 6 MiB (serverless: 4 MiB).",
+    "letters beyond US-ASCII. Custom attributes that a container answers beyond AWS's limits are a ModelError. A shadow variant gets "
+    "its copy of a request when the caller's answer is on its way, refuses to be a TargetVariant, and drops copies beyond its limits. "
+    "An answer may be larger than AWS's 6 MiB (serverless: 4 MiB).",
 }

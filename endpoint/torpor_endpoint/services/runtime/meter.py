@@ -108,6 +108,10 @@ class VariantMeter:
         """Add one request that failed because no instance was running."""
         self._no_capacity.add(1, at_s)
 
+    def add_dropped(self, at_s: float) -> None:
+        """Add one copy of a request that reached no model of this shadow variant."""
+        self._bound(metrics.SHADOW_COPIES_DROPPED).add(1, at_s)
+
 
 class Meters:
     """Holds one meter for each variant, made at its first sample. Points in time are epoch seconds."""
@@ -134,6 +138,10 @@ class Meters:
     def no_capacity(self, endpoint: str, variant: str, at_s: float) -> None:
         """Add a request that failed because no instance of the variant was running."""
         self.of(endpoint, variant).add_no_capacity(at_s)
+
+    def dropped(self, endpoint: str, variant: str, at_s: float) -> None:
+        """Add a copy of a request that reached no model of the shadow variant."""
+        self.of(endpoint, variant).add_dropped(at_s)
 
     def forget(self, endpoint: str) -> None:
         """Drop the meters of an endpoint that was deleted."""

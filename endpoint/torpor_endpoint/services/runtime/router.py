@@ -86,7 +86,7 @@ class Router:
         named = request.text(TARGET_VARIANT)
         variant = self._variant(live, _variant_of_session(live, request) if named is None else named, passage)
         pool, target = live.pools[variant], request.text(TARGET_MODEL)
-        _check_target(pool, target)
+        check_target(pool, target)
         _check_supported(live, request)
         if pool.variant.serverless is not None and passage.request_bytes > passage.limits.serverless_body_bytes:
             raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
@@ -102,14 +102,14 @@ class Router:
 
     def _variant(self, live: LiveEndpoint, named: str | None, passage: Passage) -> str:
         """Draws once for each request, whichever way it goes: a request that cannot go inline keeps its variant."""
-        if named is None and len(live.pools) == 1:
-            return next(iter(live.pools))
+        if named is None and len(live.production) == 1:
+            return next(iter(live.production))
         if named is None:
             if DRAW not in passage.scope:
                 passage.scope[DRAW] = self._draw()
             return weighted(live.weights, passage.scope[DRAW])
-        if named not in live.pools:
-            raise RuntimeFault(Situation.VARIANT_UNKNOWN, variant=named, variants=", ".join(live.pools))
+        if named not in live.production:  # a shadow variant answers no caller, not even one that names it
+            raise RuntimeFault(Situation.VARIANT_UNKNOWN, variant=named, variants=", ".join(live.production))
         return named
 
     # -- admit -----------------------------------------------------------------------------------------------------
@@ -265,7 +265,7 @@ def _timeout_s(passage: Passage) -> float:
     return _routed(passage).pool.answer_within_s + passage.limits.attempt_margin_s
 
 
-def _check_target(pool: InstancePool, target: str | None) -> None:
+def check_target(pool: InstancePool, target: str | None) -> None:
     """A multi-model variant needs a target model, and no other variant takes one. Raises RuntimeFault."""
     if pool.variant.container.multi_model and target is None:
         raise RuntimeFault(Situation.TARGET_MISSING)
@@ -311,10 +311,10 @@ def _session_key(target: str | None, session: bytes) -> SessionKey:
 
 def _variant_of_session(live: LiveEndpoint, request: Invoke) -> str | None:
     """The variant that has the request's session; None if no variant has it, or there is only one variant."""
-    if len(live.pools) == 1 or (session := request.headers.get(SESSION_ID)) is None:
+    if len(live.production) == 1 or (session := request.headers.get(SESSION_ID)) is None:
         return None
     key = _session_key(request.text(TARGET_MODEL), session)
-    return next((name for name, pool in live.pools.items() if pool.sessions.holder(key) is not None), None)
+    return next((name for name, pool in live.production.items() if pool.sessions.holder(key) is not None), None)
 
 
 async def _woken(pool: InstancePool) -> None:

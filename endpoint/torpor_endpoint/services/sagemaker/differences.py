@@ -14,8 +14,10 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateModel": "Takes one container. The artifact is checked when it is first used. Kept without effect: "
     f"{listed(Treatment.KEPT, 'CreateModelInput', 'ContainerDefinition', 'S3ModelDataSource')}. Refused by name: "
     f"{listed(Treatment.REFUSED, 'ContainerDefinition', 'S3ModelDataSource')}, and members that Torpor does not know.",
-    "CreateEndpointConfig": "A variant may have MinInstanceCount 0, and one of many models ServerlessConfig; `--aws-strict` refuses both. "
-    "Refuses async inference, shadow variants, explainers, data capture, and instance types that are not in the catalogue. "
+    "CreateEndpointConfig": "A variant may have MinInstanceCount 0, and one of many models ServerlessConfig; ShadowProductionVariants may stand beside "
+    "several production variants, and have several entries; `--aws-strict` refuses all of these. The share of a shadow variant is its weight "
+    "divided by the weight of all production variants, at most 1: AWS publishes no formula. "
+    "Refuses async inference, explainers, data capture, and instance types that are not in the catalogue. "
     f"Kept without effect: {listed(Treatment.KEPT, 'CreateEndpointConfigInput')}; of a variant "
     f"{listed(Treatment.KEPT, 'ProductionVariant', 'ProductionVariantManagedInstanceScaling')}. Refused by name: "
     f"{listed(Treatment.REFUSED, 'CreateEndpointConfigInput', 'ProductionVariant')}, and members that Torpor does not know.",

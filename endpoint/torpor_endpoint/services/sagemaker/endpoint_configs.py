@@ -55,10 +55,13 @@ def found_endpoint_config(control: Control, call: Call) -> EndpointConfig:
 
 
 def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[Variant, ...]:
-    """The production variants of a CreateEndpointConfig request, with the present containers of their models."""
-    productions = request["ProductionVariants"]
+    """The variants of a CreateEndpointConfig request, with the present containers of their models: production, then
+    shadow variants."""
+    shadows = request.get("ShadowProductionVariants", ())
+    productions = [*request["ProductionVariants"], *shadows]
     models = [found_model(control, call, production["ModelName"]) for production in productions]
-    variants = tuple(map(shapes.variant, productions, models))
+    shadow = [False] * (len(productions) - len(shadows)) + [True] * len(shadows)
+    variants = tuple(map(shapes.variant, productions, models, shadow))
     if control.strict:
         check(variant_rules.STRICT_RULES, variants)
         for production, model in zip(productions, models, strict=True):

@@ -1,6 +1,6 @@
 """Turns SageMaker's wire shapes into records and back. `model_rules` and `variant_rules` check them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,6 +24,10 @@ VARIANT_STATUS = {
     EndpointStatus.DELETING: "Deleting",
 }
 """The `VariantStatus` of a changing endpoint."""
+
+
+VARIANT_LISTS = ("ProductionVariants", "ShadowProductionVariants")
+"""The members of an endpoint configuration that list variants."""
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
@@ -52,7 +56,7 @@ def container(definition: Wire) -> Container:
     )
 
 
-def variant(production: Wire, model: ModelRecord) -> Variant:
+def variant(production: Wire, model: ModelRecord, shadow: bool = False) -> Variant:
     scaling = scaling_of(production)
     serverless = production.get("ServerlessConfig")
     seconds = production.get("ContainerStartupHealthCheckTimeoutInSeconds", Variant.startup_timeout_s)
@@ -68,6 +72,7 @@ def variant(production: Wire, model: ModelRecord) -> Variant:
         serverless=_serverless(serverless) if serverless else None,
         startup_timeout_s=float(seconds),
         request=dict(production),
+        shadow=shadow,
     )
 
 
@@ -125,14 +130,18 @@ def model_summary(model: ModelRecord) -> dict[str, Any]:
 
 
 def endpoint_config_description(config: EndpointConfig) -> dict[str, Any]:
-    variants = [{"InitialVariantWeight": 1.0, **production} for production in config.request["ProductionVariants"]]
+    lists = {name: _weighted(config.request[name]) for name in VARIANT_LISTS if name in config.request}
     return {
         "EnableNetworkIsolation": False,
         **config.request,
-        "ProductionVariants": variants,
+        **lists,
         "EndpointConfigArn": config.arn,
         "CreationTime": config.created_s,
     }
+
+
+def _weighted(variants: Iterable[Wire]) -> list[Wire]:
+    return [{"InitialVariantWeight": 1.0, **variant} for variant in variants]
 
 
 def endpoint_config_summary(config: EndpointConfig) -> dict[str, Any]:
@@ -157,14 +166,18 @@ def endpoint_description(endpoint: EndpointRecord, ready: Mapping[str, int]) -> 
     """`ready` counts the ready instances by variant name."""
     deploying = endpoint.pending_config_name not in (None, endpoint.config_name)
     desired = {v.name: v for v in (not deploying and endpoint.pending_variants) or endpoint.variants}
+
+    def summaries(shadow: bool) -> list[dict[str, Any]]:
+        shown = [v for v in endpoint.variants if v.shadow is shadow]
+        return [_variant_summary(endpoint, v, desired.get(v.name, v), ready.get(v.name, 0)) for v in shown]
+
     return {
         **endpoint_summary(endpoint),
         "EndpointConfigName": endpoint.config_name,
         "FailureReason": endpoint.failure_reason and endpoint.failure_reason[:1024],
         "LastDeploymentConfig": endpoint.deployment,
-        "ProductionVariants": [
-            _variant_summary(endpoint, v, desired.get(v.name, v), ready.get(v.name, 0)) for v in endpoint.variants
-        ],
+        "ProductionVariants": summaries(shadow=False),
+        "ShadowProductionVariants": summaries(shadow=True),
         "PendingDeploymentSummary": _pending_summary(endpoint) if deploying else None,
     }
 
@@ -190,9 +203,11 @@ def _variant_summary(endpoint: EndpointRecord, now: Variant, desired: Variant, r
 
 def _pending_summary(endpoint: EndpointRecord) -> dict[str, Any]:
     """ "only returned when the endpoint is creating or updating with a new endpoint configuration" """
+    pending = endpoint.pending_variants or ()
     return {
         "EndpointConfigName": endpoint.pending_config_name,
-        "ProductionVariants": [_pending_variant_summary(endpoint, v) for v in endpoint.pending_variants or ()],
+        "ProductionVariants": [_pending_variant_summary(endpoint, v) for v in pending if not v.shadow],
+        "ShadowProductionVariants": [_pending_variant_summary(endpoint, v) for v in pending if v.shadow],
         "StartTime": endpoint.modified_s,
     }
 

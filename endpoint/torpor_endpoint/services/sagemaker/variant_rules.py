@@ -14,7 +14,6 @@ FREQUENCIES_S = (10, 30, 60, 120, 180, 240, 300)
 # -- CreateEndpointConfig ----------------------------------------------------------------------------------------------
 CONFIG_RULES: Rules[Wire] = (
     (lambda params: "AsyncInferenceConfig" in params, "AsyncInferenceConfig is not supported by Torpor."),
-    (lambda params: bool(params.get("ShadowProductionVariants")), "Shadow variants are not supported by Torpor."),
     (lambda params: "ExplainerConfig" in params, "ExplainerConfig is not supported by Torpor."),
     (
         lambda params: "DataCaptureConfig" in params and params["DataCaptureConfig"].get("EnableCapture", True),
@@ -22,7 +21,7 @@ CONFIG_RULES: Rules[Wire] = (
     ),
     (lambda params: not params["ProductionVariants"], "ProductionVariants must have at least one entry."),
     (
-        lambda params: _repeated([v["VariantName"] for v in params["ProductionVariants"]]),
+        lambda params: _repeated([v["VariantName"] for v in _sent(params)]),
         "The names of production variants must be unique within an endpoint configuration.",
     ),
     # "Valid values: 10, 30, 60, 120, 180, 240, 300."
@@ -95,10 +94,14 @@ VARIANT_RULES: Rules[Wire] = (
 
 
 def check_variants(params: Wire) -> None:
-    for production in params["ProductionVariants"]:
+    for production in _sent(params):
         check_known("ProductionVariant", production)
         names = {"variant": production["VariantName"], "type": production.get("InstanceType")}
         check(VARIANT_RULES, production, **names)
+
+
+def _sent(params: Wire) -> list[Wire]:
+    return [*params["ProductionVariants"], *params.get("ShadowProductionVariants", ())]
 
 
 def _repeated(names: Collection[str]) -> bool:
@@ -124,6 +127,13 @@ def _maximum(production: Wire) -> float:
 
 # AWS refuses these, but Torpor can serve them. They are checked only in strict mode.
 STRICT_RULES: Rules[tuple[Variant, ...]] = (
+    (
+        # "If you use this field, you can only specify one variant for ProductionVariants and one variant for
+        # ShadowProductionVariants."
+        lambda variants: any(v.shadow for v in variants) and len(variants) != 2,
+        "With ShadowProductionVariants you can only specify one variant for ProductionVariants and one variant for "
+        "ShadowProductionVariants.",
+    ),
     (
         lambda variants: any(v.serverless and v.container.multi_model for v in variants),
         "Multi-model endpoints are not supported with ServerlessConfig.",

@@ -39,16 +39,20 @@ def table(endpoint: EndpointState) -> Table:
         shown.add_column(column, justify="right", no_wrap=True)
     for variant in endpoint.variants:
         if not variant.instances:
-            shown.add_row(f"{variant.name}: {standing(variant)}", *[""] * 4)
+            shown.add_row(f"{variant.name}{_kind(variant)}: {standing(variant)}", *[""] * 4)
         for instance in variant.instances:
             _add_instance(shown, variant, instance)
     return shown
 
 
+def _kind(variant: VariantState) -> str:
+    return " (shadow)" if variant.shadow else ""
+
+
 def _add_instance(shown: Table, variant: VariantState, instance: InstanceState) -> None:
     memory = f"{size(instance.used_bytes)} of {size(instance.budget_bytes)}"
     shown.add_section()
-    shown.add_row(f"{variant.name}/{instance.id}", "", memory, "", "", style="bold")
+    shown.add_row(f"{variant.name}/{instance.id}{_kind(variant)}", "", memory, "", "", style="bold")
     for model in sorted(instance.models, key=lambda model: model.idle_s):
         idle = f"{model.idle_s:.1f} s"
         shown.add_row(Padding(model.name, (0, 0, 0, 2)), model.format, size(model.size_bytes), f"{model.hits:,}", idle)

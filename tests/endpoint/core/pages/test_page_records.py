@@ -57,11 +57,11 @@ def sent(page: dict[str, Any]) -> dict[str, Any]:
 
 def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
     instances = [instance_page("i-1", "v-0", 1, STATUS), instance_page("i-2", "v-1", 0, None)]
-    variant = variant_page("v", weight=2.0, wanted=2, leaving=1, held=4, instances=instances)
+    variant = variant_page("v", weight=2.0, wanted=2, leaving=1, held=4, instances=instances, shadow=True)
     (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", None, [variant])])))
     model = ResidentModel("a.tar.gz", 7, 1, 0.5, "onnx", 3, "i-1")
     both = (InstanceState("i-1", "v-0", 1, 100, 50, 9, 90, (model,)), InstanceState("i-2", "v-1", 0))
-    assert found == EndpointState("houses", (VariantState("v", 2, 4, both, 2.0, 1),))
+    assert found == EndpointState("houses", (VariantState("v", 2, 4, both, 2.0, 1, shadow=True),))
 
 
 def test_an_endpoint_in_trouble_has_the_reason() -> None:

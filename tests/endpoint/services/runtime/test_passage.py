@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -18,6 +18,7 @@ from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.observers import Observer, Observers
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
 from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 CLOCKS = Clocks(lambda: 1_700_000_000.0, lambda: 0.0)
 
@@ -163,6 +164,26 @@ def test_an_observer_gets_body_and_answer_inline_and_by_asgi_before_their_releas
         assert caller.told == [(200, b"muchmore")] * 2
         assert capture.seen == [(b"1,2", 200, b"muchmore")] * 2
         assert [request.body for request in ended.requests] == [answer.chunks for answer in ended.answers] == [[], []]
+
+    run(story())
+
+
+def test_a_copy_for_a_shadow_variant_ends_before_the_same_observers() -> None:
+    async def story() -> None:
+        capture = Capture()
+        ended = Ended(capture)
+        async with shop() as live, shop() as other:
+            pool = other.pools["v"]
+            pool.variant = replace(pool.variant, shadow=True)
+            live.serve({**live.pools, "new": pool})
+            router = Answering(live, 200)
+            shadowing = Shadowing(router, lambda: 0.0, lambda: 0.0, lambda endpoint, variant, at_s: None)
+            caller = Caller(app(router, ended, shadowing=shadowing))
+            assert caller.inline()
+            await caller.by_asgi()
+        assert caller.told == [(200, b"muchmore")] * 2
+        assert capture.seen == [(b"1,2", 200, b"muchmore")] * 4
+        assert [request.route.pool is pool for request in ended.requests if request.route] == [True, False] * 2
 
     run(story())
 
