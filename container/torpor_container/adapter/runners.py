@@ -1,8 +1,11 @@
 """Models inside a foreign container, as the keeper sees them."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
 from torpor_container.adapter.contract import NOT_FOUND, ContractClient, invoked_alone
 from torpor_container.errors import ModelLost
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.loader import Placed
 from torpor_container.transport.upstream import Upstream
@@ -32,6 +35,10 @@ class ForeignModel:
                 raise ModelLost(self._placed.name)
         return reply
 
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        yield in_one_part(await self.invoke(invocation, timeout_s, timing))
+
     async def close(self) -> None:
         await self._contract.unload(self._placed.model_id, self._placed.name)
 
@@ -53,6 +60,10 @@ class ForeignSingle:
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         with timing.step(WaitStep.PREDICT):
             return await invoked_alone(self._upstream, invocation, timeout_s)
+
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        yield in_one_part(await self.invoke(invocation, timeout_s, timing))
 
     async def close(self) -> None:
         """Nothing to do: the model ends with the container."""

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import socket
-from collections.abc import Callable
-from contextlib import suppress
-from typing import NoReturn, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import NoReturn, Protocol, TypeVar
 
 from torpor_container import errors
 from torpor_container.errors import (
@@ -16,12 +17,15 @@ from torpor_container.errors import (
     LoadOutOfMemory,
     ModelDied,
     NotCalled,
+    TimedOut,
 )
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import Effort
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, TARGET_MODEL
+
+T = TypeVar("T")
 
 RAISED: dict[str, type[ContainerError]] = {
     raised.__name__: raised
@@ -114,7 +118,7 @@ class ScriptProcess:
             if not self.alive:
                 raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
             try:
-                outcome = _outcome(await self._exchange(request))
+                outcome = _outcome(await self._exchange(request, FrameKind.REPLY, FrameKind.ERROR))
             except (asyncio.IncompleteReadError, ConnectionError):
                 raise ModelDied(await self._exit_code(), self._ended) from None
             except BadFrame as bad:
@@ -126,6 +130,88 @@ class ScriptProcess:
         if isinstance(outcome, ContainerError):
             raise outcome
         return outcome
+
+    @asynccontextmanager
+    async def stream(
+        self, invocation: Invocation, timeout_s: float, began: Callable[[], None] = lambda: None
+    ) -> AsyncIterator[StreamReply]:
+        """Answer one request in parts. The first is there when the block begins; the rest is not made when it ends.
+
+        Raises as `invoke`, and TimedOut where the turn, the first part or the next part takes longer than `timeout_s`.
+        The parts of the answer raise that too. A script that does not end its stream within GRACE_S is ended.
+        """
+        request = _request(invocation)
+        async with AsyncExitStack() as turn:
+            await self._within(timeout_s, turn.enter_async_context(self._turn))
+            began()
+            if not self.alive:
+                raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
+            stream = _PartsInFlight()
+            turn.push_async_callback(self._end_of, stream)
+            yield await self._first_of(stream, request, timeout_s)
+
+    async def _first_of(self, stream: "_PartsInFlight", request: bytes, timeout_s: float) -> StreamReply:
+        frame = await self._within(timeout_s, self._answered(request, FrameKind.HEAD, FrameKind.REPLY, FrameKind.ERROR))
+        if frame.kind is FrameKind.HEAD:
+            return StreamReply(_reply(frame, frames.status_of(frame) or 200), self._parts(stream, timeout_s))
+        stream.ended = True
+        outcome = _outcome(frame)
+        if isinstance(outcome, ContainerError):
+            raise outcome
+        return in_one_part(outcome)
+
+    async def _parts(self, stream: "_PartsInFlight", timeout_s: float) -> AsyncIterator[bytes]:
+        assert self._streams is not None
+        writer = self._streams[1]
+        taken = 0
+        while True:
+            next_frame = self._answered(b"", FrameKind.PART, FrameKind.END, FrameKind.ERROR)
+            frame = await self._within(timeout_s, next_frame)
+            if frame.kind is not FrameKind.PART:
+                break
+            yield frame.body
+            taken += 1
+            if taken == frames.WINDOW // 2:
+                writer.write(frames.more(taken))
+                taken = 0
+        stream.ended = True
+        if frame.kind is FrameKind.ERROR:
+            raise _error(frame)
+
+    async def _end_of(self, stream: "_PartsInFlight") -> None:
+        """Stop a stream that has not ended. A late part would reach the next caller: a script that goes on is ended."""
+        if stream.ended or not self.alive:
+            return
+        try:
+            async with asyncio.timeout(GRACE_S):
+                request = frames.encode(ScriptFrame(FrameKind.STOP))
+                kinds = (FrameKind.HEAD, FrameKind.PART, FrameKind.REPLY, FrameKind.END, FrameKind.ERROR)
+                while (await self._answered(request, *kinds)).kind in (FrameKind.HEAD, FrameKind.PART):
+                    request = b""
+        except ModelDied:
+            return
+        except BaseException as error:  # time is up, or the caller is cancelled once more
+            self._end("its caller had left, and it did not end its answer")
+            if not isinstance(error, TimeoutError):
+                raise
+
+    async def _answered(self, request: bytes, *kinds: FrameKind) -> ScriptFrame:
+        """The next frame after a request, which may be empty. Raises ModelDied."""
+        try:
+            return await self._exchange(request, *kinds)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise ModelDied(await self._exit_code(), self._ended) from None
+        except BadFrame as bad:
+            self._end(f"it sent {bad}")
+            raise ModelDied(await self._exit_code(), self._ended) from None
+
+    async def _within(self, timeout_s: float, work: Awaitable[T]) -> T:
+        """Raises TimedOut."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await work
+        except TimeoutError:
+            raise TimedOut(timeout_s) from None
 
     @property
     def alive(self) -> bool:
@@ -145,12 +231,13 @@ class ScriptProcess:
         if self._watch is not None:
             await self._watch
 
-    async def _exchange(self, request: bytes) -> ScriptFrame:
+    async def _exchange(self, request: bytes, *kinds: FrameKind) -> ScriptFrame:
         assert self._streams is not None
-        writer = self._streams[1]
-        writer.write(request)
-        await writer.drain()
-        return await self._receive(FrameKind.REPLY, FrameKind.ERROR)
+        if request:
+            writer = self._streams[1]
+            writer.write(request)
+            await writer.drain()
+        return await self._receive(*kinds)
 
     async def _receive(self, *kinds: FrameKind) -> ScriptFrame:
         """The next frame. Raises BadFrame, also for one of another kind."""
@@ -193,6 +280,13 @@ class ScriptProcess:
         self._child.kill()
 
 
+@dataclass
+class _PartsInFlight:
+    """A stream whose turn it is."""
+
+    ended: bool = False
+
+
 def _request(invocation: Invocation) -> bytes:
     """Raises BadInput."""
     fields: dict[str, str] = {name: getattr(invocation, name) for name in HEADERS}
@@ -202,6 +296,8 @@ def _request(invocation: Invocation) -> bytes:
         fields[frames.HEADERS] = json.dumps(others)
         if len(fields[frames.HEADERS]) > OTHERS_MAX_BYTES:
             raise BadInput(f"{', '.join(others)} are over {OTHERS_MAX_BYTES} bytes together: make them shorter")
+    if invocation.streamed:
+        fields[frames.STREAM] = "parts"
     if len(invocation.body) > frames.BODY_MAX:
         raise BadInput(f"the body has {len(invocation.body)} bytes, and a script is sent {frames.BODY_MAX} at most")
     return frames.encode(ScriptFrame(FrameKind.INVOKE, fields, invocation.body))
@@ -224,8 +320,13 @@ def _outcome(frame: ScriptFrame) -> Reply | ContainerError:
     status = frames.status_of(frame)
     if frame.kind is FrameKind.REPLY:
         return _reply(frame, status or 200)
+    return _error(frame)
+
+
+def _error(frame: ScriptFrame) -> ContainerError:
+    """Raises BadFrame."""
     error = _raised(frame)
-    error.status = status or error.status
+    error.status = frames.status_of(frame) or error.status
     return error
 
 
@@ -234,7 +335,8 @@ def _reply(frame: ScriptFrame, status: int) -> Reply:
     if "content_type" not in frame.fields:
         raise BadFrame("an answer without its content type")
     attributes = frame.fields.get("custom_attributes")
-    return Reply(frame.body, frame.fields["content_type"], status, attributes, frames.effort_of(frame))
+    effort = frames.effort_of(frame) if frame.kind is FrameKind.REPLY else None
+    return Reply(frame.body, frame.fields["content_type"], status, attributes, effort)
 
 
 def _raised(frame: ScriptFrame) -> ContainerError:
