@@ -41,11 +41,11 @@ PART_MAX_BYTES = 1 << 20
 
 
 class StreamReply(NamedTuple):
-    """An answer in parts. `head` has no body; `parts` makes each part when it is asked for, and raises ContainerError if
-    the model fails between two parts. It is empty for an answer without a body."""
+    """An answer in parts. `head` has no body; `parts` gives those that have come, at least one, and waits for the next
+    when it is asked again. It raises ContainerError if the model fails between two parts."""
 
     head: Reply
-    parts: AsyncIterator[bytes]
+    parts: AsyncIterator[Sequence[bytes]]
 
 
 def in_one_part(reply: Reply) -> StreamReply:
@@ -53,9 +53,9 @@ def in_one_part(reply: Reply) -> StreamReply:
     return StreamReply(reply._replace(body=b""), _pieces(reply.body))
 
 
-async def _pieces(body: bytes) -> AsyncIterator[bytes]:
+async def _pieces(body: bytes) -> AsyncIterator[Sequence[bytes]]:
     for piece in pieces(body):
-        yield piece
+        yield (piece,)
 
 
 def pieces(body: bytes) -> Sequence[bytes]:

@@ -170,7 +170,7 @@ class Routes:
         invocation.streamed = True
         async with self._serving.stream(target, invocation, timing) as reply:
             if not 200 <= reply.head.status < 300:
-                whole = reply.head._replace(body=b"".join([part async for part in reply.parts]))
+                whole = reply.head._replace(body=b"".join([part async for come in reply.parts for part in come]))
                 status, headers, content = _answer(target, whole, timing)
                 await send({"type": "http.response.start", "status": status, "headers": headers})
                 await send({"type": "http.response.body", "body": content})

@@ -1,7 +1,7 @@
 """Sends an answer in parts by ASGI, part by part as the model makes them, and ends it when its caller leaves."""
 
 import asyncio
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable, Sequence
 from typing import Any
 
 from starlette.types import Receive, Send
@@ -20,7 +20,9 @@ def wants_parts(headers: Iterable[Header]) -> bool:
     return STREAM in headers
 
 
-async def send_parts(head: tuple[int, list[Header]], parts: AsyncIterator[bytes], send: Send) -> ContainerError | None:
+async def send_parts(
+    head: tuple[int, list[Header]], parts: AsyncIterator[Sequence[bytes]], send: Send
+) -> ContainerError | None:
     """Send the answer. `send` waits while the caller is slow, and so does the model then. Returns what the model failed
     with between two parts; the caller has that as the last record."""
     status, headers = head
@@ -28,8 +30,8 @@ async def send_parts(head: tuple[int, list[Header]], parts: AsyncIterator[bytes]
     failure: ContainerError | None = None
     last = records.END
     try:
-        async for part in parts:
-            await send({"type": "http.response.body", "body": records.part(part), "more_body": True})
+        async for come in parts:
+            await send({"type": "http.response.body", "body": records.encoded(come), "more_body": True})
     except ContainerError as error:
         failure = error
         last = records.fault(StreamFault(str(error), isinstance(error, TimedOut)))

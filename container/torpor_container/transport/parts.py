@@ -10,7 +10,7 @@ between may join and split them, and they have no place for a failure after the 
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple
@@ -41,9 +41,12 @@ class StreamFault(NamedTuple):
     timed_out: bool = False
 
 
-def part(content: bytes) -> bytes:
-    """The bytes of a PART. `content` is within PART_MAX_BYTES."""
-    return RECORD.pack(_PART, len(content)) + content
+def encoded(parts: Sequence[bytes]) -> bytes:
+    """The bytes of a PART for each part, which is within PART_MAX_BYTES."""
+    records: list[bytes] = []
+    for content in parts:
+        records += RECORD.pack(_PART, len(content)), content
+    return b"".join(records)
 
 
 def fault(failure: StreamFault) -> bytes:

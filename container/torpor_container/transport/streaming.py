@@ -1,7 +1,7 @@
 """The HTTP client's side of a streamed answer: its head first, then its parts, no faster than they are taken.
 
-A stream has a connection of its own, which ends with it: closing it says that nobody takes the rest. `transport.upstream`
-has the errors, and the pool of connections for whole answers.
+A stream has a connection of its own, which ends with it: closing it says that nobody takes the rest.
+`transport.upstream` has the errors, and the pool of connections for whole answers.
 """
 
 import asyncio
@@ -65,8 +65,10 @@ class StreamConnection(asyncio.Protocol):
             await self._change()
 
     async def taken(self) -> Body:
-        """The parts that have come, at least one; none at the end. Raises StreamFailed and UpstreamBroken, once all parts
-        before that are taken."""
+        """The parts that have come, at least one; none at the end.
+
+        Raises StreamFailed and UpstreamBroken, once all parts before that are taken.
+        """
         while not self._parts and not self._over:
             await self._change()
         parts, self._parts, self._waiting_bytes = self._parts, [], 0

@@ -5,6 +5,7 @@ import os
 import resource
 import socket
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,7 @@ def main(
         model = _load(connection, Path(directory), program, conventions, root)
         while model is not None and (request := requests.read()) is not None:
             if request.kind is FrameKind.INVOKE:  # and not a frame for a stream that has ended
-                connection.sendall(_encoded(answer(model, request, PartSender(connection, requests))))
+                connection.sendall(_encoded(answer(model, request, PartSender(connection, requests, time.monotonic))))
 
 
 def answer(model: ScriptModel, request: ScriptFrame, sender: PartSender) -> ScriptFrame:

@@ -5,9 +5,9 @@ script's process first says LOADED, or FAILED {type} + message; then, for each I
 ERROR {type} + message. LOADED and REPLY have the effort too, and all but LOADED may have an HTTP status.
 
 An INVOKE with `stream` may be answered in parts instead: HEAD {content_type}, then PART + body for each part, then END,
-or ERROR if the script fails between two parts. The script's process makes at most WINDOW parts that the instance has not
-taken: MORE {parts} allows as many more. STOP asks it to end the stream, because nobody takes the rest. A MORE or STOP
-that comes after the END has no effect.
+or ERROR if the script fails between two parts. The script's process makes at most WINDOW parts that the instance has
+not taken: MORE {parts} allows as many more. STOP asks it to end the stream, because nobody takes the rest. A MORE or
+STOP that comes after the END has no effect.
 """
 
 import json
@@ -42,7 +42,7 @@ PARTS = "parts"
 STREAM = "stream"
 STATUS = "status"
 STATUSES = range(200, 600)
-WINDOW = 8
+WINDOW = 16
 """How many parts a script makes before the instance has taken the first of them."""
 
 
@@ -134,3 +134,27 @@ def decode(head: bytes, body: bytes) -> ScriptFrame:
         return ScriptFrame(FrameKind(fields.pop("kind")), fields, body)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadFrame(f"a frame whose head is {head[:80]!r}") from error
+
+
+class FrameBuffer:
+    """Splits what comes into frames. It keeps the beginning of a frame until the rest has come."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[ScriptFrame]:
+        """The frames that are whole now, in their order. Raises BadFrame."""
+        data = self._rest + data if self._rest else data
+        found: list[ScriptFrame] = []
+        at, size = 0, len(data)
+        while size - at >= PREFIX.size:
+            head_bytes, body_bytes = PREFIX.unpack_from(data, at)
+            _check(head_bytes, body_bytes)
+            head_at = at + PREFIX.size
+            body_at = head_at + head_bytes
+            if body_at + body_bytes > size:
+                break
+            at = body_at + body_bytes
+            found.append(decode(data[head_at:body_at], data[body_at:at]))
+        self._rest = data[at:]
+        return found

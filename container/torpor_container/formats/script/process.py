@@ -3,9 +3,8 @@
 import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from dataclasses import dataclass
 from typing import NoReturn, Protocol, TypeVar
 
 from torpor_container import errors
@@ -21,6 +20,7 @@ from torpor_container.errors import (
 )
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
+from torpor_container.formats.script.stream import ScriptStream
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import Effort
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, TARGET_MODEL
@@ -118,7 +118,7 @@ class ScriptProcess:
             if not self.alive:
                 raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
             try:
-                outcome = _outcome(await self._exchange(request, FrameKind.REPLY, FrameKind.ERROR))
+                outcome = _outcome(await self._exchange(request))
             except (asyncio.IncompleteReadError, ConnectionError):
                 raise ModelDied(await self._exit_code(), self._ended) from None
             except BadFrame as bad:
@@ -146,64 +146,61 @@ class ScriptProcess:
             began()
             if not self.alive:
                 raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
-            stream = _PartsInFlight()
+            stream = ScriptStream(*self._open_streams())
             turn.push_async_callback(self._end_of, stream)
-            yield await self._first_of(stream, request, timeout_s)
+            stream.send(request)
+            yield await self._first_of(stream, timeout_s)
 
-    async def _first_of(self, stream: "_PartsInFlight", request: bytes, timeout_s: float) -> StreamReply:
-        frame = await self._within(timeout_s, self._answered(request, FrameKind.HEAD, FrameKind.REPLY, FrameKind.ERROR))
-        if frame.kind is FrameKind.HEAD:
-            return StreamReply(_reply(frame, frames.status_of(frame) or 200), self._parts(stream, timeout_s))
-        stream.ended = True
-        outcome = _outcome(frame)
+    async def _first_of(self, stream: ScriptStream, timeout_s: float) -> StreamReply:
+        first, *others = await self._next(stream, timeout_s)
+        if first.kind is FrameKind.HEAD:
+            reply = _reply(first, frames.status_of(first) or 200)
+            return StreamReply(reply, self._parts(stream, others, timeout_s))
+        outcome = _outcome(first)
         if isinstance(outcome, ContainerError):
             raise outcome
         return in_one_part(outcome)
 
-    async def _parts(self, stream: "_PartsInFlight", timeout_s: float) -> AsyncIterator[bytes]:
-        assert self._streams is not None
-        writer = self._streams[1]
-        taken = 0
+    async def _parts(
+        self, stream: ScriptStream, come: Sequence[ScriptFrame], timeout_s: float
+    ) -> AsyncIterator[Sequence[bytes]]:
         while True:
-            next_frame = self._answered(b"", FrameKind.PART, FrameKind.END, FrameKind.ERROR)
-            frame = await self._within(timeout_s, next_frame)
-            if frame.kind is not FrameKind.PART:
+            parts = [frame.body for frame in come if frame.kind is FrameKind.PART]
+            if parts:
+                yield parts
+                stream.took(len(parts))
+            if stream.ended:
                 break
-            yield frame.body
-            taken += 1
-            if taken == frames.WINDOW // 2:
-                writer.write(frames.more(taken))
-                taken = 0
-        stream.ended = True
-        if frame.kind is FrameKind.ERROR:
-            raise _error(frame)
+            come = await self._next(stream, timeout_s)
+        if come[-1].kind is FrameKind.ERROR:
+            raise _error(come[-1])
 
-    async def _end_of(self, stream: "_PartsInFlight") -> None:
-        """Stop a stream that has not ended. A late part would reach the next caller: a script that goes on is ended."""
-        if stream.ended or not self.alive:
-            return
+    async def _next(self, stream: ScriptStream, timeout_s: float) -> Sequence[ScriptFrame]:
+        """At least one frame. Raises ModelDied, TimedOut."""
         try:
-            async with asyncio.timeout(GRACE_S):
-                request = frames.encode(ScriptFrame(FrameKind.STOP))
-                kinds = (FrameKind.HEAD, FrameKind.PART, FrameKind.REPLY, FrameKind.END, FrameKind.ERROR)
-                while (await self._answered(request, *kinds)).kind in (FrameKind.HEAD, FrameKind.PART):
-                    request = b""
-        except ModelDied:
-            return
-        except BaseException as error:  # time is up, or the caller is cancelled once more
-            self._end("its caller had left, and it did not end its answer")
-            if not isinstance(error, TimeoutError):
-                raise
-
-    async def _answered(self, request: bytes, *kinds: FrameKind) -> ScriptFrame:
-        """The next frame after a request, which may be empty. Raises ModelDied."""
-        try:
-            return await self._exchange(request, *kinds)
+            return await self._within(timeout_s, stream.read())
         except (asyncio.IncompleteReadError, ConnectionError):
             raise ModelDied(await self._exit_code(), self._ended) from None
         except BadFrame as bad:
             self._end(f"it sent {bad}")
             raise ModelDied(await self._exit_code(), self._ended) from None
+
+    async def _end_of(self, stream: ScriptStream) -> None:
+        """Stop a stream that has not ended. A late part would reach the next caller: a script that goes on is ended."""
+        if stream.ended or not self.alive:
+            return
+        try:
+            await stream.stop(GRACE_S)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        except BaseException as error:  # time is up, the frames are bad, or the caller is cancelled once more
+            self._end("its caller had left, and it did not end its answer")
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+    def _open_streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        assert self._streams is not None
+        return self._streams
 
     async def _within(self, timeout_s: float, work: Awaitable[T]) -> T:
         """Raises TimedOut."""
@@ -231,13 +228,12 @@ class ScriptProcess:
         if self._watch is not None:
             await self._watch
 
-    async def _exchange(self, request: bytes, *kinds: FrameKind) -> ScriptFrame:
+    async def _exchange(self, request: bytes) -> ScriptFrame:
         assert self._streams is not None
-        if request:
-            writer = self._streams[1]
-            writer.write(request)
-            await writer.drain()
-        return await self._receive(*kinds)
+        writer = self._streams[1]
+        writer.write(request)
+        await writer.drain()
+        return await self._receive(FrameKind.REPLY, FrameKind.ERROR)
 
     async def _receive(self, *kinds: FrameKind) -> ScriptFrame:
         """The next frame. Raises BadFrame, also for one of another kind."""
@@ -278,13 +274,6 @@ class ScriptProcess:
     def _end(self, reason: str) -> None:
         self._ended = self._ended or reason
         self._child.kill()
-
-
-@dataclass
-class _PartsInFlight:
-    """A stream whose turn it is."""
-
-    ended: bool = False
 
 
 def _request(invocation: Invocation) -> bytes:

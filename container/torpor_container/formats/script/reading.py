@@ -31,7 +31,7 @@ class FrameReader:
 
     def _exactly(self, size_bytes: int) -> bytes | None:
         """None where the stream ends first."""
-        if not self._ahead and size_bytes <= READ_BYTES:
+        if not self._ahead and 0 < size_bytes <= READ_BYTES:
             self._ahead = self._connection.recv(READ_BYTES)
         found, self._ahead = self._ahead[:size_bytes], self._ahead[size_bytes:]
         if len(found) == size_bytes:

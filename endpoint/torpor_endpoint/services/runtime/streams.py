@@ -73,7 +73,7 @@ class StreamEnds(NamedTuple):
 
 
 def parse_stream(passage: Passage) -> None:
-    """The step parse. The container gets the member Accept as its `Accept`, and no `Accept` of the HTTP client's own."""
+    """The step parse. The container gets the member Accept as its `Accept`, and not what the HTTP client accepts."""
     headers = {name: value for name, value in Invoke.read(passage.scope).headers.items() if name != ACCEPT}
     for name, value in passage.scope["headers"]:
         if name == STREAM_ACCEPT:
