@@ -1,11 +1,11 @@
 """Models inside a foreign container, as the keeper sees them."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
-from torpor_container.adapter.contract import NOT_FOUND, ContractClient, invoked_alone
+from torpor_container.adapter.contract import NOT_FOUND, ContractClient, invoked_alone, streamed_alone
 from torpor_container.errors import ModelLost
-from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
+from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.loader import Placed
 from torpor_container.transport.upstream import Upstream
@@ -37,7 +37,15 @@ class ForeignModel:
 
     @asynccontextmanager
     async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
-        yield in_one_part(await self.invoke(invocation, timeout_s, timing))
+        """The step predict is the time to the head of the answer. Raises ModelLost as `invoke`."""
+        async with AsyncExitStack() as use:
+            with timing.step(WaitStep.PREDICT):
+                call = self._contract.stream(self._placed.model_id, self._placed.name, invocation, timeout_s)
+                reply = await use.enter_async_context(call)
+                if reply.head.status == NOT_FOUND and not await self._contract.has(self._placed.model_id):
+                    self.alive = False
+                    raise ModelLost(self._placed.name)
+            yield reply
 
     async def close(self) -> None:
         await self._contract.unload(self._placed.model_id, self._placed.name)
@@ -63,7 +71,10 @@ class ForeignSingle:
 
     @asynccontextmanager
     async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
-        yield in_one_part(await self.invoke(invocation, timeout_s, timing))
+        async with AsyncExitStack() as use:
+            with timing.step(WaitStep.PREDICT):
+                reply = await use.enter_async_context(streamed_alone(self._upstream, invocation, timeout_s))
+            yield reply
 
     async def close(self) -> None:
         """Nothing to do: the model ends with the container."""

@@ -104,8 +104,16 @@ class StreamConnection(asyncio.Protocol):
         self._came.set()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        if not self._over:
+        """The end of an answer that announced no length; for any other answer, a failure."""
+        if self._headed and exc is None and not self._announced():
+            self._over = True
+            self._came.set()
+        elif not self._over:
             self._fail(UpstreamBroken("the connection was closed before the answer was whole"))
+
+    def _announced(self) -> bool:
+        """Whether the answer announced where it ends."""
+        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.answer.headers)
 
     def _fail(self, error: Exception) -> None:
         self._error = self._error or error
