@@ -140,7 +140,11 @@ class StreamConnection(asyncio.Protocol):
         parts = [body] if self._records is None else self._records.feed(body)
         self._parts += parts
         self._waiting_bytes += size_of(parts)
-        if self._records is not None and self._records.failure is not None:
+        if self._records is None:
+            return
+        if self._records.ended:
+            self._over = True
+        elif self._records.failure is not None:
             self._fail(StreamFailed(self._records.failure))
 
     def on_message_complete(self) -> None:

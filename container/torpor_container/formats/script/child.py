@@ -16,9 +16,7 @@ from torpor_container.formats.script import frames, paths, toolkits
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
 from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
-from torpor_container.formats.script.reading import FrameReader
-from torpor_container.formats.script.sending_parts import PartSender
-from torpor_container.formats.script.streamed import Streamed
+from torpor_container.formats.script.parts import PartSender, RequestFrames, Streamed
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.effort import EffortClocks, process_s
 
@@ -65,7 +63,7 @@ def main(
         limit_memory(memory_bytes)
     toolkits.offer()
     with connection:
-        requests = FrameReader(connection)
+        requests = RequestFrames(connection)
         model = _load(connection, Path(directory), program, conventions, root)
         while model is not None and (request := requests.read()) is not None:
             if request.kind is FrameKind.INVOKE:  # and not a frame for a stream that has ended

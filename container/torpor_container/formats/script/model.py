@@ -1,6 +1,5 @@
 """Runs a loaded user script: its functions, and defaults for missing ones, on one request after another."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,8 @@ from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickl
 from torpor_container.formats.frameworks import is_xgboost_booster
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
+from torpor_container.formats.script.parts import Streamed, in_parts
 from torpor_container.formats.script.responses import unwrapped
-from torpor_container.formats.script.streamed import Streamed
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.wire import CUSTOM_ATTRIBUTES
@@ -65,7 +64,6 @@ class ScriptModel:
         if isinstance(answer, Streamed) and not invocation.streamed:
             answer = answer.joined()
         if isinstance(answer, Streamed):
-            answer.begin()
             answer.head = self._checked(answer.head)
             return answer
         return self._checked(answer)
@@ -102,7 +100,8 @@ class ScriptModel:
             prediction = self._default.predict(self._default.read(invocation))
         if functions.output_fn:
             return functions.call(functions.output_fn, prediction, accept)
-        if isinstance(prediction, Iterator):  # it answers in parts: no encoder takes it
+        prediction = in_parts(prediction)
+        if isinstance(prediction, Streamed):  # no encoder takes it
             return prediction
         answers = self._conventions.toolkit
         kind = answers.choose(accept)
@@ -192,12 +191,14 @@ def _as_taken_by(native: Any, rows: Any) -> Any:
 def _reply(result: Any, accept: str) -> Reply | Streamed:
     typed = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], str)
     body, kind = result if typed else (result, accept)
+    body = in_parts(body)
     if isinstance(body, str):
         return Reply(body.encode(), kind)
     if isinstance(body, bytes | bytearray | memoryview):
         return Reply(bytes(body), kind)
-    if isinstance(body, Iterator):
-        return Streamed(body, Reply(b"", kind))
+    if isinstance(body, Streamed):
+        body.head = Reply(b"", kind)
+        return body
     if typed and (encoder := TOOLKIT.encoders.get(media_type(kind))):
         return Reply(encoder(body), kind)
     return Reply(json_list(body), JSON)

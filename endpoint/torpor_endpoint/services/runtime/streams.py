@@ -110,7 +110,7 @@ class ResponseStreams:
             else:
                 await self._send_stream(begun, send)
 
-    async def _begun(self, passage: Passage, use: AsyncExitStack) -> "Served | _Stream":
+    async def _begun(self, passage: Passage, use: AsyncExitStack) -> "Served | _OutgoingStream":
         """A stream whose first part is there; or an instance's whole answer that is no success. Raises RuntimeFault."""
         while True:
             for step in self._before:
@@ -124,7 +124,7 @@ class ResponseStreams:
                 continue
         if not 200 <= served.answer.status < 300:
             return served
-        stream = _Stream(passage, connection, served, self._clock)
+        stream = _OutgoingStream(passage, connection, served, self._clock)
         try:
             await stream.begin()
         except StreamFailed as failed:
@@ -144,14 +144,14 @@ class ResponseStreams:
         finally:
             self._ends.account(passage, answer)
 
-    async def _send_stream(self, stream: "_Stream", send: Send) -> None:
+    async def _send_stream(self, stream: "_OutgoingStream", send: Send) -> None:
         try:
             await stream.send_all(send)
         finally:
             self._ends.account(stream.passage, stream.end())
 
 
-class _Stream:
+class _OutgoingStream:
     """One answer on its way."""
 
     def __init__(

@@ -41,6 +41,7 @@ def broken(model, context):
     raise ValueError("no more")
 
 def of_numbers(model, context):
+    yield "one"
     yield 1
 
 def large(model, context):
