@@ -122,8 +122,7 @@ class ScriptProcess:
             except (asyncio.IncompleteReadError, ConnectionError):
                 raise ModelDied(await self._exit_code(), self._ended) from None
             except BadFrame as bad:
-                self._end(f"it sent {bad}")
-                raise ModelDied(await self._exit_code(), self._ended) from None
+                await self._raise_for(bad)
             except BaseException:  # whatever ended the wait, a late answer would reach the next caller
                 self._end("it did not answer in time")
                 raise
@@ -149,7 +148,11 @@ class ScriptProcess:
             stream = ScriptStream(*self._open_streams())
             turn.push_async_callback(self._end_of, stream)
             stream.send(request)
-            yield await self._first_of(stream, timeout_s)
+            try:
+                reply = await self._first_of(stream, timeout_s)
+            except BadFrame as bad:
+                await self._raise_for(bad)
+            yield reply
 
     async def _first_of(self, stream: ScriptStream, timeout_s: float) -> StreamReply:
         first, *others = await self._next(stream, timeout_s)
@@ -173,7 +176,11 @@ class ScriptProcess:
                 break
             come = await self._next(stream, timeout_s)
         if come[-1].kind is FrameKind.ERROR:
-            raise _error(come[-1])
+            try:
+                failure = _error(come[-1])
+            except BadFrame as bad:
+                await self._raise_for(bad)
+            raise failure
 
     async def _next(self, stream: ScriptStream, timeout_s: float) -> Sequence[ScriptFrame]:
         """At least one frame. Raises ModelDied, TimedOut."""
@@ -182,8 +189,12 @@ class ScriptProcess:
         except (asyncio.IncompleteReadError, ConnectionError):
             raise ModelDied(await self._exit_code(), self._ended) from None
         except BadFrame as bad:
-            self._end(f"it sent {bad}")
-            raise ModelDied(await self._exit_code(), self._ended) from None
+            await self._raise_for(bad)
+
+    async def _raise_for(self, bad: BadFrame) -> NoReturn:
+        """End a process that does not speak the protocol. Raises ModelDied."""
+        self._end(f"it sent {bad}")
+        raise ModelDied(await self._exit_code(), self._ended) from None
 
     async def _end_of(self, stream: ScriptStream) -> None:
         """Stop a stream that has not ended. A late part would reach the next caller: a script that goes on is ended."""
