@@ -372,14 +372,13 @@ def test_a_single_model_container_that_can_not_start_ends_its_instance(adapted: 
     assert time.monotonic() - began_s < 15.0
 
 
-@pytest.mark.parametrize("single", [True, False])
+@pytest.mark.parametrize("mode", ["false", "true"])
 def test_the_parts_of_a_stream_pass_through_and_one_that_breaks_off_has_a_fault(
-    adapted: AdaptedContainer, single: bool
+    adapted: AdaptedContainer, mode: str
 ) -> None:
     adapted.put("a.tar.gz")
-    settings = {"SAGEMAKER_MULTI_MODEL": "false"} if single else {}
-    source = f"file://{adapted.models}/a.tar.gz" if single else ""
-    with adapted.instance(source=source, **settings) as platform:
+    source = f"file://{adapted.models}/a.tar.gz" if mode == "false" else ""
+    with adapted.instance(source=source, SAGEMAKER_MULTI_MODEL=mode) as platform:
         until(lambda: platform.get("/ping").status == 200)
         for body in ("stream", "stream broken"):
             answer = call(platform, "a.tar.gz", body, **{wire.STREAM: wire.STREAM_IN_PARTS})
