@@ -20,6 +20,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.wire",
         "torpor_container.extras",
         "torpor_container.transport.upstream",
+        "torpor_container.transport.streaming",
         "torpor_container.transport.multiplexed",
         "torpor_container.settings",
         "torpor_container.image.command",

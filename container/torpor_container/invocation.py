@@ -1,6 +1,6 @@
 """One call to a model and its answer, as plain values: bytes in, bytes out."""
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,6 +20,8 @@ class Invocation:
     custom_attributes: str = ""
     headers: Sequence[tuple[bytes, bytes]] = field(default=(), init=False)
     """All headers of the request, names in lower case. A foreign container gets those of `wire.FORWARDED`."""
+    streamed: bool = field(default=False, init=False)
+    """Whether the caller takes the answer in parts. Otherwise a model that makes parts joins them."""
 
 
 class Reply(NamedTuple):
@@ -32,3 +34,32 @@ class Reply(NamedTuple):
     custom_attributes: str | None = None
     effort: Effort | None = None
     more: tuple[tuple[bytes, bytes], ...] = ()
+
+
+PART_MAX_BYTES = 1 << 20
+"""The most bytes of one part of a streamed answer. Larger parts are split: each is held in memory whole."""
+
+
+class StreamReply(NamedTuple):
+    """An answer in parts. `head` has no body; `parts` gives those that have come, at least one, and waits for the next
+    when it is asked again. It raises ContainerError if the model fails between two parts."""
+
+    head: Reply
+    parts: AsyncIterator[Sequence[bytes]]
+
+
+def in_one_part(reply: Reply) -> StreamReply:
+    """A whole answer as a stream: one part, or several of PART_MAX_BYTES."""
+    return StreamReply(reply._replace(body=b""), _pieces(reply.body))
+
+
+async def _pieces(body: bytes) -> AsyncIterator[Sequence[bytes]]:
+    for piece in pieces(body):
+        yield (piece,)
+
+
+def pieces(body: bytes) -> Sequence[bytes]:
+    """The body in pieces of PART_MAX_BYTES at most; none for an empty one."""
+    if len(body) <= PART_MAX_BYTES:
+        return (body,) if body else ()
+    return [body[at : at + PART_MAX_BYTES] for at in range(0, len(body), PART_MAX_BYTES)]

@@ -58,6 +58,11 @@ Of many quick predictions in a row, only some are measured."""
 FAULT = "X-Torpor-Fault"
 """A `Fault`, set on an answer that is the platform's and not the model's own. The body holds a `message`."""
 
+STREAM = "X-Torpor-Stream"
+STREAM_IN_PARTS = "parts"
+"""On a request: the caller takes the answer in parts, as the model makes them. On an answer: its body is a sequence of
+records (`transport.parts`). An answer without it is whole, such as an error that came before the first part."""
+
 STATE = "/_torpor/state"
 """`GET`: an `InstanceStatus`. With `?after=N`, only the decisions with a `seq` greater than N."""
 
@@ -77,7 +82,8 @@ class WaitStep(StrEnum):
     DOWNLOAD = "download"
     UNPACK = "unpack"
     LOAD = "load"
-    PREDICT = "predict"
+    PREDICT = "predict"  # of a stream: until its first part
+    STREAM = "stream"  # from the first part to the last
     OVERHEAD = "overhead"
 
 

@@ -4,13 +4,15 @@ import asyncio
 import json
 import logging
 from collections import deque
-from contextlib import suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.adapter.listing import page_of
 from torpor_container.errors import ContainerGone, LoadFailed, NoMemoryNow, TimedOut
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
+from torpor_container.transport.streaming import StreamConnection, streamed
 from torpor_container.transport.upstream import Headers, Upstream, UpstreamAnswer, UpstreamError, UpstreamTimedOut
 
 LOAD_TIMEOUT_S = 86_400.0
@@ -114,6 +116,46 @@ class ContractClient:
         headers = (*_sent(invocation), (_TARGET, target.encode()))
         return await invoked(self._upstream, f"{_path(model_id)}/invoke", headers, invocation.body, timeout_s)
 
+    def stream(
+        self, model_id: str, target: str, invocation: Invocation, timeout_s: float
+    ) -> AbstractAsyncContextManager[StreamReply]:
+        """InvokeModel, in the parts that the container sends. Raises as `invoke`; so do the parts."""
+        headers = (*_sent(invocation), (_TARGET, target.encode()))
+        return in_parts(self._upstream, f"{_path(model_id)}/invoke", headers, invocation.body, timeout_s)
+
+
+@asynccontextmanager
+async def in_parts(
+    upstream: Upstream, path: str, headers: Headers, body: bytes, timeout_s: float
+) -> AsyncIterator[StreamReply]:
+    """One call to a model, in the parts that the container sends. `timeout_s` is for each of them.
+
+    Raises TimedOut, NoAnswer; so do the parts.
+    """
+    async with AsyncExitStack() as use:
+        try:
+            connection = await use.enter_async_context(streamed(upstream.address, path, headers, [body], timeout_s))
+        except UpstreamTimedOut:
+            raise TimedOut(timeout_s) from None
+        except UpstreamError as error:
+            raise ContainerGone(f"the container gave no answer: {error}") from error
+        whole = _reply(connection.answer)
+        yield StreamReply(whole, _parts(connection, timeout_s)) if not whole.body else in_one_part(whole)
+
+
+async def _parts(connection: StreamConnection, timeout_s: float) -> AsyncIterator[Sequence[bytes]]:
+    while True:
+        try:
+            async with asyncio.timeout(timeout_s):
+                come = await connection.taken()
+        except TimeoutError:
+            raise TimedOut(timeout_s) from None
+        except UpstreamError as error:
+            raise ContainerGone(f"the container gave no whole answer: {error}") from error
+        if not come:
+            return
+        yield come
+
 
 async def invoked(upstream: Upstream, path: str, headers: Headers, body: bytes, timeout_s: float) -> Reply:
     """One call to a model, whatever it answers. Raises TimedOut, NoAnswer."""
@@ -123,6 +165,10 @@ async def invoked(upstream: Upstream, path: str, headers: Headers, body: bytes, 
         raise TimedOut(timeout_s) from None
     except UpstreamError as error:
         raise ContainerGone(f"the container gave no whole answer: {error}") from error
+    return _reply(answer)
+
+
+def _reply(answer: UpstreamAnswer) -> Reply:
     attributes = answer.header(_ATTRIBUTES)
     return Reply(
         answer.body,
@@ -136,6 +182,13 @@ async def invoked(upstream: Upstream, path: str, headers: Headers, body: bytes, 
 async def invoked_alone(upstream: Upstream, invocation: Invocation, timeout_s: float) -> Reply:
     """`POST /invocations` of a single-model container. Raises TimedOut, NoAnswer."""
     return await invoked(upstream, wire.INVOCATIONS, _sent(invocation), invocation.body, timeout_s)
+
+
+def streamed_alone(
+    upstream: Upstream, invocation: Invocation, timeout_s: float
+) -> AbstractAsyncContextManager[StreamReply]:
+    """`POST /invocations` of a single-model container, in the parts that it sends. See `in_parts`."""
+    return in_parts(upstream, wire.INVOCATIONS, _sent(invocation), invocation.body, timeout_s)
 
 
 _JSON = ((b"Content-Type", b"application/json"), (b"Accept", b"application/json"))

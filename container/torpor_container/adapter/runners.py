@@ -1,8 +1,11 @@
 """Models inside a foreign container, as the keeper sees them."""
 
-from torpor_container.adapter.contract import NOT_FOUND, ContractClient, invoked_alone
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from torpor_container.adapter.contract import NOT_FOUND, ContractClient, invoked_alone, streamed_alone
 from torpor_container.errors import ModelLost
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.loader import Placed
 from torpor_container.transport.upstream import Upstream
@@ -32,6 +35,18 @@ class ForeignModel:
                 raise ModelLost(self._placed.name)
         return reply
 
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        """The step predict is the time to the head of the answer. Raises ModelLost as `invoke`."""
+        async with AsyncExitStack() as use:
+            with timing.step(WaitStep.PREDICT):
+                call = self._contract.stream(self._placed.model_id, self._placed.name, invocation, timeout_s)
+                reply = await use.enter_async_context(call)
+                if reply.head.status == NOT_FOUND and not await self._contract.has(self._placed.model_id):
+                    self.alive = False
+                    raise ModelLost(self._placed.name)
+            yield reply
+
     async def close(self) -> None:
         await self._contract.unload(self._placed.model_id, self._placed.name)
 
@@ -53,6 +68,13 @@ class ForeignSingle:
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         with timing.step(WaitStep.PREDICT):
             return await invoked_alone(self._upstream, invocation, timeout_s)
+
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        async with AsyncExitStack() as use:
+            with timing.step(WaitStep.PREDICT):
+                reply = await use.enter_async_context(streamed_alone(self._upstream, invocation, timeout_s))
+            yield reply
 
     async def close(self) -> None:
         """Nothing to do: the model ends with the container."""

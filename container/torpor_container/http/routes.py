@@ -26,6 +26,7 @@ from torpor_container.errors import (
     NotSupported,
 )
 from torpor_container.http.exchange import Tell
+from torpor_container.http.streaming import send_parts, until_caller_leaves, wants_parts
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.timing import Clock, Timing
 from torpor_container.modes.contract import ContractMode
@@ -152,12 +153,32 @@ class Routes:
         timing = Timing(self._clock)
         outcome: Reply | ContainerError
         try:
-            outcome = await self._serving.invoke(target, _invocation(scope, await self._read(receive)), timing)
+            invocation = _invocation(scope, await self._read(receive))
+            if wants_parts(scope["headers"]):
+                await until_caller_leaves(receive, self._stream(target, invocation, timing, send))
+                return
+            outcome = await self._serving.invoke(target, invocation, timing)
         except ContainerError as error:
             outcome = error
         status, headers, content = _answer(target, outcome, timing)
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": content})
+
+    async def _stream(self, target: str | None, invocation: Invocation, timing: Timing, send: Send) -> None:
+        """Send the answer part by part. An answer that is no success is sent whole. Raises ContainerError for what went
+        wrong before the first part."""
+        invocation.streamed = True
+        async with self._serving.stream(target, invocation, timing) as reply:
+            if not 200 <= reply.head.status < 300:
+                whole = reply.head._replace(body=b"".join([part async for come in reply.parts for part in come]))
+                status, headers, content = _answer(target, whole, timing)
+                await send({"type": "http.response.start", "status": status, "headers": headers})
+                await send({"type": "http.response.body", "body": content})
+                return
+            status, (_, *headers), _ = _answer(target, reply.head, timing)  # the length is not known
+            failure = await send_parts((status, headers), reply.parts, send)
+        if failure is not None:
+            log.error("%s: %s", target or "the model", failure)
 
     def take_inline(self, target: str | None, scope: Scope, body: bytes, tell: Tell) -> bool:
         """Takes a call that waits for nothing. False, and nothing is done, for any other."""

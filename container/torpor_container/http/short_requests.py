@@ -34,6 +34,7 @@ from typing import Any
 import httptools
 from starlette.types import Scope
 
+from torpor_container import wire
 from torpor_container.core.patience import Stage
 from torpor_container.http.bounded_requests import HOST_MAX_BYTES, BoundedRequests
 from torpor_container.http.exchange import Exchange
@@ -45,8 +46,8 @@ from torpor_container.transport.frames import UPGRADE, UPGRADED, BadHeaders, Hea
 INVOCATION = re.compile(rb"POST (/[!-$&-<>@-~]*/(?:invocations|invoke)|/invocations) HTTP/1\.1\r\n")
 """The line of a plain request. A path that is neither quoted nor has a query means the same to every parser."""
 
-NOT_PLAIN = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"proxy-connection"})
-"""Headers by which a request is gunicorn's."""
+NOT_PLAIN = frozenset({b"expect", b"transfer-encoding", b"upgrade", b"proxy-connection", wire.STREAM.lower().encode()})
+"""Headers by which a request is gunicorn's. An answer in parts is: the shorter way writes whole answers."""
 
 ONLY_ONCE = frozenset({b"host", b"content-type"})
 """A request that has one of these twice is gunicorn's, which refuses it."""

@@ -1,13 +1,14 @@
 """Contract mode: the platform loads and unloads models, as SageMaker does, and this instance obeys."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
 
 from torpor_container.core.residency import Admit, Residency
 from torpor_container.errors import AlreadyLoaded, LoadOutOfMemory, ModelNotFound
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.loader import ModelLoader, Placed
 from torpor_container.models.tier import Tier
@@ -97,6 +98,24 @@ class ContractMode:
             return await retry_until_called(partial(self._invoke, name, invocation, timing), self._timeout_s)
         finally:
             self._tier.released(name)
+
+    @asynccontextmanager
+    async def stream(self, target: str | None, invocation: Invocation, timing: Timing) -> AsyncIterator[StreamReply]:
+        name = target or ""
+        self.url_of(name)
+        self._tier.residency.request(name, self._clock())
+        try:
+            async with AsyncExitStack() as use:
+                begin = partial(self._begin_stream, use, name, invocation, timing)
+                yield await retry_until_called(begin, self._timeout_s)
+        finally:
+            self._tier.released(name)
+
+    async def _begin_stream(
+        self, use: AsyncExitStack, name: str, invocation: Invocation, timing: Timing
+    ) -> StreamReply:
+        runner = await self._live_runner(name, timing)
+        return await use.enter_async_context(runner.stream(invocation, self._timeout_s, timing))
 
     async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
         runner = await self._live_runner(name, timing)

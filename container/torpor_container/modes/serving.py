@@ -5,11 +5,13 @@ unload. This module has the interface and kept mode.
 """
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Protocol
 
 from torpor_container.errors import ContainerError, ModelLost, OutOfMemory, TargetMissing
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper
@@ -34,6 +36,11 @@ class Serving(Protocol):
     def models(self) -> list[LoadedModel]: ...
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply: ...
+
+    def stream(
+        self, target: str | None, invocation: Invocation, timing: Timing
+    ) -> AbstractAsyncContextManager[StreamReply]:
+        """As `invoke`, in parts (see `Runner.stream`). The model is in use until the block ends."""
 
 
 class KeptMode:
@@ -82,6 +89,19 @@ class KeptMode:
         except ModelLost:  # the model was not called, so it is loaded anew and called once more
             return await retry_until_called(call, self._timeout_s)
 
+    @asynccontextmanager
+    async def stream(self, target: str | None, invocation: Invocation, timing: Timing) -> AsyncIterator[StreamReply]:
+        if not target:
+            raise TargetMissing
+        name = self._keeper.name_of(target)
+        async with AsyncExitStack() as use:
+            begin = partial(self._begin_stream, use, name, invocation, timing)
+            try:
+                reply = await retry_until_called(begin, self._timeout_s)
+            except ModelLost:  # as in `invoke`
+                reply = await retry_until_called(begin, self._timeout_s)
+            yield reply
+
     def take_inline(self, target: str | None, invocation: Invocation, timing: Timing, then: Then) -> bool:
         """Answer a call without a task of its own, if its model is in memory and predicts cheaply.
 
@@ -106,3 +126,13 @@ class KeptMode:
     async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
         async with self._keeper.lend(name, timing) as runner:
             return await runner.invoke(invocation, self._timeout_s, timing)
+
+    async def _begin_stream(
+        self, use: AsyncExitStack, name: str, invocation: Invocation, timing: Timing
+    ) -> StreamReply:
+        """The answer, once its first part is there. The end of `use` ends it and gives the model back."""
+        async with AsyncExitStack() as begun:
+            runner = await begun.enter_async_context(self._keeper.lend(name, timing))
+            reply = await begun.enter_async_context(runner.stream(invocation, self._timeout_s, timing))
+            use.push_async_exit(begun.pop_all())
+        return reply

@@ -2,13 +2,14 @@
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import LoadStory, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import WaitLimits
@@ -82,11 +83,29 @@ class Single:
         return await retry_until_called(partial(self._invoke, invocation, timing), self._timeout_s)
 
     async def _invoke(self, invocation: Invocation, timing: Timing) -> Reply:
+        async with self._used(timing) as runner:
+            return await runner.invoke(invocation, self._timeout_s, timing)
+
+    @asynccontextmanager
+    async def stream(self, target: str | None, invocation: Invocation, timing: Timing) -> AsyncIterator[StreamReply]:
+        async with AsyncExitStack() as use:
+            yield await retry_until_called(partial(self._begin_stream, use, invocation, timing), self._timeout_s)
+
+    async def _begin_stream(self, use: AsyncExitStack, invocation: Invocation, timing: Timing) -> StreamReply:
+        async with AsyncExitStack() as begun:
+            runner = await begun.enter_async_context(self._used(timing))
+            reply = await begun.enter_async_context(runner.stream(invocation, self._timeout_s, timing))
+            use.push_async_exit(begun.pop_all())
+        return reply
+
+    @asynccontextmanager
+    async def _used(self, timing: Timing) -> AsyncIterator[Runner]:
+        """The runner, counted as in use. A script that ends meanwhile is started again."""
         runner = await self._ready(timing)
         self._hits += 1
         self._in_flight += 1
         try:
-            return await runner.invoke(invocation, self._timeout_s, timing)
+            yield runner
         finally:
             self._in_flight -= 1
             self._used_s = self._clock()

@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from torpor_container.errors import ModelDied, NotCalled
-from torpor_container.invocation import Reply
+
+T = TypeVar("T")
+"""What a call gives: a whole answer, or the beginning of a stream."""
 
 
-async def retry_until_called(call: Callable[[], Awaitable[Reply]], timeout_s: float) -> Reply:
+async def retry_until_called(call: Callable[[], Awaitable[T]], timeout_s: float) -> T:
     """Call again while the model was not called at all, for `timeout_s` seconds after the first such failure.
 
     Raises what the call raises, and ModelDied if one process after the other ended before this request's turn.

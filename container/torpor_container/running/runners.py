@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import NamedTuple, Protocol
 
 from torpor_container.core.pace import LONG_S, PredictionPace
@@ -10,7 +12,7 @@ from torpor_container.core.turns import ModelQueue
 from torpor_container.errors import ContainerError, PredictionFailed, TimedOut
 from torpor_container.formats import ServableModel
 from torpor_container.formats.script.process import ScriptProcess
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import CLOCKS, Effort, EffortClocks, measured
 from torpor_container.measuring.timing import Timing
 from torpor_container.processes.process_tree import descendants
@@ -41,6 +43,14 @@ class Runner(Protocol):
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """Predict, and record in `timing` what it took. Raises the container's errors; TimedOut after `timeout_s`."""
+
+    def stream(
+        self, invocation: Invocation, timeout_s: float, timing: Timing
+    ) -> AbstractAsyncContextManager[StreamReply]:
+        """Predict in parts: the block begins when the first part is there, and no part is made after it.
+
+        Raises as `invoke`; so do the parts. `timeout_s` is for each part.
+        """
 
     async def close(self) -> Effort | None:
         """Release everything it holds. The effort of that; None where other work took part in it."""
@@ -122,6 +132,10 @@ class InProcess:
                 raise TimedOut(timeout_s) from None
         timing.effort = reply.effort
         return reply
+
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        yield in_one_part(await self.invoke(invocation, timeout_s, timing))
 
     async def close(self) -> Effort:
         _, effort = await asyncio.to_thread(measured, self._model.close)
@@ -230,6 +244,19 @@ class Scripted:
         timing.effort = reply.effort
         return reply
 
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        """The step predict is the time to the first part."""
+        laps = timing.laps()
+        async with AsyncExitStack() as stack:
+            try:
+                streamed = self._process.stream(invocation, timeout_s, partial(_queued, laps))
+                reply = await stack.enter_async_context(streamed)
+            finally:
+                laps(WaitStep.PREDICT)
+            timing.effort = reply.head.effort
+            yield reply
+
     async def close(self) -> None:
         await self._process.close()
 
@@ -240,3 +267,7 @@ class Scripted:
     def processes(self) -> list[int]:
         """The script's process, and all that it started."""
         return [self._process.pid, *descendants(self._process.pid)]
+
+
+def _queued(laps: Callable[[WaitStep], float]) -> None:
+    laps(WaitStep.QUEUE)

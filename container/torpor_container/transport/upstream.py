@@ -40,11 +40,13 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
-from typing import NamedTuple, cast
+from typing import NamedTuple, TypeVar, cast
 
 import httptools
 
 from torpor_container.transport.frames import lines
+
+P = TypeVar("P", bound=asyncio.Protocol)
 
 Headers = Sequence[tuple[bytes, bytes]]
 Body = list[bytes]
@@ -311,6 +313,10 @@ class Upstream:
         self._keep(connection)
         return answer
 
+    @property
+    def address(self) -> Address:
+        return self._address
+
     def close(self) -> None:
         while self._idle:
             self._idle.pop().close()
@@ -336,7 +342,7 @@ class Upstream:
     async def _opened(self, within_s: float) -> UpstreamConnection:
         try:
             async with asyncio.timeout(within_s):
-                return await _connected(self._address)
+                return await connected(self._address, UpstreamConnection)
         except TimeoutError as error:
             raise UpstreamRefused(f"it took no connection within {within_s:g} s") from error
         except OSError as error:
@@ -362,14 +368,14 @@ def size_of(body: Body) -> int:
     return sum(map(len, body))
 
 
-async def _connected(address: Address) -> UpstreamConnection:
+async def connected(address: Address, protocol: Callable[[], P]) -> P:
     """A new connection. It tries again while the server is there but cannot take one now. Raises OSError."""
     loop = asyncio.get_running_loop()
     while True:
         try:
             if isinstance(address, str):
-                return (await loop.create_unix_connection(UpstreamConnection, address))[1]
-            return (await loop.create_connection(UpstreamConnection, *address))[1]
+                return (await loop.create_unix_connection(protocol, address))[1]
+            return (await loop.create_connection(protocol, *address))[1]
         except OSError as error:
             if error.errno not in NOT_NOW:
                 raise

@@ -16,7 +16,7 @@ NOTICED_S = 0.0001
 TOLERANCE_S = 0.001
 """The steps of a request add up to its wall time, within this tolerance."""
 
-LOAD, PREDICT = WaitStep.LOAD.value, WaitStep.PREDICT.value
+LOAD, PREDICT, STREAM = WaitStep.LOAD.value, WaitStep.PREDICT.value, WaitStep.STREAM.value
 """Plain strings: the lookup of an enumeration's member would take longer for each request."""
 
 MINUTE_S = 60
@@ -76,7 +76,7 @@ class Sums:
 
     def add(self, invocation: InvocationRecord, cold: bool) -> None:
         load_s = invocation.steps.get(LOAD, 0.0)
-        predict_s = invocation.steps.get(PREDICT, 0.0)
+        predict_s = invocation.steps.get(PREDICT, 0.0) + invocation.steps.get(STREAM, 0.0)
         self.requests += 1
         self.cold += cold
         self.errors += invocation.status >= ERROR_FROM

@@ -25,6 +25,7 @@ class Incarnation(PlacedInstance):
     life: InstanceLife
     phase: InstancePhase = InstancePhase.STARTING
     in_flight: int = 0
+    streams: int = 0  # of those in flight
     last_seq: int = 0  # the number of the last residency decision that the collector has read
     doubt: asyncio.Event = field(default_factory=asyncio.Event)  # set: the supervisor pings the instance now
 

@@ -4,8 +4,8 @@ The sizer or a deployment sets the wanted number (`scale`). Each slot has a `Slo
 """
 
 import asyncio
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from itertools import count
 
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
@@ -124,6 +124,17 @@ class InstancePool:
             await asyncio.gather(*leaving, return_exceptions=True)
             self._leaving -= leaving
 
+    @contextmanager
+    def streaming(self, incarnation: Incarnation) -> Iterator[None]:
+        """Use the incarnation for a stream, which a drain waits for."""
+        incarnation.in_flight += 1
+        incarnation.streams += 1
+        try:
+            yield
+        finally:
+            incarnation.streams -= 1
+            self.released(incarnation)
+
     def released(self, incarnation: Incarnation) -> None:
         """Count one request of this incarnation as answered."""
         incarnation.in_flight -= 1
@@ -193,10 +204,15 @@ class InstancePool:
                 self._numbers.give(number)
 
     async def _drained(self, incarnation: Incarnation) -> bool:
-        """Wait until the incarnation has answered its requests, for the grace period at most. True if it has."""
+        """Wait until the incarnation has answered its requests, for the grace period at most, or as long as
+        a stream may take. True if it has."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._factory.timing.grace_s):
                 await self.until(lambda: incarnation.in_flight == 0)
+        if incarnation.streams:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._factory.timing.stream_s):
+                    await self.until(lambda: incarnation.in_flight == 0)
         if incarnation.phase is InstancePhase.DRAINING:
             await self._factory.farewell(self.endpoint, self.variant.name, incarnation)
             incarnation.happened(InstanceEvent.TIMED_OUT if incarnation.in_flight else InstanceEvent.LAST_REPLY)

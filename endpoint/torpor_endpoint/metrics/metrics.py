@@ -250,6 +250,38 @@ SHADOW_COPIES_DROPPED = Metric(
     "torpor_shadow_copies_dropped",
     namespace=TORPOR,
 )
+MID_STREAM_ERRORS = Metric(
+    "MidStreamErrors",
+    "None",
+    FLAGGED,
+    "Each streamed answer adds 1 if it failed after its first part, else 0.",
+    Shown.COUNTER,
+    "torpor_mid_stream_errors",
+)
+FIRST_CHUNK_LATENCY = Metric(
+    "FirstChunkLatency",
+    "Microseconds",
+    TIMED,
+    "The time from a request's arrival to the first part of its streamed answer.",
+    Shown.HISTOGRAM,
+    "torpor_first_chunk_latency_seconds",
+)
+FIRST_CHUNK_MODEL_LATENCY = Metric(
+    "FirstChunkModelLatency",
+    "Microseconds",
+    TIMED,
+    "The part of FirstChunkLatency in the instance, with the local transfer.",
+    Shown.HISTOGRAM,
+    "torpor_first_chunk_model_latency_seconds",
+)
+FIRST_CHUNK_OVERHEAD_LATENCY = Metric(
+    "FirstChunkOverheadLatency",
+    "Microseconds",
+    TIMED,
+    "FirstChunkLatency minus FirstChunkModelLatency.",
+    Shown.HISTOGRAM,
+    "torpor_first_chunk_overhead_latency_seconds",
+)
 METRICS: tuple[Metric, ...] = (
     INVOCATIONS,
     INVOCATIONS_PER_INSTANCE,
@@ -258,6 +290,10 @@ METRICS: tuple[Metric, ...] = (
     INVOCATION_MODEL_ERRORS,
     MODEL_LATENCY,
     OVERHEAD_LATENCY,
+    MID_STREAM_ERRORS,
+    FIRST_CHUNK_LATENCY,
+    FIRST_CHUNK_MODEL_LATENCY,
+    FIRST_CHUNK_OVERHEAD_LATENCY,
     CONCURRENT_REQUESTS_PER_MODEL,
     NO_CAPACITY_INVOCATION_FAILURES,
     MODEL_LOADING_WAIT_TIME,

@@ -3,7 +3,7 @@
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
 from inspect import signature
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torpor.calling.rows import decode, encode
+from torpor.calling.streaming import parts_of, with_target_model
 from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.deploying import IMAGE, EndpointPlan, deploy, new_revision, withdraw
 from torpor.hosting.options import BUCKET, EndpointOptions
@@ -115,13 +116,28 @@ class Local:
         self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
     ) -> dict[str, Any]:
         """As `invoke`, but return boto3's own response. `more` are further parameters of InvokeEndpoint."""
+        members = self._members(target, payload, content_type, accept)
+        answer: dict[str, Any] = self._runtime.invoke_endpoint(**(members | more))
+        return answer
+
+    def stream(
+        self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
+    ) -> Iterator[bytes]:
+        """The parts of the answer of the model `target`, as its script makes them. Arguments are as of `invoke`.
+
+        Close the iterator to end the answer early. Raises ClientError before the first part as `invoke`; so does the
+        iterator if the model fails between two parts.
+        """
+        members = self._members(target, payload, content_type, accept)
+        client = with_target_model(self._runtime)
+        return parts_of(client.invoke_endpoint_with_response_stream(**(members | more)))
+
+    def _members(self, target: str, payload: Any, content_type: str | None, accept: str | None) -> dict[str, Any]:
+        """The members of a call. Raises TorporError for a closed endpoint."""
         self._check_open()
         body, kind = encode(payload, content_type)
-        members = {"TargetModel": target, "Body": body, "ContentType": kind, **more}
-        if accept is not None:
-            members["Accept"] = accept
-        answer: dict[str, Any] = self._runtime.invoke_endpoint(EndpointName=self.name, **members)
-        return answer
+        accepted = {} if accept is None else {"Accept": accept}
+        return {"EndpointName": self.name, "TargetModel": target, "Body": body, "ContentType": kind, **accepted}
 
     def _check_open(self) -> None:
         if not self._open:

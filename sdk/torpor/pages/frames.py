@@ -15,7 +15,7 @@ IDLE = "(idle)"
 """In place of a model's name: the row of the cost that no model caused."""
 OTHERS = "(others)"
 """In place of a model's name: the row of the models that the page sums up."""
-STEPS = ("hold", "wake", "queue", "download", "unpack", "load", "predict", "overhead")
+STEPS = ("hold", "wake", "queue", "download", "unpack", "load", "predict", "stream", "overhead")
 
 
 def cold_starts_frame(cold_starts: Sequence[ColdStart]) -> Any:

@@ -20,6 +20,7 @@ from tests.helpers.processes import gone
 from tests.helpers.waiting import soon
 from torpor_container import wire
 from torpor_container.processes.zygote_client import ZygoteClient
+from torpor_container.transport.parts import RecordReader
 
 SERVER = Path(__file__).parents[1] / "helpers" / "foreign_container.py"
 TARGET = "X-Amzn-SageMaker-Target-Model"
@@ -369,3 +370,19 @@ def test_a_single_model_container_that_can_not_start_ends_its_instance(adapted: 
         assert platform.get("/ping").status == 503
         began_s = time.monotonic()
     assert time.monotonic() - began_s < 15.0
+
+
+@pytest.mark.parametrize("mode", ["false", "true"])
+def test_the_parts_of_a_stream_pass_through_and_one_that_breaks_off_has_a_fault(
+    adapted: AdaptedContainer, mode: str
+) -> None:
+    adapted.put("a.tar.gz")
+    source = f"file://{adapted.models}/a.tar.gz" if mode == "false" else ""
+    with adapted.instance(source=source, SAGEMAKER_MULTI_MODEL=mode) as platform:
+        until(lambda: platform.get("/ping").status == 200)
+        for body in ("stream", "stream broken"):
+            answer = call(platform, "a.tar.gz", body, **{wire.STREAM: wire.STREAM_IN_PARTS})
+            records = RecordReader()
+            assert records.feed(answer.body) == [b"first", b"second"]
+            assert (records.ended, records.failure is None) == ((True, True) if body == "stream" else (False, False))
+            assert answer.headers["content-type"] == "text/plain"

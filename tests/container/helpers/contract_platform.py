@@ -126,7 +126,9 @@ class Platform:
         answer = Answer()
 
         async def receive() -> Message:
-            return next(messages)
+            for message in messages:
+                return message
+            return await asyncio.Future[Message]()  # the caller stays
 
         async def send(message: Message) -> None:
             answer.status = message.get("status", answer.status)

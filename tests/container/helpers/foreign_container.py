@@ -111,6 +111,8 @@ class Handler(BaseHTTPRequestHandler):
         if body == b"garbage":
             self.wfile.write(b"what is HTTP?\r\n\r\n")
             self.close_connection = True
+        elif body.startswith(b"stream"):
+            self.stream(whole=body == b"stream")
         elif self.path == "/models":
             request = json.loads(body)
             self.noted("load", request["model_name"])
@@ -132,6 +134,15 @@ class Handler(BaseHTTPRequestHandler):
         if "clinging" in self.container.manners:
             time.sleep(600)
         self.answer(*self.container.unload(name))
+
+    def stream(self, whole: bool) -> None:
+        """Two chunks; an answer that is not whole breaks off after them."""
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+        self.wfile.write(head + b"5\r\nfirst\r\n6\r\nsecond\r\n")
+        if whole:
+            self.wfile.write(b"0\r\n\r\n")
+        else:
+            self.close_connection = True
 
     def told(self, body: bytes) -> dict[str, Any]:
         """The caller's headers, and the container's arguments and environment."""

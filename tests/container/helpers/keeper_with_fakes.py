@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -11,7 +12,7 @@ from tests.helpers.waiting import reached
 from torpor_container.core.policies import LRU
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.timing import LoadStory, Timing
 from torpor_container.models.disk_tier import DiskTier
@@ -62,6 +63,10 @@ class FakeRunner:
         if not self.alive:
             raise ModelDied(1)
         return Reply(self.name.encode(), "text/plain")
+
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        yield in_one_part(await self.invoke(invocation, timeout_s, timing))
 
     async def close(self) -> None:
         self.models.happened("close", self.name)

@@ -13,7 +13,7 @@ from torpor_endpoint.core.ledger import COLD_STEPS, Sums, adds_up, is_cold, mill
 def test_a_request_is_cold_if_it_has_a_step_that_a_warm_request_lacks(step: WaitStep) -> None:
     warm = {"predict": 0.002, "overhead": 0.001, "queue": 0.00001}
     assert not is_cold(warm)
-    assert is_cold({**warm, step.value: 0.5}) == (step not in {WaitStep.PREDICT, WaitStep.OVERHEAD})
+    assert is_cold({**warm, step.value: 0.5}) == (step not in {WaitStep.PREDICT, WaitStep.STREAM, WaitStep.OVERHEAD})
 
 
 def test_the_steps_of_a_request_add_up_to_its_wall_time_within_a_millisecond() -> None:

@@ -195,6 +195,28 @@ def test_a_drain_that_does_not_end_has_a_single_grace_period() -> None:
     run(story())
 
 
+@pytest.mark.parametrize(("lasts_s", "drains_s"), [(100.0, 100.0), (1000.0, TIMING.grace_s + TIMING.stream_s)])
+def test_a_drain_waits_for_streams_longer_than_its_grace_period(lasts_s: float, drains_s: float) -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
+            (incarnation,) = fake.pool.ready
+
+            async def stream() -> None:
+                with fake.pool.streaming(incarnation):
+                    await asyncio.sleep(lasts_s)
+
+            streaming = asyncio.create_task(stream())
+            await asyncio.sleep(0)
+            began_s = fake.now()
+            await fake.end()
+            assert fake.now() - began_s == pytest.approx(drains_s)
+            await streaming
+
+    run(story())
+
+
 def test_a_drain_with_a_request_on_the_shared_connection_has_a_single_grace_period() -> None:
     async def story() -> None:
         with FakeHost() as host:

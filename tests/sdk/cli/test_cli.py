@@ -134,6 +134,12 @@ def test_invoke_reads_a_file(run: Run, tmp_path: Path) -> None:
     assert len(json.loads(done.stdout)) == 2
 
 
+def test_invoke_prints_the_parts_of_a_stream(run: Run, endpoint: torpor.Local) -> None:
+    done = run("invoke", "shared", "--target-model", CITIES[2], "--body", ROW, "--stream", "--timing")
+    assert done.stdout_bytes == endpoint.invoke_raw(CITIES[2], ROW, content_type="text/csv")["Body"].read()
+    assert "predict;dur=" in done.stderr
+
+
 def test_invoke_prints_only_the_bytes_of_the_answer(run: Run, endpoint: torpor.Local) -> None:
     done = run("invoke", "shared", "--target-model", CITIES[2], "--body", ROW)
     assert done.stdout_bytes == endpoint.invoke_raw(CITIES[2], ROW, content_type="text/csv")["Body"].read()

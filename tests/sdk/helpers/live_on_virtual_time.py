@@ -8,7 +8,8 @@ times out, as none does in the simulator.
 import asyncio
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,7 +32,7 @@ from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.errors import ContainerError
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.disk_tier import UNPACKED_RATIO, DiskTier
 from torpor_container.models.keep_alive import KeepAliveChore
@@ -354,6 +355,10 @@ class FakeRunner:
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         predicts = Predicts(self._profile.predict_delay_s + self._profile.predict_s)
         return await self._predictors.predict(self._line, predicts, invocation)
+
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        yield in_one_part(await self.invoke(invocation, timeout_s, timing))
 
     async def close(self) -> None:
         await asyncio.sleep(self._profile.unload_s)

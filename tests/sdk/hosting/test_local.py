@@ -184,3 +184,25 @@ def test_the_repr_of_an_endpoint_has_its_url(endpoint: torpor.Local) -> None:
 def test_a_folder_that_is_none_is_refused(tmp_path: Path) -> None:
     with pytest.raises(NotADirectoryError, match="no folder of model artifacts"):
         torpor.local(tmp_path / "nowhere")
+
+
+STREAMING = """
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    yield "one"
+    yield "two"
+    if str(body) == "break":
+        raise ValueError("no more")
+"""
+
+
+def test_a_stream_gives_the_parts_that_the_script_makes(endpoint: torpor.Local, tmp_path: Path) -> None:
+    (tmp_path / "inference.py").write_text(STREAMING)
+    endpoint.put(torpor.bundle(None, tmp_path / "streaming.tar.gz", script=tmp_path / "inference.py"))
+    assert list(endpoint.stream("streaming.tar.gz", "go")) == [b"one", b"two"]
+    broken = endpoint.stream("streaming.tar.gz", "break")
+    assert [next(broken), next(broken)] == [b"one", b"two"]
+    with pytest.raises(ClientError, match="no more"):
+        next(broken)
+    assert endpoint.invoke("streaming.tar.gz", "go", accept="text/plain") == b"onetwo"

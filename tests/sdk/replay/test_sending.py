@@ -206,7 +206,7 @@ def test_the_answers_headers_say_which_requests_were_cold() -> None:
     assert done.cold.tolist() == [False, True, True, False, False]
     assert done.timed.tolist() == [True, True, True, False, False]
     assert done.cold_share() == done.cold_share("200") == pytest.approx(2 / 3)
-    assert done.steps_s[1].tolist() == pytest.approx([0, 0, 0, 0.003, 0, 0.02, 0.001, 0])
+    assert done.steps_s[1].tolist() == pytest.approx([0, 0, 0, 0.003, 0, 0.02, 0.001, 0, 0])
 
 
 def test_an_endpoint_unreachable_at_the_start_is_an_error_at_once() -> None:

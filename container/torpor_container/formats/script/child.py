@@ -5,9 +5,10 @@ import os
 import resource
 import socket
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory, OutOfMemory, PredictionFailed
 from torpor_container.formats.format import Conventions
@@ -15,7 +16,8 @@ from torpor_container.formats.script import frames, paths, toolkits
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
 from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
-from torpor_container.invocation import Invocation
+from torpor_container.formats.script.parts import PartSender, RequestFrames, Streamed
+from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.effort import EffortClocks, process_s
 
 CLOCKS = EffortClocks(work=process_s)
@@ -60,32 +62,26 @@ def main(
     if memory_bytes is not None:
         limit_memory(memory_bytes)
     toolkits.offer()
-    with connection, connection.makefile("rb") as requests:
+    with connection:
+        requests = RequestFrames(connection)
         model = _load(connection, Path(directory), program, conventions, root)
-        while model is not None and (request := read(requests)) is not None:
-            connection.sendall(_encoded(answer(model, request)))
+        while model is not None and (request := requests.read()) is not None:
+            if request.kind is FrameKind.INVOKE:  # and not a frame for a stream that has ended
+                connection.sendall(_encoded(answer(model, request, PartSender(connection, requests, time.monotonic))))
 
 
-def read(stream: BinaryIO) -> ScriptFrame | None:
-    """The next frame; None at the end of the stream."""
-    prefix = stream.read(frames.PREFIX.size)
-    if len(prefix) < frames.PREFIX.size:
-        return None
-    head_bytes, body_bytes = frames.sizes(prefix)
-    return frames.decode(stream.read(head_bytes), stream.read(body_bytes))
+def answer(model: ScriptModel, request: ScriptFrame, sender: PartSender) -> ScriptFrame:
+    """Answer one request: the last frame of the answer, after the parts of a stream, which `sender` sends.
 
-
-def answer(model: ScriptModel, request: ScriptFrame) -> ScriptFrame:
-    """Answer one request. An exception of the script is the answer, in the form of the inference toolkit."""
+    An exception of the script is the answer, in the form of the inference toolkit.
+    """
     effort = CLOCKS.start()
     try:
         reply = model.invoke(_invocation(request))
-        fields = {"content_type": reply.content_type, frames.STATUS: str(reply.status)}
-        if reply.custom_attributes is not None:
-            fields["custom_attributes"] = reply.custom_attributes
-        if reply.more:
-            fields[frames.HEADERS] = json.dumps({name.decode(): value.decode() for name, value in reply.more})
-        return frames.with_effort(ScriptFrame(FrameKind.REPLY, fields, reply.body), effort())
+        if isinstance(reply, Streamed):
+            sender.send(reply, ScriptFrame(FrameKind.HEAD, _fields(reply.head)))
+            return frames.with_effort(ScriptFrame(FrameKind.END), effort())
+        return frames.with_effort(ScriptFrame(FrameKind.REPLY, _fields(reply), reply.body), effort())
     except ContainerError as error:
         return _error(FrameKind.ERROR, error)
     except MemoryError as error:
@@ -94,9 +90,20 @@ def answer(model: ScriptModel, request: ScriptFrame) -> ScriptFrame:
         return _error(FrameKind.ERROR, failure_of(error))
 
 
+def _fields(reply: Reply) -> dict[str, str]:
+    fields = {"content_type": reply.content_type, frames.STATUS: str(reply.status)}
+    if reply.custom_attributes is not None:
+        fields["custom_attributes"] = reply.custom_attributes
+    if reply.more:
+        fields[frames.HEADERS] = json.dumps({name.decode(): value.decode() for name, value in reply.more})
+    return fields
+
+
 def _invocation(request: ScriptFrame) -> Invocation:
     others: dict[str, str] = json.loads(request.fields.pop(frames.HEADERS, "{}"))
+    streamed = request.fields.pop(frames.STREAM, None)
     invocation = Invocation(request.body, **request.fields)
+    invocation.streamed = streamed is not None
     invocation.headers = [(name.encode(), value.encode()) for name, value in others.items()]
     return invocation
 

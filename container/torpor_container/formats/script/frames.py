@@ -4,6 +4,11 @@ The instance sends INVOKE {content_type, accept, custom_attributes, headers} + b
 script's process first says LOADED, or FAILED {type} + message; then, for each INVOKE, REPLY {content_type,
 custom_attributes, headers} + body, or ERROR {type} + message. LOADED and REPLY have the effort too, and all but LOADED
 may have an HTTP status.
+
+An INVOKE with `stream` may be answered in parts instead: HEAD {content_type}, then PART + body for each part, then END,
+or ERROR if the script fails between two parts. The script's process makes at most WINDOW parts that the instance has
+not taken: MORE {parts} allows as many more. STOP asks it to end the stream, because nobody takes the rest. A MORE or
+STOP that comes after the END has no effect.
 """
 
 import json
@@ -25,12 +30,21 @@ class FrameKind(StrEnum):
     INVOKE = "invoke"
     REPLY = "reply"
     ERROR = "error"
+    HEAD = "head"
+    PART = "part"
+    END = "end"
+    MORE = "more"
+    STOP = "stop"
 
 
 EFFORT = "effort"
 HEADERS = "headers"
+PARTS = "parts"
+STREAM = "stream"
 STATUS = "status"
 STATUSES = range(200, 600)
+WINDOW = 16
+"""How many parts a script makes before the instance has taken the first of them."""
 
 
 class BadFrame(Exception):
@@ -71,6 +85,28 @@ def status_of(frame: ScriptFrame) -> int | None:
         raise BadFrame(f"a frame {frame.kind} with an invalid status") from error
 
 
+_PART_HEAD = json.dumps({"kind": FrameKind.PART}).encode()
+"""The head of each PART: streams have many, so it is neither written nor read as JSON each time."""
+
+
+def part(body: bytes) -> bytes:
+    """The bytes of a PART. `body` is within `invocation.PART_MAX_BYTES`."""
+    return PREFIX.pack(len(_PART_HEAD), len(body)) + _PART_HEAD + body
+
+
+def more(parts: int) -> bytes:
+    """The bytes of a MORE."""
+    return encode(ScriptFrame(FrameKind.MORE, {PARTS: str(parts)}))
+
+
+def parts_of(frame: ScriptFrame) -> int:
+    """How many parts a MORE allows. Raises BadFrame."""
+    try:
+        return int(frame.fields[PARTS])
+    except (KeyError, TypeError, ValueError) as error:
+        raise BadFrame(f"a frame {frame.kind} without its number of parts") from error
+
+
 def encode(frame: ScriptFrame) -> bytes:
     """The bytes of a frame. Raises BadFrame for one that is too large, which the other side would refuse."""
     head = json.dumps({"kind": frame.kind, **frame.fields}).encode()
@@ -92,8 +128,34 @@ def _check(head: int, body: int) -> None:
 
 def decode(head: bytes, body: bytes) -> ScriptFrame:
     """Raises BadFrame."""
+    if head == _PART_HEAD:
+        return ScriptFrame(FrameKind.PART, {}, body)
     try:
         fields = json.loads(head)
         return ScriptFrame(FrameKind(fields.pop("kind")), fields, body)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadFrame(f"a frame whose head is {head[:80]!r}") from error
+
+
+class FrameBuffer:
+    """Splits what comes into frames. It keeps the beginning of a frame until the rest has come."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[ScriptFrame]:
+        """The frames that are whole now, in their order. Raises BadFrame."""
+        data = self._rest + data if self._rest else data
+        found: list[ScriptFrame] = []
+        at, size = 0, len(data)
+        while size - at >= PREFIX.size:
+            head_bytes, body_bytes = PREFIX.unpack_from(data, at)
+            _check(head_bytes, body_bytes)
+            head_at = at + PREFIX.size
+            body_at = head_at + head_bytes
+            if body_at + body_bytes > size:
+                break
+            at = body_at + body_bytes
+            found.append(decode(data[head_at:body_at], data[body_at:at]))
+        self._rest = data[at:]
+        return found

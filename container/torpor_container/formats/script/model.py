@@ -13,6 +13,7 @@ from torpor_container.formats.frameworks import is_xgboost_booster
 from torpor_container.formats.script.context import RequestProcessor
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, body_of, import_script
+from torpor_container.formats.script.parts import Streamed, in_parts
 from torpor_container.formats.script.responses import unwrapped
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
@@ -51,14 +52,26 @@ class ScriptModel:
             functions.call(functions.model_warmup_fn, str(directory), model._native)
         return model
 
-    def invoke(self, invocation: Invocation) -> Reply:
-        """Answer a request. Raises whatever the script raises, and the errors of the defaults."""
+    def invoke(self, invocation: Invocation) -> Reply | Streamed:
+        """Answer a request: in parts if the script makes parts and the caller takes them.
+
+        Raises whatever the script raises, and the errors of the defaults.
+        """
         if self._functions.only_loads and self._default is not None:
             return self._default.invoke(invocation)
         context = self._functions.context
         context.begin(_headers(invocation))
-        reply = self._answer(invocation)
-        answered = context.request_processor[0]
+        answer = self._answer(invocation)
+        if isinstance(answer, Streamed) and not invocation.streamed:
+            answer = answer.joined()
+        if isinstance(answer, Streamed):
+            answer.head = self._checked(answer.head)
+            return answer
+        return self._checked(answer)
+
+    def _checked(self, reply: Reply) -> Reply:
+        """The answer with the status and custom attributes that the script has set. Raises PredictionFailed."""
+        answered = self._functions.context.request_processor[0]
         attributes = answered.get_response_header(CUSTOM_ATTRIBUTES)
         _check_header("content type", reply.content_type)
         _check_header("custom attributes", attributes or "")
@@ -68,7 +81,7 @@ class ScriptModel:
     def close(self) -> None:
         """Nothing to do: the process ends with the script."""
 
-    def _answer(self, invocation: Invocation) -> Reply:
+    def _answer(self, invocation: Invocation) -> Reply | Streamed:
         accept = self._accept(invocation.accept)
         content_type = invocation.content_type or CSV
         if self._functions.transform_fn:
@@ -89,6 +102,9 @@ class ScriptModel:
             prediction = self._default.predict(self._default.read(invocation))
         if functions.output_fn:
             return functions.call(functions.output_fn, prediction, accept)
+        prediction = in_parts(prediction)
+        if isinstance(prediction, Streamed):  # no encoder takes it
+            return prediction
         answers = self._conventions.toolkit
         kind = answers.choose(accept)
         return answers.encode(prediction, kind), kind
@@ -182,13 +198,17 @@ def _as_taken_by(native: Any, rows: Any) -> Any:
     return DMatrix(rows, nthread=1, feature_names=native.feature_names)  # in the order of the rows' columns
 
 
-def _reply(result: Any, accept: str) -> Reply:
+def _reply(result: Any, accept: str) -> Reply | Streamed:
     typed = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], str)
     body, kind = result if typed else (result, accept)
+    body = in_parts(body)
     if isinstance(body, str):
         return Reply(body.encode(), kind)
     if isinstance(body, bytes | bytearray | memoryview):
         return Reply(bytes(body), kind)
+    if isinstance(body, Streamed):
+        body.head = Reply(b"", kind)
+        return body
     if typed and (encoder := TOOLKIT.encoders.get(media_type(kind))):
         return Reply(encoder(body), kind)
     return Reply(json_list(body), JSON)

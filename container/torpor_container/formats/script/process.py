@@ -3,9 +3,9 @@
 import asyncio
 import json
 import socket
-from collections.abc import Callable
-from contextlib import suppress
-from typing import NoReturn, Protocol
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from typing import NoReturn, Protocol, TypeVar
 
 from torpor_container import errors
 from torpor_container.errors import (
@@ -16,12 +16,16 @@ from torpor_container.errors import (
     LoadOutOfMemory,
     ModelDied,
     NotCalled,
+    TimedOut,
 )
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.formats.script.stream import ScriptStream
+from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import Effort
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS, TARGET_MODEL
+
+T = TypeVar("T")
 
 RAISED: dict[str, type[ContainerError]] = {
     raised.__name__: raised
@@ -121,14 +125,104 @@ class ScriptProcess:
             except (asyncio.IncompleteReadError, ConnectionError):
                 raise ModelDied(await self._exit_code(), self._ended) from None
             except BadFrame as bad:
-                self._end(f"it sent {bad}")
-                raise ModelDied(await self._exit_code(), self._ended) from None
+                await self._raise_for(bad)
             except BaseException:  # whatever ended the wait, a late answer would reach the next caller
                 self._end("it did not answer in time")
                 raise
         if isinstance(outcome, ContainerError):
             raise outcome
         return outcome
+
+    @asynccontextmanager
+    async def stream(
+        self, invocation: Invocation, timeout_s: float, began: Callable[[], None] = lambda: None
+    ) -> AsyncIterator[StreamReply]:
+        """Answer one request in parts. The first is there when the block begins; the rest is not made when it ends.
+
+        Raises as `invoke`, and TimedOut where the turn, the first part or the next part takes longer than `timeout_s`.
+        The parts of the answer raise that too. A script that does not end its stream within GRACE_S is ended.
+        """
+        request = _request(invocation)
+        async with AsyncExitStack() as turn:
+            await self._within(timeout_s, turn.enter_async_context(self._turn))
+            began()
+            if not self.alive:
+                raise NotCalled(None if self._ended else await self._exit_code(), self._ended)
+            stream = ScriptStream(*self._open_streams())
+            turn.push_async_callback(self._end_of, stream)
+            stream.send(request)
+            try:
+                reply = await self._first_of(stream, timeout_s)
+            except BadFrame as bad:
+                await self._raise_for(bad)
+            yield reply
+
+    async def _first_of(self, stream: ScriptStream, timeout_s: float) -> StreamReply:
+        first, *others = await self._next(stream, timeout_s)
+        if first.kind is FrameKind.HEAD:
+            reply = _reply(first, frames.status_of(first) or 200)
+            return StreamReply(reply, self._parts(stream, others, timeout_s))
+        outcome = _outcome(first)
+        if isinstance(outcome, ContainerError):
+            raise outcome
+        return in_one_part(outcome)
+
+    async def _parts(
+        self, stream: ScriptStream, come: Sequence[ScriptFrame], timeout_s: float
+    ) -> AsyncIterator[Sequence[bytes]]:
+        while True:
+            parts = [frame.body for frame in come if frame.kind is FrameKind.PART]
+            if parts:
+                yield parts
+                stream.took(len(parts))
+            if stream.ended:
+                break
+            come = await self._next(stream, timeout_s)
+        if come[-1].kind is FrameKind.ERROR:
+            try:
+                failure = _error(come[-1])
+            except BadFrame as bad:
+                await self._raise_for(bad)
+            raise failure
+
+    async def _next(self, stream: ScriptStream, timeout_s: float) -> Sequence[ScriptFrame]:
+        """At least one frame. Raises ModelDied, TimedOut."""
+        try:
+            return await self._within(timeout_s, stream.read())
+        except (asyncio.IncompleteReadError, ConnectionError):
+            raise ModelDied(await self._exit_code(), self._ended) from None
+        except BadFrame as bad:
+            await self._raise_for(bad)
+
+    async def _raise_for(self, bad: BadFrame) -> NoReturn:
+        """End a process that does not speak the protocol. Raises ModelDied."""
+        self._end(f"it sent {bad}")
+        raise ModelDied(await self._exit_code(), self._ended) from None
+
+    async def _end_of(self, stream: ScriptStream) -> None:
+        """Stop a stream that has not ended. A late part would reach the next caller: a script that goes on is ended."""
+        if stream.ended or not self.alive:
+            return
+        try:
+            await stream.stop(GRACE_S)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return
+        except BaseException as error:  # time is up, the frames are bad, or the caller is cancelled once more
+            self._end("its caller had left, and it did not end its answer")
+            if isinstance(error, asyncio.CancelledError):
+                raise
+
+    def _open_streams(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        assert self._streams is not None
+        return self._streams
+
+    async def _within(self, timeout_s: float, work: Awaitable[T]) -> T:
+        """Raises TimedOut."""
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await work
+        except TimeoutError:
+            raise TimedOut(timeout_s) from None
 
     @property
     def alive(self) -> bool:
@@ -205,6 +299,8 @@ def _request(invocation: Invocation) -> bytes:
         fields[frames.HEADERS] = json.dumps(others)
         if len(fields[frames.HEADERS]) > OTHERS_MAX_BYTES:
             raise BadInput(f"{', '.join(others)} are over {OTHERS_MAX_BYTES} bytes together: make them shorter")
+    if invocation.streamed:
+        fields[frames.STREAM] = "parts"
     if len(invocation.body) > frames.BODY_MAX:
         raise BadInput(f"the body has {len(invocation.body)} bytes, and a script is sent {frames.BODY_MAX} at most")
     return frames.encode(ScriptFrame(FrameKind.INVOKE, fields, invocation.body))
@@ -227,8 +323,13 @@ def _outcome(frame: ScriptFrame) -> Reply | ContainerError:
     status = frames.status_of(frame)
     if frame.kind is FrameKind.REPLY:
         return _reply(frame, status or 200)
+    return _error(frame)
+
+
+def _error(frame: ScriptFrame) -> ContainerError:
+    """Raises BadFrame."""
     error = _raised(frame)
-    error.status = status or error.status
+    error.status = frames.status_of(frame) or error.status
     return error
 
 
@@ -240,7 +341,8 @@ def _reply(frame: ScriptFrame, status: int) -> Reply:
     attributes = frame.fields.get("custom_attributes")
     if attributes is not None:
         attributes = _sendable(attributes)
-    return Reply(frame.body, content_type, status, attributes, frames.effort_of(frame), _returned(frame))
+    effort = frames.effort_of(frame) if frame.kind is FrameKind.REPLY else None
+    return Reply(frame.body, content_type, status, attributes, effort, _returned(frame))
 
 
 def _returned(frame: ScriptFrame) -> tuple[tuple[bytes, bytes], ...]:

@@ -9,6 +9,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 from torpor_container import wire
 from torpor_container.transport.upstream import Body, size_of
@@ -36,11 +37,15 @@ from torpor_endpoint.services.runtime.passage import (
 from torpor_endpoint.services.runtime.request import CUSTOM_ATTRIBUTES, Invoke, read_body
 from torpor_endpoint.services.runtime.router import PoolClosed, Router
 from torpor_endpoint.services.runtime.shadowing import Shadowing
+from torpor_endpoint.services.runtime.streams import ResponseStreams, StreamEnds, parse_stream
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 PREFIX = "/endpoints/"
 INVOCATIONS = "invocations"
+INVOCATIONS_STREAM = "invocations-response-stream"
 LIMITS = CallLimits()
 FAILED = "request %s to endpoint %s failed"
 COPIED = frozenset(name.lower().encode() for name in wire.RETURNED)
@@ -70,7 +75,7 @@ def parse(passage: Passage) -> None:
 
 
 class RuntimeApp:
-    """`POST /endpoints/{EndpointName}/invocations`. The sibling operations are refused by name.
+    """`POST /endpoints/{EndpointName}/invocations` and `invocations-response-stream`. Its other sibling is refused.
 
     `verify` raises RuntimeFault for a caller who may not call. Without `shadowing` no request is copied to a shadow
     variant.
@@ -93,12 +98,18 @@ class RuntimeApp:
         self._limits = limits
         self._shadowing = shadowing
         self._before_sending: Sequence[Step] = (verify, parse, router.route, router.admit)
+        before_streaming = (verify, parse_stream, router.route_stream, router.admit)
+        ends = StreamEnds(self._settled, self._answer, self._account, self._release)
+        self._streams = ResponseStreams(router, before_streaming, ends, clocks.steady)
         self._sent_again: set[asyncio.Task[None]] = set()
 
     # -- the two ways through the steps ----------------------------------------------------------------------------
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Takes any request, and waits where a step has to."""
         passage, operation = self._begin(scope)
+        if operation == INVOCATIONS_STREAM:
+            await self._streams.serve(passage, receive, send)
+            return
         try:
             answer = self._answer(passage, await self._settled(passage, self._received(passage, operation, receive)))
         except Disconnected:
@@ -162,7 +173,7 @@ class RuntimeApp:
 
     async def _sent(self, passage: Passage) -> Served:
         """All steps up to the instance's answer, for a request that is whole."""
-        release = None if self._observers.read_bodies else passage.body.clear
+        release = self._release(passage)
         while True:
             self._prepare(passage)
             try:
@@ -170,7 +181,11 @@ class RuntimeApp:
             except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request
                 continue
 
-    async def _settled(self, passage: Passage, served: Awaitable[Served]) -> Served | RuntimeFault:
+    def _release(self, passage: Passage) -> Callable[[], None] | None:
+        """What releases the body once it is sent; None if an observer reads it later."""
+        return None if self._observers.read_bodies else passage.body.clear
+
+    async def _settled(self, passage: Passage, served: Awaitable[T]) -> T | RuntimeFault:
         """What a request came to. Raises Disconnected."""
         try:
             return await served

@@ -79,6 +79,7 @@ class VariantMeter:
         self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
         self._no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
         self._bound = bound
+        self._streams: StreamMeter | None = None  # made for the first stream
         self._serverless: ServerlessMeter | None = None  # made for the first request of a serverless variant
 
     def add(self, samples: AlikeRequests, at_s: float) -> None:
@@ -100,6 +101,12 @@ class VariantMeter:
                 self._serverless = ServerlessMeter(self._bound)
             self._serverless.add(seen, at_s)
 
+    def add_stream(self, first_s: float, model_s: float, failed: bool, at_s: float) -> None:
+        """Add what a streamed answer has beside any other request (see `StreamMeter.add`)."""
+        if self._streams is None:
+            self._streams = StreamMeter(self._bound)
+        self._streams.add(first_s, model_s, failed, at_s)
+
     def add_setup(self, took_s: float, at_s: float) -> None:
         """Add the time that the launch of a serverless instance took."""
         self._bound(metrics.MODEL_SETUP_TIME).add(took_s * MICROSECONDS, at_s)
@@ -111,6 +118,23 @@ class VariantMeter:
     def add_dropped(self, at_s: float) -> None:
         """Add one copy of a request that reached no model of this shadow variant."""
         self._bound(metrics.SHADOW_COPIES_DROPPED).add(1, at_s)
+
+
+class StreamMeter:
+    """The further series of a variant whose answers are streamed."""
+
+    def __init__(self, bound: Callable[[metrics.Metric], Series]) -> None:
+        self._errors = bound(metrics.MID_STREAM_ERRORS)
+        self._first = bound(metrics.FIRST_CHUNK_LATENCY)
+        self._first_model = bound(metrics.FIRST_CHUNK_MODEL_LATENCY)
+        self._first_overhead = bound(metrics.FIRST_CHUNK_OVERHEAD_LATENCY)
+
+    def add(self, first_s: float, model_s: float, failed: bool, at_s: float) -> None:
+        """Add one stream: the seconds to its first part, and those of them in the instance."""
+        self._errors.add(failed, at_s)
+        self._first.add(first_s * MICROSECONDS, at_s)
+        self._first_model.add(model_s * MICROSECONDS, at_s)
+        self._first_overhead.add((first_s - model_s) * MICROSECONDS, at_s)
 
 
 class Meters:

@@ -9,7 +9,7 @@ from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.meter import AlikeRequests, Concurrency, Meters
 from torpor_endpoint.services.runtime.observers import HIT, MODEL_CACHE, OK, Alike
-from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
+from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served, StreamFacts
 
 LOADING = frozenset({WaitStep.QUEUE.value, WaitStep.DOWNLOAD.value, WaitStep.UNPACK.value, WaitStep.LOAD.value})
 FAULT = wire.FAULT.lower().encode()
@@ -31,6 +31,14 @@ class MetricsObserver:
             self._meters.no_capacity(route.live.name, route.variant, request.ended_at_s)
         if samples is not None:
             self._meters.add(route.live.name, route.variant, samples, minute_of(request.ended_at_s))
+        if request.stream is not None:
+            self._add_stream(request, route, request.stream)
+
+    def _add_stream(self, request: Passage, route: Route, stream: StreamFacts) -> None:
+        """The load of a model counts as overhead of the first part, as it does of the whole answer."""
+        model_s = stream.first_model_s - _loading_s(request)
+        meter = self._meters.of(route.live.name, route.variant)
+        meter.add_stream(stream.first_s, model_s, stream.failed, minute_of(request.ended_at_s))
 
     def ended_alike(self, alike: Alike, requests: Sequence[Passage], served: Sequence[Served]) -> None:
         model_s = [one.sent_s for one in served]
@@ -46,7 +54,7 @@ def _samples(request: Passage, route: Route, served: Served) -> AlikeRequests | 
     headers = dict(served.answer.headers)
     if headers.get(FAULT) in REFUSED:
         return None
-    loading_s = sum([took_s for step, took_s in request.steps.items() if step in LOADING])
+    loading_s = _loading_s(request)
     model_s = served.sent_s - loading_s
     cache = headers.get(MODEL_CACHE)
     hit = None if cache is None else cache == HIT
@@ -54,6 +62,10 @@ def _samples(request: Passage, route: Route, served: Served) -> AlikeRequests | 
     concurrency = [_concurrency(allowed, served)] if allowed is not None else ()
     status, overhead_s = served.answer.status, request.total_s - model_s
     return AlikeRequests(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency)
+
+
+def _loading_s(request: Passage) -> float:
+    return sum([took_s for step, took_s in request.steps.items() if step in LOADING])
 
 
 def _broken(request: Passage, route: Route, fault: RuntimeFault) -> AlikeRequests | None:

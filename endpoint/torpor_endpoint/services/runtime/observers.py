@@ -30,7 +30,7 @@ WITHIN_S = 0.1
 MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
 HIT = b"hit"
 OK = 200
-SINGLE = frozenset(name.lower().encode() for name in (wire.COLD, wire.EFFORT, wire.FAULT))
+SINGLE = frozenset(name.lower().encode() for name in (wire.COLD, wire.EFFORT, wire.FAULT, wire.STREAM))
 """A request is in no group if its instance's answer has one of these headers."""
 
 

@@ -45,6 +45,7 @@ class CallLimits:
     answer_bytes: int = ANSWER_MAX_BYTES
     hold_s: float = 60.0
     attempt_margin_s: float = 5.0
+    stream_s: float = 480.0  # from sending to the last part of a stream (AWS, 8 minutes: not confirmed)
 
 
 class Route(NamedTuple):
@@ -64,6 +65,14 @@ class Served(NamedTuple):
     instances: int  # ready ones of the variant
     in_flight: int  # requests of the variant when this one came, itself included
     sent_s: float  # seconds from sending to the whole answer
+
+
+class StreamFacts(NamedTuple):
+    """What the observers need to know of a stream beside its answer."""
+
+    first_s: float  # seconds from the request's beginning to its first part
+    first_model_s: float  # seconds from sending to the first part
+    failed: bool = False  # after the first part
 
 
 class InvokeAnswer(NamedTuple):
@@ -94,6 +103,8 @@ class Passage:
     """Seconds by step. Once the passage has ended, they add up to `total_s`."""
     outcome: Served | RuntimeFault | None = None
     """None for a request that was refused before it had a variant."""
+    stream: StreamFacts | None = None
+    """Of a request whose answer was streamed."""
     status: int = 0
     response_bytes: int = 0
     total_s: float = 0.0

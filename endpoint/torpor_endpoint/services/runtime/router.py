@@ -5,10 +5,12 @@ models.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from torpor_container import wire
+from torpor_container.transport.streaming import StreamConnection, streamed
 from torpor_container.transport.upstream import (
     UpstreamAnswer,
     UpstreamError,
@@ -51,6 +53,9 @@ class HoldLimits:
 HELD = HoldLimits()
 DRAW = "torpor.draw"
 """The key of the scope under which a request keeps its draw between the inline way and the way by ASGI."""
+
+
+STREAM_IN_PARTS = (wire.STREAM.lower().encode(), wire.STREAM_IN_PARTS.encode())
 
 
 class PoolClosed(Exception):
@@ -172,6 +177,59 @@ class Router:
         in_flight = pool.traffic.in_flight
         incarnation.in_flight += 1
         return True
+
+    # -- streams ---------------------------------------------------------------------------------------------------
+    def route_stream(self, passage: Passage) -> None:
+        """As `route`, for InvokeEndpointWithResponseStream. AWS has no route for it to one of many models."""
+        live = self._endpoint(passage.place.endpoint)
+        if self._strict and any(pool.variant.container.multi_model for pool in live.pools.values()):
+            detail = f"Endpoint {live.name} has many models: InvokeEndpointWithResponseStream takes no TargetModel."
+            raise RuntimeFault(Situation.PARAMETER, detail=detail)
+        self.route(passage)
+
+    @asynccontextmanager
+    async def stream(
+        self, passage: Passage, sent: Callable[[], None] | None = None
+    ) -> AsyncIterator[tuple[StreamConnection, Served]]:
+        """As `send`; the block begins when the head of the answer is there, and the instance is in use until it ends.
+
+        The answer of `Served` has chunks only if it is no success, and its `sent_s` is the time to the head. In the
+        block, the connection raises StreamFailed and UpstreamBroken. Raises RuntimeFault and PoolClosed as `send`.
+        """
+        pool = _routed(passage).pool
+        pool.traffic.came(self._clock())
+        in_flight = pool.traffic.in_flight
+        until_s = self._clock() + passage.limits.hold_s
+        async with AsyncExitStack() as use:
+            use.callback(lambda: pool.traffic.went(self._clock()))
+            outcome: Served | RuntimeFault | None = None
+            while outcome is None:
+                if not pool.ready:
+                    await self._hold(passage, pool, until_s)
+                incarnation, sent_at_s = self._pick(passage), self._clock()
+                attempt = await self._stream_attempt(passage, incarnation, sent, use)
+                result = attempt.answer if isinstance(attempt, StreamConnection) else attempt
+                outcome = self._outcome(passage, incarnation, in_flight, sent_at_s, result)
+            if isinstance(outcome, RuntimeFault):
+                raise outcome
+            assert isinstance(attempt, StreamConnection), "only an answer is served"
+            yield attempt, outcome
+
+    async def _stream_attempt(
+        self, passage: Passage, incarnation: Incarnation, sent: Callable[[], None] | None, use: AsyncExitStack
+    ) -> StreamConnection | UpstreamError:
+        """One try to begin a stream. One that begins keeps the instance in use until the end of `use`."""
+        headers = [*_forwarded(passage), STREAM_IN_PARTS]
+        async with AsyncExitStack() as begun:
+            begun.enter_context(_routed(passage).pool.streaming(incarnation))
+            to = incarnation.upstream.address
+            call = streamed(to, wire.INVOCATIONS, headers, passage.body, _timeout_s(passage), sent)
+            try:
+                connection = await begun.enter_async_context(call)
+            except UpstreamError as error:
+                return error
+            use.push_async_exit(begun.pop_all())
+        return connection
 
     def _pick(self, passage: Passage) -> Incarnation:
         route = _routed(passage)

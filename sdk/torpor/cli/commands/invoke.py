@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from torpor.calling.streaming import parts_of, with_target_model
 from torpor.cli.arguments import existing_file
 from torpor.cli.endpoints import EndpointName, Url, connected, only
 
@@ -16,6 +17,7 @@ def invoke(
     body: Annotated[str, typer.Option(help="Text, @file, or @- for standard input.")] = "@-",
     content_type: Annotated[str, typer.Option(help="The body's media type.")] = "text/csv",
     accept: Annotated[str | None, typer.Option(help="The media type to ask for.")] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Print the parts of the answer as they come.")] = False,
     timing: Annotated[bool, typer.Option("--timing", help="Print on standard error what the call waited for.")] = False,
     url: Url = None,
 ) -> None:
@@ -29,8 +31,16 @@ def invoke(
         "Accept": accept,
     }
     arguments = {name: value for name, value in members.items() if value is not None}
-    answer = connection.client("sagemaker-runtime").invoke_endpoint(**arguments)
-    typer.echo(answer["Body"].read(), nl=sys.stdout.isatty())
+    client = connection.client("sagemaker-runtime")
+    if stream:
+        answer = with_target_model(client).invoke_endpoint_with_response_stream(**arguments)
+        for part in parts_of(answer):
+            typer.echo(part, nl=False)
+            sys.stdout.flush()
+        typer.echo(b"", nl=sys.stdout.isatty())
+    else:
+        answer = client.invoke_endpoint(**arguments)
+        typer.echo(answer["Body"].read(), nl=sys.stdout.isatty())
     if timing:
         typer.echo(answer["ResponseMetadata"]["HTTPHeaders"].get("server-timing", ""), err=True)
 

@@ -72,7 +72,10 @@ INVOKING: dict[str, Row] = {
         "ContentType": "text/csv",
         "Body": b"1,2,3,4",
         "CustomAttributes": "trace=1",
-    }
+    },
+    "InvokeEndpointWithResponseStream": lambda walk: of_a_model(
+        walk, {"EndpointName": "walk", "ContentType": "text/csv", "Body": b"1,2,3,4", "CustomAttributes": "trace=1"}
+    ),
 }
 """The runtime's, between the control plane's beginning and its end."""
 
@@ -81,6 +84,12 @@ SAGEMAKER_END: dict[str, Row] = {
     "DeleteEndpointConfig": {"EndpointConfigName": "walk"},
     "DeleteModel": {"ModelName": "walk"},
 }
+
+
+def of_a_model(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
+    """boto3 has no TargetModel in this operation."""
+    walk.add_header("InvokeEndpointWithResponseStream", "X-Amzn-SageMaker-Target-Model", "a.tar.gz")
+    return params
 
 
 def settled(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from botocore.eventstream import EventStream
+
 from tests.endpoint.aws.helpers.strictness import Answered
 
 Params = dict[str, Any]
@@ -39,11 +41,20 @@ class Walk:
         model = self._client.meta.service_model.operation_model(operation)
         names = {wire: name for name, wire in self._client.meta.method_to_api_mapping.items()}
         parsed = getattr(self._client, names[operation])(**params)
+        parsed = {name: _merged(value) if isinstance(value, EventStream) else value for name, value in parsed.items()}
         for stream in parsed.values():
             if hasattr(stream, "read"):
                 stream.read()  # to its end, so that its connection is free again
         self.answers[operation] = Answered(model, self._bodies[-1], parsed)
         return parsed
+
+    def add_header(self, operation: str, name: str, value: str) -> None:
+        """Adds a header to each call of an operation."""
+
+        def add(params: Mapping[str, Any], **_: Any) -> None:
+            params["headers"][name] = value
+
+        self._client.meta.events.register(f"before-call.{self.service}.{operation}", add)
 
     @property
     def known(self) -> frozenset[str]:
@@ -60,3 +71,8 @@ class Walk:
     def _note(self, response_dict: Mapping[str, Any], **_: Any) -> None:
         body = response_dict["body"]
         self._bodies.append(body if isinstance(body, bytes) else b"")
+
+
+def _merged(events: EventStream) -> dict[str, Any]:
+    """One structure with the last event of each kind, as the model's union has them."""
+    return {kind: event for come in events for kind, event in come.items()}

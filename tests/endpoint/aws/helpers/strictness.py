@@ -31,7 +31,8 @@ def complaints(answered: Answered, kept: Collection[str] = ()) -> list[str]:
     found = [*map(str, violations(parsed, shape)), *_empty(parsed, shape, kept, "")]
     payload = shape.serialization.get("payload")
     body = shape if payload is None else shape.members[payload]
-    return found if body.type_name in ("blob", "string") else [*found, *_strange(answered, body)]
+    unread = body.type_name in ("blob", "string") or body.serialization.get("eventstream")
+    return found if unread else [*found, *_strange(answered, body)]
 
 
 def _wired(value: Any, shape: Shape) -> Any:

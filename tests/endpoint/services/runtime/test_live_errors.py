@@ -180,7 +180,7 @@ def test_an_endpoint_that_is_deleted_is_unknown_again(live: LiveEndpoint, models
     assert response["Error"]["Message"] == f"Endpoint Passing of account {ACCOUNT} not found."
 
 
-@pytest.mark.parametrize("path", ["async-invocations", "invocations-response-stream"])
+@pytest.mark.parametrize("path", ["async-invocations"])
 def test_an_operation_without_support_is_refused_at_once(live: LiveEndpoint, houses: str, path: str) -> None:
     status, headers, body = raw(f"{live.url}/endpoints/{houses}/{path}", ROW)
     assert (status, headers["x-amzn-errortype"]) == (400, "UnknownOperationException:")
