@@ -94,7 +94,7 @@ class RuntimeApp:
             return
         try:
             await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-            await _send_all(list(answer.chunks) if self._observers.read_bodies else answer.chunks, send)
+            await _send_all(list(answer.chunks) if self._observers.reads_bodies(passage) else answer.chunks, send)
         finally:
             self._account(passage, answer)
 
@@ -151,9 +151,9 @@ class RuntimeApp:
 
     async def _sent(self, passage: Passage) -> Served:
         """All steps up to the instance's answer, for a request that is whole."""
-        release = None if self._observers.read_bodies else passage.body.clear
         while True:
             self._prepare(passage)
+            release = None if self._observers.reads_bodies(passage) else passage.body.clear
             try:
                 return await self._router.send(passage, release)
             except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request

@@ -108,6 +108,11 @@ class VariantMeter:
         """Add one request that failed because no instance was running."""
         self._no_capacity.add(1, at_s)
 
+    def add_captured(self, records: int, delivered: bool, at_s: float) -> None:
+        """Add records of data capture that are in S3, or that are lost."""
+        metric = metrics.DATA_CAPTURE_RECORDS if delivered else metrics.DATA_CAPTURE_RECORDS_LOST
+        self._bound(metric).add(records, at_s)
+
 
 class Meters:
     """Holds one meter for each variant, made at its first sample. Points in time are epoch seconds."""
@@ -134,6 +139,10 @@ class Meters:
     def no_capacity(self, endpoint: str, variant: str, at_s: float) -> None:
         """Add a request that failed because no instance of the variant was running."""
         self.of(endpoint, variant).add_no_capacity(at_s)
+
+    def captured(self, endpoint: str, variant: str, records: int, delivered: bool) -> None:
+        """Add records of data capture that are in S3, or that are lost."""
+        self.of(endpoint, variant).add_captured(records, delivered, self._registry.clock())
 
     def forget(self, endpoint: str) -> None:
         """Drop the meters of an endpoint that was deleted."""

@@ -57,6 +57,7 @@ def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[
     productions = request["ProductionVariants"]
     models = [found_model(control, call, production["ModelName"]) for production in productions]
     variants = tuple(map(shapes.variant, productions, models))
+    variants = shapes.with_capture(variants, request)
     if control.strict:
         check(variant_rules.STRICT_RULES, variants)
         for production, model in zip(productions, models, strict=True):

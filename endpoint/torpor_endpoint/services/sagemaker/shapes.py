@@ -6,6 +6,7 @@ from typing import Any
 
 from torpor_endpoint.core.records import (
     Container,
+    DataCapture,
     EndpointConfig,
     EndpointRecord,
     EndpointStatus,
@@ -71,6 +72,12 @@ def variant(production: Wire, model: ModelRecord) -> Variant:
     )
 
 
+def with_capture(variants: tuple[Variant, ...], params: Wire) -> tuple[Variant, ...]:
+    """The variants with the DataCaptureConfig of their endpoint configuration."""
+    config = params.get("DataCaptureConfig")
+    return tuple(replace(variant, capture=config and _data_capture(config)) for variant in variants)
+
+
 def rescaled(variant: Variant, desired: Wire) -> Variant:
     """The variant with the changes of a DesiredWeightAndCapacity."""
     changes = desired.get("ServerlessUpdateConfig", {})
@@ -106,6 +113,21 @@ def _serverless(config: Wire) -> Serverless:
     return Serverless(config["MemorySizeInMB"], config["MaxConcurrency"], config.get("ProvisionedConcurrency", 0))
 
 
+def _data_capture(config: Wire) -> DataCapture:
+    modes = {option["CaptureMode"] for option in config["CaptureOptions"]}
+    types = config.get("CaptureContentTypeHeader", {})
+    return DataCapture(
+        destination=s3_url(config["DestinationS3Uri"]),
+        sampling_percentage=config["InitialSamplingPercentage"],
+        enabled=config.get("EnableCapture", True),
+        input=not modes.isdisjoint(("Input", "InputAndOutput")),
+        output=not modes.isdisjoint(("Output", "InputAndOutput")),
+        csv_types=tuple(types.get("CsvContentTypes", ())),
+        json_types=tuple(types.get("JsonContentTypes", ())),
+        kms_key_id=config.get("KmsKeyId", ""),
+    )
+
+
 # -- answers: `aws.wire.pruning` removes members that are None or empty -------------------------------------------
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
@@ -126,9 +148,11 @@ def model_summary(model: ModelRecord) -> dict[str, Any]:
 
 def endpoint_config_description(config: EndpointConfig) -> dict[str, Any]:
     variants = [{"InitialVariantWeight": 1.0, **production} for production in config.request["ProductionVariants"]]
+    capture = config.request.get("DataCaptureConfig")
     return {
         "EnableNetworkIsolation": False,
         **config.request,
+        **({"DataCaptureConfig": {"EnableCapture": True, **capture}} if capture else {}),
         "ProductionVariants": variants,
         "EndpointConfigArn": config.arn,
         "CreationTime": config.created_s,
@@ -162,10 +186,24 @@ def endpoint_description(endpoint: EndpointRecord, ready: Mapping[str, int]) -> 
         "EndpointConfigName": endpoint.config_name,
         "FailureReason": endpoint.failure_reason and endpoint.failure_reason[:1024],
         "LastDeploymentConfig": endpoint.deployment,
+        "DataCaptureConfig": _capture_summary(endpoint.variants[0].capture),
         "ProductionVariants": [
             _variant_summary(endpoint, v, desired.get(v.name, v), ready.get(v.name, 0)) for v in endpoint.variants
         ],
         "PendingDeploymentSummary": _pending_summary(endpoint) if deploying else None,
+    }
+
+
+def _capture_summary(capture: DataCapture | None) -> dict[str, Any] | None:
+    """The DataCaptureConfigSummary. Every variant has the same configuration."""
+    if capture is None:
+        return None
+    return {
+        "EnableCapture": capture.enabled,
+        "CaptureStatus": "Started" if capture.enabled else "Stopped",
+        "CurrentSamplingPercentage": capture.sampling_percentage,
+        "DestinationS3Uri": capture.destination,
+        "KmsKeyId": capture.kms_key_id,
     }
 
 
