@@ -20,7 +20,7 @@ from benchmarks.live import Serve, live, one_process
 from benchmarks.measure import Figures
 from benchmarks.peers.all import missing
 from benchmarks.plots import draw
-from benchmarks.sections import bodies, cold, density, flatness, metering, rest, sharing, warm
+from benchmarks.sections import bodies, capturing, cold, density, flatness, metering, rest, sharing, warm
 from benchmarks.sizes import SHORT, Sizes
 from benchmarks.tables import table
 
@@ -38,6 +38,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "flatness": ("By number of models in memory, 8 connections", flatness.rows),
     "sharing": (f"Batches of up to {sharing.BATCH_SIZE}, and small models beside a slow one", sharing.rows),
     "metering": ("What metrics and ledger add to a warm request", metering.rows),
+    "capturing": ("What data capture of every request adds to a warm request", capturing.rows),
 }
 
 

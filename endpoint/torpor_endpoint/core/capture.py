@@ -3,17 +3,20 @@
 The source of the forms is AWS's developer guide, "Capture data from real-time endpoint".
 """
 
-import json
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from json.encoder import encode_basestring_ascii as _string
+from typing import NamedTuple
 
 from torpor_endpoint.core.records import DataCapture
 
 PIECE = 3 * 64 * 1024
 """The bytes, or characters, of a body that are encoded at a time. Pieces of three bytes join in base64."""
+
+HEADS_MAX = 100
+"""The most content types that an encoder remembers: callers choose them."""
 
 UNKNOWN_TYPE = "application/octet-stream"
 """The observedContentType of a body whose sender gave none (RFC 9110, section 8.3)."""
@@ -33,10 +36,6 @@ class CapturedBody(NamedTuple):
     content_type: str
     chunks: Sequence[bytes]
 
-    @property
-    def size_bytes(self) -> int:
-        return sum(map(len, self.chunks))
-
 
 class CapturedRequest(NamedTuple):
     """What one line is made of. A side that is not captured is None."""
@@ -52,11 +51,6 @@ class CapturedRequest(NamedTuple):
     inference_id: str | None = None
     target_model: str | None = None
 
-    @property
-    def size_bytes(self) -> int:
-        """The bytes of the captured bodies."""
-        return sum(body.size_bytes for body in (self.input, self.output) if body is not None)
-
 
 def encoding_of(content_type: str, capture: DataCapture) -> Encoding:
     """The encoding of a content type. Parameters such as `; charset=utf-8` and upper case do not matter."""
@@ -66,16 +60,61 @@ def encoding_of(content_type: str, capture: DataCapture) -> Encoding:
     return Encoding.JSON if media_type in map(str.lower, capture.json_types) else Encoding.BASE64
 
 
-def line(request: CapturedRequest) -> Iterator[str]:
-    """The JSON line of a captured request, with its line feed, in pieces. At least one side is captured."""
-    sides = (("endpointInput", "INPUT", request.input), ("endpointOutput", "OUTPUT", request.output))
-    opening = '{"captureData":{'
-    for name, mode, body in sides:
-        if body is not None:
-            yield f'{opening}"{name}":'
-            yield from _side(mode, body, request.capture)
-            opening = ","
-    yield f'}},"eventMetadata":{_json(_metadata(request))},"eventVersion":"0"}}\n'
+class LineEncoder:
+    """Writes the JSON lines of the requests of one configuration.
+
+    It remembers what it wrote for a content type, and for the last second: most requests are alike.
+    """
+
+    def __init__(self, capture: DataCapture) -> None:
+        self.capture = capture
+        self._heads: dict[tuple[str, str], tuple[str, Encoding]] = {}
+        self._second = -1
+        self._time = ""
+
+    def line(self, request: CapturedRequest) -> Iterator[str]:
+        """The line of a request, with its line feed, in pieces. At least one side is captured."""
+        opening = '{"captureData":{"endpointInput":'
+        if request.input is not None:
+            yield opening
+            yield from self._side("INPUT", request.input)
+            opening = ',"endpointOutput":'
+        elif request.output is not None:
+            opening = '{"captureData":{"endpointOutput":'
+        if request.output is not None:
+            yield opening
+            yield from self._side("OUTPUT", request.output)
+        yield f'}},"eventMetadata":{self._metadata(request)},"eventVersion":"0"}}\n'
+
+    def _side(self, mode: str, body: CapturedBody) -> Iterator[str]:
+        head, encoding = self._heads.get((mode, body.content_type)) or self._head(mode, body.content_type)
+        encoding, data = _data(body, encoding)
+        yield head
+        yield from data
+        yield f'","encoding":"{encoding.value}"}}'
+
+    def _head(self, mode: str, content_type: str) -> tuple[str, Encoding]:
+        """The beginning of a side, up to its data, and the encoding of its data."""
+        if len(self._heads) >= HEADS_MAX:
+            self._heads.clear()
+        head = f'{{"observedContentType":{_string(content_type)},"mode":"{mode}","data":"'
+        self._heads[mode, content_type] = made = head, encoding_of(content_type, self.capture)
+        return made
+
+    def _metadata(self, request: CapturedRequest) -> str:
+        if int(request.at_s) != self._second:
+            self._second = int(request.at_s)
+            self._time = datetime.fromtimestamp(self._second, UTC).isoformat()[:19] + "Z"
+        custom, inference, target = request.custom_attributes, request.inference_id, request.target_model
+        members = [f'"eventId":{_string(request.event_id)}']
+        if custom is not None:
+            members.append(f'"customAttributes":[{_string(custom)}]')
+        if inference is not None:
+            members.append(f'"inferenceId":{_string(inference)}')
+        members.append(f'"inferenceTime":"{self._time}"')
+        if target is not None:
+            members.append(f'"torporTargetModel":{_string(target)}')  # Torpor's own: AWS has no field for it
+        return f"{{{','.join(members)}}}"
 
 
 def key_prefix(request: CapturedRequest) -> tuple[str, str]:
@@ -92,14 +131,7 @@ def file_name(at_s: float, unique: str) -> str:
     return f"{at:%M-%S}-{at.microsecond // 1000:03}-{unique}.jsonl"
 
 
-def _side(mode: str, body: CapturedBody, capture: DataCapture) -> Iterator[str]:
-    encoding, data = _data(body, encoding_of(body.content_type, capture))
-    yield f'{{"observedContentType":{_json(body.content_type)},"mode":"{mode}","data":"'
-    yield from data
-    yield f'","encoding":"{encoding.value}"}}'
-
-
-def _data(body: CapturedBody, encoding: Encoding) -> tuple[Encoding, Iterator[str]]:
+def _data(body: CapturedBody, encoding: Encoding) -> tuple[Encoding, Iterable[str]]:
     """The body as a JSON string's inside. A text that is not UTF-8 is encoded in base64, so that nothing is lost."""
     whole = body.chunks[0] if len(body.chunks) == 1 else b"".join(body.chunks)
     if encoding is not Encoding.BASE64:
@@ -108,24 +140,7 @@ def _data(body: CapturedBody, encoding: Encoding) -> tuple[Encoding, Iterator[st
         except UnicodeDecodeError:
             encoding = Encoding.BASE64
         else:
-            return encoding, (_json(text[at : at + PIECE])[1:-1] for at in range(0, len(text), PIECE))
+            if len(text) <= PIECE:
+                return encoding, (_string(text)[1:-1],)
+            return encoding, (_string(text[at : at + PIECE])[1:-1] for at in range(0, len(text), PIECE))
     return encoding, (b64encode(whole[at : at + PIECE]).decode() for at in range(0, len(whole), PIECE))
-
-
-def _metadata(request: CapturedRequest) -> dict[str, Any]:
-    metadata: dict[str, Any] = {"eventId": request.event_id}
-    if request.custom_attributes is not None:
-        metadata["customAttributes"] = [request.custom_attributes]
-    if request.inference_id is not None:
-        metadata["inferenceId"] = request.inference_id
-    metadata["inferenceTime"] = datetime.fromtimestamp(int(request.at_s), UTC).isoformat()[:19] + "Z"
-    if request.target_model is not None:
-        metadata["torporTargetModel"] = request.target_model  # Torpor's own: AWS has no field for it
-    return metadata
-
-
-_encoder = json.JSONEncoder(separators=(",", ":"))
-
-
-def _json(value: object) -> str:
-    return _encoder.encode(value)

@@ -13,10 +13,10 @@ from torpor_endpoint.core.capture import (
     CapturedBody,
     CapturedRequest,
     Encoding,
+    LineEncoder,
     encoding_of,
     file_name,
     key_prefix,
-    line,
 )
 from torpor_endpoint.core.records import DataCapture
 
@@ -32,7 +32,7 @@ def request(body: CapturedBody | None, answer: CapturedBody | None = None, **met
 
 def read(one: CapturedRequest) -> Any:
     """The record of the one line."""
-    written = "".join(line(one))
+    written = "".join(LineEncoder(CAPTURE).line(one))
     assert written.isascii()
     assert written.endswith("\n")
     assert written.count("\n") == 1
@@ -100,7 +100,7 @@ def test_every_body_can_be_read_back(chunks: list[bytes], content_type: str) -> 
 @pytest.mark.parametrize("content_type", ["text/csv", "image/png"])
 def test_a_large_body_is_encoded_in_pieces(content_type: str) -> None:
     whole = ("€1," * PIECE).encode()
-    pieces = list(line(request(CapturedBody(content_type, [whole]))))
+    pieces = list(LineEncoder(CAPTURE).line(request(CapturedBody(content_type, [whole]))))
     assert max(map(len, pieces)) <= 6 * PIECE
     side = json.loads("".join(pieces))["captureData"]["endpointInput"]
     assert (b64decode(side["data"]) if content_type == "image/png" else side["data"].encode()) == whole

@@ -5,14 +5,12 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 
-from torpor_endpoint.core.capture import CapturedRequest, line
-from torpor_endpoint.services.runtime.capture.backlog import Backlog, CaptureLimits
+from torpor_endpoint.services.runtime.capture.backlog import TOGETHER, Backlog, CaptureLimits, Note
 from torpor_endpoint.services.runtime.capture.delivery import Delivery, Objects
 from torpor_endpoint.services.runtime.capture.files import CaptureFile, OpenFiles
 
-TURN_RECORDS = 16
-TURN_BYTES = 256 * 1024
-"""The requests go on after so many records, or bytes, have been encoded."""
+SHORT_BYTES = 64 * 1024
+"""A record with larger bodies is encoded in pieces, and the requests go on after each piece."""
 
 PERIOD_S = 0.1
 FLUSH_S = 2.0
@@ -45,7 +43,7 @@ class Capturing:
         self._some = asyncio.Event()
         self._turn = asyncio.Lock()
         self._full = False
-        self.backlog = Backlog(limits, self._some.set, self._dropped)
+        self.backlog = Backlog(limits, self._arrived, self._dropped)
         self._files = OpenFiles(clock)
         self._delivery = Delivery(objects, thread, clock, self._left)
 
@@ -79,28 +77,49 @@ class Capturing:
             if self._delivery:
                 log.error("%d captured records are lost: the endpoint stops", self._delivery.records)
 
+    def _arrived(self) -> None:
+        self._some.set()
+        if len(self.backlog) > TOGETHER:
+            asyncio.get_running_loop().call_soon(self._encode_together)
+
+    def _encode_together(self) -> None:
+        if not self._turn.locked():  # else they are encoded already
+            self._encode_short()
+
     async def _encode(self) -> None:
         """Turn the backlog into lines. One caller at a time; a caller that is cancelled loses no record."""
         async with self._turn:
-            records = encoded_bytes = 0
             while self.backlog:
-                request = self.backlog.first()
-                pieces = []
-                for piece in line(request):
-                    pieces.append(piece)
-                    encoded_bytes += len(piece)
-                    if encoded_bytes >= TURN_BYTES:
-                        records = encoded_bytes = 0
-                        await asyncio.sleep(0)
-                encoded = [piece.encode() for piece in _joined(pieces)]
-                self._files.of(request).add(encoded)
-                self.backlog.encoded(sum(map(len, encoded)))
-                records += 1
-                if records >= TURN_RECORDS:
-                    records = encoded_bytes = 0
-                    await asyncio.sleep(0)
+                if self.backlog.first_bytes > SHORT_BYTES:
+                    await self._encode_long()
+                else:
+                    self._encode_short()
+                await asyncio.sleep(0)
 
-    def _dropped(self, request: CapturedRequest) -> None:
+    def _encode_short(self) -> None:
+        """Turn a few notes with short bodies into lines."""
+        backlog, files = self.backlog, self._files
+        for _ in range(TOGETHER):
+            if not backlog or backlog.first_bytes > SHORT_BYTES:
+                return
+            request = backlog.first.captured()
+            file = files.of(request)
+            line = "".join(file.encoder.line(request)).encode()
+            file.add(line)
+            backlog.encoded(len(line))
+
+    async def _encode_long(self) -> None:
+        """Turn one note into a line, piece by piece. If its file is sent meanwhile, the line goes into the next one."""
+        request = self.backlog.first.captured()
+        pieces = []
+        for piece in self._files.of(request).encoder.line(request):
+            pieces.append(piece.encode())
+            await asyncio.sleep(0)
+        self._files.of(request).add(*pieces)
+        self.backlog.encoded(sum(map(len, pieces)))
+
+    def _dropped(self, note: Note) -> None:
+        request = note.captured()
         self._count(request.endpoint, request.variant, 1, False)
         if not self._full:
             self._full = True
@@ -110,8 +129,3 @@ class Capturing:
         self.backlog.released(file.size_bytes)
         self._full = self._full and not delivered
         self._count(file.endpoint, file.variant, file.records, delivered)
-
-
-def _joined(pieces: list[str]) -> list[str]:
-    """A short line in one piece. A long one stays in pieces: to join it would stop the event loop for too long."""
-    return pieces if sum(map(len, pieces)) > TURN_BYTES else ["".join(pieces)]

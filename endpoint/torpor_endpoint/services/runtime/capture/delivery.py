@@ -93,7 +93,7 @@ class Delivery:
 
     async def _written(self, file: CaptureFile) -> None:
         def write() -> None:
-            self._objects.write(b"".join(file.lines), file.bucket, file.key)
+            self._objects.write(b"".join(file.pieces), file.bucket, file.key)
 
         await asyncio.get_running_loop().run_in_executor(self._thread, write)
 

@@ -1,19 +1,50 @@
-"""Chooses the requests that data capture samples, and notes what a record needs when their answers are on their way."""
+"""Chooses the requests that data capture samples, and notes them when their answers are on their way."""
 
 from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from torpor_endpoint.core.capture import UNKNOWN_TYPE, CapturedBody, CapturedRequest
-from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
-from torpor_endpoint.services.runtime.request import CONTENT_TYPE, CUSTOM_ATTRIBUTES, INFERENCE_ID
+from torpor_endpoint.core.records import DataCapture
+from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
+from torpor_endpoint.services.runtime.request import CONTENT_TYPE, CUSTOM_ATTRIBUTES, INFERENCE_ID, Invoke
+
+
+class Exchange(NamedTuple):
+    """A sampled request and its answer. It has their chunks, since the bodies are emptied soon."""
+
+    capture: DataCapture
+    request: Passage
+    invoke: Invoke
+    route: Route
+    answer: InvokeAnswer
+    body: list[bytes]
+    chunks: list[bytes]
+
+    def captured(self) -> CapturedRequest:
+        """What its record is made of."""
+        headers, target = self.invoke.headers, self.route.target
+        return CapturedRequest(
+            self.capture,
+            self.route.live.name,
+            self.route.variant,
+            self.request.request_id,
+            self.request.at_s,
+            CapturedBody(_type(headers.items()), self.body) if self.capture.input else None,
+            CapturedBody(_type(self.answer.headers), self.chunks) if self.capture.output else None,
+            _text(headers.get(CUSTOM_ATTRIBUTES)),
+            _text(headers.get(INFERENCE_ID)),
+            None if target is None else _text(target.encode(errors="surrogateescape")),
+        )
 
 
 class CaptureObserver:
     """Notes each sampled request that a model answered well.
 
-    `draw` gives numbers from 0 to 1. `add` takes a captured request and returns at once.
+    `draw` gives numbers from 0 to 1. `add` takes an exchange and the bytes of its captured bodies, and returns at once.
+    What a record needs is read later: the same work between two requests takes more than twice as long.
     """
 
-    def __init__(self, draw: Callable[[], float], add: Callable[[CapturedRequest], None]) -> None:
+    def __init__(self, draw: Callable[[], float], add: Callable[[Exchange, int], None]) -> None:
         self._draw = draw
         self._add = add
 
@@ -31,29 +62,17 @@ class CaptureObserver:
         capture = route.pool.variant.capture
         if capture is None or not capture.enabled:  # an update has turned it off since the request was chosen
             return
-        headers = invoke.headers
-        self._add(
-            CapturedRequest(
-                capture,
-                route.live.name,
-                route.variant,
-                request.request_id,
-                request.at_s,
-                _body(headers.items(), request.body) if capture.input else None,
-                _body(answer.headers, answer.chunks) if capture.output else None,
-                _text(headers.get(CUSTOM_ATTRIBUTES)),
-                _text(headers.get(INFERENCE_ID)),
-                None if route.target is None else _text(route.target.encode(errors="surrogateescape")),
-            )
-        )
+        body = request.body.copy() if capture.input else []
+        chunks = answer.chunks.copy() if capture.output else []
+        size_bytes = request.request_bytes * capture.input + request.response_bytes * capture.output
+        self._add(Exchange(capture, request, invoke, route, answer, body, chunks), size_bytes)
 
 
-def _body(headers: Iterable[tuple[bytes, bytes]], chunks: Iterable[bytes]) -> CapturedBody:
-    """A body's chunks are shared: whoever releases a body empties its list, and leaves the chunks."""
+def _type(headers: Iterable[tuple[bytes, bytes]]) -> str:
     for name, value in headers:
         if name == CONTENT_TYPE:
-            return CapturedBody(value.decode(errors="replace"), tuple(chunks))
-    return CapturedBody(UNKNOWN_TYPE, tuple(chunks))
+            return value.decode(errors="replace")
+    return UNKNOWN_TYPE
 
 
 def _text(value: bytes | None) -> str | None:

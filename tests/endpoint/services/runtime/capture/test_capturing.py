@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Executor, Future
 from contextlib import asynccontextmanager, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -19,6 +19,7 @@ from torpor_endpoint.services.runtime.capture.delivery import PAUSE_MAX_S, PAUSE
 from torpor_endpoint.services.runtime.capture.files import FILE_MAX_BYTES, FILE_MAX_S
 from torpor_endpoint.services.training.running.storage import StorageError
 
+CAPTURE = DataCapture("s3://bucket/captured", 100, csv_types=("text/csv",))
 ALL_TRIES_S = FILE_MAX_S + 1.0 + sum(min(PAUSE_S * 2**number, PAUSE_MAX_S) + 0.2 for number in range(TRIES))
 
 
@@ -61,6 +62,15 @@ class Bucketful:
         return [json.loads(line)["eventMetadata"]["eventId"] for line in lines]
 
 
+class Noted(NamedTuple):
+    """A note of a request that is known already."""
+
+    request: CapturedRequest
+
+    def captured(self) -> CapturedRequest:
+        return self.request
+
+
 class Captures:
     """`Capturing` over these fakes, with a count of the records that are in S3 (True) or lost (False)."""
 
@@ -77,9 +87,9 @@ class Captures:
         self, *events: str, endpoint: str = "Shop", variant: str = "blue", at_s: float = 0.0, size: int = 1
     ) -> None:
         body = CapturedBody("text/csv", [b"1" * size])
-        capture = DataCapture("s3://bucket/captured", 100, csv_types=("text/csv",))
         for event in events:
-            self.capturing.backlog.add(CapturedRequest(capture, endpoint, variant, event, at_s, body, None))
+            note = Noted(CapturedRequest(CAPTURE, endpoint, variant, event, at_s, body, None))
+            self.capturing.backlog.add(note, size)
 
 
 @asynccontextmanager
