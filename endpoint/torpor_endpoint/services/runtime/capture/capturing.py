@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 
 from torpor_endpoint.services.runtime.capture.backlog import TOGETHER, Backlog, CaptureLimits, Note
-from torpor_endpoint.services.runtime.capture.delivery import Delivery, Objects
+from torpor_endpoint.services.runtime.capture.delivery import CaptureStore, Delivery
 from torpor_endpoint.services.runtime.capture.files import CaptureFile, OpenFiles
 
 SHORT_BYTES = 64 * 1024
@@ -32,7 +32,7 @@ class Capturing:
 
     def __init__(
         self,
-        objects: Objects,
+        objects: CaptureStore,
         thread: Executor,
         clock: Callable[[], float],
         count: Count,

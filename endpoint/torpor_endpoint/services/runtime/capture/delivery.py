@@ -18,7 +18,7 @@ PAUSE_MAX_S = 30.0
 log = logging.getLogger(__name__)
 
 
-class Objects(Protocol):
+class CaptureStore(Protocol):
     """The S3 that captured data goes to."""
 
     def write(self, body: bytes, bucket: str, key: str) -> None:
@@ -42,7 +42,7 @@ class Delivery:
 
     def __init__(
         self,
-        objects: Objects,
+        objects: CaptureStore,
         thread: Executor,
         clock: Callable[[], float],
         ended: Callable[[CaptureFile, bool], None],

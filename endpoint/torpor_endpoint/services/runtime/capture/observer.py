@@ -9,7 +9,7 @@ from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Rout
 from torpor_endpoint.services.runtime.request import CONTENT_TYPE, CUSTOM_ATTRIBUTES, INFERENCE_ID, Invoke
 
 
-class Exchange(NamedTuple):
+class SampledRequest(NamedTuple):
     """A sampled request and its answer. It has their chunks, since the bodies are emptied soon."""
 
     capture: DataCapture
@@ -40,11 +40,11 @@ class Exchange(NamedTuple):
 class CaptureObserver:
     """Notes each sampled request that a model answered well.
 
-    `draw` gives numbers from 0 to 1. `add` takes an exchange and the bytes of its captured bodies, and returns at once.
+    `draw` gives numbers from 0 to 1. `add` takes a sampled request with the bytes of its bodies, and returns at once.
     What a record needs is read later: the same work between two requests takes more than twice as long.
     """
 
-    def __init__(self, draw: Callable[[], float], add: Callable[[Exchange, int], None]) -> None:
+    def __init__(self, draw: Callable[[], float], add: Callable[[SampledRequest, int], None]) -> None:
         self._draw = draw
         self._add = add
 
@@ -65,7 +65,7 @@ class CaptureObserver:
         body = request.body.copy() if capture.input else []
         chunks = answer.chunks.copy() if capture.output else []
         size_bytes = request.request_bytes * capture.input + request.response_bytes * capture.output
-        self._add(Exchange(capture, request, invoke, route, answer, body, chunks), size_bytes)
+        self._add(SampledRequest(capture, request, invoke, route, answer, body, chunks), size_bytes)
 
 
 def _type(headers: Iterable[tuple[bytes, bytes]]) -> str:
