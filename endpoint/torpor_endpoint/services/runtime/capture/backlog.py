@@ -11,7 +11,7 @@ NOTE_BYTES = 8192
 """What a note takes in memory beside the bodies, about."""
 
 TOGETHER = 16
-"""So many notes are encoded together. It takes half as long while they are still in the processor's caches."""
+"""So many notes are encoded together, soon after they came: they are still in the processor's caches then."""
 
 
 class Note(Protocol):
