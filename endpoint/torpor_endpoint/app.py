@@ -29,6 +29,9 @@ from torpor_endpoint.web_pages import WebPages
 STOP_S = 1.0
 """How long the instances of all endpoints have to end by themselves when the endpoint stops."""
 
+CAPTURE_STOP_S = 5.0
+"""How long the last captured data may take to reach S3 when the endpoint stops."""
+
 CHORE_PAUSE_S = 1.0
 """The pause before a failed chore starts again."""
 
@@ -58,6 +61,7 @@ class EndpointProcess:
         async with AsyncExitStack() as closing:
             for part in (parts.lock, parts.objects, parts.database, parts.ledger):
                 closing.callback(part.close)
+            closing.push_async_callback(close_within, parts.capturing.close, CAPTURE_STOP_S)
             closing.callback(parts.observers.settle)
             closing.callback(parts.long_tail.close)
             closing.push_async_callback(parts.host.close)
@@ -88,6 +92,7 @@ def chores(parts: Parts) -> dict[str, Callable[[], Awaitable[None]]]:
         "zygote": lambda: parts.host.retire(lambda: bool(parts.trainer.writing), options.warm_idle_s),
         "alarms": Watch(parts.alarms, parts.registry, parts.refresh_metrics, judges=judged_by_cloudwatch).run,
         "scaler": Scaler(parts.autoscaling, world, TimeScale(options.time_scale)).run,
+        "data capture": parts.capturing.run,
         "logs": LogGrowth(parts.logs).run,
     }
 

@@ -35,7 +35,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, even if their Environment allows it. `scripts` also refuses training scripts."),
     Option("--warm-idle", "warm_idle_s", float, 600.0, "The zygote ends when no instance has run for this many seconds."),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts."),
-    Option("--seed", "seed", int, None, "The seed of the emulated delays. The same seed gives the same delays."),
+    Option("--seed", "seed", int, None, "The seed of the emulated delays and of the samples of data capture. The same seed gives the same ones."),
     Option("--time-scale", "time_scale", float, 1.0, "The divisor of the delays of AWS's automatic scaling: 60 turns its minutes into seconds."),
     Option("--region", "region", str, "us-east-1", "The region in ARNs and texts, and of the instances."),
     Option("--account", "account", str, "123456789012", "The account number in ARNs and texts."),

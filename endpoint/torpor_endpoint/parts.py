@@ -6,6 +6,7 @@ import random
 import time
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_endpoint.core import emulation
@@ -32,6 +33,8 @@ from torpor_endpoint.services.logs.files.groups import Groups
 from torpor_endpoint.services.logs.files.log_marks import LogMarks
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.moto.longtail import LongTail
+from torpor_endpoint.services.runtime.capture.capturing import Capturing
+from torpor_endpoint.services.runtime.capture.observer import CaptureObserver
 from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver
 from torpor_endpoint.services.runtime.meter import Meters
 from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
@@ -40,12 +43,16 @@ from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.running.job_runner import JobSite
-from torpor_endpoint.services.training.running.storage import EmbeddedStorage, Storage
+from torpor_endpoint.services.training.running.storage import EmbeddedStorage
 from torpor_endpoint.services.training.running.trainer import Trainer
 from torpor_endpoint.storage.data_dir import DataDir
+from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.storage.private import closed_to_others
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
+
+if TYPE_CHECKING:
+    from torpor_endpoint.services.training.running.remote_storage import RemoteStorage
 
 
 class Parts:
@@ -74,7 +81,10 @@ class Parts:
         self.meters = Meters(self.registry)
         self.ledger = Ledger(self.folders.ledger, time.time)
         self.collector = Collector(self.fleet, self.registry, time.time, self.ledger.looked)
-        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters)])
+        self.storage = self._storage()
+        self.capturing = Capturing(self.storage, LoneThread("data capture"), time.perf_counter, self.meters.captured)
+        sampling = CaptureObserver(random.Random(options.seed).random, self.capturing.backlog.add)
+        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters)], [sampling])
         self.heartbeat = LedgerHeartbeat(self.fleet, self.ledger.served)
         # the fleet
         self.controller = Controller(self.store, self.fleet, self._factory(), time.time, self._endpoint_deleted)
@@ -115,6 +125,7 @@ class Parts:
     async def _endpoint_deleted(self, name: str) -> None:
         """Remove the instances' disks. Metrics and logs stay, as on AWS."""
         self.observers.settle()
+        await self.capturing.flush(name)
         self.meters.forget(name)
         await asyncio.to_thread(self.autoscaling.forget, name)
         await self.surroundings.disks.remove_all(name)
@@ -150,7 +161,7 @@ class Parts:
         return JobSite(
             folder=self.folders.training,
             logs=self.folders.training_logs,
-            storage=self._training_storage(),
+            storage=self.storage,
             zygote=self.host.zygote,
             wiring=self.surroundings.wiring,
             forgotten=self.surroundings.forgotten,
@@ -158,7 +169,8 @@ class Parts:
             clock=time.time,
         )
 
-    def _training_storage(self) -> Storage:
+    def _storage(self) -> "EmbeddedStorage | RemoteStorage":
+        """The S3 of training jobs and captured data."""
         if self.options.s3_endpoint is None:
             return EmbeddedStorage(self.objects)
         from torpor_endpoint.services.training.running.remote_storage import RemoteStorage

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = {"warm", "cold", "density", "bodies", "rest", "flatness", "sharing", "metering", "shadowing"}
+SECTIONS = {"warm", "cold", "density", "bodies", "rest", "flatness", "sharing", "metering", "shadowing", "capturing"}
 
 
 @pytest.mark.slow

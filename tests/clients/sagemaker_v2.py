@@ -6,6 +6,7 @@ One line for each step; the exit code is 1 if one failed. Deployments are waited
 takes 30 s however quick the endpoint is, and then with a shorter poll.
 """
 
+import json
 import os
 import sys
 from typing import Any
@@ -29,6 +30,7 @@ def main() -> int:
         own_code_for_many(step, around, session)
         serverless(step, around, session)
         variants(step, around, session)
+        data_capture(step, around, session)
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")
@@ -218,6 +220,33 @@ def variants(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
     with step("delete_endpoint after an update, and without its config"):
         predictor.delete_endpoint(delete_endpoint_config=False)
         gone(session, "split")
+
+
+def data_capture(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
+    from sagemaker.deserializers import JSONDeserializer
+    from sagemaker.model import Model
+    from sagemaker.model_monitor import DataCaptureConfig
+    from sagemaker.predictor import Predictor
+    from sagemaker.s3 import S3Downloader, S3Uploader
+    from sagemaker.serializers import JSONSerializer
+
+    bucket = session.default_bucket()
+    with step("Model.deploy with a DataCaptureConfig, and S3Downloader for what was captured"):
+        artifact = S3Uploader.upload(around.path("linear.tar.gz"), f"s3://{bucket}/single", None)
+        model = Model("torpor", artifact, None, name="noted", sagemaker_session=session, predictor_cls=Predictor)
+        config = DataCaptureConfig(True, 100, f"s3://{bucket}/captured", sagemaker_session=session)
+        predictor = model.deploy(1, "ml.m5.large", endpoint_name="noted", data_capture_config=config, wait=False)
+        session.wait_for_endpoint("noted", poll=POLL_S)
+        predictor.serializer, predictor.deserializer = JSONSerializer(), JSONDeserializer()
+        answer = predictor.predict(around.rows)
+        delete(predictor)
+        gone(session, "noted")
+        (file,) = S3Downloader.list(f"s3://{bucket}/captured/noted/AllTraffic", sagemaker_session=session)
+        (line,) = S3Downloader.read_file(file, session).splitlines()
+        captured = json.loads(line)["captureData"]
+        assert captured["endpointInput"]["encoding"] == captured["endpointOutput"]["encoding"] == "JSON"
+        assert json.loads(captured["endpointOutput"]["data"]) == answer
+        close(answer, around.expected["linear"])
 
 
 def deployed(session: Any, model: Any, name: str) -> Any:

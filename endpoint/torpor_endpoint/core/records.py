@@ -49,6 +49,20 @@ class Serverless:
 
 
 @dataclass(frozen=True)
+class DataCapture:
+    """A DataCaptureConfig: which requests and answers are captured, and where to."""
+
+    destination: str  # s3://bucket/prefix
+    sampling_percentage: int
+    enabled: bool = True
+    input: bool = True
+    output: bool = True
+    csv_types: tuple[str, ...] = ()
+    json_types: tuple[str, ...] = ()
+    kms_key_id: str = ""
+
+
+@dataclass(frozen=True)
 class Variant:
     """One ProductionVariant with the container of its model, so that an endpoint outlives the model's record."""
 
@@ -66,6 +80,7 @@ class Variant:
         default_factory=dict
     )  # the ProductionVariant as sent, for members that are only repeated
     shadow: bool = False  # one of ShadowProductionVariants: it gets copies of requests, and answers no caller
+    capture: DataCapture | None = None  # its endpoint configuration's
 
 
 @dataclass(frozen=True)

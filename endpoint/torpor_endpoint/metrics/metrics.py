@@ -1,6 +1,6 @@
 """Defines Torpor's metrics in one table, for CloudWatch, Prometheus and the documentation.
 
-Names, units and dimensions are SageMaker's own. `metrics.registry` holds the samples.
+Names, units and dimensions are SageMaker's own, except in the namespace `TORPOR`. `metrics.registry` holds the samples.
 """
 
 from dataclasses import dataclass
@@ -10,6 +10,9 @@ SAGEMAKER = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"
 TORPOR = "Torpor"
 """The namespace of metrics that AWS does not have."""
+
+TORPOR = "Torpor"
+"""The namespace of metrics that AWS has no name for."""
 
 VARIANT = ("EndpointName", "VariantName")
 
@@ -282,6 +285,24 @@ FIRST_CHUNK_OVERHEAD_LATENCY = Metric(
     Shown.HISTOGRAM,
     "torpor_first_chunk_overhead_latency_seconds",
 )
+DATA_CAPTURE_RECORDS = Metric(
+    "DataCaptureRecords",
+    "Count",
+    COUNTED,
+    "Each record of data capture that is in S3 adds one.",
+    Shown.COUNTER,
+    "torpor_data_capture_records",
+    namespace=TORPOR,
+)
+DATA_CAPTURE_RECORDS_LOST = Metric(
+    "DataCaptureRecordsLost",
+    "Count",
+    COUNTED,
+    "Each record of data capture that did not reach S3 adds one: S3 was too slow, or refused it to the end.",
+    Shown.COUNTER,
+    "torpor_data_capture_records_lost",
+    namespace=TORPOR,
+)
 METRICS: tuple[Metric, ...] = (
     INVOCATIONS,
     INVOCATIONS_PER_INSTANCE,
@@ -307,6 +328,8 @@ METRICS: tuple[Metric, ...] = (
     SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION,
     SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS,
     SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS,
+    DATA_CAPTURE_RECORDS,
+    DATA_CAPTURE_RECORDS_LOST,
     LOADED_MODEL_COUNT,
     CPU_UTILIZATION,
     MEMORY_UTILIZATION,
@@ -317,4 +340,4 @@ METRICS: tuple[Metric, ...] = (
 
 def is_reserved(namespace: str) -> bool:
     """Whether callers may not write the namespace. AWS: "Do not specify a namespace that begins with AWS/"."""
-    return namespace.startswith("AWS/") or namespace == INSTANCES
+    return namespace.startswith("AWS/") or namespace in (INSTANCES, TORPOR)

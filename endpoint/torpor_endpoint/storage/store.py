@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from torpor_endpoint.core.records import (
     Container,
+    DataCapture,
     EndpointConfig,
     EndpointRecord,
     EndpointStatus,
@@ -158,11 +159,17 @@ def _endpoint(record: Mapping[str, Any]) -> EndpointRecord:
 
 
 def _variant(record: Mapping[str, Any]) -> Variant:
-    serverless = record["serverless"]
+    serverless, capture = record["serverless"], record.get("capture")
     return Variant(
         **{
             **record,
             "container": Container(**record["container"]),
             "serverless": Serverless(**serverless) if serverless else None,
+            "capture": _data_capture(capture) if capture else None,
         }
     )
+
+
+def _data_capture(record: Mapping[str, Any]) -> DataCapture:
+    types = {name: tuple(record[name]) for name in ("csv_types", "json_types")}
+    return DataCapture(**{**record, **types})

@@ -160,20 +160,20 @@ class LiveEndpoint:
         folder.mkdir(parents=True, exist_ok=True)
         return folder
 
-    def create(self, name: str, *variants: Variant) -> None:
-        """Models, config and endpoint, all of this name; the endpoint is still Creating."""
+    def create(self, name: str, *variants: Variant, **config: Any) -> None:
+        """Models, config and endpoint, all of this name; the endpoint is still Creating. `config` are its members."""
         models = {f"{name}-{variant.name}": variant for variant in variants}
         for model, variant in models.items():
             self.sagemaker.create_model(ModelName=model, PrimaryContainer=variant.container)
         production = [variant.production(model) for model, variant in models.items() if not variant.shadow]
         shadows = [variant.production(model) for model, variant in models.items() if variant.shadow]
         members = {"ProductionVariants": production, **({"ShadowProductionVariants": shadows} if shadows else {})}
-        self.sagemaker.create_endpoint_config(EndpointConfigName=name, **members)
+        self.sagemaker.create_endpoint_config(EndpointConfigName=name, **members, **config)
         self.sagemaker.create_endpoint(EndpointName=name, EndpointConfigName=name)
 
-    def deploy(self, name: str, *variants: Variant) -> str:
+    def deploy(self, name: str, *variants: Variant, **config: Any) -> str:
         """The name of an endpoint that is InService. Raises NotInService with the FailureReason."""
-        self.create(name, *variants)
+        self.create(name, *variants, **config)
         described = self.settled(name)
         if described["EndpointStatus"] != "InService":
             raise NotInService(f"{described['EndpointStatus']}: {described.get('FailureReason')}")

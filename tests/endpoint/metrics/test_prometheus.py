@@ -13,6 +13,7 @@ from torpor_endpoint.metrics.metrics import (
     MODEL_CACHE_HIT,
     MODEL_LATENCY,
     SAGEMAKER,
+    TORPOR,
 )
 from torpor_endpoint.metrics.prometheus import exposition
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -111,4 +112,4 @@ def test_every_metric_of_the_table_is_shown_and_custom_ones_are_not() -> None:
     for metric in METRICS:
         assert any(name.startswith(metric.prometheus) for name in shown), metric.name
     assert not any("rders" in name for name in shown)
-    assert {metric.namespace for metric in METRICS} == {SAGEMAKER, "/aws/sagemaker/Endpoints", "Torpor"}
+    assert {metric.namespace for metric in METRICS} == {SAGEMAKER, "/aws/sagemaker/Endpoints", TORPOR}

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from torpor_endpoint.core.records import (
     Container,
+    DataCapture,
     EndpointConfig,
     EndpointRecord,
     EndpointStatus,
@@ -43,7 +44,11 @@ def clock() -> float:
 
 def endpoint(name: str = "e", created_s: float = 1.1, status: EndpointStatus = S.CREATING) -> EndpointRecord:
     container = Container("torpor", "s3://b/p/", multi_model=True, environment={"K": "V"})
-    variants = (Variant("a", "m", container, serverless=Serverless(2048, 5)), Variant("b", "m", container, 0.5))
+    capture = DataCapture("s3://b/captured", 20, csv_types=("text/csv",))
+    variants = (
+        Variant("a", "m", container, serverless=Serverless(2048, 5)),
+        Variant("b", "m", container, 0.5, capture=capture),
+    )
     return EndpointRecord(name, f"arn:x:endpoint/{name.lower()}", created_s, created_s, status, "c", variants)
 
 

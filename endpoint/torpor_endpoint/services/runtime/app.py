@@ -116,7 +116,7 @@ class RuntimeApp:
             return
         try:
             await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-            await _send_all(list(answer.chunks) if self._observers.read_bodies else answer.chunks, send)
+            await _send_all(list(answer.chunks) if self._observers.reads_bodies(passage) else answer.chunks, send)
         finally:
             self._account(passage, answer)
 
@@ -173,17 +173,16 @@ class RuntimeApp:
 
     async def _sent(self, passage: Passage) -> Served:
         """All steps up to the instance's answer, for a request that is whole."""
-        release = self._release(passage)
         while True:
             self._prepare(passage)
             try:
-                return await self._router.send(passage, None if _is_shadowed(passage) else release)
+                return await self._router.send(passage, self._release(passage))
             except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request
                 continue
 
     def _release(self, passage: Passage) -> Callable[[], None] | None:
-        """What releases the body once it is sent; None if an observer reads it later."""
-        return None if self._observers.read_bodies else passage.body.clear
+        """What releases a routed request's body once it is sent; None if an observer or a shadow variant needs it."""
+        return None if _is_shadowed(passage) or self._observers.reads_bodies(passage) else passage.body.clear
 
     async def _settled(self, passage: Passage, served: Awaitable[T]) -> T | RuntimeFault:
         """What a request came to. Raises Disconnected."""

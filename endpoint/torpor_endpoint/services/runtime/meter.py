@@ -119,6 +119,11 @@ class VariantMeter:
         """Add one copy of a request that reached no model of this shadow variant."""
         self._bound(metrics.SHADOW_COPIES_DROPPED).add(1, at_s)
 
+    def add_captured(self, records: int, delivered: bool, at_s: float) -> None:
+        """Add records of data capture that are in S3, or that are lost."""
+        metric = metrics.DATA_CAPTURE_RECORDS if delivered else metrics.DATA_CAPTURE_RECORDS_LOST
+        self._bound(metric).add(records, at_s)
+
 
 class StreamMeter:
     """The further series of a variant whose answers are streamed."""
@@ -166,6 +171,10 @@ class Meters:
     def dropped(self, endpoint: str, variant: str, at_s: float) -> None:
         """Add a copy of a request that reached no model of the shadow variant."""
         self.of(endpoint, variant).add_dropped(at_s)
+
+    def captured(self, endpoint: str, variant: str, records: int, delivered: bool) -> None:
+        """Add records of data capture that are in S3, or that are lost."""
+        self.of(endpoint, variant).add_captured(records, delivered, self._registry.clock())
 
     def forget(self, endpoint: str) -> None:
         """Drop the meters of an endpoint that was deleted."""

@@ -1,6 +1,7 @@
 """The observers of requests: each sees every request that has ended, with its body and its answer.
 
-An observer that reads bodies is called when the answer is on its way. The others are called for many requests at a
+An observer that reads bodies chooses its requests, and is called when the answer is on its way: only the bodies of the
+chosen requests are kept until then. The others are called for many requests at a
 time, when the bodies are gone: to call them between two requests costs more than twice as much, because the processor's
 caches lose what the requests need (benchmarks/README.md). Requests that are alike are counted as one group.
 
@@ -39,6 +40,13 @@ class Observer(Protocol):
         """The request has its answer. What this raises is logged, and harms neither the request nor other observers."""
 
 
+class BodyObserver(Observer, Protocol):
+    """An observer that needs the bodies of some requests: `ended` is called for these."""
+
+    def reads(self, request: Passage) -> bool:
+        """Whether this observer reads the bodies. It is asked once for each request, when the request has a route."""
+
+
 class BatchObserver(Observer, Protocol):
     """An observer that needs no bodies: `ended` and `ended_alike` are called later, and the bodies are empty then."""
 
@@ -65,23 +73,26 @@ AlikeKey = tuple[str, str, InstancePool, str | None, str, int, bool | None, int,
 
 
 class Observers:
-    """Passes each ended request to `single` with its bodies, and to `batch` later. For the event loop's thread."""
+    """Passes each ended request to those of `single` that read its bodies, and to `batch` later. For the event loop's
+    thread."""
 
-    def __init__(self, batch: Sequence[BatchObserver], single: Sequence[Observer] = ()) -> None:
+    def __init__(self, batch: Sequence[BatchObserver], single: Sequence[BodyObserver] = ()) -> None:
         self._batch = tuple(batch)
         self._single = tuple(single)
         self._ended: list[tuple[Passage, InvokeAnswer]] = []
         self._alarm: asyncio.TimerHandle | None = None
 
-    @property
-    def read_bodies(self) -> bool:
-        """Whether a request's body must be kept until its end."""
-        return bool(self._single)
+    def reads_bodies(self, request: Passage) -> bool:
+        """Whether an observer reads the request's bodies: they must be kept until its end. Decided once for each."""
+        if request.readers is None:
+            request.readers = [observer for observer in self._single if observer.reads(request)]
+        return bool(request.readers)
 
     def see(self, request: Passage, answer: InvokeAnswer) -> None:
         """Called once for each request, when its answer is on its way and before its bodies are released."""
-        for observer in self._single:
-            _observed(observer, request, answer)
+        if self.reads_bodies(request):
+            for observer in request.readers or ():
+                _observed(observer, request, answer)
 
     def account(self, request: Passage, answer: InvokeAnswer) -> None:
         """Called once for each request, when its bodies are released."""

@@ -15,9 +15,9 @@ The steps, in their order, and the module of each:
 coroutine if one step would have to. Both take the same steps.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
@@ -28,6 +28,9 @@ from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
 from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault
 from torpor_endpoint.services.runtime.request import Invoke
+
+if TYPE_CHECKING:
+    from torpor_endpoint.services.runtime.observers import BodyObserver
 
 OVERHEAD = WaitStep.OVERHEAD.value
 
@@ -108,6 +111,8 @@ class Passage:
     status: int = 0
     response_bytes: int = 0
     total_s: float = 0.0
+    readers: "Sequence[BodyObserver] | None" = None
+    """The observers that read the bodies; None until `Observers.reads_bodies` decides it, once for each request."""
 
     @property
     def request_id(self) -> str:

@@ -15,10 +15,10 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     f"{listed(Treatment.KEPT, 'CreateModelInput', 'ContainerDefinition', 'S3ModelDataSource')}. Refused by name: "
     f"{listed(Treatment.REFUSED, 'ContainerDefinition', 'S3ModelDataSource')}, and members that Torpor does not know.",
     "CreateEndpointConfig": "A variant may have MinInstanceCount 0, and one of many models ServerlessConfig; ShadowProductionVariants may stand beside "
-    "several production variants, and have several entries; `--aws-strict` refuses all of these. The share of a shadow variant is its weight "
+    "several production variants, and have several entries; a serverless variant may have data capture; `--aws-strict` refuses all of these. The share of a shadow variant is its weight "
     "divided by the weight of all production variants, at most 1: AWS publishes no formula. "
-    "Refuses async inference, explainers, data capture, and instance types that are not in the catalogue. "
-    f"Kept without effect: {listed(Treatment.KEPT, 'CreateEndpointConfigInput')}; of a variant "
+    "Refuses async inference, explainers, and instance types that are not in the catalogue. "
+    f"Kept without effect: {listed(Treatment.KEPT, 'CreateEndpointConfigInput')}, also the KmsKeyId of DataCaptureConfig; of a variant "
     f"{listed(Treatment.KEPT, 'ProductionVariant', 'ProductionVariantManagedInstanceScaling')}. Refused by name: "
     f"{listed(Treatment.REFUSED, 'CreateEndpointConfigInput', 'ProductionVariant')}, and members that Torpor does not know.",
     "CreateEndpoint": f"The endpoint is in service after about a second. {_WITHOUT_EFFECT}",

@@ -34,6 +34,15 @@ def s3_url(url: str) -> str:
     return f"s3://{bucket}/{key}"
 
 
+def is_s3_url(url: str) -> bool:
+    """Whether `s3_url` can read the address."""
+    try:
+        s3_url(url)
+    except NoS3Address:
+        return False
+    return True
+
+
 def _of_https(url: str) -> tuple[str, str, str]:
     try:
         parts = urlsplit(url)

@@ -6,6 +6,7 @@ from typing import Any
 
 from torpor_endpoint.core.records import (
     Container,
+    DataCapture,
     EndpointConfig,
     EndpointRecord,
     EndpointStatus,
@@ -76,6 +77,12 @@ def variant(production: Wire, model: ModelRecord, shadow: bool = False) -> Varia
     )
 
 
+def with_capture(variants: tuple[Variant, ...], params: Wire) -> tuple[Variant, ...]:
+    """The variants with the DataCaptureConfig of their endpoint configuration."""
+    config = params.get("DataCaptureConfig")
+    return tuple(replace(variant, capture=config and _data_capture(config)) for variant in variants)
+
+
 def rescaled(variant: Variant, desired: Wire) -> Variant:
     """The variant with the changes of a DesiredWeightAndCapacity."""
     changes = desired.get("ServerlessUpdateConfig", {})
@@ -111,6 +118,21 @@ def _serverless(config: Wire) -> Serverless:
     return Serverless(config["MemorySizeInMB"], config["MaxConcurrency"], config.get("ProvisionedConcurrency", 0))
 
 
+def _data_capture(config: Wire) -> DataCapture:
+    modes = {option["CaptureMode"] for option in config["CaptureOptions"]}
+    types = config.get("CaptureContentTypeHeader", {})
+    return DataCapture(
+        destination=s3_url(config["DestinationS3Uri"]),
+        sampling_percentage=config["InitialSamplingPercentage"],
+        enabled=config.get("EnableCapture", True),
+        input=not modes.isdisjoint(("Input", "InputAndOutput")),
+        output=not modes.isdisjoint(("Output", "InputAndOutput")),
+        csv_types=tuple(types.get("CsvContentTypes", ())),
+        json_types=tuple(types.get("JsonContentTypes", ())),
+        kms_key_id=config.get("KmsKeyId", ""),
+    )
+
+
 # -- answers: `aws.wire.pruning` removes members that are None or empty -------------------------------------------
 def tag_list(tags: Mapping[str, str]) -> list[dict[str, str]]:
     return [{"Key": key, "Value": value} for key, value in tags.items()]
@@ -131,9 +153,11 @@ def model_summary(model: ModelRecord) -> dict[str, Any]:
 
 def endpoint_config_description(config: EndpointConfig) -> dict[str, Any]:
     lists = {name: _weighted(config.request[name]) for name in VARIANT_LISTS if name in config.request}
+    capture = config.request.get("DataCaptureConfig")
     return {
         "EnableNetworkIsolation": False,
         **config.request,
+        **({"DataCaptureConfig": {"EnableCapture": True, **capture}} if capture else {}),
         **lists,
         "EndpointConfigArn": config.arn,
         "CreationTime": config.created_s,
@@ -176,9 +200,23 @@ def endpoint_description(endpoint: EndpointRecord, ready: Mapping[str, int]) -> 
         "EndpointConfigName": endpoint.config_name,
         "FailureReason": endpoint.failure_reason and endpoint.failure_reason[:1024],
         "LastDeploymentConfig": endpoint.deployment,
+        "DataCaptureConfig": _capture_summary(endpoint.variants[0].capture),
         "ProductionVariants": summaries(shadow=False),
         "ShadowProductionVariants": summaries(shadow=True),
         "PendingDeploymentSummary": _pending_summary(endpoint) if deploying else None,
+    }
+
+
+def _capture_summary(capture: DataCapture | None) -> dict[str, Any] | None:
+    """The DataCaptureConfigSummary. Every variant has the same configuration."""
+    if capture is None:
+        return None
+    return {
+        "EnableCapture": capture.enabled,
+        "CaptureStatus": "Started" if capture.enabled else "Stopped",
+        "CurrentSamplingPercentage": capture.sampling_percentage,
+        "DestinationS3Uri": capture.destination,
+        "KmsKeyId": capture.kms_key_id,
     }
 
 

@@ -6,6 +6,7 @@ from torpor_endpoint.core.pricing.catalogue import instance_type
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.members.checking import check_known
+from torpor_endpoint.services.sagemaker.model_data import is_s3_url
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
 from torpor_endpoint.services.sagemaker.shapes import container_definition, scaling_of
 
@@ -16,8 +17,8 @@ CONFIG_RULES: Rules[Wire] = (
     (lambda params: "AsyncInferenceConfig" in params, "AsyncInferenceConfig is not supported by Torpor."),
     (lambda params: "ExplainerConfig" in params, "ExplainerConfig is not supported by Torpor."),
     (
-        lambda params: "DataCaptureConfig" in params and params["DataCaptureConfig"].get("EnableCapture", True),
-        "Data capture is not supported by Torpor.",
+        lambda params: "DataCaptureConfig" in params and not is_s3_url(params["DataCaptureConfig"]["DestinationS3Uri"]),
+        "DestinationS3Uri of DataCaptureConfig must be s3://bucket/prefix.",
     ),
     (lambda params: not params["ProductionVariants"], "ProductionVariants must have at least one entry."),
     (
@@ -145,6 +146,10 @@ STRICT_RULES: Rules[tuple[Variant, ...]] = (
     (
         lambda variants: any(v.instances_min == 0 for v in variants),
         "MinInstanceCount 0 is supported for inference components only.",
+    ),
+    (
+        lambda variants: any(v.serverless and v.capture is not None and v.capture.enabled for v in variants),
+        "DataCaptureConfig is not supported with ServerlessConfig.",
     ),
 )
 

@@ -15,7 +15,7 @@ from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.services.runtime.observers import Observer, Observers
+from torpor_endpoint.services.runtime.observers import BodyObserver, Observers
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
 from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.shadowing import Shadowing
@@ -65,7 +65,7 @@ class Gone(Answering):
 class Ended(Observers):
     """Keeps the requests that have ended."""
 
-    def __init__(self, *single: Observer) -> None:
+    def __init__(self, *single: BodyObserver) -> None:
         super().__init__([], single)
         self.requests: list[Passage] = []
         self.answers: list[InvokeAnswer] = []
@@ -77,15 +77,24 @@ class Ended(Observers):
 
 @dataclass
 class Capture:
-    """An observer that reads bodies."""
+    """An observer that reads bodies, of all requests or of none."""
 
+    wanted: bool = True
     seen: list[tuple[bytes, int, bytes]] = field(default_factory=list)
+    asked: int = 0
+
+    def reads(self, request: Passage) -> bool:
+        self.asked += 1
+        return self.wanted
 
     def ended(self, request: Passage, answer: InvokeAnswer) -> None:
         self.seen.append((b"".join(request.body), answer.status, b"".join(answer.chunks)))
 
 
 class Failing:
+    def reads(self, request: Passage) -> bool:
+        return True
+
     def ended(self, request: Passage, answer: InvokeAnswer) -> None:
         raise ValueError("a mistake of this observer")
 
@@ -186,6 +195,28 @@ def test_a_copy_for_a_shadow_variant_ends_before_the_same_observers() -> None:
         assert [request.route.pool is pool for request in ended.requests if request.route] == [True, False] * 2
 
     run(story())
+
+
+def test_the_body_of_a_request_that_no_observer_reads_is_released_once_it_is_sent() -> None:
+    released: list[bool] = []
+
+    class Releasing(Answering):
+        async def send(self, passage: Passage, sent: Callable[[], None] | None = None) -> Served:
+            released.append(sent is not None)
+            return await super().send(passage, sent)
+
+    async def story() -> None:
+        for wanted in (False, True):
+            capture = Capture(wanted)
+            async with shop() as live:
+                caller = Caller(app(Releasing(live, 200), Ended(capture)))
+                assert caller.inline()
+                await caller.by_asgi()
+            assert capture.asked == 2  # once for each request
+            assert len(capture.seen) == (2 if wanted else 0)
+
+    run(story())
+    assert released == [True, False]
 
 
 def test_an_unauthorized_caller_reaches_no_instance() -> None:

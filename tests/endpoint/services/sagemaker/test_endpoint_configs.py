@@ -20,6 +20,13 @@ def _model(control_plane: InMemoryControlPlane, strict_control_plane: InMemoryCo
         each("CreateModel", ModelName="one", PrimaryContainer={"Image": "torpor"})
 
 
+def capture(**members: Any) -> dict[str, Any]:
+    """A DataCaptureConfig."""
+    both = [{"CaptureMode": "Input"}, {"CaptureMode": "Output"}]
+    needed = {"InitialSamplingPercentage": 20, "DestinationS3Uri": "s3://bucket/captured", "CaptureOptions": both}
+    return {**needed, **members}
+
+
 def scaled(least: int, most: int, count: int = 1, **members: Any) -> dict[str, Any]:
     scaling = {"Status": "ENABLED", "MinInstanceCount": least, "MaxInstanceCount": most, **members}
     return production(InitialInstanceCount=count, ManagedInstanceScaling=scaling)
@@ -66,8 +73,7 @@ def test_a_variant_that_makes_no_sense_is_refused(
         ({"ShadowProductionVariants": [production()]}, "must be unique"),
         ({"ShadowProductionVariants": [{"VariantName": "new", "ModelName": "ep"}]}, '"new" needs either'),
         ({"ExplainerConfig": {}}, "ExplainerConfig is not supported"),
-        ({"DataCaptureConfig": {"EnableCapture": True}}, "Data capture is not supported"),
-        ({"DataCaptureConfig": {}}, "Data capture is not supported"),
+        ({"DataCaptureConfig": capture(DestinationS3Uri="https://example.com/x")}, "DestinationS3Uri of DataCapture"),
     ],
 )
 def test_a_configuration_that_torpor_cannot_serve_is_refused_at_once(
@@ -77,10 +83,24 @@ def test_a_configuration_that_torpor_cannot_serve_is_refused_at_once(
     assert text in control_plane.refusal("CreateEndpointConfig", **config)[2]
 
 
-def test_data_capture_that_is_off_is_no_matter(control_plane: InMemoryControlPlane) -> None:
-    config = {"EndpointConfigName": "c", "ProductionVariants": [production()]}
-    created = control_plane("CreateEndpointConfig", **config, DataCaptureConfig={"EnableCapture": False})
-    assert created == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
+def test_data_capture_is_enabled_unless_its_config_says_otherwise(control_plane: InMemoryControlPlane) -> None:
+    for name, members in (("on", {}), ("off", {"EnableCapture": False})):
+        config = {"EndpointConfigName": name, "ProductionVariants": [production()]}
+        control_plane("CreateEndpointConfig", **config, DataCaptureConfig=capture(**members))
+        described = control_plane("DescribeEndpointConfig", EndpointConfigName=name)["DataCaptureConfig"]
+        assert described == {**capture(), "EnableCapture": name == "on"}
+
+
+def test_strict_mode_refuses_data_capture_of_a_serverless_variant(
+    control_plane: InMemoryControlPlane, strict_control_plane: InMemoryControlPlane
+) -> None:
+    variants = [production(ModelName="one", ServerlessConfig=serverless())]
+    config = {"EndpointConfigName": "c", "ProductionVariants": variants, "DataCaptureConfig": capture()}
+    refusal = strict_control_plane.refusal("CreateEndpointConfig", **config)
+    assert refusal[::2] == ("ValidationException", "DataCaptureConfig is not supported with ServerlessConfig.")
+    off = {**config, "DataCaptureConfig": capture(EnableCapture=False)}
+    for each, allowed in ((control_plane, config), (strict_control_plane, off)):
+        assert each("CreateEndpointConfig", **allowed) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
 
 
 @pytest.mark.parametrize(

@@ -240,6 +240,38 @@ def test_an_update_retains_the_named_variant_properties(
     assert (another.weight, another.instance_count) == (1.0, 1)
 
 
+def test_data_capture_is_described_and_follows_the_configuration_through_updates(
+    control_plane: InMemoryControlPlane,
+) -> None:
+    sent = {
+        "InitialSamplingPercentage": 20,
+        "DestinationS3Uri": "https://s3.us-east-1.amazonaws.com/bucket/captured",
+        "CaptureOptions": [{"CaptureMode": "InputAndOutput"}],
+        "CaptureContentTypeHeader": {"CsvContentTypes": ["text/csv"]},
+    }
+    shown = {
+        "EnableCapture": True,
+        "CaptureStatus": "Started",
+        "CurrentSamplingPercentage": 20,
+        "DestinationS3Uri": "s3://bucket/captured",
+        "KmsKeyId": "",
+    }
+    control_plane.create()
+    control_plane.settle("ep")
+    assert control_plane.describe()["DataCaptureConfig"] is None
+    off = {**sent, "EnableCapture": False}
+    for name, members in (("on", {"DataCaptureConfig": sent}), ("off", {"DataCaptureConfig": off}), ("none", {})):
+        control_plane("CreateEndpointConfig", EndpointConfigName=name, ProductionVariants=[production()], **members)
+    stopped = {**shown, "EnableCapture": False, "CaptureStatus": "Stopped"}
+    for name, expected in (("on", shown), ("off", stopped), ("on", shown), ("none", None)):
+        update(control_plane, name, RetainAllVariantProperties=True)
+        control_plane.settle("ep")
+        assert control_plane.describe()["DataCaptureConfig"] == expected
+        rescale(control_plane, VariantName="AllTraffic", DesiredWeight=0.5)
+        control_plane.settle("ep")
+        assert control_plane.describe()["DataCaptureConfig"] == expected
+
+
 def test_a_retained_count_must_fit_the_new_range(control_plane: InMemoryControlPlane) -> None:
     control_plane.create(InitialInstanceCount=4)
     control_plane.settle("ep")

@@ -37,3 +37,8 @@ class RemoteStorage:
     def put(self, file: Path, bucket: str, key: str) -> None:
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
             self._client.upload_file(str(file), bucket, key)
+
+    def write(self, body: bytes, bucket: str, key: str) -> None:
+        """Write an object of these bytes."""
+        with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
+            self._client.put_object(Bucket=bucket, Key=key, Body=body)

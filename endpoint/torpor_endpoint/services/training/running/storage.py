@@ -7,8 +7,9 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
-from typing import Protocol
+from typing import BinaryIO, Protocol
 
 from torpor_endpoint.services.s3.errors import S3Error
 from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
@@ -55,14 +56,21 @@ class EmbeddedStorage:
                 shutil.copyfileobj(opened.file, copy, PIECE_BYTES)
 
     def put(self, file: Path, bucket: str, key: str) -> None:
+        with storage_errors(f"s3://{bucket}/{key}"), file.open("rb") as source:
+            self._write(source, bucket, key)
+
+    def write(self, body: bytes, bucket: str, key: str) -> None:
+        """Write an object of these bytes."""
+        self._write(BytesIO(body), bucket, key)
+
+    def _write(self, source: BinaryIO, bucket: str, key: str) -> None:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
             staged = self._store.staging.new()
             intake = Intake(Promise(checksum=RequestedChecksum(DEFAULT)), staged, limit_bytes=sys.maxsize)
             try:
-                with file.open("rb") as source:
-                    while piece := source.read(PIECE_BYTES):
-                        intake.feed(piece)
+                while piece := source.read(PIECE_BYTES):
+                    intake.feed(piece)
                 receipt = intake.finish()
                 draft = Draft(staged, receipt.etag, ObjectTraits(checksum=receipt.checksum))
                 self._store.objects.put(ObjectName(bucket, key), draft)

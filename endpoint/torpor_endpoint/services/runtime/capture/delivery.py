@@ -1,0 +1,121 @@
+"""Sends files of captured lines to S3, in a thread. A file that S3 does not take is sent again, a few times."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Protocol
+
+from torpor_endpoint.services.runtime.capture.files import CaptureFile
+from torpor_endpoint.services.training.running.storage import StorageError
+
+TRIES = 10
+PAUSE_S = 1.0
+PAUSE_MAX_S = 30.0
+"""The pause before a file is sent again: at first one second, and twice as long each time, up to this."""
+
+log = logging.getLogger(__name__)
+
+
+class CaptureStore(Protocol):
+    """The S3 that captured data goes to."""
+
+    def write(self, body: bytes, bucket: str, key: str) -> None:
+        """Write an object. It may block. Raises StorageError."""
+
+
+@dataclass
+class Parcel:
+    """A file on its way."""
+
+    file: CaptureFile
+    due_s: float = 0.0  # of the steady clock
+    tries: int = 0
+
+
+class Delivery:
+    """The files that are not yet in S3. For the event loop's thread.
+
+    `ended` gets each file that leaves memory, and whether it is in S3. `clock` gives steady seconds.
+    """
+
+    def __init__(
+        self,
+        objects: CaptureStore,
+        thread: Executor,
+        clock: Callable[[], float],
+        ended: Callable[[CaptureFile, bool], None],
+    ) -> None:
+        self._objects = objects
+        self._thread = thread
+        self._clock = clock
+        self._ended = ended
+        self._parcels: list[Parcel] = []
+        self._sending: asyncio.Task[None] | None = None
+        self._failing: set[str] = set()  # buckets
+
+    def __len__(self) -> int:
+        return len(self._parcels)
+
+    @property
+    def records(self) -> int:
+        """The records that are not yet in S3."""
+        return sum(parcel.file.records for parcel in self._parcels)
+
+    def add(self, files: list[CaptureFile]) -> None:
+        self._parcels += map(Parcel, files)
+
+    def hurry(self) -> None:
+        """Do not wait before a file is sent again."""
+        for parcel in self._parcels:
+            parcel.due_s = 0.0
+
+    def start(self) -> "asyncio.Task[None]":
+        """Send every file that is due, in a task of its own. There is one such task at a time."""
+        if self._sending is None or self._sending.done():
+            self._sending = asyncio.create_task(self._send_due(), name="send captured data")
+        return self._sending
+
+    async def _send_due(self) -> None:
+        while (parcel := self._next()) is not None:
+            parcel.tries += 1
+            try:
+                await self._written(parcel.file)
+            except StorageError as error:
+                self._failed(parcel, error)
+            else:
+                self._succeeded(parcel)
+
+    def _next(self) -> Parcel | None:
+        now_s = self._clock()
+        return next((parcel for parcel in self._parcels if parcel.due_s <= now_s), None)
+
+    async def _written(self, file: CaptureFile) -> None:
+        def write() -> None:
+            self._objects.write(b"".join(file.pieces), file.bucket, file.key)
+
+        await asyncio.get_running_loop().run_in_executor(self._thread, write)
+
+    def _succeeded(self, parcel: Parcel) -> None:
+        bucket = parcel.file.bucket
+        if bucket in self._failing:
+            self._failing.discard(bucket)
+            log.warning("captured data reaches bucket %s again", bucket)
+        self._leaves(parcel, True)
+
+    def _failed(self, parcel: Parcel, error: StorageError) -> None:
+        """The log has the first failure of a bucket, and each file that is dropped."""
+        file = parcel.file
+        if parcel.tries >= TRIES:
+            log.error("%d captured records of endpoint %s are lost: %s", file.records, file.endpoint, error)
+            self._leaves(parcel, False)
+            return
+        parcel.due_s = self._clock() + min(PAUSE_S * 2 ** (parcel.tries - 1), PAUSE_MAX_S)
+        if file.bucket not in self._failing:
+            self._failing.add(file.bucket)
+            log.warning("captured data of endpoint %s cannot be written, and is kept for now: %s", file.endpoint, error)
+
+    def _leaves(self, parcel: Parcel, delivered: bool) -> None:
+        self._parcels.remove(parcel)
+        self._ended(parcel.file, delivered)

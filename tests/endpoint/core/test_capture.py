@@ -1,0 +1,121 @@
+"""The lines and keys of captured requests, as SageMaker's readers expect them."""
+
+import json
+from base64 import b64decode
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_endpoint.core.capture import (
+    PIECE,
+    CapturedBody,
+    CapturedRequest,
+    Encoding,
+    LineEncoder,
+    encoding_of,
+    file_name,
+    key_prefix,
+)
+from torpor_endpoint.core.records import DataCapture
+
+CAPTURE = DataCapture(
+    "s3://bucket/captured/", 100, csv_types=("text/csv",), json_types=("application/json", "application/x-LINES")
+)
+AT_S = 1_790_000_000.0625  # 2026-09-21T14:13:20Z
+
+
+def request(body: CapturedBody | None, answer: CapturedBody | None = None, **metadata: str) -> CapturedRequest:
+    return CapturedRequest(CAPTURE, "Shop", "blue", "event-1", AT_S, body, answer, **metadata)
+
+
+def read(one: CapturedRequest) -> Any:
+    """The record of the one line."""
+    written = "".join(LineEncoder(CAPTURE).line(one))
+    assert written.isascii()
+    assert written.endswith("\n")
+    assert written.count("\n") == 1
+    return json.loads(written)
+
+
+def test_a_line_has_the_form_of_the_developer_guide() -> None:
+    answer = CapturedBody("text/csv; charset=utf-8", [b"0.01", b"73"])
+    assert read(request(CapturedBody("text/csv", [b"132,25"]), answer)) == {
+        "captureData": {
+            "endpointInput": {
+                "observedContentType": "text/csv",
+                "mode": "INPUT",
+                "data": "132,25",
+                "encoding": "CSV",
+            },
+            "endpointOutput": {
+                "observedContentType": "text/csv; charset=utf-8",
+                "mode": "OUTPUT",
+                "data": "0.0173",
+                "encoding": "CSV",
+            },
+        },
+        "eventMetadata": {"eventId": "event-1", "inferenceTime": "2026-09-21T14:13:20Z"},
+        "eventVersion": "0",
+    }
+
+
+def test_only_the_captured_sides_appear() -> None:
+    body = CapturedBody("text/csv", [b"1"])
+    assert list(read(request(body, None))["captureData"]) == ["endpointInput"]
+    assert list(read(request(None, body))["captureData"]) == ["endpointOutput"]
+
+
+def test_the_metadata_has_what_the_caller_sent() -> None:
+    sent = {"custom_attributes": "trace=7", "inference_id": "id-1", "target_model": "é.tar.gz"}
+    metadata = read(request(CapturedBody("text/csv", []), None, **sent))["eventMetadata"]
+    assert metadata["customAttributes"] == ["trace=7"]
+    assert (metadata["inferenceId"], metadata["torporTargetModel"]) == ("id-1", "é.tar.gz")
+
+
+@pytest.mark.parametrize(
+    ("content_type", "encoding"),
+    [
+        ("text/csv", Encoding.CSV),
+        ("Text/CSV ; charset=utf-8", Encoding.CSV),
+        ("application/json", Encoding.JSON),
+        ("application/x-lines", Encoding.JSON),
+        ("text/csvx", Encoding.BASE64),
+        ("", Encoding.BASE64),
+    ],
+)
+def test_the_content_type_without_its_parameters_decides_the_encoding(content_type: str, encoding: Encoding) -> None:
+    assert encoding_of(content_type, CAPTURE) is encoding
+
+
+@given(st.lists(st.binary()), st.sampled_from(["text/csv", "application/json", "image/png"]))
+def test_every_body_can_be_read_back(chunks: list[bytes], content_type: str) -> None:
+    side = read(request(None, CapturedBody(content_type, chunks)))["captureData"]["endpointOutput"]
+    binary = side["encoding"] == "BASE64"
+    assert (b64decode(side["data"]) if binary else side["data"].encode()) == b"".join(chunks)
+    assert binary or content_type != "image/png"
+
+
+@pytest.mark.parametrize("content_type", ["text/csv", "image/png"])
+def test_a_large_body_is_encoded_in_pieces(content_type: str) -> None:
+    whole = ("€1," * PIECE).encode()
+    pieces = list(LineEncoder(CAPTURE).line(request(CapturedBody(content_type, [whole]))))
+    assert max(map(len, pieces)) <= 6 * PIECE
+    side = json.loads("".join(pieces))["captureData"]["endpointInput"]
+    assert (b64decode(side["data"]) if content_type == "image/png" else side["data"].encode()) == whole
+
+
+def test_a_text_that_is_not_utf_8_is_kept_in_base64() -> None:
+    side = read(request(CapturedBody("text/csv; charset=latin-1", [b"\xe9"])))["captureData"]["endpointInput"]
+    assert (side["encoding"], b64decode(side["data"])) == ("BASE64", b"\xe9")
+
+
+@pytest.mark.parametrize(
+    ("destination", "prefix"),
+    [("s3://bucket/captured", "captured/"), ("s3://bucket/a/b/", "a/b/"), ("s3://bucket", ""), ("s3://bucket/", "")],
+)
+def test_the_key_names_endpoint_variant_and_hour(destination: str, prefix: str) -> None:
+    one = CapturedRequest(DataCapture(destination, 100), "Shop", "blue", "event-1", AT_S, None, None)
+    assert key_prefix(one) == ("bucket", f"{prefix}Shop/blue/2026/09/21/14/")
+    assert file_name(AT_S, "uuid") == "13-20-062-uuid.jsonl"
