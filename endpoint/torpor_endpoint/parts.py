@@ -39,11 +39,11 @@ from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver
 from torpor_endpoint.services.runtime.meter import Meters
 from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
 from torpor_endpoint.services.runtime.observers import Observers
+from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.running.job_runner import JobSite
-from torpor_endpoint.services.training.running.storage import EmbeddedStorage
 from torpor_endpoint.services.training.running.trainer import Trainer
 from torpor_endpoint.storage.data_dir import DataDir
 from torpor_endpoint.storage.lone_thread import LoneThread
@@ -52,7 +52,7 @@ from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 
 if TYPE_CHECKING:
-    from torpor_endpoint.services.training.running.remote_storage import RemoteStorage
+    from torpor_endpoint.services.s3.access.remote import RemoteStorage
 
 
 class Parts:
@@ -173,7 +173,7 @@ class Parts:
         """The S3 of training jobs and captured data."""
         if self.options.s3_endpoint is None:
             return EmbeddedStorage(self.objects)
-        from torpor_endpoint.services.training.running.remote_storage import RemoteStorage
+        from torpor_endpoint.services.s3.access.remote import RemoteStorage
 
         return RemoteStorage.at(self.options.s3_endpoint, self.options.region)
 

@@ -44,7 +44,7 @@ class Lifespan:
                 await send({"type": "lifespan.startup.complete"})
                 phase = "shutdown"
                 await receive()
-        except BaseException:
+        except BaseException:  # ASGI: the server gets the reason of whatever fails
             await send({"type": f"lifespan.{phase}.failed", "message": traceback.format_exc()})
             raise
         await send({"type": "lifespan.shutdown.complete"})

@@ -34,7 +34,7 @@ from torpor_endpoint.services.runtime.passage import (
     server_timing,
     steps_of,
 )
-from torpor_endpoint.services.runtime.request import CUSTOM_ATTRIBUTES, Invoke, read_body
+from torpor_endpoint.services.runtime.request import Invoke, read_body
 from torpor_endpoint.services.runtime.router import PoolClosed, Router
 from torpor_endpoint.services.runtime.shadowing import Shadowing
 from torpor_endpoint.services.runtime.streams import ResponseStreams, StreamEnds, parse_stream
@@ -75,7 +75,7 @@ def parse(passage: Passage) -> None:
 
 
 class RuntimeApp:
-    """`POST /endpoints/{EndpointName}/invocations` and `invocations-response-stream`. Its other sibling is refused.
+    """`POST /endpoints/{EndpointName}/invocations` and `…/invocations-response-stream`. Any other operation is refused.
 
     `verify` raises RuntimeFault for a caller who may not call. Without `shadowing` no request is copied to a shadow
     variant.
@@ -257,9 +257,7 @@ def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
         answer.chunks.clear()
         raise fault
     headers = [header for header in answer.headers if header[0] in COPIED]
-    for name, value in headers:
-        if name == CUSTOM_ATTRIBUTES:
-            check_attributes(value, passage.place)
+    check_attributes(headers, passage.place)
     headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
     return InvokeAnswer(answer.status, headers, answer.chunks)
 

@@ -6,13 +6,16 @@ says what to do. The runtime has `ValidationError` where the control plane has `
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_container.wire import Fault
+
+CUSTOM_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 
 MESSAGE_MAX = 2048
 """The most characters of a message. Only the quoted part is cut."""
@@ -203,14 +206,15 @@ def no_response(place: ErrorPlace) -> RuntimeFault:
     return model_error(0, NO_RESPONSE.format(endpoint=place.endpoint))
 
 
-def check_attributes(value: bytes, place: ErrorPlace) -> None:
+def check_attributes(headers: Iterable[tuple[bytes, bytes]], place: ErrorPlace) -> None:
     """Raises RuntimeFault for a container's custom attributes that no answer can have.
 
     AWS, InvokeEndpoint: "The value must consist of no more than 1024 visible US-ASCII characters".
     """
-    if len(value) > ATTRIBUTES_MAX_BYTES or _VISIBLE(value) is None:
-        text = ATTRIBUTES.format(container=place.container, size=len(value), limit=ATTRIBUTES_MAX_BYTES)
-        raise model_error(0, text)
+    for name, value in headers:
+        if name == CUSTOM_ATTRIBUTES and (len(value) > ATTRIBUTES_MAX_BYTES or _VISIBLE(value) is None):
+            text = ATTRIBUTES.format(container=place.container, size=len(value), limit=ATTRIBUTES_MAX_BYTES)
+            raise model_error(0, text)
 
 
 def wire_form(fault: RuntimeFault, place: ErrorPlace) -> tuple[int, list[tuple[bytes, bytes]], bytes]:

@@ -1,11 +1,11 @@
 """The observers of requests: each sees every request that has ended, with its body and its answer.
 
 An observer that reads bodies chooses its requests, and is called when the answer is on its way: only the bodies of the
-chosen requests are kept until then. The others are called for many requests at a
-time, when the bodies are gone: to call them between two requests costs more than twice as much, because the processor's
-caches lose what the requests need (benchmarks/README.md). Requests that are alike are counted as one group.
+chosen requests are kept until then. The others are called for many requests at a time, when the bodies are gone: to
+call them between two requests costs more than twice as much, because the processor's caches lose what the requests need
+(benchmarks/README.md). Requests that are alike are counted as one group.
 
-To add an observer that reads bodies, write a class with `ended`, and give it to `Observers` in
+To add an observer that reads bodies, write a class with `reads` and `ended`, and give it to `Observers` in
 `torpor_endpoint/parts.py` as one of `single`. For one that reads none, write `ended` and `ended_alike`, and give it as
 one of `batch`.
 """
@@ -44,7 +44,8 @@ class BodyObserver(Observer, Protocol):
     """An observer that needs the bodies of some requests: `ended` is called for these."""
 
     def reads(self, request: Passage) -> bool:
-        """Whether this observer reads the bodies. It is asked once for each request, when the request has a route."""
+        """Whether this observer reads the bodies. Called once for each request that has a route. If it raises, the
+        observer does not see the request."""
 
 
 class BatchObserver(Observer, Protocol):
@@ -83,9 +84,9 @@ class Observers:
         self._alarm: asyncio.TimerHandle | None = None
 
     def reads_bodies(self, request: Passage) -> bool:
-        """Whether an observer reads the request's bodies: they must be kept until its end. Decided once for each."""
-        if request.readers is None:
-            request.readers = [observer for observer in self._single if observer.reads(request)]
+        """Whether an observer reads the request's bodies: they must be kept until its end. Decided once."""
+        if request.readers is None and request.route is not None:
+            request.readers = [observer for observer in self._single if _reads(observer, request)]
         return bool(request.readers)
 
     def see(self, request: Passage, answer: InvokeAnswer) -> None:
@@ -129,6 +130,14 @@ class Observers:
                     observer.ended_alike(Alike(*key), requests, outcomes)
                 except Exception:  # the outer edge of an observer: other groups and other observers are not lost
                     log.exception("%d requests are not accounted for by %s", len(requests), type(observer).__name__)
+
+
+def _reads(observer: BodyObserver, request: Passage) -> bool:
+    try:
+        return observer.reads(request)
+    except Exception:  # the outer edge of an observer: the request goes on, and other observers see it
+        log.exception("request %s is not observed by %s", request.request_id, type(observer).__name__)
+        return False
 
 
 def _observed(observer: Observer, request: Passage, answer: InvokeAnswer) -> None:

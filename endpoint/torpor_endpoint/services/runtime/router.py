@@ -53,8 +53,6 @@ class HoldLimits:
 HELD = HoldLimits()
 DRAW = "torpor.draw"
 """The key of the scope under which a request keeps its draw between the inline way and the way by ASGI."""
-
-
 STREAM_IN_PARTS = (wire.STREAM.lower().encode(), wire.STREAM_IN_PARTS.encode())
 
 

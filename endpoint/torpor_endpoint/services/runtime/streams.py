@@ -20,6 +20,7 @@ from torpor_endpoint.services.runtime.errors import (
     NO_RESPONSE,
     ErrorPlace,
     RuntimeFault,
+    check_attributes,
     model_error,
     no_response,
     timed_out,
@@ -124,6 +125,7 @@ class ResponseStreams:
                 continue
         if not 200 <= served.answer.status < 300:
             return served
+        check_attributes(served.answer.headers, passage.place)
         stream = _OutgoingStream(passage, connection, served, self._clock)
         try:
             await stream.begin()

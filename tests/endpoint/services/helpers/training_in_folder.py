@@ -16,11 +16,11 @@ from tests.helpers.waiting import reached
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.operations import OPERATIONS, Training
 from torpor_endpoint.services.training.running.job_runner import JobSite
-from torpor_endpoint.services.training.running.storage import EmbeddedStorage
 from torpor_endpoint.services.training.running.trainer import Trainer
 from torpor_endpoint.storage.record_table import Database
 from torpor_endpoint.storage.schema import opened

@@ -83,13 +83,13 @@ def test_a_request_id_is_a_unique_uuid_of_version_4() -> None:
 
 @pytest.mark.parametrize("value", [b"", b"x" * 1024, b"trace=7; user=me", b"a\tb", bytes(range(32, 127))])
 def test_visible_custom_attributes_are_returned(value: bytes) -> None:
-    check_attributes(value, PLACE)
+    check_attributes([(b"x-amzn-sagemaker-custom-attributes", value)], PLACE)
 
 
 @pytest.mark.parametrize("value", [b"x" * 1025, "é".encode(), b"\x7f", b"\x00", b"a\nb"])
 def test_custom_attributes_that_no_answer_can_have_are_the_containers_fault(value: bytes) -> None:
     with pytest.raises(RuntimeFault) as caught:
-        check_attributes(value, PLACE)
+        check_attributes([(b"x-amzn-sagemaker-custom-attributes", value)], PLACE)
     members = json.loads(wire_form(caught.value, PLACE)[2])
     assert (members["OriginalStatusCode"], members["ErrorCode"]) == (0, "INTERNAL_FAILURE_FROM_MODEL")
     assert f"the primary container has custom attributes of {len(value)} bytes" in members["OriginalMessage"]

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from torpor_endpoint.core.capture import CapturedRequest
 from torpor_endpoint.services.runtime.capture.backlog import TOGETHER, Backlog, CaptureLimits, Note
 from torpor_endpoint.services.runtime.capture.delivery import CaptureStore, Delivery
 from torpor_endpoint.services.runtime.capture.files import CaptureFile, OpenFiles
@@ -17,6 +18,7 @@ FLUSH_S = 2.0
 """How long a deleted endpoint waits until its last files are sent. What takes longer is still sent afterwards."""
 
 LIMITS = CaptureLimits()
+UNWRITABLE = "the record of request %s is lost: it cannot be encoded"
 
 log = logging.getLogger(__name__)
 
@@ -102,25 +104,37 @@ class Capturing:
         for _ in range(TOGETHER):
             if not backlog or backlog.first_bytes > SHORT_BYTES:
                 return
+            line = b""
             request = backlog.first.captured()
-            file = files.of(request)
-            line = "".join(file.encoder.line(request)).encode()
-            file.add(line)
+            try:
+                file = files.of(request)
+                line = "".join(file.encoder.line(request)).encode()
+                file.add(line)
+            except Exception:  # the outer edge of one record: the others go on
+                log.exception(UNWRITABLE, request.event_id)
+                self._lost(request)
             backlog.encoded(len(line))
 
     async def _encode_long(self) -> None:
         """Turn one note into a line, piece by piece. If its file is sent meanwhile, the line goes into the next one."""
         request = self.backlog.first.captured()
-        pieces = []
-        for piece in self._files.of(request).encoder.line(request):
-            pieces.append(piece.encode())
-            await asyncio.sleep(0)
-        self._files.of(request).add(*pieces)
+        pieces: list[bytes] = []
+        try:
+            for piece in self._files.of(request).encoder.line(request):
+                pieces.append(piece.encode())
+                await asyncio.sleep(0)
+            self._files.of(request).add(*pieces)
+        except Exception:  # the outer edge of one record: the others go on
+            log.exception(UNWRITABLE, request.event_id)
+            pieces.clear()
+            self._lost(request)
         self.backlog.encoded(sum(map(len, pieces)))
 
-    def _dropped(self, note: Note) -> None:
-        request = note.captured()
+    def _lost(self, request: CapturedRequest) -> None:
         self._count(request.endpoint, request.variant, 1, False)
+
+    def _dropped(self, note: Note) -> None:
+        self._lost(note.captured())
         if not self._full:
             self._full = True
             log.error("records of data capture are lost: S3 does not take them as quickly as they come")

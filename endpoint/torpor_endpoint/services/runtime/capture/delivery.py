@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from torpor_endpoint.services.runtime.capture.files import CaptureFile
-from torpor_endpoint.services.training.running.storage import StorageError
+from torpor_endpoint.services.s3.access.embedded import StorageError
 
 TRIES = 10
 PAUSE_S = 1.0
@@ -84,6 +84,9 @@ class Delivery:
                 await self._written(parcel.file)
             except StorageError as error:
                 self._failed(parcel, error)
+            except Exception as error:  # the outer edge of a store: a mistake of it ends after so many tries, too
+                log.exception("the store of captured data raised an unknown error")
+                self._failed(parcel, error)
             else:
                 self._succeeded(parcel)
 
@@ -104,7 +107,7 @@ class Delivery:
             log.warning("captured data reaches bucket %s again", bucket)
         self._leaves(parcel, True)
 
-    def _failed(self, parcel: Parcel, error: StorageError) -> None:
+    def _failed(self, parcel: Parcel, error: Exception) -> None:
         """The log has the first failure of a bucket, and each file that is dropped."""
         file = parcel.file
         if parcel.tries >= TRIES:

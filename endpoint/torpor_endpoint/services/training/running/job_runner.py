@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import FILE, unmet
+from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
 from torpor_endpoint.services.training.lifecycle import JobStage, TrainingJob
 from torpor_endpoint.services.training.reasons import algorithm_error, client_error
 from torpor_endpoint.services.training.running.command import TrainingCommand, command
 from torpor_endpoint.services.training.running.output import Output, log_path
 from torpor_endpoint.services.training.running.process import Ending, How, ScriptEnd, run, script
-from torpor_endpoint.services.training.running.storage import Storage, StorageError
 from torpor_endpoint.services.training.running.toolkit import ToolkitFolders
 from torpor_endpoint.services.training.running.transport import InputMissing, Transport, finished, results
 

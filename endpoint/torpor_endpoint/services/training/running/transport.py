@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
 from torpor_endpoint.services.training.lifecycle import TrainingJob
-from torpor_endpoint.services.training.running.storage import Storage, StorageError
 from torpor_endpoint.services.training.running.toolkit import (
     PROGRAM,
     SUBMIT_DIRECTORY,

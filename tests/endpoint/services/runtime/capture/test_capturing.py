@@ -17,7 +17,7 @@ from torpor_endpoint.services.runtime.capture.backlog import CaptureLimits
 from torpor_endpoint.services.runtime.capture.capturing import LIMITS, Capturing
 from torpor_endpoint.services.runtime.capture.delivery import PAUSE_MAX_S, PAUSE_S, TRIES
 from torpor_endpoint.services.runtime.capture.files import FILE_MAX_BYTES, FILE_MAX_S
-from torpor_endpoint.services.training.running.storage import StorageError
+from torpor_endpoint.services.s3.access.embedded import StorageError
 
 CAPTURE = DataCapture("s3://bucket/captured", 100, csv_types=("text/csv",))
 ALL_TRIES_S = FILE_MAX_S + 1.0 + sum(min(PAUSE_S * 2**number, PAUSE_MAX_S) + 0.2 for number in range(TRIES))
@@ -37,7 +37,7 @@ class AtOnce(Executor):
             return future
         try:
             future.set_result(function(*args, **kwargs))
-        except StorageError as error:
+        except (StorageError, RuntimeError) as error:
             future.set_exception(error)
         return future
 
@@ -47,10 +47,13 @@ class Bucketful:
 
     def __init__(self) -> None:
         self.broken = False
+        self.mistaken = "no key"  # a part of the keys for which it raises what it should not
         self.refused = 0
         self.objects: dict[str, bytes] = {}
 
     def write(self, body: bytes, bucket: str, key: str) -> None:
+        if self.mistaken in key:
+            raise RuntimeError("a mistake of the store")
         if self.broken:
             self.refused += 1
             raise StorageError(f"s3://{bucket}/{key}: the disk is full")
@@ -227,5 +230,33 @@ def test_a_chore_that_is_stopped_while_it_encodes_loses_no_record() -> None:
             await asyncio.sleep(0)
         await one.capturing.close()
         assert one.store.events() == list(map(str, range(100)))
+
+    run(story())
+
+
+def test_a_store_that_raises_an_unknown_error_loses_its_file_and_no_other() -> None:
+    async def story() -> None:
+        async with captures() as one:
+            one.store.mistaken = "blue"
+            one.add("a", variant="blue")
+            one.add("b", variant="green")
+            await asyncio.sleep(ALL_TRIES_S)
+            assert one.store.events() == ["b"]
+            assert (one.counted, one.capturing.backlog.held_bytes) == ({True: 1, False: 1}, 0)
+
+    run(story())
+
+
+@pytest.mark.parametrize("size", [1, 1_000_000], ids=["short", "long"])
+def test_a_record_that_cannot_be_encoded_is_lost_and_no_other(size: int) -> None:
+    async def story() -> None:
+        async with captures() as one:
+            bad = CapturedBody("text/csv", ["no bytes", "at all"])  # type: ignore[list-item]
+            request = CapturedRequest(CAPTURE, "Shop", "blue", "a", 0.0, bad, None)
+            one.capturing.backlog.add(Noted(request), size)
+            one.add("b")
+            await asyncio.sleep(FILE_MAX_S + 1.0)
+            assert one.store.events() == ["b"]
+            assert (one.counted, one.capturing.backlog.held_bytes) == ({True: 1, False: 1}, 0)
 
     run(story())

@@ -1,4 +1,4 @@
-"""Reads and writes a job's objects in another S3 than the embedded one. Only this module needs boto3.
+"""Reads and writes objects in another S3 than the embedded one. Only this module needs boto3.
 
 Every method blocks, so call it in a worker thread.
 """
@@ -10,7 +10,7 @@ import boto3
 from boto3.exceptions import Boto3Error
 from botocore.exceptions import BotoCoreError, ClientError
 
-from torpor_endpoint.services.training.running.storage import storage_errors
+from torpor_endpoint.services.s3.access.embedded import storage_errors
 
 ERRORS = (ClientError, BotoCoreError, Boto3Error)
 
@@ -39,6 +39,5 @@ class RemoteStorage:
             self._client.upload_file(str(file), bucket, key)
 
     def write(self, body: bytes, bucket: str, key: str) -> None:
-        """Write an object of these bytes."""
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
             self._client.put_object(Bucket=bucket, Key=key, Body=body)

@@ -1,4 +1,4 @@
-"""Reads and writes a job's objects: defines the interface `Storage`, and implements it for the embedded object store.
+"""Reads and writes objects of the embedded store without a request: defines the interface `Storage`, and implements it.
 
 Every method blocks, so call it in a worker thread.
 """
@@ -27,7 +27,7 @@ class StorageError(Exception):
 
 
 class Storage(Protocol):
-    """Where a job's objects are. Every method raises only `StorageError`."""
+    """Where the endpoint reads and writes objects of its own. Every method raises only `StorageError`."""
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
         """All keys that begin with the prefix, in order."""
@@ -35,6 +35,9 @@ class Storage(Protocol):
     def fetch(self, bucket: str, key: str, into: Path) -> None: ...
 
     def put(self, file: Path, bucket: str, key: str) -> None: ...
+
+    def write(self, body: bytes, bucket: str, key: str) -> None:
+        """Write an object of these bytes."""
 
 
 class EmbeddedStorage:
@@ -60,7 +63,6 @@ class EmbeddedStorage:
             self._write(source, bucket, key)
 
     def write(self, body: bytes, bucket: str, key: str) -> None:
-        """Write an object of these bytes."""
         self._write(BytesIO(body), bucket, key)
 
     def _write(self, source: BinaryIO, bucket: str, key: str) -> None:

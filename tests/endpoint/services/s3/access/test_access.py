@@ -7,9 +7,9 @@ import pytest
 
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.endpoint.helpers.model_artifacts import put
+from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage, Storage, StorageError
+from torpor_endpoint.services.s3.access.remote import RemoteStorage
 from torpor_endpoint.services.s3.store import ObjectStore
-from torpor_endpoint.services.training.running.remote_storage import RemoteStorage
-from torpor_endpoint.services.training.running.storage import EmbeddedStorage, Storage, StorageError
 
 
 @pytest.fixture(params=["embedded", "remote"])
