@@ -12,7 +12,6 @@ from typing import cast
 import httptools
 
 from torpor_container import wire
-from torpor_container.transport.frames import lines
 from torpor_container.transport.parts import RecordReader, StreamFault
 from torpor_container.transport.upstream import (
     ANSWER_MAX_BYTES,
@@ -21,9 +20,9 @@ from torpor_container.transport.upstream import (
     Headers,
     UpstreamAnswer,
     UpstreamBroken,
-    UpstreamRefused,
     UpstreamTimedOut,
-    connected,
+    opened,
+    request_head,
     size_of,
 )
 
@@ -105,15 +104,11 @@ class StreamConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end of an answer that announced no length; for any other answer, a failure."""
-        if self._headed and exc is None and not self._announced():
+        if self._headed and exc is None and not self.answer.announces_its_end:
             self._over = True
             self._came.set()
         elif not self._over:
             self._fail(UpstreamBroken("the connection was closed before the answer was whole"))
-
-    def _announced(self) -> bool:
-        """Whether the answer announced where it ends."""
-        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.answer.headers)
 
     def _fail(self, error: Exception) -> None:
         self._error = self._error or error
@@ -169,9 +164,9 @@ async def streamed(
 
     `sent` is called once the body is not needed any more. Raises UpstreamRefused, UpstreamBroken, UpstreamTimedOut.
     """
-    connection = await _opened(address, timeout_s)
+    connection = await opened(address, StreamConnection, timeout_s)
     try:
-        connection.request(_head(path, headers, body), body)
+        connection.request(request_head("POST", path, headers, size_of(body)), body)
         if sent is not None:
             sent()
         try:
@@ -192,18 +187,3 @@ async def _take_whole(connection: StreamConnection) -> None:
         chunks += parts
         if size_of(chunks) > ANSWER_MAX_BYTES:
             raise UpstreamBroken(f"the answer is over {ANSWER_MAX_BYTES} bytes")
-
-
-async def _opened(address: Address, within_s: float) -> StreamConnection:
-    try:
-        async with asyncio.timeout(within_s):
-            return await connected(address, StreamConnection)
-    except TimeoutError as error:
-        raise UpstreamRefused(f"it took no connection within {within_s:g} s") from error
-    except OSError as error:
-        raise UpstreamRefused(f"it does not take connections: {error}") from error
-
-
-def _head(path: str, headers: Headers, body: Body) -> bytes:
-    first = f"POST {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size_of(body)}\r\n"
-    return b"".join((first.encode("latin-1"), lines(headers), b"\r\n"))

@@ -97,6 +97,11 @@ class UpstreamAnswer:
     def body(self) -> bytes:
         return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
 
+    @property
+    def announces_its_end(self) -> bool:
+        """Whether the headers say where the answer ends. Otherwise its end is that of the connection."""
+        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers)
+
     def header(self, name: bytes) -> bytes | None:
         """The value of the first header of this name, which is in lower case."""
         for key, value in self.headers:
@@ -192,7 +197,7 @@ class UpstreamConnection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The end of an answer that announced no length; for any other answer, a failure."""
-        if self._headed and exc is None and not self._announced():
+        if self._headed and exc is None and not self._answer.announces_its_end:
             self.open = False
             self.on_message_complete()
             self._pass_on()
@@ -200,10 +205,6 @@ class UpstreamConnection(asyncio.Protocol):
             self._fail(UpstreamStale("the connection had been closed"))
         else:
             self._fail(UpstreamBroken("the connection was closed before the answer was whole"))
-
-    def _announced(self) -> bool:
-        """Whether the answer announced where it ends."""
-        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self._answer.headers)
 
     def _fail(self, error: UpstreamError) -> None:
         self.close()
@@ -299,7 +300,7 @@ class Upstream:
             connection = self._kept()
         if connection is None:
             until_s = asyncio.get_running_loop().time() + call.timeout_s
-            connection = await self._opened(call.timeout_s)
+            connection = await opened(self._address, UpstreamConnection, call.timeout_s)
             left_s = until_s - asyncio.get_running_loop().time()
             if not connection.request(head, call.body, left_s, call.answer_max_bytes, then):
                 connection.close()
@@ -339,15 +340,6 @@ class Upstream:
             connection.close()
         return None
 
-    async def _opened(self, within_s: float) -> UpstreamConnection:
-        try:
-            async with asyncio.timeout(within_s):
-                return await connected(self._address, UpstreamConnection)
-        except TimeoutError as error:
-            raise UpstreamRefused(f"it took no connection within {within_s:g} s") from error
-        except OSError as error:
-            raise UpstreamRefused(f"it does not take connections: {error}") from error
-
     def _fresh(self, connection: UpstreamConnection) -> bool:
         if self._idle_max_s == inf:
             return True
@@ -368,7 +360,18 @@ def size_of(body: Body) -> int:
     return sum(map(len, body))
 
 
-async def connected(address: Address, protocol: Callable[[], P]) -> P:
+async def opened(address: Address, protocol: Callable[[], P], within_s: float) -> P:
+    """A new connection, within so many seconds. Raises UpstreamRefused."""
+    try:
+        async with asyncio.timeout(within_s):
+            return await _connected(address, protocol)
+    except TimeoutError as error:
+        raise UpstreamRefused(f"it took no connection within {within_s:g} s") from error
+    except OSError as error:
+        raise UpstreamRefused(f"it does not take connections: {error}") from error
+
+
+async def _connected(address: Address, protocol: Callable[[], P]) -> P:
     """A new connection. It tries again while the server is there but cannot take one now. Raises OSError."""
     loop = asyncio.get_running_loop()
     while True:
@@ -393,5 +396,9 @@ class _Call(NamedTuple):
     answer_max_bytes: int
 
     def head(self) -> bytes:
-        first = f"{self.method} {self.path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {size_of(self.body)}\r\n"
-        return b"".join((first.encode("latin-1"), lines(self.headers), b"\r\n"))
+        return request_head(self.method, self.path, self.headers, size_of(self.body))
+
+
+def request_head(method: str, path: str, headers: Headers, body_bytes: int) -> bytes:
+    first = f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {body_bytes}\r\n".encode("latin-1")
+    return b"".join((first, lines(headers), b"\r\n"))

@@ -17,7 +17,6 @@ def create_model(control: Control, call: Call) -> dict[str, Any]:
     check_known("CreateModelInput", call.params)
     check(model_rules.MODEL_RULES, call.params)
     definition = shapes.container_definition(call.params)
-    check_known("ContainerDefinition", definition)
     check(model_rules.CONTAINER_RULES, definition)
     if fault := (
         model_rules.address_fault(definition)

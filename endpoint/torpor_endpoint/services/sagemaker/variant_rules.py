@@ -5,7 +5,6 @@ from collections.abc import Collection
 from torpor_endpoint.core.pricing.catalogue import instance_type
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.services.sagemaker import errors
-from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.model_data import is_s3_url
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
 from torpor_endpoint.services.sagemaker.shapes import container_definition, scaling_of
@@ -96,7 +95,6 @@ VARIANT_RULES: Rules[Wire] = (
 
 def check_variants(params: Wire) -> None:
     for production in _sent(params):
-        check_known("ProductionVariant", production)
         names = {"variant": production["VariantName"], "type": production.get("InstanceType")}
         check(VARIANT_RULES, production, **names)
 

@@ -36,6 +36,7 @@ class Streaming(Router):
         fleet.serve(live)
         super().__init__(fleet, lambda: 0.0, asyncio.get_running_loop().time, strict)
         self._pieces = pieces
+        self.head = HEAD
         self.given_back = False
 
     @asynccontextmanager
@@ -52,7 +53,7 @@ class Streaming(Router):
             sending.cancel()
 
     async def _send(self, connection: StreamConnection) -> None:
-        connection.data_received(HEAD)
+        connection.data_received(self.head)
         for wait_s, piece in self._pieces:
             await asyncio.sleep(wait_s)
             if piece is None:
@@ -82,13 +83,14 @@ class StreamCall:
         self.ended = Ended()
         self.sent: list[Any] = []
 
-    def of(self, *pieces: tuple[float, bytes | None]) -> "StreamCall":
+    def of(self, *pieces: tuple[float, bytes | None], head: bytes = HEAD) -> "StreamCall":
         async def story() -> None:
             with FakeHost() as host:
                 pool = PoolOnFakeHost(host).pool
                 pool.variant = replace(pool.variant, container=Container("torpor", multi_model=self._many))
                 live = LiveEndpoint("shop", "arn", {"v": pool})
                 self.router = Streaming(live, pieces, strict=self._many)
+                self.router.head = head
                 clocks = Clocks(lambda: 0.0, asyncio.get_running_loop().time)
                 limits = CallLimits(stream_s=300.0)
                 app = RuntimeApp(self.router, self.ended, AccountAndRegion("1"), clocks, limits)
@@ -160,6 +162,14 @@ def test_a_stream_that_fails_before_its_first_part_is_an_ordinary_error(piece: b
     assert call.sent[0]["status"] == 424
     assert (b"x-amzn-errortype", b"ModelError:") in call.sent[0]["headers"]
     assert call.accounted.stream is None
+
+
+def test_a_stream_with_custom_attributes_that_no_answer_can_have_is_an_ordinary_error() -> None:
+    attributes = b"\r\nx-amzn-sagemaker-custom-attributes: " + b"x" * 1025
+    call = StreamCall().of((1.0, ONE), (1.0, END), head=HEAD.replace(b"\r\n\r\n", attributes + b"\r\n\r\n"))
+    assert call.sent[0]["status"] == 424
+    assert b"custom attributes of 1025 bytes" in call.sent[1]["body"]
+    assert call.router.given_back
 
 
 def test_a_caller_that_leaves_gives_the_instance_back_and_is_accounted_for() -> None:

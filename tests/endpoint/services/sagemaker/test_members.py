@@ -9,7 +9,7 @@ from tests.endpoint.services.helpers.in_memory_control_plane import MULTI_MODEL,
 from torpor_endpoint.aws.models import Shape, service_model
 from torpor_endpoint.aws.validation import violations
 from torpor_endpoint.services.sagemaker.differences import DIFFERENCES
-from torpor_endpoint.services.sagemaker.members.known import KNOWN, Treatment
+from torpor_endpoint.services.sagemaker.members.known import KNOWN, STRUCTURES, Treatment
 
 OPERATIONS = ("CreateModel", "CreateEndpointConfig", "CreateEndpoint", "UpdateEndpoint")
 MODEL = service_model("sagemaker")
@@ -34,6 +34,15 @@ def test_every_member_of_the_service_model_is_known_and_no_other(shape: Shape) -
     assert set(KNOWN[shape.name]) == set(shape.members)
 
 
+@pytest.mark.parametrize("shape", WALKED.values(), ids=list(WALKED))
+def test_each_structure_that_torpor_acts_on_has_its_table(shape: Shape) -> None:
+    for name, treatment in KNOWN[shape.name].items():
+        member = shape.members[name]
+        member = member.member if member.type_name == "list" else member
+        if treatment is Treatment.ACTED_ON and member.type_name == "structure":
+            assert STRUCTURES[name] == member.name
+
+
 def test_no_table_is_of_a_structure_that_nothing_leads_to() -> None:
     assert set(KNOWN) == set(WALKED)
 
@@ -41,6 +50,11 @@ def test_no_table_is_of_a_structure_that_nothing_leads_to() -> None:
 # -- samples of what is kept and of what is refused --------------------------------------------------------------------
 ROLE, VPC = "arn:aws:iam::123456789012:role/walk", {"SecurityGroupIds": ["sg-1"], "Subnets": ["subnet-1"]}
 SOURCE = {"S3Uri": "s3://bucket/m.tar.gz", "S3DataType": "S3Object", "CompressionType": "Gzip"}
+CAPTURE = {
+    "InitialSamplingPercentage": 100,
+    "DestinationS3Uri": "s3://bucket/captured",
+    "CaptureOptions": [{"CaptureMode": "Input"}],
+}
 SAMPLES: dict[str, dict[str, Any]] = {
     "CreateModelInput": {"ExecutionRoleArn": ROLE, "VpcConfig": VPC, "EnableNetworkIsolation": True},
     "ContainerDefinition": {
@@ -68,6 +82,7 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": "s3://bucket/out"}},
         "ExplainerConfig": {},
     },
+    "DataCaptureConfig": {"KmsKeyId": "key"},
     "ProductionVariant": {
         "VariantInstanceProvisionTimeoutInSeconds": 300,
         "CoreDumpConfig": {"DestinationS3Uri": "s3://bucket/cores"},
@@ -103,12 +118,12 @@ class Sent:
         source = self._more(shape, "S3ModelDataSource", SOURCE)
         container = {"Image": "torpor", "ModelDataSource": {"S3DataSource": source}}
         container = self._more(shape, "ContainerDefinition", container)
+        capture = self._more(shape, "DataCaptureConfig", CAPTURE)
+        config = {"EndpointConfigName": "c", "ProductionVariants": [self.variant], "DataCaptureConfig": capture}
         named = {"EndpointName": "e", "EndpointConfigName": "plain"}
         self.params = {
             "CreateModel": self._more(shape, "CreateModelInput", {"ModelName": "m", "PrimaryContainer": container}),
-            "CreateEndpointConfig": self._more(
-                shape, "CreateEndpointConfigInput", {"EndpointConfigName": "c", "ProductionVariants": [self.variant]}
-            ),
+            "CreateEndpointConfig": self._more(shape, "CreateEndpointConfigInput", config),
             "CreateEndpoint": self._more(shape, "CreateEndpointInput", named),
             "UpdateEndpoint": self._more(shape, "UpdateEndpointInput", named),
         }
@@ -175,8 +190,18 @@ def test_a_new_member_of_a_variant_or_a_container_is_refused(control_plane: InMe
     variants = [production(ModelName="one", Newest=1)]
     refused = control_plane.refusal("CreateEndpointConfig", EndpointConfigName="c", ProductionVariants=variants)
     assert "Torpor does not know Newest" in refused[2]
-    refused = control_plane.refusal("CreateModel", ModelName="m", PrimaryContainer={**MULTI_MODEL, "Newest": 1})
+    serverless = {"MemorySizeInMB": 1024, "MaxConcurrency": 1, "Newest": 1}
+    variants = [{"VariantName": "v", "ModelName": "one", "ServerlessConfig": serverless}]
+    refused = control_plane.refusal("CreateEndpointConfig", EndpointConfigName="c", ProductionVariants=variants)
     assert "Torpor does not know Newest" in refused[2]
+    for newest in ({**CAPTURE, "Newest": 1}, {**CAPTURE, "CaptureOptions": [{"CaptureMode": "Input", "Newest": 1}]}):
+        config = {"EndpointConfigName": "c", "ProductionVariants": [production(ModelName="one")]}
+        refused = control_plane.refusal("CreateEndpointConfig", **config, DataCaptureConfig=newest)
+        assert "Torpor does not know Newest" in refused[2]
+    container = {**MULTI_MODEL, "Newest": 1}
+    for members in ({"PrimaryContainer": container}, {"Containers": [container]}):
+        refused = control_plane.refusal("CreateModel", ModelName="m", **members)
+        assert "Torpor does not know Newest" in refused[2]
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,19 @@
 """Refuses members that no table knows: a newer service model may have instructions that Torpor would ignore."""
 
 from torpor_endpoint.services.sagemaker import errors
-from torpor_endpoint.services.sagemaker.members.known import KNOWN, Treatment
+from torpor_endpoint.services.sagemaker.members.known import KNOWN, STRUCTURES, Treatment
 from torpor_endpoint.services.sagemaker.rules import Wire
 
 
 def check_known(shape: str, members: Wire) -> None:
-    """Raises ValidationException for members that the table of this shape lacks."""
+    """Raises ValidationException for members that the table of this shape, or of a structure within it, lacks."""
     unknown = [name for name in members if name not in KNOWN[shape]]
     if unknown:
         raise errors.INVALID(f"Torpor does not know {', '.join(unknown)}: it refuses what it would ignore.")
+    for name, value in members.items():
+        if name in STRUCTURES and KNOWN[shape][name] is Treatment.ACTED_ON:
+            for structure in value if isinstance(value, list) else [value]:
+                check_known(STRUCTURES[name], structure)
 
 
 def listed(treatment: Treatment, *shapes: str) -> str:

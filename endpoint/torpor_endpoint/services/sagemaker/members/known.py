@@ -20,7 +20,7 @@ KNOWN: Final[Mapping[str, Members]] = {
     "CreateModelInput": {
         "ModelName": ACTED_ON,
         "PrimaryContainer": ACTED_ON,
-        "Containers": OWN_RULES,
+        "Containers": ACTED_ON,
         "InferenceExecutionConfig": OWN_RULES,
         "ExecutionRoleArn": KEPT,
         "Tags": ACTED_ON,
@@ -57,18 +57,28 @@ KNOWN: Final[Mapping[str, Members]] = {
     "CreateEndpointConfigInput": {
         "EndpointConfigName": ACTED_ON,
         "ProductionVariants": ACTED_ON,
-        "DataCaptureConfig": OWN_RULES,
+        "DataCaptureConfig": ACTED_ON,
         "Tags": ACTED_ON,
         "KmsKeyId": KEPT,
         "AsyncInferenceConfig": REFUSED,
         "ExplainerConfig": REFUSED,
-        "ShadowProductionVariants": OWN_RULES,
+        "ShadowProductionVariants": ACTED_ON,
         "ExecutionRoleArn": KEPT,
         "VpcConfig": KEPT,
         "EnableNetworkIsolation": KEPT,
         "MetricsConfig": KEPT,
         "CrossRegionTrafficConfig": KEPT,
     },
+    "DataCaptureConfig": {
+        "EnableCapture": ACTED_ON,
+        "InitialSamplingPercentage": ACTED_ON,
+        "DestinationS3Uri": ACTED_ON,
+        "KmsKeyId": KEPT,
+        "CaptureOptions": ACTED_ON,
+        "CaptureContentTypeHeader": ACTED_ON,
+    },
+    "CaptureOption": {"CaptureMode": ACTED_ON},
+    "CaptureContentTypeHeader": {"CsvContentTypes": ACTED_ON, "JsonContentTypes": ACTED_ON},
     "ProductionVariant": {
         "VariantName": ACTED_ON,
         "ModelName": ACTED_ON,
@@ -118,3 +128,21 @@ KNOWN: Final[Mapping[str, Members]] = {
     "VariantProperty": {"VariantPropertyType": ACTED_ON},
 }
 """By the names of AWS's shapes and of their members. A test holds them against botocore's service model."""
+
+STRUCTURES: Final[Mapping[str, str]] = {
+    "PrimaryContainer": "ContainerDefinition",
+    "Containers": "ContainerDefinition",
+    "ModelDataSource": "ModelDataSource",
+    "S3DataSource": "S3ModelDataSource",
+    "MultiModelConfig": "MultiModelConfig",
+    "Tags": "Tag",
+    "ProductionVariants": "ProductionVariant",
+    "ShadowProductionVariants": "ProductionVariant",
+    "ServerlessConfig": "ProductionVariantServerlessConfig",
+    "ManagedInstanceScaling": "ProductionVariantManagedInstanceScaling",
+    "DataCaptureConfig": "DataCaptureConfig",
+    "CaptureOptions": "CaptureOption",
+    "CaptureContentTypeHeader": "CaptureContentTypeHeader",
+    "ExcludeRetainedVariantProperties": "VariantProperty",
+}
+"""The shape of each member that is a structure, or a list of structures, with a table of its own."""
