@@ -20,7 +20,19 @@ from benchmarks.live import Serve, live, one_process
 from benchmarks.measure import Figures
 from benchmarks.peers.all import missing
 from benchmarks.plots import draw
-from benchmarks.sections import bodies, capturing, cold, density, flatness, metering, rest, shadowing, sharing, warm
+from benchmarks.sections import (
+    bodies,
+    capturing,
+    cold,
+    density,
+    flatness,
+    metering,
+    rest,
+    shadowing,
+    sharing,
+    streaming,
+    warm,
+)
 from benchmarks.sizes import SHORT, Sizes
 from benchmarks.tables import table
 
@@ -40,6 +52,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "metering": ("What metrics and ledger add to a warm request", metering.rows),
     "shadowing": ("What a shadow variant adds to the latency of a warm request", shadowing.rows),
     "capturing": ("What data capture of every request adds to a warm request", capturing.rows),
+    "streaming": ("What streamed answers cost", streaming.rows),
 }
 
 

@@ -32,6 +32,8 @@ class Sizes:
     pauses_ms: tuple[int, ...] = (0, 5)
     costly_connections: tuple[int, ...] = (1, 32)
     costly_turn_s: float = 1.0
+    parts: int = 10_000
+    large_parts: int = 1_024
 
 
 SHORT = Sizes(
@@ -58,4 +60,6 @@ SHORT = Sizes(
     small=2,
     costly_connections=(1, 4),
     costly_turn_s=0.05,
+    parts=100,
+    large_parts=20,
 )

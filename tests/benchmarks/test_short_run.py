@@ -12,7 +12,19 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SECTIONS = {"warm", "cold", "density", "bodies", "rest", "flatness", "sharing", "metering", "shadowing", "capturing"}
+SECTIONS = {
+    "warm",
+    "cold",
+    "density",
+    "bodies",
+    "rest",
+    "flatness",
+    "sharing",
+    "metering",
+    "shadowing",
+    "capturing",
+    "streaming",
+}
 
 
 @pytest.mark.slow
