@@ -81,12 +81,12 @@ class EndpointProcess:
 def chores(parts: Parts) -> dict[str, Callable[[], Awaitable[None]]]:
     """The work that runs beside the requests for as long as the endpoint lives, by a name for the log."""
     options = parts.options
-    rescaling = Rescaling(parts.fleet, parts.control(), options.account, options.region)
+    rescaling = Rescaling(parts.roster, parts.control(), options.account, options.region)
     world = World(rescaling.load, parts.registry, rescaling.apply)
     return {
         "collector": parts.collector.run,
-        "metrics": lambda: age(parts.registry, parts.fleet),
-        "sizer": Sizer(parts.fleet, time.perf_counter).run,
+        "metrics": lambda: age(parts.registry, parts.roster),
+        "sizer": Sizer(parts.roster, time.perf_counter).run,
         "ledger": parts.ledger.run,
         "heartbeat": parts.heartbeat.run,
         "zygote": lambda: parts.host.retire(lambda: bool(parts.trainer.writing), options.warm_idle_s),

@@ -15,7 +15,7 @@ from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.collector import Collector
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec
@@ -76,18 +76,18 @@ class Parts:
         end_strays(str(self.folders.instances))  # of an endpoint that was killed
         self.host = LocalHost(self.folders.sockets, partial(OwnedZygote.start, forgotten=self.surroundings.forgotten))
         # metrics and the ledger
-        self.fleet = Fleet()
+        self.roster = Roster()
         self.registry = MetricRegistry(time.time)
         self.meters = Meters(self.registry)
         self.ledger = Ledger(self.folders.ledger, time.time)
-        self.collector = Collector(self.fleet, self.registry, time.time, self.ledger.looked)
+        self.collector = Collector(self.roster, self.registry, time.time, self.ledger.looked)
         self.storage = self._storage()
         self.capturing = Capturing(self.storage, LoneThread("data capture"), time.perf_counter, self.meters.captured)
         sampling = CaptureObserver(random.Random(options.seed).random, self.capturing.backlog.add)
         self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters)], [sampling])
-        self.heartbeat = LedgerHeartbeat(self.fleet, self.ledger.served)
+        self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served)
         # the fleet
-        self.controller = Controller(self.store, self.fleet, self._factory(), time.time, self._endpoint_deleted)
+        self.controller = Controller(self.store, self.roster, self._factory(), time.time, self._endpoint_deleted)
         # the services
         self.jobs = Jobs(self.database, time.time)
         self.trainer = Trainer(self.jobs, self._job_site(), parallel=os.cpu_count() or 1)
@@ -105,7 +105,7 @@ class Parts:
             self.store,
             time.time,
             self.options.strict,
-            self.fleet,
+            self.roster,
             self.controller.changed,
             self.jobs.has,
             self.surroundings.images,

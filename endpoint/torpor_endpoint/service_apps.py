@@ -62,12 +62,12 @@ class ServiceApps:
 
         parts = self._parts
         pages = OwnPages(
-            parts.fleet, parts.registry, parts.refresh_metrics, parts.folders.endpoint_logs, self._ledger_pages
+            parts.roster, parts.registry, parts.refresh_metrics, parts.folders.endpoint_logs, self._ledger_pages
         )
         return pages.app()
 
     def _runtime(self) -> RuntimeApp:
-        router = Router(self._parts.fleet, random.random, time.perf_counter, self._options.strict)
+        router = Router(self._parts.roster, random.random, time.perf_counter, self._options.strict)
         shadowing = Shadowing(router, time.perf_counter, random.random, self._parts.meters.dropped)
         account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
         clocks = Clocks(time.time, time.perf_counter)

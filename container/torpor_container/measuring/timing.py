@@ -23,7 +23,7 @@ class StepSpan:
 
 
 @dataclass
-class LoadStory:
+class LoadSpans:
     """The spans of one load. Each request that waited for it takes the part for which it waited."""
 
     clock: Clock
@@ -79,11 +79,11 @@ class Timing:
 
         return lap
 
-    def waited_for(self, story: LoadStory, since_s: float) -> None:
+    def waited_for(self, spans: LoadSpans, since_s: float) -> None:
         """Add the steps of a load from `since_s` on. The time that no span explains was spent in a queue."""
         now_s = self._clock()
         waited_s = now_s - since_s
-        for span in story.spans:
+        for span in spans.spans:
             shared_s = max(0.0, min(span.end_s, now_s) - max(span.start_s, since_s))
             if shared_s:
                 self.add(span.step, shared_s)

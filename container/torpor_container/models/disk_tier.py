@@ -16,7 +16,7 @@ from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore
 from torpor_container.core.residency import Hit, Residency
 from torpor_container.measuring.effort import measured
 from torpor_container.measuring.meter import Meter
-from torpor_container.measuring.timing import LoadStory
+from torpor_container.measuring.timing import LoadSpans
 from torpor_container.models.loader import Placed
 from torpor_container.models.tier import MakeRoom, Tier
 from torpor_container.processes.threads import run_to_completion
@@ -62,7 +62,7 @@ class DiskTier:
         self._neighbours = Neighbours(prefix, store, clock)
         self._doubted: set[str] = set()  # S3 may have a newer version: ask before the folder is used
 
-    async def take(self, name: str, story: LoadStory, make_room: MakeRoom | None = None) -> Placed:
+    async def take(self, name: str, spans: LoadSpans, make_room: MakeRoom | None = None) -> Placed:
         """Pin the folder of this model until `give`, and fetch it if it is not on disk.
 
         The tier calls `make_room` when too many folders are pinned. Raises the artifact errors and NoRoom.
@@ -71,7 +71,7 @@ class DiskTier:
         await self._drop_if_gone(name)
         if not isinstance(await self._tier.requested(name), Hit):
             with self._tier.loading(name):
-                await self._fetch(name, story, make_room)
+                await self._fetch(name, spans, make_room)
             self._tier.changed()  # one download fewer is in flight
             self._tier.dismiss(self._tier.residency.evict_excess(name, self._tier.clock()))
         artifact = self._artifact(name)
@@ -138,14 +138,14 @@ class DiskTier:
         assert artifact is not None, "the residency says that it is on disk"
         return artifact
 
-    async def _fetch(self, name: str, story: LoadStory, make_room: MakeRoom | None) -> None:
+    async def _fetch(self, name: str, spans: LoadSpans, make_room: MakeRoom | None) -> None:
         key = self._prefix.key_of(name)
         began_s = self._tier.clock()
-        with story.step(WaitStep.DOWNLOAD):
+        with spans.step(WaitStep.DOWNLOAD):
             head = await self._head(name)
         await self._tier.admitted(name, self._predicted_bytes(head), make_room)
         with self._meter.window():
-            size_bytes = await self._download(key, head, story)
+            size_bytes = await self._download(key, head, spans)
         now_s = self._tier.clock()
         self._tier.residency.loaded(name, size_bytes, now_s - began_s, now_s)
 
@@ -163,38 +163,38 @@ class DiskTier:
         budget_bytes = self._tier.residency.budget_bytes
         return max(head.size_bytes, min(head.size_bytes * UNPACKED_RATIO, budget_bytes))
 
-    async def _download(self, key: str, head: ArtifactHead, story: LoadStory) -> int:
+    async def _download(self, key: str, head: ArtifactHead, spans: LoadSpans) -> int:
         try:
             if head.file is not None:
                 with (
                     suppress(FileNotFoundError),
-                    story.step(WaitStep.UNPACK),
+                    spans.step(WaitStep.UNPACK),
                 ):  # the file may be deleted now
-                    return await self._measured(story, self._unpack_in_place, key, head, head.file)
-            return await self._download_through(await asyncio.to_thread(self._disk.workspace), key, head, story)
+                    return await self._measured(spans, self._unpack_in_place, key, head, head.file)
+            return await self._download_through(await asyncio.to_thread(self._disk.workspace), key, head, spans)
         except asyncio.CancelledError:
             await run_to_completion(self._disk.remove, key)  # it may be published already
             raise
 
-    async def _download_through(self, workspace: Path, key: str, head: ArtifactHead, story: LoadStory) -> int:
+    async def _download_through(self, workspace: Path, key: str, head: ArtifactHead, spans: LoadSpans) -> int:
         """Download into a folder that is removed afterwards."""
         try:
             if self._loose is not None:
-                with story.step(WaitStep.DOWNLOAD):
+                with spans.step(WaitStep.DOWNLOAD):
                     await self._loose.gather(key, head, workspace / MODEL)
                 await run_to_completion(self._disk.publish, key, head.version, workspace, head.size_bytes)
                 return head.size_bytes
             archive = workspace / PACKED
-            with story.step(WaitStep.DOWNLOAD):
+            with spans.step(WaitStep.DOWNLOAD):
                 await self._store.get(key, head, archive)
-            with story.step(WaitStep.UNPACK):
-                return await self._measured(story, self._unpack, key, head, archive, workspace)
+            with spans.step(WaitStep.UNPACK):
+                return await self._measured(spans, self._unpack, key, head, archive, workspace)
         finally:
             await run_to_completion(self._disk.discard, workspace)
 
-    async def _measured(self, story: LoadStory, unpack: Callable[..., int], *arguments: object) -> int:
+    async def _measured(self, spans: LoadSpans, unpack: Callable[..., int], *arguments: object) -> int:
         size_bytes: int
-        size_bytes, story.efforts[WaitStep.UNPACK] = await run_to_completion(measured, unpack, *arguments)
+        size_bytes, spans.efforts[WaitStep.UNPACK] = await run_to_completion(measured, unpack, *arguments)
         return size_bytes
 
     def _unpack_in_place(self, key: str, head: ArtifactHead, file: Path) -> int:

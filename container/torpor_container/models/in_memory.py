@@ -9,7 +9,7 @@ from functools import partial
 from torpor_container.core.residency import Residency
 from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, QuarantinedForMemory
 from torpor_container.measuring.effort import Effort
-from torpor_container.measuring.timing import LoadStory
+from torpor_container.measuring.timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.last_uses import LastUses
@@ -30,7 +30,7 @@ class LoadInFlight:
     """One load that is in progress. All callers that wait for the model share it."""
 
     task: "asyncio.Task[None]"
-    story: LoadStory
+    spans: LoadSpans
 
 
 class ModelsInMemory:
@@ -86,10 +86,10 @@ class ModelsInMemory:
 
     def begin_load(self, name: str) -> LoadInFlight:
         """Start to load a model. The residency must have planned it: Lead, or expected."""
-        story = LoadStory(self._clock)
-        task = asyncio.create_task(self._load(name, story), name=f"load {name}")
+        spans = LoadSpans(self._clock)
+        task = asyncio.create_task(self._load(name, spans), name=f"load {name}")
         task.add_done_callback(_retrieve_exception)
-        load = self.loads[name] = LoadInFlight(task, story)
+        load = self.loads[name] = LoadInFlight(task, spans)
         return load
 
     def drop_if_unwanted(self, name: str) -> bool:
@@ -108,7 +108,7 @@ class ModelsInMemory:
         return dropped
 
     # -- one load --------------------------------------------------------------------------------------------------
-    async def _load(self, name: str, story: LoadStory) -> None:
+    async def _load(self, name: str, spans: LoadSpans) -> None:
         began_s, why = self._clock(), self._residency.why_absent(name)
         with ExitStack() as ended:
             ended.callback(self.loads.pop, name)
@@ -116,50 +116,50 @@ class ModelsInMemory:
             with ExitStack() as unless_loaded:
                 unless_loaded.callback(self._freshness.gone, name)
                 with self.tier.loading(name):
-                    loaded = await self._load_in_time(name, story)
+                    loaded = await self._load_in_time(name, spans)
                 self.runners[name] = loaded.runner
-                story.cold = self._report(loaded, story, why, began_s)
+                spans.cold = self._report(loaded, spans, why, began_s)
                 self._residency.loaded(name, loaded.size_bytes, loaded.took_s, self._clock(), loaded.note)
                 self.drop_if_unwanted(name)  # all its callers may have given up
                 unless_loaded.pop_all()
         self.tier.run_to_completion(self._measure(name))
 
-    def _report(self, loaded: Loaded, story: LoadStory, why: str, began_s: float) -> ColdLoad:
+    def _report(self, loaded: Loaded, spans: LoadSpans, why: str, began_s: float) -> ColdLoad:
         """What a response header tells the ledger about this load."""
         if loaded.effort is not None:
-            story.efforts[WaitStep.LOAD] = loaded.effort
-        if story.victims and self._last_unload is not None:
-            story.efforts[UNLOAD] = self._last_unload
+            spans.efforts[WaitStep.LOAD] = loaded.effort
+        if spans.victims and self._last_unload is not None:
+            spans.efforts[UNLOAD] = self._last_unload
         return {
             "bytes": loaded.size_bytes,
-            "victims": story.victims[:VICTIMS_REPORTED_MAX],
+            "victims": spans.victims[:VICTIMS_REPORTED_MAX],
             "reason": "; ".join(filter(None, (why, loaded.note))),
             "took_s": self._clock() - began_s,
-            "efforts": {step: effort.fields() for step, effort in story.efforts.items()},
-            "own_bytes": story.own_bytes,
+            "efforts": {step: effort.fields() for step, effort in spans.efforts.items()},
+            "own_bytes": spans.own_bytes,
             "budget_bytes": self._residency.budget_bytes,
             "left": self._last_uses.report(),
         }
 
-    async def _load_in_time(self, name: str, story: LoadStory) -> Loaded:
+    async def _load_in_time(self, name: str, spans: LoadSpans) -> Loaded:
         try:
             async with asyncio.timeout(self._load_timeout_s) as limit:
-                return await self._load_from_disk(name, story)
+                return await self._load_from_disk(name, spans)
         except TimeoutError as error:
             if not limit.expired():  # the system raised it
                 raise LoadFailed(f"a connection timed out: {error}") from error
             raise LoadTimedOut(name, self._load_timeout_s) from None
 
-    async def _load_from_disk(self, name: str, story: LoadStory) -> Loaded:
-        placed = await self._disk_tier.take(name, story, partial(self._free_a_folder, name, story))
+    async def _load_from_disk(self, name: str, spans: LoadSpans) -> Loaded:
+        placed = await self._disk_tier.take(name, spans, partial(self._free_a_folder, name, spans))
         needs_folder = False
         try:
-            with story.step(WaitStep.LOAD):  # the loader tries a version that is new to this disk
+            with spans.step(WaitStep.LOAD):  # the loader tries a version that is new to this disk
                 found = await self._loader.recognise(placed)
-            story.own_bytes = self._residency.unaccounted_bytes
-            story.victims.extend(await self.tier.admitted(name, found.predicted_bytes))
-            with story.step(WaitStep.LOAD):
-                loaded = await self._load_with_room(name, found, story)
+            spans.own_bytes = self._residency.unaccounted_bytes
+            spans.victims.extend(await self.tier.admitted(name, found.predicted_bytes))
+            with spans.step(WaitStep.LOAD):
+                loaded = await self._load_with_room(name, found, spans)
             needs_folder = loaded.runner.needs_folder
             self._freshness.loaded(name, placed.model_id)
             return loaded
@@ -170,7 +170,7 @@ class ModelsInMemory:
             if not needs_folder:
                 self._disk_tier.give(name)
 
-    async def _load_with_room(self, name: str, found: Found, story: LoadStory) -> Loaded:
+    async def _load_with_room(self, name: str, found: Found, spans: LoadSpans) -> Loaded:
         """AWS: on 507 "it unloads unused models and tries again", until no idle model is left."""
         while True:
             try:
@@ -179,10 +179,10 @@ class ModelsInMemory:
                 victims = self._residency.evict_one(name, self._clock())
                 if not victims:
                     raise
-                story.victims.extend(victims)
+                spans.victims.extend(victims)
                 await self.tier.dismiss(victims)
 
-    async def _free_a_folder(self, newcomer: str, story: LoadStory, missing_bytes: int) -> bool:
+    async def _free_a_folder(self, newcomer: str, spans: LoadSpans, missing_bytes: int) -> bool:
         """Make room on the disk: unload the least recently used of the idle models that need their folders.
 
         False, and no model leaves, if the folders of all of them have fewer bytes than are missing.
@@ -196,7 +196,7 @@ class ModelsInMemory:
             return False
         _, victim = min(idle)
         self._residency.drop(victim, f"{newcomer} needs the room of its folder on disk", self._clock())
-        story.victims.append(victim)
+        spans.victims.append(victim)
         await self.tier.dismiss((victim,))
         return True
 

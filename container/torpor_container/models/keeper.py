@@ -189,8 +189,8 @@ class Keeper:
             self._stop_waiting(name, load)
             raise
         finally:
-            timing.waited_for(load.story, since_s)
-        timing.cold = load.story.cold
+            timing.waited_for(load.spans, since_s)
+        timing.cold = load.spans.cold
         return False
 
     async def _planned(self, name: str) -> Hit | Wait | Lead:

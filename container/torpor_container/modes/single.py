@@ -10,7 +10,7 @@ from pathlib import Path
 
 from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady
 from torpor_container.invocation import Invocation, Reply, StreamReply
-from torpor_container.measuring.timing import LoadStory, Timing
+from torpor_container.measuring.timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import ModelLoader, Placed
@@ -143,7 +143,7 @@ class Single:
 
     async def _placed(self) -> Placed:
         if self._disk_tier is not None:
-            return replace(await self._disk_tier.take(self._key, LoadStory(self._clock)), model_id="model")
+            return replace(await self._disk_tier.take(self._key, LoadSpans(self._clock)), model_id="model")
         if not await asyncio.to_thread(self._directory.is_dir):
             raise LoadFailed(f"there is no model: no ModelDataUrl was given, and there is no folder {self._directory}")
         return Placed(self._key, "model", self._directory)

@@ -10,7 +10,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.fleet.incarnation import Incarnation
-from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
 
@@ -44,13 +44,13 @@ class Collector:
 
     def __init__(
         self,
-        fleet: Fleet,
+        roster: Roster,
         registry: MetricRegistry,
         epoch: Callable[[], float],
         looked: Callable[[MemoryReading], None] = lambda reading: None,
     ) -> None:
         """`looked` gets each instance's use of memory beside its models."""
-        self._fleet = fleet
+        self._roster = roster
         self._registry = registry
         self._epoch = epoch
         self._looked = looked
@@ -68,12 +68,12 @@ class Collector:
         async with self._reading:
             incarnations = [
                 (live.name, variant, incarnation)
-                for live in self._fleet
+                for live in self._roster
                 for variant, pool in live.pools.items()
                 for incarnation in pool.ready
             ]
             await asyncio.gather(*(self._read(*incarnation) for incarnation in incarnations))
-            for live in self._fleet:
+            for live in self._roster:
                 for variant, pool in live.pools.items():
                     self._put_held(live.name, variant, pool.traffic.held)
             present = {incarnation.id for _, _, incarnation in incarnations}

@@ -12,7 +12,7 @@ from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
 from torpor_endpoint.core.records import EndpointRecord, EndpointStatus
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.storage.store import Store
 
 RETRY_S = 5.0
@@ -29,13 +29,13 @@ class Controller:
     def __init__(
         self,
         store: Store,
-        fleet: Fleet,
+        roster: Roster,
         factory: InstanceFactory,
         epoch: Callable[[], float],
         deleted: Callable[[str], Awaitable[None]],
     ) -> None:
         self._store = store
-        self._fleet = fleet
+        self._roster = roster
         self._factory = factory
         self._epoch = epoch
         self._deleted = deleted
@@ -110,7 +110,7 @@ class Controller:
             await deployment.close("its endpoint failed")
             await self._record(endpoint, EndpointEvent.FAILED, str(failure))
         else:
-            self._fleet.serve(deployment.live)
+            self._roster.serve(deployment.live)
             await self._record(endpoint, EndpointEvent.READY)
 
     async def _update(self, endpoint: EndpointRecord) -> None:
@@ -125,7 +125,7 @@ class Controller:
             await self._record(endpoint, EndpointEvent.READY)
 
     async def _delete(self, endpoint: EndpointRecord) -> None:
-        self._fleet.stop(endpoint.name)
+        self._roster.stop(endpoint.name)
         deployment = self._deployments.pop(endpoint.name, None)
         if deployment is not None:
             await deployment.close("its endpoint is deleted")
@@ -142,7 +142,7 @@ class Controller:
             deployment.start(endpoint.variants)
         except DeploymentFailed as failure:
             log.error("endpoint %s cannot be served: %s", endpoint.name, failure)
-        self._fleet.serve(deployment.live)
+        self._roster.serve(deployment.live)
 
     def _deployment(self, endpoint: EndpointRecord) -> Deployment:
         if endpoint.name not in self._deployments:

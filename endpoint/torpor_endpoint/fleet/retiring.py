@@ -14,7 +14,7 @@ from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page
 from torpor_endpoint.fleet.incarnation import Incarnation
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 
 ANSWER_WITHIN_S = 10.0
 
@@ -22,14 +22,14 @@ Place = tuple[str, str, Incarnation, str]
 """An endpoint, a variant, one of its instances, and the model as a caller of that variant names it."""
 
 
-async def retired(fleet: Fleet, live: LiveEndpoint, model: str, path: str) -> Json:
+async def retired(roster: Roster, live: LiveEndpoint, model: str, path: str) -> Json:
     """Retire the model on each instance, and return what each did. Raises HTTPException if an instance refuses."""
     objects = {folder + model.removeprefix("/") for _, folder in _folders(live)}
     if not objects:
         raise HTTPException(
             400, f"endpoint {live.name} serves no models by name: UpdateEndpoint replaces its one model"
         )
-    places = [place for other in fleet for place in _places(other, objects)]
+    places = [place for other in roster for place in _places(other, objects)]
     answers = await asyncio.gather(*(_retire(place, path) for place in places))
     return {"endpoint": live.name, "model": model.removeprefix("/"), "instances": [one for one in answers if one]}
 

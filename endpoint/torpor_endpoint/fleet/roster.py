@@ -37,7 +37,7 @@ class LiveEndpoint:
         return [(name, pool.variant.weight) for name, pool in self.production.items()]
 
 
-class Fleet:
+class Roster:
     """Every endpoint that takes requests, by its exact name: InvokeEndpoint distinguishes upper and lower case."""
 
     def __init__(self) -> None:

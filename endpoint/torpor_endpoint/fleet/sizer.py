@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 from torpor_container.core.keepalive import keep_alive
 from torpor_endpoint.core.scaling import Habits, size_range
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.fleet.roster import Roster
 
 PERIOD_S = 1.0
 
@@ -15,15 +15,15 @@ PERIOD_S = 1.0
 class Sizer:
     """Sizes every pool of the fleet. `clock` is the router's, in seconds: both write times of one `Traffic`."""
 
-    def __init__(self, fleet: Fleet, clock: Callable[[], float]) -> None:
-        self._fleet = fleet
+    def __init__(self, roster: Roster, clock: Callable[[], float]) -> None:
+        self._roster = roster
         self._clock = clock
         self._known: WeakKeyDictionary[InstancePool, Habits] = WeakKeyDictionary()
 
     async def run(self) -> None:
         """Size every pool once a second, until cancelled."""
         while True:
-            for live in self._fleet:
+            for live in self._roster:
                 for pool in live.pools.values():
                     self.resize(pool)
             await asyncio.sleep(PERIOD_S)

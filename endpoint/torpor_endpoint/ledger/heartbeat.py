@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.fleet.roster import Roster
 
 PERIOD_S = 600.0
 """Ten minutes: an idle endpoint does next to nothing."""
@@ -12,8 +12,8 @@ PERIOD_S = 600.0
 class LedgerHeartbeat:
     """`served` gets the names of an endpoint and a variant."""
 
-    def __init__(self, fleet: Fleet, served: Callable[[str, str], None]) -> None:
-        self._fleet = fleet
+    def __init__(self, roster: Roster, served: Callable[[str, str], None]) -> None:
+        self._roster = roster
         self._served = served
 
     async def run(self) -> None:
@@ -24,6 +24,6 @@ class LedgerHeartbeat:
 
     def call(self) -> None:
         """Note the variants now."""
-        for live in self._fleet:
+        for live in self._roster:
             for variant in live.pools:
                 self._served(live.name, variant)

@@ -31,7 +31,7 @@ from torpor_endpoint.fleet.collector import state_of
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ NO_DECISIONS = sys.maxsize
 class OwnPages:
     """The pages, and the parts of the endpoint that they read."""
 
-    fleet: Fleet
+    roster: Roster
     registry: MetricRegistry
     refresh: Callable[[], Awaitable[None]]
     logs_folder: Path
@@ -71,11 +71,11 @@ class OwnPages:
         from torpor_endpoint.metrics.prometheus import exposition
 
         await self.refresh()
-        return Response(exposition(self.registry, self.fleet), media_type="text/plain; version=0.0.4; charset=utf-8")
+        return Response(exposition(self.registry, self.roster), media_type="text/plain; version=0.0.4; charset=utf-8")
 
     async def endpoints(self, request: Request) -> Response:
         """Every endpoint in service, with its variants, instances and resident models."""
-        return JSONResponse(endpoints_page(await asyncio.gather(*map(_endpoint, self.fleet))))
+        return JSONResponse(endpoints_page(await asyncio.gather(*map(_endpoint, self.roster))))
 
     async def decisions(self, request: Request) -> Response:
         """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
@@ -113,13 +113,13 @@ class OwnPages:
         live, model = self._named(request), request.query_params.get("model", "")
         if not model:
             raise HTTPException(400, "name the model: ?endpoint=…&model=…")
-        return JSONResponse(await retired(self.fleet, live, model, path))
+        return JSONResponse(await retired(self.roster, live, model, path))
 
     def _named(self, request: Request) -> LiveEndpoint:
         name = request.query_params.get("endpoint", "")
-        live = self.fleet.get(name)
+        live = self.roster.get(name)
         if live is None:
-            known = ", ".join(live.name for live in self.fleet) or "none"
+            known = ", ".join(live.name for live in self.roster) or "none"
             raise HTTPException(404, f"no endpoint {name!r} is in service; in service: {known}")
         return live
 

@@ -14,7 +14,7 @@ from torpor_container.core.residency import Decision, Residency
 from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import Effort
-from torpor_container.measuring.timing import LoadStory, Timing
+from torpor_container.measuring.timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
@@ -80,7 +80,7 @@ class FakeDiskTier(DiskTier):
     def __init__(self, models: FakeModels) -> None:
         self._models = models
 
-    async def take(self, name: str, story: LoadStory, make_room: MakeRoom | None = None) -> Placed:
+    async def take(self, name: str, story: LoadSpans, make_room: MakeRoom | None = None) -> Placed:
         self._models.happened("download", name)
         await self._models.pause()
         return Placed(name, name, Path(name))

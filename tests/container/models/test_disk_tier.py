@@ -17,7 +17,7 @@ from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
 from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.measuring.meter import Meter
-from torpor_container.measuring.timing import LoadStory, Timing
+from torpor_container.measuring.timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
 
 CONTENT_BYTES = 20_000
@@ -25,7 +25,7 @@ CONTENT_BYTES = 20_000
 
 async def content(on: DiskTier, name: str) -> bytes:
     """The content that a load would find."""
-    placed = await on.take(name, LoadStory(asyncio.get_running_loop().time))
+    placed = await on.take(name, LoadSpans(asyncio.get_running_loop().time))
     try:
         return (placed.directory / "model.bin").read_bytes()
     finally:

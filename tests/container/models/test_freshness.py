@@ -10,7 +10,7 @@ import pytest
 from tests.container.helpers.fake_store import FakeStore, disk_tier
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.stores.store import ArtifactHead
-from torpor_container.measuring.timing import LoadStory
+from torpor_container.measuring.timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import ASK_AGAIN_S, Freshness
 
@@ -24,7 +24,7 @@ class CountingStore(FakeStore):
 
 
 async def loaded(on: DiskTier, fresh: Freshness) -> None:
-    placed = await on.take("a", LoadStory(asyncio.get_running_loop().time))
+    placed = await on.take("a", LoadSpans(asyncio.get_running_loop().time))
     on.give("a")
     fresh.loaded("a", placed.model_id)
 

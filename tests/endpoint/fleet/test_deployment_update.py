@@ -19,7 +19,7 @@ from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
 from torpor_endpoint.services.runtime.passage import Route
@@ -51,8 +51,8 @@ class Shop:
 
     def __init__(self, host: FakeHost) -> None:
         self.live = LiveEndpoint("shop", "arn")
-        self.fleet = Fleet()
-        self.fleet.serve(self.live)
+        self.roster = Roster()
+        self.roster.serve(self.live)
         self.clock = asyncio.get_running_loop().time
         factory = InstanceFactory(
             host,
@@ -85,7 +85,7 @@ class Shop:
     async def call(self) -> float:
         """How long it waited for its answer."""
         came_s = self.clock()
-        router = Router(self.fleet, lambda: 0.0, self.clock, strict=False)
+        router = Router(self.roster, lambda: 0.0, self.clock, strict=False)
         await router.send(passage("shop", route=Route(self.live, "a", self.pool, None)))
         return self.clock() - came_s
 
@@ -95,7 +95,7 @@ async def opened_for_an_hour(variant: Variant) -> AsyncIterator[Shop]:
     with HostWithoutRoomForBad() as host:
         shop = Shop(host)
         shop.deployment.start((variant,))
-        sizer = asyncio.create_task(Sizer(shop.fleet, shop.clock).run())
+        sizer = asyncio.create_task(Sizer(shop.roster, shop.clock).run())
         await asyncio.sleep(HOUR_S + BEFORE_A_LOOK_S)
         yield shop
         sizer.cancel()
@@ -188,19 +188,19 @@ def test_a_failed_update_releases_unused_instances_and_restores_a_fixed_count(
 def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
     async def story() -> None:
         with FakeHost() as host:
-            database, fleet = opened(":memory:"), Fleet()
+            database, roster = opened(":memory:"), Roster()
             store = Store(database, time.time)
             endpoint = EndpointRecord("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (TO_ZERO,))
             told = replace(endpoint, pending_variants=(TO_ZERO,), pending_told=("a",))
             store.add_endpoint(replace(told, status=move(endpoint.status, EndpointEvent.UPDATE)))
             factory = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time)
-            controller = Controller(store, fleet, factory, time.time, lambda name: asyncio.sleep(0))
+            controller = Controller(store, roster, factory, time.time, lambda name: asyncio.sleep(0))
             await controller.start()
             await reached(
                 lambda: store.endpoint("shop") == replace(endpoint, modified_s=store.endpoints()[0].modified_s),
                 look_s=0.01,
             )
-            assert fleet.instance_counts("shop") == {"a": 1}
+            assert roster.instance_counts("shop") == {"a": 1}
             await controller.close()
             database.close()
 

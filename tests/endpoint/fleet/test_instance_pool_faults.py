@@ -13,7 +13,7 @@ from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.fleet.incarnation import StartTrouble
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import Slot
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
@@ -252,7 +252,7 @@ def test_a_request_that_waits_in_vain_gets_the_reason_of_the_failed_launches() -
             fake = PoolOnFakeHost(host)
             host.launches_to_fail = 1000
             live = LiveEndpoint("shop", "arn", {"v": fake.pool})
-            router = Router(Fleet(), lambda: 0.0, fake.now, strict=False)
+            router = Router(Roster(), lambda: 0.0, fake.now, strict=False)
             with pytest.raises(RuntimeFault) as fault:
                 await router.send(passage("shop", route=Route(live, "v", fake.pool, None)))
             assert fault.value.situation is Situation.NOT_READY

@@ -13,16 +13,16 @@ from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.fleet.collector import Collector
 from torpor_endpoint.fleet.incarnation import Incarnation
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
 
 
-def fleet_of(fake: PoolOnFakeHost) -> Fleet:
-    fleet = Fleet()
-    fleet.serve(LiveEndpoint("shop", "arn", {"v": fake.pool}))
-    return fleet
+def fleet_of(fake: PoolOnFakeHost) -> Roster:
+    roster = Roster()
+    roster.serve(LiveEndpoint("shop", "arn", {"v": fake.pool}))
+    return roster
 
 
 def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:

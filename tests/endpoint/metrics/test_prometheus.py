@@ -4,7 +4,7 @@ from pathlib import Path
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.helpers.ledger_with_pages import answer
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.metrics.metrics import (
     INVOCATIONS,
     LOADED_MODEL_COUNT,
@@ -82,11 +82,11 @@ def test_gauges_show_the_newest_minute_until_it_is_stale() -> None:
 def test_deleted_endpoints_leave_the_page_and_stay_in_cloudwatch() -> None:
     now = [NOON_S]
     registry = MetricRegistry(lambda: now[0])
-    fleet = Fleet()
+    roster = Roster()
     for name in ("houses", "villas"):
-        fleet.serve(LiveEndpoint(name, "arn"))
+        roster.serve(LiveEndpoint(name, "arn"))
         registry.series(INVOCATIONS, {**VARIANT, "EndpointName": name}).add(1, NOON_S)
-    own = OwnPages(fleet, registry, lambda: asyncio.sleep(0), Path(), never).app()
+    own = OwnPages(roster, registry, lambda: asyncio.sleep(0), Path(), never).app()
 
     def shown() -> list[str]:
         _, body = asyncio.run(answer(own, "/_torpor/metrics"))
@@ -94,7 +94,7 @@ def test_deleted_endpoints_leave_the_page_and_stay_in_cloudwatch() -> None:
         return [sample.labels["endpoint_name"] for family in families for sample in family.samples]
 
     assert shown() == ["houses", "villas"]
-    fleet.stop("houses")
+    roster.stop("houses")
     assert shown() == ["villas"]
     assert len(list_metrics(registry, {})["Metrics"]) == 2
 

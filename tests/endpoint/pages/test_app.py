@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.ledger_with_pages import LedgerWithPages, answer
-from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.app import PAGES, OwnPages
 from torpor_endpoint.pages.ledger import Pages
@@ -20,7 +20,7 @@ def asked(folder: Path, target: str) -> tuple[int, str]:
     """Of an endpoint process that has nothing."""
     recorded = LedgerWithPages(folder)
     pages = Pages(recorded.ledger.flush, recorded.reading)
-    own = OwnPages(Fleet(), MetricRegistry(recorded.clock), _nothing, folder / "logs", lambda: pages)
+    own = OwnPages(Roster(), MetricRegistry(recorded.clock), _nothing, folder / "logs", lambda: pages)
     status, body = asyncio.run(answer(own.app(), f"/_torpor/{target}"))
     recorded.ledger.close()
     return status, body.decode()

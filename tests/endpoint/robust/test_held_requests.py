@@ -12,7 +12,7 @@ from tests.helpers.waiting import reached
 from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.errors import RuntimeFault
 from torpor_endpoint.services.runtime.passage import CallLimits, Route
@@ -57,11 +57,11 @@ class Shop:
             "shop", variant, InstanceFactory(self.host, lambda variant, slot: LaunchSpec(slot), time.time), self.numbers
         )
         self.live = LiveEndpoint("shop", "arn", {"AllTraffic": self.pool})
-        fleet = Fleet()
-        fleet.serve(self.live)
+        roster = Roster()
+        roster.serve(self.live)
         clock = asyncio.get_running_loop().time
         self.limits = limits
-        self.router = Router(fleet, lambda: 0.0, clock, strict=False, held=held or HoldLimits())
+        self.router = Router(roster, lambda: 0.0, clock, strict=False, held=held or HoldLimits())
 
     def call(self) -> "asyncio.Task[Any]":
         route = Route(self.live, "AllTraffic", self.pool, None)

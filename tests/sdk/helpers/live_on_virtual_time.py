@@ -46,7 +46,7 @@ from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
@@ -97,7 +97,7 @@ def lived(plan: VariantPlan, profiles: Profiles, trace: Trace, recorded: Recorde
 
 
 async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Factories") -> Lived:
-    loop, fleet, lives = asyncio.get_running_loop(), Fleet(), dict[str, InstanceLife]()
+    loop, roster, lives = asyncio.get_running_loop(), Roster(), dict[str, InstanceLife]()
 
     def told(life: InstanceLife) -> None:
         lives[life.instance] = life
@@ -106,8 +106,8 @@ async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Facto
     factory = InstanceFactory(factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, timing=timing)
     pool = InstancePool(ENDPOINT, variant_of(plan), factory, SlotNumbers())
     live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: pool})
-    fleet.serve(live)
-    router = Router(fleet, lambda: 0.0, loop.time, strict=False, held=HoldLimits(requests=len(calls)))
+    roster.serve(live)
+    router = Router(roster, lambda: 0.0, loop.time, strict=False, held=HoldLimits(requests=len(calls)))
 
     patient = CallLimits(hold_s=PATIENT_S)
 
@@ -119,7 +119,7 @@ async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Facto
         return Answered(model, arrived_s, loop.time(), served.answer.status != 200)
 
     pool.scale(plan.instances, "it is made")
-    sizer = asyncio.create_task(Sizer(fleet, loop.time).run())
+    sizer = asyncio.create_task(Sizer(roster, loop.time).run())
     callers = []
     for time_s, model in calls:
         await asyncio.sleep(time_s - loop.time())

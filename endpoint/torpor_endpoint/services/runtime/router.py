@@ -22,7 +22,7 @@ from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation, no_response, timed_out
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.request import (
@@ -65,13 +65,13 @@ class Router:
 
     def __init__(
         self,
-        fleet: Fleet,
+        roster: Roster,
         draw: Callable[[], float],
         clock: Callable[[], float],
         strict: bool,
         held: HoldLimits = HELD,
     ) -> None:
-        self._fleet = fleet
+        self._roster = roster
         self._draw = draw
         self._clock = clock
         self._strict = strict
@@ -96,7 +96,7 @@ class Router:
         passage.route = Route(live, variant, pool, target)
 
     def _endpoint(self, name: str) -> LiveEndpoint:
-        live = self._fleet.get(name)
+        live = self._roster.get(name)
         if live is not None and live.trouble is not None:
             raise RuntimeFault(Situation.PARAMETER, detail=live.trouble)
         if live is None or not live.pools:

@@ -12,7 +12,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.upstream import UpstreamAnswer
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.observers import BodyObserver, Observers
@@ -27,9 +27,9 @@ class Answering(Router):
     """Routes as a router does, and answers for an instance: with a status and a body of two chunks."""
 
     def __init__(self, live: LiveEndpoint, status: int) -> None:
-        fleet = Fleet()
-        fleet.serve(live)
-        super().__init__(fleet, lambda: 0.0, lambda: 0.0, False)
+        roster = Roster()
+        roster.serve(live)
+        super().__init__(roster, lambda: 0.0, lambda: 0.0, False)
         self._status = status
 
     def _served(self) -> Served:
@@ -268,9 +268,9 @@ def test_a_request_that_cannot_go_inline_keeps_the_variant_that_was_drawn_for_it
         ended, draws = Ended(), iter([0.2, 0.9, 0.2, 0.9])
         with FakeHost() as host:
             pools = {name: PoolOnFakeHost(host).pool for name in ("a", "b")}
-            fleet = Fleet()
-            fleet.serve(LiveEndpoint("shop", "arn", pools))
-            caller = Caller(app(NeverInline(fleet, lambda: next(draws), lambda: 0.0, False), ended))
+            roster = Roster()
+            roster.serve(LiveEndpoint("shop", "arn", pools))
+            caller = Caller(app(NeverInline(roster, lambda: next(draws), lambda: 0.0, False), ended))
             for _ in range(4):
                 caller.renew()
                 assert not caller.inline()

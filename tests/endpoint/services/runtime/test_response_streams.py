@@ -16,7 +16,7 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.parts import END, StreamFault, encoded, fault
 from torpor_container.transport.streaming import StreamConnection
 from torpor_endpoint.core.records import Container
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.observers import Observers
 from torpor_endpoint.services.runtime.passage import CallLimits, InvokeAnswer, Passage, Served
@@ -32,9 +32,9 @@ class Streaming(Router):
     """Routes as a router does, and streams what an instance sends: after so many seconds each, or None for its end."""
 
     def __init__(self, live: LiveEndpoint, pieces: Pieces, strict: bool = False) -> None:
-        fleet = Fleet()
-        fleet.serve(live)
-        super().__init__(fleet, lambda: 0.0, asyncio.get_running_loop().time, strict)
+        roster = Roster()
+        roster.serve(live)
+        super().__init__(roster, lambda: 0.0, asyncio.get_running_loop().time, strict)
         self._pieces = pieces
         self.head = HEAD
         self.given_back = False

@@ -10,7 +10,7 @@ from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.incarnation import Incarnation
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.passage import Route
 from torpor_endpoint.services.runtime.request import SESSION_ID, TARGET_VARIANT
 from torpor_endpoint.services.runtime.router import Router
@@ -21,7 +21,7 @@ async def chosen(fake: PoolOnFakeHost, *headers: tuple[bytes, bytes], target: st
     route = Route(LiveEndpoint("shop", "arn", {"v": fake.pool}), "v", fake.pool, target)
     sent = passage("shop", *headers, route=route)
     sent.body = [b""]
-    router = Router(Fleet(), lambda: 0.0, fake.now, strict=False)
+    router = Router(Roster(), lambda: 0.0, fake.now, strict=False)
     before = {one: one.in_flight for one in fake.pool.ready}
     await fake.pool.until(lambda: all(one.multiplexed.open for one in fake.pool.ready))
     assert router.send_inline(sent, lambda outcome: None)
@@ -34,9 +34,9 @@ def test_a_session_s_request_goes_to_the_variant_that_has_the_session() -> None:
     async def story() -> None:
         with FakeHost() as one, FakeHost() as two:
             pools = {"first": PoolOnFakeHost(one).pool, "second": PoolOnFakeHost(two).pool}
-            fleet = Fleet()
-            fleet.serve(LiveEndpoint("shop", "arn", pools))
-            router = Router(fleet, lambda: 0.0, lambda: 0.0, strict=False)
+            roster = Roster()
+            roster.serve(LiveEndpoint("shop", "arn", pools))
+            router = Router(roster, lambda: 0.0, lambda: 0.0, strict=False)
             pools["second"].sessions.began(SessionKey(None, b"s-1"), SessionHolder("shop/v/0", "i-1"))
             routed = []
             for headers in ([], [(SESSION_ID, b"s-1")], [(SESSION_ID, b"s-2")], [(TARGET_VARIANT, b"second")]):

@@ -12,7 +12,7 @@ from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
 from torpor_container.transport.upstream import UpstreamAnswer
-from torpor_endpoint.fleet.roster import Fleet, LiveEndpoint
+from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.router import Router
@@ -33,7 +33,7 @@ class Shop:
         self.drawn = 0.0
         self.dropped: list[tuple[str, str]] = []
         self.ended: list[tuple[Passage, Outcome]] = []
-        router = Router(Fleet(), lambda: 0.0, shadow.now, strict=False)
+        router = Router(Roster(), lambda: 0.0, shadow.now, strict=False)
         self.shadowing = Shadowing(router, shadow.now, lambda: self.drawn, self._drop, limits)
 
     def _drop(self, endpoint: str, variant: str, at_s: float) -> None:

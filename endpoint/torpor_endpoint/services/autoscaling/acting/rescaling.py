@@ -8,7 +8,7 @@ from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
-from torpor_endpoint.fleet.roster import Fleet
+from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY
 from torpor_endpoint.services.sagemaker.context import Control
@@ -22,13 +22,13 @@ class Rescaling:
 
     def __init__(
         self,
-        fleet: Fleet,
+        roster: Roster,
         control: Control,
         account: str,
         region: str,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
-        self._fleet = fleet
+        self._roster = roster
         self._control = control
         self._account = account
         self._region = region
@@ -36,7 +36,7 @@ class Rescaling:
 
     def load(self, endpoint: str, variant: str) -> VariantLoad | None:
         """The variant's present load; None if it does not serve."""
-        live = self._fleet.get(endpoint)
+        live = self._roster.get(endpoint)
         pool = live.pools.get(variant) if live else None
         if pool is None:
             return None
