@@ -257,8 +257,8 @@ def _header(scope: Scope, name: bytes) -> str | None:
 
 
 def _invocation(scope: Scope, body: bytes) -> Invocation:
-    told = dict(scope["headers"])
-    content_type, accept, attributes = [told.get(name, b"").decode("latin-1") for name in _READ]
+    headers = dict(scope["headers"])
+    content_type, accept, attributes = [headers.get(name, b"").decode("latin-1") for name in _READ]
     invocation = Invocation(body, content_type, accept, attributes)
     invocation.headers = scope["headers"]
     return invocation

@@ -54,14 +54,14 @@ class InFlight:
     def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """See `exchange.InlineApp`."""
 
-        def told(status: int, headers: list[Header], content: bytes) -> None:
+        def answered(status: int, headers: list[Header], content: bytes) -> None:
             self._request_ended()
             tell(status, headers, content)
 
         self.requests += 1
         taken = False
         try:
-            taken = self._take_inline(scope, body, told)
+            taken = self._take_inline(scope, body, answered)
         finally:
             if not taken:
                 self._request_ended()

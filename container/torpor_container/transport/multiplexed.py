@@ -62,7 +62,7 @@ class SentRequest(NamedTuple):
         try:
             self.then(outcome)
         except Exception:  # an outer edge: a request's own failure is not the connection's
-            log.exception("a request was told its outcome, and failed")
+            log.exception("a request failed as it got its outcome")
 
 
 class Multiplexed:

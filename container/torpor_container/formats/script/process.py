@@ -348,10 +348,10 @@ def _reply(frame: ScriptFrame, status: int) -> Reply:
 def _returned(frame: ScriptFrame) -> tuple[tuple[bytes, bytes], ...]:
     """The session headers of an answer. Raises BadFrame."""
     try:
-        told: dict[str, object] = dict(json.loads(frame.fields.get(frames.HEADERS, "{}")))
+        headers: dict[str, object] = dict(json.loads(frame.fields.get(frames.HEADERS, "{}")))
     except (ValueError, TypeError, RecursionError) as error:
         raise BadFrame("an answer with unreadable headers") from error
-    return tuple((RETURNED[name], _sendable(value).encode()) for name, value in told.items() if name in RETURNED)
+    return tuple((RETURNED[name], _sendable(value).encode()) for name, value in headers.items() if name in RETURNED)
 
 
 def _sendable(value: object) -> str:

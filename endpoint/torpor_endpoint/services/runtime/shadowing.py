@@ -144,14 +144,14 @@ class Shadowing:
             over(fault)
             return
 
-        def told(outcome: Outcome | None) -> None:
+        def then(outcome: Outcome | None) -> None:
             if outcome is None:  # no instance read it
                 self._wait(copy, over)
             else:
                 over(outcome)
 
         small = len(copy.body) == 1 and copy.request_bytes <= JOINED_MAX_BYTES
-        if not small or not self._router.send_inline(copy, told):
+        if not small or not self._router.send_inline(copy, then):
             self._wait(copy, over)
 
     def _wait(self, copy: Passage, over: Callable[[Outcome], None]) -> None:

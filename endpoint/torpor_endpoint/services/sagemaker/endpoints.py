@@ -68,8 +68,8 @@ def update_endpoint_weights_and_capacities(control: Control, call: Call) -> dict
     variant_rules.check_rescale(endpoint.variants, wire)
     desired = {entry["VariantName"]: entry for entry in wire}
     variants = tuple(shapes.rescaled(variant, desired.get(variant.name, {})) for variant in endpoint.variants)
-    told = tuple(entry["VariantName"] for entry in wire if "DesiredInstanceCount" in entry)
-    return _update(control, endpoint, endpoint.config_name, variants, told)
+    resized = tuple(entry["VariantName"] for entry in wire if "DesiredInstanceCount" in entry)
+    return _update(control, endpoint, endpoint.config_name, variants, resized)
 
 
 def delete_endpoint(control: Control, call: Call) -> dict[str, Any]:
@@ -100,10 +100,10 @@ def _update(
     endpoint: EndpointRecord,
     config_name: str,
     variants: tuple[Variant, ...],
-    told: tuple[str, ...] = (),
+    resized: tuple[str, ...] = (),
 ) -> dict[str, Any]:
     variant_rules.check_updated(variants)
-    pending = replace(endpoint, pending_config_name=config_name, pending_variants=variants, pending_told=told)
+    pending = replace(endpoint, pending_config_name=config_name, pending_variants=variants, pending_told=resized)
     _moved(control, replace(pending, failure_reason=None), EndpointEvent.UPDATE)
     return {"EndpointArn": endpoint.arn}
 
