@@ -94,10 +94,11 @@ class Live:
         return [pid for pid in self.pids() if is_named(pid, TRIAL)]
 
     def seen(self, endpoint: str = NAME) -> list[dict[str, Any]]:
-        """The endpoint's instances, by its own page."""
+        """The endpoint's instances, by its own page, each with what its one container holds."""
         with urlopen(f"{self.process.url}/_torpor/endpoints") as answer:
             found = [one for one in json.load(answer)["endpoints"] if one["name"] == endpoint]
-        return [instance for one in found for variant in one["variants"] for instance in variant["instances"]]
+        instances = [instance for one in found for variant in one["variants"] for instance in variant["instances"]]
+        return [{**instance, **instance["containers"][0]} for instance in instances]
 
     def resident(self, endpoint: str = NAME) -> int:
         """The number of models in memory, over all instances."""

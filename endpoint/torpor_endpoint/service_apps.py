@@ -15,6 +15,7 @@ from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.registry import RUNTIME, SERVICES
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import RequestSender
 from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 if TYPE_CHECKING:
@@ -67,11 +68,12 @@ class ServiceApps:
         return pages.app()
 
     def _runtime(self) -> RuntimeApp:
-        router = Router(self._parts.roster, random.random, time.perf_counter, self._options.strict)
-        shadowing = Shadowing(router, time.perf_counter, random.random, self._parts.meters.dropped)
+        router = Router(self._parts.roster, random.random, self._options.strict)
+        sender = RequestSender(time.perf_counter, self._options.strict)
+        shadowing = Shadowing(router, sender, time.perf_counter, random.random, self._parts.meters.dropped)
         account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
         clocks = Clocks(time.time, time.perf_counter)
-        return RuntimeApp(router, self._parts.observers, account, clocks, shadowing=shadowing)
+        return RuntimeApp(router, sender, self._parts.observers, account, clocks, shadowing=shadowing)
 
     def _ledger_pages(self) -> "Pages":
         from torpor_endpoint.ledger.reading import LedgerReader

@@ -28,8 +28,8 @@ class Container:
     compressed: bool = True  # the URL names an archive; else one plain object, or all objects below a prefix
     multi_model: bool = False
     model_cache: bool = True  # MultiModelConfig.ModelCacheSetting
-    hostname: str | None = None
     environment: dict[str, str] = field(default_factory=dict)
+    name: str = "primary"  # its ContainerHostname, or the name that AWS gives it in messages
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,9 @@ class ModelRecord:
     name: str
     arn: str
     created_s: float
-    container: Container
+    containers: tuple[Container, ...]
     request: dict[str, Any]  # CreateModel's members as sent, for DescribeModel
+    direct: bool = False  # InferenceExecutionConfig.Mode: Direct, or Serial
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,15 @@ class DataCapture:
 
 @dataclass(frozen=True)
 class Variant:
-    """One ProductionVariant with the container of its model, so that an endpoint outlives the model's record."""
+    """One ProductionVariant with the containers of its model, so that an endpoint outlives the model's record.
+
+    Each instance runs all containers. A request passes them in their order, or, in a `direct` variant, goes to the one
+    that it names.
+    """
 
     name: str
     model_name: str
-    container: Container
+    containers: tuple[Container, ...]
     weight: float = 1.0
     instance_type: str | None = None
     instance_count: int = 1
@@ -81,6 +86,12 @@ class Variant:
     )  # the ProductionVariant as sent, for members that are only repeated
     shadow: bool = False  # one of ShadowProductionVariants: it gets copies of requests, and answers no caller
     capture: DataCapture | None = None  # its endpoint configuration's
+    direct: bool = False
+
+    @property
+    def multi_model(self) -> bool:
+        """Whether a container serves many models by name."""
+        return any(container.multi_model for container in self.containers)
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,15 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import MemoryReading
-from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -33,7 +34,7 @@ TIMES = {
 
 @dataclass
 class ProcessorReading:
-    """An instance's processor time at the beginning of a measured span."""
+    """A container's processor time at the beginning of a measured span."""
 
     cpu_s: float
     at_s: float
@@ -76,26 +77,38 @@ class Collector:
             for live in self._roster:
                 for variant, pool in live.pools.items():
                     self._put_held(live.name, variant, pool.traffic.held)
-            present = {incarnation.id for _, _, incarnation in incarnations}
+            present = {one.id for _, _, incarnation in incarnations for one in incarnation.containers}
             self._readings = {name: reading for name, reading in self._readings.items() if name in present}
 
     async def farewell(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
         """Read what a leaving instance has done since its last reading."""
-        state = await state_of(incarnation, after=incarnation.last_seq)
-        if state is not None:
-            self._add_times(endpoint, variant, incarnation, state)
+        for container, state in await self._states(incarnation):
+            self._add_times(endpoint, variant, container, state)
 
     async def _read(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
-        state = await state_of(incarnation, after=incarnation.last_seq)
-        if state is None:
+        states, now_s = await self._states(incarnation), self._epoch()
+        if not states:
             return
-        self._add_times(endpoint, variant, incarnation, state)
-        now_s = self._epoch()
-        if "own_bytes" in state:
-            known = state["budget_bytes"], state["own_bytes"]
-            self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))
-        for metric, level in self._levels(incarnation, state, now_s).items():
-            self._registry.series(metric, _dimensions(endpoint, variant)).put(incarnation.id, level, now_s)
+        for container, state in states:
+            self._add_times(endpoint, variant, container, state)
+            if "own_bytes" in state:
+                known = state["budget_bytes"], state["own_bytes"]
+                self._looked(MemoryReading(now_s, endpoint, variant, container.id, *known))
+        dimensions = _dimensions(endpoint, variant)
+        used_percents = [self._used_percent(container, state, now_s) for container, state in states]
+        for metric, level in _levels(incarnation, [state for _, state in states], used_percents).items():
+            self._registry.series(metric, dimensions).put(incarnation.id, level, now_s)
+        if len(incarnation.containers) > 1:
+            for (container, state), used_percent in zip(states, used_percents, strict=True):
+                named = {**dimensions, "ContainerName": container.name}
+                for metric, level in _container_levels(state, used_percent).items():
+                    self._registry.series(metric, named).put(incarnation.id, level, now_s)
+
+    async def _states(self, incarnation: Incarnation) -> list[tuple[LiveContainer, wire.InstanceStatus]]:
+        """The containers that answer, with their states."""
+        containers = list(incarnation.containers)
+        states = await asyncio.gather(*(state_of(one, after=one.last_seq) for one in containers))
+        return [(one, state) for one, state in zip(containers, states, strict=True) if state is not None]
 
     def _put_held(self, endpoint: str, variant: str, held: int) -> None:
         """Put the number of held requests beside those in the instances.
@@ -108,44 +121,69 @@ class Collector:
         if held or series.has(HELD, now_s):
             series.put(HELD, float(held), now_s)
 
-    def _add_times(self, endpoint: str, variant: str, incarnation: Incarnation, state: wire.InstanceStatus) -> None:
+    def _add_times(self, endpoint: str, variant: str, container: LiveContainer, state: wire.InstanceStatus) -> None:
         for record in state["decisions"]:
-            if record["seq"] > incarnation.last_seq and record["action"] in TIMES:  # two readings may overlap
+            if record["seq"] > container.last_seq and record["action"] in TIMES:  # two readings may overlap
                 series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
                 series.add(record["took_s"] * MICROSECONDS, record["at_s"])
-        incarnation.last_seq = max(incarnation.last_seq, state["last_seq"])
+        container.last_seq = max(container.last_seq, state["last_seq"])
 
-    def _levels(
-        self, incarnation: Incarnation, state: wire.InstanceStatus, now_s: float
-    ) -> dict[metrics.Metric, float]:
-        levels = {
-            metrics.CONCURRENT_REQUESTS_PER_MODEL: float(incarnation.in_flight),
-            metrics.MEMORY_UTILIZATION: 100 * state["used_bytes"] / state["budget_bytes"],
-            metrics.DISK_UTILIZATION: 100 * state["disk_bytes"] / state["disk_budget_bytes"],
-        }
-        if state["kept"]:
-            levels[metrics.LOADED_MODEL_COUNT] = float(len(state["models"]))
-        began = self._readings.setdefault(incarnation.id, ProcessorReading(state["cpu_s"], now_s))
+    def _used_percent(self, container: LiveContainer, state: wire.InstanceStatus, now_s: float) -> float | None:
+        """The processor use since the last span began; None while the span is too short to be measured."""
+        used_percent = None
+        began = self._readings.setdefault(container.id, ProcessorReading(state["cpu_s"], now_s))
         span_s = now_s - began.at_s
         if span_s >= SPAN_S:
-            levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - began.cpu_s) / span_s
+            used_percent = 100 * (state["cpu_s"] - began.cpu_s) / span_s
         if not 0 <= span_s < SPAN_S:  # the span is over, or the clock was set back
-            self._readings[incarnation.id] = ProcessorReading(state["cpu_s"], now_s)
-        return levels
+            self._readings[container.id] = ProcessorReading(state["cpu_s"], now_s)
+        return used_percent
+
+
+def _levels(
+    incarnation: Incarnation, states: Sequence[wire.InstanceStatus], used_percents: Sequence[float | None]
+) -> dict[metrics.Metric, float]:
+    """The levels of an instance: its containers together."""
+    levels = {
+        metrics.CONCURRENT_REQUESTS_PER_MODEL: float(incarnation.in_flight),
+        metrics.MEMORY_UTILIZATION: _percent(states, "used_bytes", "budget_bytes"),
+        metrics.DISK_UTILIZATION: _percent(states, "disk_bytes", "disk_budget_bytes"),
+    }
+    if kept := [len(state["models"]) for state in states if state["kept"]]:
+        levels[metrics.LOADED_MODEL_COUNT] = float(sum(kept))
+    measured = [one for one in used_percents if one is not None]
+    if len(measured) == len(incarnation.containers):
+        levels[metrics.CPU_UTILIZATION] = sum(measured)
+    return levels
+
+
+def _container_levels(state: wire.InstanceStatus, used_percent: float | None) -> dict[metrics.Metric, float]:
+    levels = {metrics.CONTAINER_MEMORY_UTILIZATION: _percent([state], "used_bytes", "budget_bytes")}
+    if used_percent is not None:
+        levels[metrics.CONTAINER_CPU_UTILIZATION] = used_percent
+    return levels
+
+
+def _percent(
+    states: Sequence[wire.InstanceStatus],
+    used: Literal["used_bytes", "disk_bytes"],
+    most: Literal["budget_bytes", "disk_budget_bytes"],
+) -> float:
+    return 100 * sum(state[used] for state in states) / sum(state[most] for state in states)
 
 
 def _dimensions(endpoint: str, variant: str) -> dict[str, str]:
     return {"EndpointName": endpoint, "VariantName": variant}
 
 
-async def state_of(incarnation: Incarnation, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
-    """The instance's own report of its state; None if it does not answer.
+async def state_of(container: LiveContainer, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
+    """The container's own report of its state; None if it does not answer.
 
     The report has the decisions later than number `after`, and only those about `model` if it is given.
     """
     path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
     try:
-        answer = await incarnation.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
+        answer = await container.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
     except UpstreamError:
         return None
     if answer.status != 200:

@@ -9,16 +9,17 @@ from weakref import WeakValueDictionary
 from torpor_container.settings import BadSetting
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
+from torpor_endpoint.fleet.incarnation import StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.roster import LiveEndpoint, same_machine
 
 NO_PING = (
-    "The primary container for production variant {variant} did not pass the ping health check. "
+    "The {containers} for production variant {variant} did not pass the ping health check. "
     "Please check CloudWatch logs for this endpoint."
 )
 NO_ARTIFACT = (
-    'Failed to download model data for container "container_1" from URL: "{url}". Please ensure that there is an '
+    'Failed to download model data for container "{container}" from URL: "{url}". Please ensure that there is an '
     "object located at the URL and that the role passed to CreateModel has permissions to download the object."
 )
 UNKNOWN_IMAGE = (
@@ -125,8 +126,9 @@ class Deployment:
         present = self.live.pools.get(variant.name)
         if present is not None and same_machine(present.variant, variant):
             return present
-        if self._factory.images.find(variant.container.image) is None:
-            raise DeploymentFailed(UNKNOWN_IMAGE.format(image=variant.container.image, variant=variant.name))
+        for container in variant.containers:
+            if self._factory.images.find(container.image) is None:
+                raise DeploymentFailed(UNKNOWN_IMAGE.format(image=container.image, variant=variant.name))
         numbers = self._numbers.setdefault(variant.name, SlotNumbers())
         try:
             return InstancePool(self.live.name, variant, self._factory, numbers)
@@ -171,11 +173,17 @@ class Deployment:
 async def _all_ready(pool: InstancePool, size: int) -> None:
     await pool.until(lambda: len(pool.ready) >= size or pool.hopeless or pool.closed)
     if len(pool.ready) < size and pool.trouble is not None:
-        raise DeploymentFailed(_failure_reason(pool.variant, pool.trouble.reason))
+        raise DeploymentFailed(_failure_reason(pool.variant, pool.trouble))
 
 
-def _failure_reason(variant: Variant, reason: str) -> str:
+def _failure_reason(variant: Variant, trouble: StartTrouble) -> str:
     """AWS's sentence, then the cause in brackets; 1024 characters at most."""
-    sentence = NO_ARTIFACT if reason.startswith("Failed to download model data") else NO_PING
-    shown = sentence.format(variant=variant.name, url=variant.container.model_data_url)
-    return f"{shown} ({reason})"[:1024]
+    failed = [one for one in variant.containers if one.name in trouble.containers] or list(variant.containers[:1])
+    if trouble.reason.startswith("Failed to download model data"):
+        name = failed[0].name if len(variant.containers) > 1 else "container_1"
+        shown = NO_ARTIFACT.format(container=name, url=failed[0].model_data_url)
+    else:
+        names = ", ".join([one.name for one in failed])
+        plural = "s" if len(failed) > 1 else ""
+        shown = NO_PING.format(containers=f"{names} container{plural}", variant=variant.name)
+    return f"{shown} ({trouble.reason})"[:1024]

@@ -1,5 +1,6 @@
 """Holds what every pool makes its instances with, and the observers to which it reports their lives."""
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
@@ -47,6 +48,14 @@ class InstanceFactory:
     images: Images = field(default_factory=Images)
     timing: InstanceTiming = TIMING
     vacated: Callable[[str, str], Awaitable[None]] = disks_kept
+
+    def slots(self, variant: Variant, slot: Slot) -> list[Slot]:
+        """The slots of all containers of the instance in this slot."""
+        return [replace(slot, container=number) for number in range(len(variant.containers))]
+
+    async def terminate(self, variant: Variant, slot: Slot, grace_s: float) -> None:
+        """Stop all containers of the instance in this slot together (see `Host.terminate`)."""
+        await asyncio.gather(*(self.host.terminate(one, grace_s) for one in self.slots(variant, slot)))
 
     def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> InstanceLife:
         """Record that an instance was launched at `at_s`, in epoch seconds, for the reason `why`."""

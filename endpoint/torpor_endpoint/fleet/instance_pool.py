@@ -16,7 +16,7 @@ from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.slot_supervisor import SlotSupervisor
-from torpor_endpoint.fleet.variant_settings import VariantSettings
+from torpor_endpoint.fleet.variant_settings import TimeLimits, VariantSettings
 from torpor_endpoint.host import Slot
 
 
@@ -42,15 +42,16 @@ class SlotNumbers:
 class InstancePool:
     """The instances of one variant.
 
-    A deployment may replace `variant` by another with the same container: the settings and the instances stay.
+    A deployment may replace `variant` by another with the same containers: the settings and the instances stay.
+    `answer_within_s` has the time limit of each container, in seconds.
     """
 
     def __init__(self, endpoint: str, variant: Variant, factory: InstanceFactory, numbers: SlotNumbers) -> None:
         """Raises BadSetting if a setting of the variant that the endpoint acts on cannot be read."""
         self.endpoint = endpoint
         self.variant = variant
-        self.settings = VariantSettings.read(variant.container.environment)
-        self.answer_within_s = self.settings.answer_within_s  # read for each request
+        self.settings = VariantSettings.read(variant.containers)
+        self.answer_within_s = [TimeLimits.read(one.environment).answer_within_s for one in variant.containers]
         self.ready: Placement[Incarnation] = Placement()
         self.trouble: StartTrouble | None = None
         self.closed = False
@@ -145,7 +146,7 @@ class InstancePool:
         """Send no requests to an incarnation that broke or refused a connection until its supervisor has pinged it."""
         if self.offered(incarnation):
             self.ready.withdraw(str(incarnation.slot))
-        incarnation.doubt.set()
+        incarnation.suspect()
 
     # -- SlotOwner: what a slot's supervisor reports ------------------------------------------------------------------
     def add(self, incarnation: Incarnation) -> None:
@@ -197,7 +198,8 @@ class InstancePool:
             raise
         finally:
             try:
-                await self._factory.host.terminate(Slot(self.endpoint, self.variant.name, number), grace_s)
+                slot = Slot(self.endpoint, self.variant.name, number)
+                await self._factory.terminate(self.variant, slot, grace_s)
             finally:
                 if incarnation is not None:
                     self._factory.ended(incarnation.life, why)

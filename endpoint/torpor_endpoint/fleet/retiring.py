@@ -13,18 +13,19 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page
-from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 
 ANSWER_WITHIN_S = 10.0
 
-Place = tuple[str, str, Incarnation, str]
-"""An endpoint, a variant, one of its instances, and the model as a caller of that variant names it."""
+Place = tuple[str, str, Incarnation, LiveContainer, str]
+"""An endpoint, a variant, one of its instances and a container of it, and the model as a caller of that variant names
+it."""
 
 
 async def retired(roster: Roster, live: LiveEndpoint, model: str, path: str) -> Json:
     """Retire the model on each instance, and return what each did. Raises HTTPException if an instance refuses."""
-    objects = {folder + model.removeprefix("/") for _, folder in _folders(live)}
+    objects = {folder + model.removeprefix("/") for _, _, folder in _folders(live)}
     if not objects:
         raise HTTPException(
             400, f"endpoint {live.name} serves no models by name: UpdateEndpoint replaces its one model"
@@ -34,30 +35,31 @@ async def retired(roster: Roster, live: LiveEndpoint, model: str, path: str) -> 
     return {"endpoint": live.name, "model": model.removeprefix("/"), "instances": [one for one in answers if one]}
 
 
-def _folders(live: LiveEndpoint) -> Iterator[tuple[str, str]]:
-    """Each multi-model variant with the S3 prefix of its models."""
+def _folders(live: LiveEndpoint) -> Iterator[tuple[str, int, str]]:
+    """Each multi-model container: its variant, its place in it, and the S3 prefix of its models."""
     for name, pool in live.pools.items():
-        container = pool.variant.container
-        if container.multi_model and container.model_data_url is not None:
-            url = container.model_data_url
-            yield name, url if url.endswith("/") else f"{url}/"
+        for number, container in enumerate(pool.variant.containers):
+            if container.multi_model and container.model_data_url is not None:
+                url = container.model_data_url
+                yield name, number, url if url.endswith("/") else f"{url}/"
 
 
 def _places(live: LiveEndpoint, objects: set[str]) -> Iterator[Place]:
-    for variant, folder in _folders(live):
+    for variant, number, folder in _folders(live):
         for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
             target = f"/{name}" if name.startswith("/") else name  # TargetModel loses one leading slash
             for incarnation in live.pools[variant].incarnations:
-                yield live.name, variant, incarnation, target
+                if number < len(incarnation.containers):  # it may not run yet
+                    yield live.name, variant, incarnation, incarnation.containers[number], target
 
 
 async def _retire(place: Place, path: str) -> Json | None:
     """The instance's answer; None for an instance that does not run: its next incarnation reads S3 anyway."""
-    endpoint, variant, incarnation, target = place
+    endpoint, variant, incarnation, container, target = place
     body = json.dumps({"model": target}).encode()
     headers = ((b"content-type", b"application/json"),)
     try:
-        answer = await incarnation.upstream.send("POST", path, headers, [body], ANSWER_WITHIN_S)
+        answer = await container.upstream.send("POST", path, headers, [body], ANSWER_WITHIN_S)
     except UpstreamRefused:
         return None
     except UpstreamError as error:

@@ -66,8 +66,9 @@ class Roster:
 
 def same_machine(old: Variant, new: Variant) -> bool:
     """Whether instances of the old variant can serve the new one: only the weight or the sizes differ."""
-    return (old.container, old.instance_type, _memory_mib(old)) == (new.container, new.instance_type, _memory_mib(new))
+    return _machine(old) == _machine(new)
 
 
-def _memory_mib(variant: Variant) -> int | None:
-    return variant.serverless.memory_mib if variant.serverless else None
+def _machine(variant: Variant) -> tuple[object, ...]:
+    memory_mib = variant.serverless.memory_mib if variant.serverless else None
+    return variant.containers, variant.direct, variant.instance_type, memory_mib

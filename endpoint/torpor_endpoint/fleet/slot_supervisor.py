@@ -1,4 +1,7 @@
-"""Keeps one slot filled: starts its instance, probes it until it is ready, watches it, and replaces it when it ends.
+"""Keeps one slot filled: starts its instance, watches it, and replaces it when it ends.
+
+An instance has a process for each container of the model (`container_supervisor`). They start together. One that ends
+is replaced, and the instance takes no requests meanwhile. The instance ends with the last of them.
 
 The lifecycle table (`core.lifecycle`) says what an end or a failed ping means. The pool decides whether the slot is
 needed at all.
@@ -6,30 +9,27 @@ needed at all.
 
 import asyncio
 import logging
-from contextlib import suppress
+from dataclasses import replace
 from itertools import count
-from pathlib import Path
 from typing import Protocol
 
-from torpor_container import wire
-from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import Upstream
-from torpor_endpoint.core.lifecycle import InstanceEvent
+from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.records import Variant
-from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
+from torpor_endpoint.fleet.container_supervisor import (
+    Died,
+    StartFailed,
+    check_running,
+    connected,
+    launched,
+    until_ready,
+    watched,
+)
+from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.probe import answers, final_fault, last_line, truncate_if_large
-from torpor_endpoint.host import HostError, Launched, Slot
+from torpor_endpoint.fleet.probe import last_line
+from torpor_endpoint.host import Slot
 
 log = logging.getLogger(__name__)
-
-
-class StartFailed(Exception):
-    """An instance did not become ready. `final`: another try cannot help."""
-
-    def __init__(self, reason: str, final: bool = False) -> None:
-        super().__init__(reason)
-        self.final = final
 
 
 class SlotOwner(Protocol):
@@ -46,11 +46,14 @@ class SlotOwner(Protocol):
     def offered(self, incarnation: Incarnation) -> bool:
         """Whether the instance takes requests."""
 
+    def suspect(self, incarnation: Incarnation) -> None:
+        """The instance takes no requests until all of its containers have answered a ping."""
+
     def forget(self, incarnation: Incarnation, why: str) -> None:
         """The incarnation has ended."""
 
     def failed(self, trouble: StartTrouble) -> None:
-        """An instance did not become ready. The supervisor tries again."""
+        """An instance, or one of its containers, did not become ready. The supervisor tries again."""
 
 
 class SlotSupervisor:
@@ -73,114 +76,152 @@ class SlotSupervisor:
                 self._deaths = 0 if steady else self._deaths + 1
             except StartFailed as failure:
                 log.warning("%s: %s", self.slot, failure)
-                self._failed(str(failure), failure.final)
+                self._failed(failure)
             except Exception as fault:  # outer edge of the slot's task: an unforeseen fault must not end it for ever
                 log.exception("%s failed; starting its instance again", self.slot)
-                self._failed(f"{type(fault).__name__}: {fault}")
-            await self._empty()
+                self._failed(StartFailed(f"{type(fault).__name__}: {fault}"))
+            await self._empty(*self._factory.slots(self._pool.variant, self.slot))
             await asyncio.sleep(self._timing.restart_pause_s(self._failures, self._deaths))
             self._why = "the one before it ended"
 
-    async def _empty(self) -> None:
-        """End whatever is left in the slot. If the host cannot do so now, it does so with the next launch."""
-        try:
-            await self._factory.host.terminate(self.slot, 0.0)
-        except Exception:  # outer edge, as above
-            log.exception("cannot end what is left in %s", self.slot)
+    async def _empty(self, *slots: Slot) -> None:
+        """End whatever is left in the slots. If the host cannot do so now, it does so with the next launch."""
+        for slot in slots:
+            try:
+                await self._factory.host.terminate(slot, 0.0)
+            except Exception:  # outer edge, as above
+                log.exception("cannot end what is left in %s", slot)
 
-    def _failed(self, reason: str, final: bool = False) -> None:
+    def _failed(self, failure: StartFailed) -> None:
         self._failures += 1
-        self._pool.failed(StartTrouble(reason, self._failures, final))
+        self._pool.failed(StartTrouble(str(failure), self._failures, failure.final, failure.containers))
 
     async def _fill(self) -> bool:
         """Run one incarnation from its launch to its end. True if it was ready for `steady_s`. Raises StartFailed."""
         clock = asyncio.get_running_loop().time
-        incarnation, launched = await self._launched()
-        ended = asyncio.ensure_future(self._factory.host.exited(self.slot))
-        self._pool.add(incarnation)
+        incarnation = await self._launched()
         why = "it did not become ready"
         try:
-            await self._until_ready(incarnation, ended, launched.log)
+            self._pool.add(incarnation)
+            await self._launch_others(incarnation)
+            await self._until_ready(incarnation)
             ready_at_s, self._failures = clock(), 0
             self._pool.offer(incarnation)
-            why = await self._watch(incarnation, ended, launched.log)
+            why = await self._watch(incarnation)
             return clock() - ready_at_s >= self._timing.steady_s
         finally:
-            ended.cancel()
+            for container in incarnation.containers:
+                container.ended.cancel()
             self._pool.forget(incarnation, why)
 
-    async def _launched(self) -> tuple[Incarnation, Launched]:
-        began_s = self._factory.clock()
-        try:
-            launched = await self._factory.host.launch(self._factory.spec(self._pool.variant, self.slot))
-        except (HostError, OSError, ValueError) as error:
-            raise StartFailed(str(error)) from error
-        life = self._factory.began(self._pool.variant, launched, self._why, began_s)
-        upstream, multiplexed = Upstream(launched.socket), Multiplexed(launched.socket, wire.INVOCATIONS)
-        return Incarnation(launched.slot, launched.incarnation, upstream, multiplexed, life), launched
+    # -- the start -------------------------------------------------------------------------------------------------
+    async def _launched(self) -> Incarnation:
+        """Start the first container: its incarnation is that of the instance."""
+        began_s, variant = self._factory.clock(), self._pool.variant
+        first, launch = await launched(
+            self._factory.host, variant.containers[0], lambda: self._factory.spec(variant, self.slot)
+        )
+        life = self._factory.began(variant, launch, self._why, began_s)
+        return Incarnation(self.slot, launch.incarnation, [first], life)
 
-    async def _until_ready(
-        self, incarnation: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None
-    ) -> None:
+    async def _launch_others(self, incarnation: Incarnation) -> None:
+        for slot in self._factory.slots(self._pool.variant, self.slot)[1:]:
+            incarnation.containers.append(await self._relaunched(incarnation, slot))
+
+    async def _relaunched(self, incarnation: Incarnation, slot: Slot) -> LiveContainer:
+        """Start a container of an instance that runs."""
+        variant = self._pool.variant
+        container, _ = await launched(
+            self._factory.host,
+            variant.containers[slot.container],
+            lambda: replace(self._factory.spec(variant, slot), instance=incarnation.id),
+        )
+        return container
+
+    async def _until_ready(self, incarnation: Incarnation) -> None:
         clock = asyncio.get_running_loop().time
         not_before_s = clock() + self._factory.start_delay_s(self._pool.variant)
         try:
-            async with asyncio.timeout(self._pool.variant.startup_timeout_s):
-                await self._until_it_answers(incarnation, ended, output)
-        except TimeoutError:
-            incarnation.happened(InstanceEvent.TIMED_OUT)
-            last_output = await last_line(output)
-            raise StartFailed(f"no good ping within {self._pool.variant.startup_timeout_s:g} s{last_output}") from None
-        await asyncio.wait([ended], timeout=max(0.0, not_before_s - clock()))
-        await _check_running(incarnation, ended, output)
-        await incarnation.multiplexed.connect(self._timing.ping_within_s)
+            await self._until_all_answer(incarnation.containers)
+            await asyncio.wait(
+                [container.ended for container in incarnation.containers],
+                timeout=max(0.0, not_before_s - clock()),
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            for container in incarnation.containers:
+                await check_running(container)
+                await connected(container, self._timing)
+        except StartFailed as failure:
+            incarnation.happened(InstanceEvent.DIED if isinstance(failure, Died) else InstanceEvent.TIMED_OUT)
+            raise
         incarnation.happened(InstanceEvent.PING_OK)
         incarnation.life = self._factory.ready(incarnation.life)
 
-    async def _until_it_answers(
-        self, incarnation: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None
-    ) -> None:
-        for probes in count():
-            await _check_running(incarnation, ended, output)
-            if await self._answers(incarnation, self._pool.variant.container.multi_model):
-                return
-            if fault := await final_fault(incarnation.upstream, self._timing.ping_within_s):
-                raise StartFailed(fault, final=True)
-            await truncate_if_large(output)
-            await asyncio.sleep(self._timing.probe_pause_s(probes))
+    async def _until_all_answer(self, containers: list[LiveContainer]) -> None:
+        """Raises StartFailed for the first container that cannot become ready, and for all that are late."""
+        waiting = {asyncio.ensure_future(until_ready(one, self._timing)): one for one in containers}
+        within_s = self._pool.variant.startup_timeout_s
+        try:
+            done, late = await asyncio.wait(waiting, timeout=within_s, return_when=asyncio.FIRST_EXCEPTION)
+            for one in done:
+                one.result()
+            if late:
+                names = tuple(waiting[one].name for one in waiting if one in late)
+                output = await last_line(next(waiting[one].log for one in waiting if one in late))
+                raise StartFailed(f"no good ping within {within_s:g} s{output}", containers=names)
+        finally:
+            for one in waiting:
+                one.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
 
-    async def _watch(self, incarnation: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> str:
-        """Watch a ready instance until it ends or its pings keep failing, and return the reason.
+    # -- the watch -------------------------------------------------------------------------------------------------
+    async def _watch(self, incarnation: Incarnation) -> str:
+        """Watch a ready instance until its last container has ended, and return the reason."""
+        kept = [
+            asyncio.ensure_future(self._keep(incarnation, slot))
+            for slot in self._factory.slots(self._pool.variant, self.slot)
+        ]
+        try:
+            done, _ = await asyncio.wait(kept, return_when=asyncio.FIRST_COMPLETED)
+            return done.pop().result()
+        finally:
+            for one in kept:
+                one.cancel()
+            await asyncio.gather(*kept, return_exceptions=True)
 
-        AWS replaces an instance whose ping keeps failing too.
-        """
-        ended.add_done_callback(lambda _: incarnation.doubt.set())
-        misses = 0
-        while misses < self._timing.unhealthy_after:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._timing.health_period_s):
-                    await incarnation.doubt.wait()
-            incarnation.doubt.clear()
-            if ended.done():
-                log.warning("%s: %s", incarnation.slot, ended.result().reason)
-                incarnation.happened(InstanceEvent.DIED)
-                return ended.result().reason
-            misses = 0 if await self._answers(incarnation, multi_model=False) else misses + 1
-            await truncate_if_large(output)
-            if not misses:
-                await incarnation.multiplexed.connect(self._timing.ping_within_s)  # does nothing if it is open
-            if not misses and not self._pool.offered(incarnation):
+    async def _keep(self, incarnation: Incarnation, slot: Slot) -> str:
+        """Watch one container, and replace it while another one lives. Return why the last one ended."""
+
+        def well() -> None:
+            ready = incarnation.phase is InstancePhase.READY  # and not retired at this moment
+            if ready and incarnation.well and not self._pool.offered(incarnation):
                 self._pool.offer(incarnation)  # it was suspected, but it answers
-        log.warning("%s: %d pings in a row failed", incarnation.slot, misses)
-        incarnation.happened(InstanceEvent.TIMED_OUT)
-        return f"{misses} pings in a row failed"
 
-    async def _answers(self, incarnation: Incarnation, multi_model: bool) -> bool:
-        return await answers(incarnation.upstream, multi_model, self._timing.ping_within_s)
+        while True:
+            container = incarnation.containers[slot.container]
+            why = await watched(container, self._timing, well)
+            died = container.ended.done()
+            log.warning("%s: %s", slot, why)
+            others = [one for one in incarnation.containers if one is not container and not one.ended.done()]
+            if not others:
+                incarnation.happened(InstanceEvent.DIED if died else InstanceEvent.TIMED_OUT)
+                return why
+            self._pool.suspect(incarnation)
+            await self._replace(incarnation, slot, container)
+            well()
 
-
-async def _check_running(incarnation: Incarnation, ended: "asyncio.Future[Launched]", output: Path | None) -> None:
-    """Raises StartFailed if the instance has ended."""
-    if ended.done():
-        incarnation.happened(InstanceEvent.DIED)
-        raise StartFailed(f"{ended.result().reason}{await last_line(output)}")
+    async def _replace(self, incarnation: Incarnation, slot: Slot, gone: LiveContainer) -> None:
+        """Start the container again, until it is ready. The others go on, and keep their models."""
+        for failures in count():
+            gone.ended.cancel()
+            gone.hang_up()
+            await self._empty(slot)
+            await asyncio.sleep(self._timing.restart_pause_s(failures))
+            try:
+                gone = incarnation.containers[slot.container] = await self._relaunched(incarnation, slot)
+                await self._until_all_answer([gone])
+                await connected(gone, self._timing)
+                return
+            except StartFailed as failure:
+                log.warning("%s: %s", slot, failure)
+                self._pool.failed(StartTrouble(str(failure), failures + 1, failure.final, failure.containers))

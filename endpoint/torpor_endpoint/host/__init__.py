@@ -13,28 +13,34 @@ from typing import Protocol
 
 @dataclass(frozen=True, order=True)
 class Slot:
-    """The place of an instance in a variant. It outlives the process in it: rendezvous hashing ranks slots, so a
-    restarted instance gets its own models back."""
+    """The place of an instance in a variant, or of one of its containers. It outlives the process in it: rendezvous
+    hashing ranks slots, so a restarted instance gets its own models back."""
 
     endpoint: str
     variant: str
     number: int
+    container: int = 0  # the container's place in the model, from 0
 
     def __str__(self) -> str:
-        return f"{self.endpoint}/{self.variant}/{self.number}"
+        first = f"{self.endpoint}/{self.variant}/{self.number}"
+        return f"{first}/{self.container}" if self.container else first
 
 
 @dataclass(frozen=True)
 class LaunchSpec:
     """What to start: the container's environment, and the folder for its output.
 
-    The instance inherits the endpoint's own variables, except those that begin with one of `forgotten`.
+    The instance inherits the endpoint's own variables, except those that begin with one of `forgotten`. `container` is
+    the container's name if the instance has several, and `instance` then the incarnation of the instance, if one of its
+    containers runs already: their output is kept together.
     """
 
     slot: Slot
     environment: Mapping[str, str] = field(default_factory=dict)
     logs: Path | None = None
     forgotten: tuple[str, ...] = ()
+    container: str = ""
+    instance: str = ""
 
 
 class Phase(StrEnum):

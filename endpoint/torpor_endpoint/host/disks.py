@@ -1,4 +1,6 @@
-"""Keeps the disks of instances in folders `<endpoint>/<variant>/<number>`, which last as long as their variant.
+"""Keeps the disks of instances in folders, which last as long as their variant.
+
+A folder is `<endpoint>/<variant>/<number>`, or `<number>.<container>` for a further container of the instance.
 
 A folder that cannot be removed now is removed at the next start.
 """
@@ -21,8 +23,9 @@ class Disks:
         self._folder = folder
 
     def of(self, slot: Slot) -> Path:
-        """The folder of the slot's disk."""
-        return self._variant(slot.endpoint, slot.variant) / str(slot.number)
+        """The folder of the slot's disk. That of another container is beside it: a disk lies in no other."""
+        name = f"{slot.number}.{slot.container}" if slot.container else str(slot.number)
+        return self._variant(slot.endpoint, slot.variant) / name
 
     async def remove(self, endpoint: str, variant: str) -> None:
         """Remove a variant's disks. They are renamed first: a variant of the same name gets new ones at once."""

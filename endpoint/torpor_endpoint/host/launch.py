@@ -13,7 +13,7 @@ from torpor_endpoint.core.pricing.catalogue import (
     instance_type,
     serverless_vcpus,
 )
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images, family
@@ -79,50 +79,52 @@ def size_of(variant: Variant) -> Size:
 
 def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpec:
     """Everything that the host needs. The user's `Environment` overrides Torpor's defaults, but not the wiring."""
-    folder = around.disks.of(slot)
+    folder, container = around.disks.of(slot), variant.containers[slot.container]
     return LaunchSpec(
         slot,
-        {**_defaults(variant), **variant.container.environment, **_wiring(variant, around, folder)},
+        {**_defaults(variant, container), **container.environment, **_wiring(container, around, folder)},
         around.logs / slot.endpoint / slot.variant,
         around.forgotten,
+        container.name if len(variant.containers) > 1 else "",
     )
 
 
-def _defaults(variant: Variant) -> dict[str, str]:
-    size = size_of(variant)
+def _defaults(variant: Variant, container: Container) -> dict[str, str]:
+    """Containers of one instance use the same processors, and have equal shares of its memory and disk at first."""
+    size, containers = size_of(variant), len(variant.containers)
     return {
-        "TORPOR_MEMORY_MIB": str(size.memory_mib),
+        "TORPOR_MEMORY_MIB": str(size.memory_mib // containers),
         "TORPOR_VCPU": str(size.vcpu),
-        "TORPOR_DISK_MIB": str(size.disk_mib),
-        "TORPOR_MODEL_CACHE": "true" if variant.container.model_cache else "false",
+        "TORPOR_DISK_MIB": str(size.disk_mib // containers),
+        "TORPOR_MODEL_CACHE": "true" if container.model_cache else "false",
         "TORPOR_BODY_MAX_BYTES": str(SERVERLESS_BODY_MAX_BYTES if variant.serverless else DEFAULTS.body_max_bytes),
     }
 
 
-def _foreign(variant: Variant, around: Surroundings) -> str:
+def _foreign(container: Container, around: Surroundings) -> str:
     """The command that starts the image's own server, as JSON; empty for the built-in container.
 
     AWS asks a multi-model container for `GET /models` right after each `/ping`.
     """
-    found = around.images.find(variant.container.image)
+    found = around.images.find(container.image)
     if found is None or found.command is None:
         return ""
-    ready = [wire.PING, wire.MODELS] if variant.container.multi_model else [wire.PING]
+    ready = [wire.PING, wire.MODELS] if container.multi_model else [wire.PING]
     return json.dumps({"ready": ready, **found.command})
 
 
-def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, str]:
+def _wiring(container: Container, around: Surroundings, folder: Path) -> dict[str, str]:
     """The variables that connect the container to this endpoint. A user script needs them to read from S3 itself."""
     return {
-        "SAGEMAKER_MULTI_MODEL": "true" if variant.container.multi_model else "false",
+        "SAGEMAKER_MULTI_MODEL": "true" if container.multi_model else "false",
         "SAGEMAKER_BASE_DIR": str(folder),
         "SAGEMAKER_REGION": around.region,
         "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
-        "TORPOR_CONTAINER": _foreign(variant, around),
-        "TORPOR_IMAGE": family(around.images.conventions_of(variant.container.image)),
+        "TORPOR_CONTAINER": _foreign(container, around),
+        "TORPOR_IMAGE": family(around.images.conventions_of(container.image)),
         "TORPOR_AWS_STRICT": "true" if around.strict else "false",
-        "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
-        "TORPOR_MODEL_COMPRESSION": "gzip" if variant.container.compressed else "none",
+        "TORPOR_MODEL_SOURCE": container.model_data_url or "",
+        "TORPOR_MODEL_COMPRESSION": "gzip" if container.compressed else "none",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
         "TORPOR_S3_FOLDER": str(around.s3_folder or ""),
         **{f"TORPOR_{kind.upper()}": "refuse" for kind in sorted(around.refused)},

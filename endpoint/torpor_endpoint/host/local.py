@@ -109,7 +109,7 @@ class LocalHost:
 
     async def _start(self, spec: LaunchSpec) -> Launched:
         name = f"i-{secrets.token_hex(8)}"
-        log = spec.logs / f"{name}.log" if spec.logs is not None else None
+        log = spec.logs and spec.logs / _log_name(spec, name)
         launched = Launched(spec.slot, name, str(self._folder / name), Phase.RUNNING, log=log)
         with ExitStack() as unfinished:
             unfinished.callback(_forget, launched)
@@ -164,6 +164,11 @@ async def _ended(running: RunningInstance, grace_s: float) -> None:
         _forget(running.launched)
     await running.child.wait()
     await asyncio.to_thread(end_strays, running.base_dir)
+
+
+def _log_name(spec: LaunchSpec, incarnation: str) -> str:
+    """As CloudWatch's log streams: the instance, and its container if it has several."""
+    return f"{spec.instance or incarnation}/{spec.container}.log" if spec.container else f"{incarnation}.log"
 
 
 def _forget(launched: Launched) -> None:

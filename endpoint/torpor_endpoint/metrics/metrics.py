@@ -9,12 +9,11 @@ from enum import StrEnum
 SAGEMAKER = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"
 TORPOR = "Torpor"
-"""The namespace of metrics that AWS does not have."""
-
-TORPOR = "Torpor"
 """The namespace of metrics that AWS has no name for."""
 
 VARIANT = ("EndpointName", "VariantName")
+CONTAINER = (*VARIANT, "ContainerName")
+"""The dimensions of one container of several."""
 
 COUNTED = ("Sum",)
 FLAGGED = ("Average", "Sum")
@@ -195,6 +194,72 @@ DISK_UTILIZATION = Metric(
     namespace=INSTANCES,
 )
 
+CONTAINER_LATENCY = Metric(
+    "ContainerLatency",
+    "Microseconds",
+    TIMED,
+    "The time of a request in one container of several, with the local transfer.",
+    Shown.HISTOGRAM,
+    "torpor_container_latency_seconds",
+    dimensions=CONTAINER,
+)
+CONTAINER_OVERHEAD_LATENCY = Metric(
+    "OverheadLatency",
+    "Microseconds",
+    TIMED,
+    "The total time of a request minus its ContainerLatency, where a request names its container (Direct).",
+    Shown.HISTOGRAM,
+    "torpor_container_overhead_latency_seconds",
+    dimensions=CONTAINER,
+)
+CONTAINER_INVOCATIONS = Metric(
+    "Invocations",
+    "None",
+    ("Sum", "SampleCount"),
+    "Each request that reached this container of several adds one.",
+    Shown.COUNTER,
+    "torpor_container_invocations",
+    dimensions=CONTAINER,
+)
+CONTAINER_4XX_ERRORS = Metric(
+    "Invocation4XXErrors",
+    "None",
+    FLAGGED,
+    "Each request that reached this container of several adds 1 if it answered with 4xx, else 0.",
+    Shown.COUNTER,
+    "torpor_container_invocation_4xx_errors",
+    dimensions=CONTAINER,
+)
+CONTAINER_5XX_ERRORS = Metric(
+    "Invocation5XXErrors",
+    "None",
+    FLAGGED,
+    "Each request that reached this container of several adds 1 if it answered with 5xx, else 0.",
+    Shown.COUNTER,
+    "torpor_container_invocation_5xx_errors",
+    dimensions=CONTAINER,
+)
+CONTAINER_CPU_UTILIZATION = Metric(
+    "CPUUtilization",
+    "Percent",
+    TIMED,
+    "The processor use of one container of several. Each core adds 100.",
+    Shown.GAUGE_MEAN,
+    "torpor_container_cpu_utilization_ratio",
+    namespace=INSTANCES,
+    dimensions=CONTAINER,
+)
+CONTAINER_MEMORY_UTILIZATION = Metric(
+    "MemoryUtilization",
+    "Percent",
+    TIMED,
+    "The used share of the memory budget that one container of several has now.",
+    Shown.GAUGE_MEAN,
+    "torpor_container_memory_utilization_ratio",
+    namespace=INSTANCES,
+    dimensions=CONTAINER,
+)
+
 MODEL_SETUP_TIME = Metric(
     "ModelSetupTime",
     "Microseconds",
@@ -311,6 +376,11 @@ METRICS: tuple[Metric, ...] = (
     INVOCATION_MODEL_ERRORS,
     MODEL_LATENCY,
     OVERHEAD_LATENCY,
+    CONTAINER_LATENCY,
+    CONTAINER_OVERHEAD_LATENCY,
+    CONTAINER_INVOCATIONS,
+    CONTAINER_4XX_ERRORS,
+    CONTAINER_5XX_ERRORS,
     MID_STREAM_ERRORS,
     FIRST_CHUNK_LATENCY,
     FIRST_CHUNK_MODEL_LATENCY,
@@ -334,6 +404,8 @@ METRICS: tuple[Metric, ...] = (
     CPU_UTILIZATION,
     MEMORY_UTILIZATION,
     DISK_UTILIZATION,
+    CONTAINER_CPU_UTILIZATION,
+    CONTAINER_MEMORY_UTILIZATION,
     SHADOW_COPIES_DROPPED,
 )
 

@@ -55,7 +55,7 @@ class PrometheusCollector:
     def collect(self) -> Iterator[Family]:
         for metric in METRICS:
             found = self._registry.find(metric.namespace, metric.name)
-            series = [one for one in found if one.key.endpoint in self._endpoints]
+            series = [one for one in found if one.key.endpoint in self._endpoints and _has(metric.dimensions, one)]
             if series:
                 series.sort(key=lambda one: one.key.dimensions)
                 yield FAMILIES[metric.shown](metric, series, self._registry.clock())
@@ -122,6 +122,11 @@ def _cumulative(total: Tally) -> list[tuple[str, float]]:
         counts[min(max(doubling - DOUBLINGS.start, 0), len(DOUBLINGS))] += count
     edges = [*(repr(2**doubling / 1e6) for doubling in DOUBLINGS), "+Inf"]
     return list(zip(edges, accumulate(counts), strict=True))
+
+
+def _has(dimensions: tuple[str, ...], series: Series) -> bool:
+    """Whether these are the dimensions of the series: one name may have series of variants and of containers."""
+    return len(series.key.dimensions) == len(dimensions)
 
 
 def _names(metric: Metric) -> list[str]:

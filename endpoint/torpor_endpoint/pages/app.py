@@ -195,23 +195,31 @@ async def _variant(name: str, pool: InstancePool) -> Json:
 
 
 async def _instance(incarnation: Incarnation) -> Json:
-    status = await state_of(incarnation, after=NO_DECISIONS)
-    return instance_page(incarnation.id, str(incarnation.slot), incarnation.in_flight, status)
+    containers = list(incarnation.containers)
+    states = await asyncio.gather(*(state_of(one, after=NO_DECISIONS) for one in containers))
+    named = [(one.name, state) for one, state in zip(containers, states, strict=True)]
+    return instance_page(incarnation.id, str(incarnation.slot), incarnation.in_flight, named)
 
 
 async def _decisions(incarnation: Incarnation, model: str) -> list[Json]:
-    state = await state_of(incarnation, model=model)
-    return [decision_page(decision, incarnation.id) for decision in state["decisions"]] if state else []
+    containers = list(incarnation.containers)
+    states = await asyncio.gather(*(state_of(one, model=model) for one in containers))
+    return [
+        decision_page(decision, incarnation.id, container.name if len(containers) > 1 else "")
+        for container, state in zip(containers, states, strict=True)
+        for decision in (state["decisions"] if state else ())
+    ]
 
 
 def _tails(folder: Path) -> str:
     """The end of each of the newest logs below the folder, under a heading with the stream's name."""
     parts = []
-    newest_last = sorted(folder.glob("*/*.log"), key=_written_ns)[-LOGS_MAX:]
+    newest_last = sorted(folder.rglob("*.log"), key=_written_ns)[-LOGS_MAX:]
     for path in newest_last:
         with suppress(FileNotFoundError), path.open("rb") as log:  # the endpoint may delete an old log meanwhile
             log.seek(max(0, path.stat().st_size - LOG_MAX_BYTES))
-            parts.append(f"==> {path.parent.name}/{path.stem} <==\n{log.read().decode(errors='replace')}")
+            stream = path.relative_to(folder).with_suffix("")
+            parts.append(f"==> {stream} <==\n{log.read().decode(errors='replace')}")
     return "\n".join(parts)
 
 

@@ -22,6 +22,20 @@ def _cards(*tables: str) -> str:
     return "".join(steps)
 
 
+def _plural() -> str:
+    """A model and a variant have a list of containers, each with a name."""
+    container = "json_extract({record}, '$.container')"
+    named = f"json_set({container}, '$.name', coalesce(json_extract({{record}}, '$.container.hostname'), 'primary'))"
+    listed = f"json_array(json_remove({named}, '$.hostname'))"
+    plural = f"json_remove(json_set({{record}}, '$.containers', {listed}), '$.container')"
+    steps = [f"UPDATE models SET record = {plural.format(record='record')};"]
+    for member in ("variants", "pending_variants"):
+        each = f"SELECT json_group_array(json({plural.format(record='value')})) FROM json_each(record, '$.{member}')"
+        where = f"json_type(record, '$.{member}') = 'array'"
+        steps.append(f"UPDATE endpoints SET record = json_set(record, '$.{member}', json(({each}))) WHERE {where};")
+    return "".join(steps)
+
+
 MIGRATIONS = (
     f"""
     {_records("models", "endpoint_configs", "endpoints")}
@@ -29,6 +43,7 @@ MIGRATIONS = (
     """,
     _records("roles", "scalable_targets", "scaling_policies", "scheduled_actions", "alarms", "training_jobs"),
     _cards("models", "endpoint_configs", "endpoints"),
+    _plural(),
 )
 """Only ever add to the end: the number of entries is the schema's version."""
 

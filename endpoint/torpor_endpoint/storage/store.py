@@ -138,7 +138,7 @@ class Store:
 
 
 def _model(record: Mapping[str, Any]) -> ModelRecord:
-    return ModelRecord(**{**record, "container": Container(**record["container"])})
+    return ModelRecord(**{**record, "containers": _containers(record)})
 
 
 def _endpoint_config(record: Mapping[str, Any]) -> EndpointConfig:
@@ -163,11 +163,15 @@ def _variant(record: Mapping[str, Any]) -> Variant:
     return Variant(
         **{
             **record,
-            "container": Container(**record["container"]),
+            "containers": _containers(record),
             "serverless": Serverless(**serverless) if serverless else None,
             "capture": _data_capture(capture) if capture else None,
         }
     )
+
+
+def _containers(record: Mapping[str, Any]) -> tuple[Container, ...]:
+    return tuple(Container(**container) for container in record["containers"])
 
 
 def _data_capture(record: Mapping[str, Any]) -> DataCapture:

@@ -182,7 +182,7 @@ def test_a_failed_update_rolls_back_to_what_was_and_remembers_why() -> None:
 
 
 def variant(name: str) -> Variant:
-    return Variant(name, "model", Container("torpor"))
+    return Variant(name, "model", (Container("torpor"),))
 
 
 def updating() -> EndpointRecord:

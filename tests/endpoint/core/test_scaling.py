@@ -23,9 +23,9 @@ from torpor_endpoint.core.scaling import (
 )
 from torpor_endpoint.core.traffic import Traffic
 
-PLAIN = Variant("AllTraffic", "houses", Container("torpor"), instance_type="ml.m5.large", instance_count=2)
+PLAIN = Variant("AllTraffic", "houses", (Container("torpor"),), instance_type="ml.m5.large", instance_count=2)
 MANAGED = replace(PLAIN, instances_min=0, instances_max=4)
-SERVERLESS = Variant("AllTraffic", "houses", Container("torpor"), serverless=Serverless(1024, 20))
+SERVERLESS = Variant("AllTraffic", "houses", (Container("torpor"),), serverless=Serverless(1024, 20))
 AWAKE, ASLEEP, DUE = KeepAliveState(True), KeepAliveState(False), KeepAliveState(True, due=True)
 
 ranges = st.builds(

@@ -18,9 +18,9 @@ from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
 
-OLD = Variant("old", "m", Container("torpor"), serverless=Serverless(1024, 20), startup_timeout_s=20.0)
+OLD = Variant("old", "m", (Container("torpor"),), serverless=Serverless(1024, 20), startup_timeout_s=20.0)
 NEW = replace(OLD, name="new")
-OTHER_MACHINE = replace(OLD, container=Container("torpor", environment={"A": "1"}))
+OTHER_MACHINE = replace(OLD, containers=(Container("torpor", environment={"A": "1"}),))
 
 
 class Shop:

@@ -11,7 +11,7 @@ from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host import LaunchSpec
 
-TORPOR = Container("torpor")
+TORPOR = (Container("torpor"),)
 VARIANTS = (
     Variant("plain", "m", TORPOR, instance_count=2),
     Variant("kept", "m", TORPOR, instance_count=1, instances_min=1),

@@ -23,13 +23,13 @@ from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
 from torpor_endpoint.services.runtime.passage import Route
-from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import RequestSender
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 
-SERVERLESS = Variant("a", "m", Container("torpor"), serverless=Serverless(1024, 20))
+SERVERLESS = Variant("a", "m", (Container("torpor"),), serverless=Serverless(1024, 20))
 PROVISIONED = replace(SERVERLESS, serverless=Serverless(1024, 20, provisioned_concurrency=10))
-PLAIN = Variant("a", "m", Container("torpor"), instance_type="ml.m5.large", instance_count=1)
+PLAIN = Variant("a", "m", (Container("torpor"),), instance_type="ml.m5.large", instance_count=1)
 MANAGED = replace(PLAIN, instances_min=1, instances_max=5)
 TO_ZERO = replace(MANAGED, instances_min=0)
 SLOW, BAD = replace(PLAIN, name="slow"), replace(PLAIN, name="bad")
@@ -85,8 +85,9 @@ class Shop:
     async def call(self) -> float:
         """How long it waited for its answer."""
         came_s = self.clock()
-        router = Router(self.roster, lambda: 0.0, self.clock, strict=False)
-        await router.send(passage("shop", route=Route(self.live, "a", self.pool, None)))
+        await RequestSender(self.clock, strict=False).send(
+            passage("shop", route=Route(self.live, "a", self.pool, None))
+        )
         return self.clock() - came_s
 
 

@@ -13,12 +13,12 @@ from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.fleet.incarnation import StartTrouble
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import Slot
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Route
-from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import RequestSender
 
 
 class End(StrEnum):
@@ -225,7 +225,9 @@ def test_a_drain_with_a_request_on_the_shared_connection_has_a_single_grace_peri
             await fake.ready(1)
             (incarnation,) = fake.pool.ready
             incarnation.in_flight += 1
-            assert incarnation.multiplexed.send([], b"", 1000.0, lambda outcome: fake.pool.released(incarnation))
+            assert incarnation.containers[0].multiplexed.send(
+                [], b"", 1000.0, lambda outcome: fake.pool.released(incarnation)
+            )
             began_s = fake.now()
             await fake.end()
             assert fake.now() - began_s == pytest.approx(TIMING.grace_s)
@@ -252,9 +254,9 @@ def test_a_request_that_waits_in_vain_gets_the_reason_of_the_failed_launches() -
             fake = PoolOnFakeHost(host)
             host.launches_to_fail = 1000
             live = LiveEndpoint("shop", "arn", {"v": fake.pool})
-            router = Router(Roster(), lambda: 0.0, fake.now, strict=False)
+            sender = RequestSender(fake.now, strict=False)
             with pytest.raises(RuntimeFault) as fault:
-                await router.send(passage("shop", route=Route(live, "v", fake.pool, None)))
+                await sender.send(passage("shop", route=Route(live, "v", fake.pool, None)))
             assert fault.value.situation is Situation.NOT_READY
             assert "there is no room" in str(fault.value.fields["detail"])
             fake.wanted = 1  # it has been woken
@@ -269,12 +271,12 @@ def test_a_ready_instance_has_a_shared_connection_that_is_reopened_if_lost() -> 
             fake = PoolOnFakeHost(host)
             await fake.ready(1)
             (incarnation,) = fake.pool.ready
-            assert incarnation.multiplexed.open
+            assert incarnation.containers[0].multiplexed.open
             host.living[SLOT].hang_up()
             await asyncio.sleep(0.001)
-            assert not incarnation.multiplexed.open
+            assert not incarnation.containers[0].multiplexed.open
             await asyncio.sleep(TIMING.health_period_s + 0.1)
-            assert incarnation.multiplexed.open
+            assert incarnation.containers[0].multiplexed.open
             assert fake.pool.offered(incarnation)
             await fake.end()
 

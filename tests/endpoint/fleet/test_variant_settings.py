@@ -12,7 +12,7 @@ from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint
-from torpor_endpoint.fleet.variant_settings import VariantSettings
+from torpor_endpoint.fleet.variant_settings import TimeLimits, VariantSettings
 from torpor_endpoint.host import LaunchSpec
 
 SET = {
@@ -26,18 +26,24 @@ SET = {
 
 @pytest.mark.parametrize("environment", [{}, SET])
 def test_the_endpoint_and_the_instance_read_a_setting_alike(environment: dict[str, str]) -> None:
-    read, of_instance = VariantSettings.read(environment), Settings.read(environment)
-    assert all(getattr(read, field.name) == getattr(of_instance, field.name) for field in fields(read))
+    of_instance = Settings.read(environment)
+    for read in (VariantSettings.read([Container("torpor", environment=environment)]), TimeLimits.read(environment)):
+        assert all(getattr(read, field.name) == getattr(of_instance, field.name) for field in fields(read))
 
 
 def test_an_instance_has_its_time_to_load_and_then_to_predict() -> None:
-    assert VariantSettings.read({}).answer_within_s == 120.0
-    assert VariantSettings.read(SET).answer_within_s == 9.5
+    assert TimeLimits.read({}).answer_within_s == 120.0
+    assert TimeLimits.read(SET).answer_within_s == 9.5
+
+
+def test_any_container_may_give_a_setting_of_the_variant() -> None:
+    containers = [Container("torpor"), Container("torpor", environment=SET)]
+    assert VariantSettings.read(containers) == VariantSettings("histogram", 90.0, 2)
 
 
 def start(live: LiveEndpoint, environment: dict[str, str]) -> None:
     """Start the endpoint as after a restart, with one variant of this Environment."""
-    variant = Variant("v", "m", Container("torpor", environment=environment), instances_min=0)
+    variant = Variant("v", "m", (Container("torpor", environment=environment),), instances_min=0)
 
     async def story() -> None:
         with FakeHost() as host:
@@ -51,8 +57,8 @@ def test_a_pool_has_the_settings_of_its_variant() -> None:
     live = LiveEndpoint("shop", "arn")
     start(live, SET)
     pool = live.pools["v"]
-    assert pool.settings == VariantSettings.read(SET)
-    assert pool.answer_within_s == 9.5
+    assert pool.settings == VariantSettings("histogram", 90.0, 2)
+    assert pool.answer_within_s == [9.5]
 
 
 def test_a_stored_environment_that_cannot_be_read_is_the_endpoint_s_trouble() -> None:

@@ -11,8 +11,9 @@ from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from tests.helpers.ledger_with_pages import life
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
+from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.collector import Collector
-from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
 
@@ -35,7 +36,9 @@ def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
 async def busy(socket: Path) -> AsyncIterator[Incarnation]:
     """An instance that listens as long as the block lasts."""
     server = await asyncio.get_running_loop().create_unix_server(_Busy, str(socket))
-    incarnation = Incarnation(SLOT, "i-1", Upstream(str(socket)), Multiplexed(str(socket), "/invocations"), life())
+    upstream, multiplexed = Upstream(str(socket)), Multiplexed(str(socket), "/invocations")
+    container = LiveContainer(Container("torpor"), "i-1", upstream, multiplexed, asyncio.Future())
+    incarnation = Incarnation(SLOT, "i-1", [container], life())
     try:
         yield incarnation
     finally:

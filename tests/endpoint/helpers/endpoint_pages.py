@@ -48,8 +48,10 @@ def launches(live: LiveEndpoint, *endpoints: str) -> int:
 
 
 def instance(live: LiveEndpoint, endpoint: str) -> dict[str, Any]:
+    """The one container of the one instance, beside what the instance itself has."""
     (only,) = instances(live, endpoint)
-    return only
+    (container,) = only["containers"]
+    return {**only, **container}
 
 
 def decisions(live: LiveEndpoint, endpoint: str, model: str) -> list[dict[str, Any]]:

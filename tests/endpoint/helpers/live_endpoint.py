@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -35,12 +35,22 @@ class NotInService(AssertionError):
 
 @dataclass(frozen=True)
 class Variant:
-    """One production variant: its ContainerDefinition, and the members that replace one `ml.m5.large`."""
+    """One production variant: its ContainerDefinition, or several, and the members that replace one `ml.m5.large`.
 
-    container: Mapping[str, Any]
+    `mode` is the InferenceExecutionConfig of several.
+    """
+
+    container: Mapping[str, Any] | Sequence[Mapping[str, Any]]
     name: str = "AllTraffic"
     members: Mapping[str, Any] = field(default_factory=lambda: {"InstanceType": "ml.m5.large"})
     shadow: bool = False
+    mode: str = "Serial"
+
+    def model(self) -> dict[str, Any]:
+        """CreateModel's members."""
+        if isinstance(self.container, Mapping):
+            return {"PrimaryContainer": self.container}
+        return {"Containers": list(self.container), "InferenceExecutionConfig": {"Mode": self.mode}}
 
     def production(self, model: str) -> dict[str, Any]:
         count = {} if "ServerlessConfig" in self.members else {"InitialInstanceCount": 1}
@@ -164,7 +174,7 @@ class LiveEndpoint:
         """Models, config and endpoint, all of this name; the endpoint is still Creating. `config` are its members."""
         models = {f"{name}-{variant.name}": variant for variant in variants}
         for model, variant in models.items():
-            self.sagemaker.create_model(ModelName=model, PrimaryContainer=variant.container)
+            self.sagemaker.create_model(ModelName=model, **variant.model())
         production = [variant.production(model) for model, variant in models.items() if not variant.shadow]
         shadows = [variant.production(model) for model, variant in models.items() if variant.shadow]
         members = {"ProductionVariants": production, **({"ShadowProductionVariants": shadows} if shadows else {})}

@@ -33,7 +33,7 @@ class PoolOnFakeHost:
         self.requests: list[Incarnation] = []
         self.drains_since_s: dict[Incarnation, float] = {}
         self.closing: asyncio.Task[None] | None = None
-        variant = Variant("v", "m", Container("torpor"), instances_min=0, startup_timeout_s=20.0)
+        variant = Variant("v", "m", (Container("torpor"),), instances_min=0, startup_timeout_s=20.0)
         factory = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),

@@ -43,7 +43,7 @@ def test_a_variant_launched_during_the_removal_of_its_disks_keeps_the_new_ones(t
 def test_a_sweep_leaves_the_disks_of_current_and_pending_variants(tmp_path: Path) -> None:
     names = ("now", "coming", "renamed", ".0123456789abcdef")
     disks = used(tmp_path, *(Slot("Shop", name, 0) for name in names), Slot("deleted", "now", 0))
-    now, coming = (Variant(name, "m", Container("torpor")) for name in ("now", "coming"))
+    now, coming = (Variant(name, "m", (Container("torpor"),)) for name in ("now", "coming"))
     shop = EndpointRecord("Shop", "arn", 0.0, 0.0, EndpointStatus.UPDATING, "c", (now,), pending_variants=(coming,))
     disks.sweep([shop])
     assert left(tmp_path) == ["shop/coming", "shop/now"]

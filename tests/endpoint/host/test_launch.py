@@ -20,7 +20,7 @@ def test_the_real_aws_is_forgotten_where_artifacts_come_from_here_and_only_there
 ) -> None:
     s3_folder = tmp_path / "s3" if emulated else None
     around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", s3_folder)
-    variant = Variant("v", "m", Container("torpor", "s3://bucket/m"), instance_type="ml.m5.large")
+    variant = Variant("v", "m", (Container("torpor", "s3://bucket/m"),), instance_type="ml.m5.large")
     spec = launch_spec(variant, Slot("shop", "v", 0), around)
     assert spec.forgotten == ((OF_AWS,) if emulated else ())
     assert ("AWS_ACCESS_KEY_ID" in spec.environment) == emulated
@@ -31,7 +31,7 @@ def test_a_containers_environment_cannot_allow_code_that_the_owner_refuses(tmp_p
         "http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, refused=frozenset({"pickles"})
     )
     container = Container("torpor", "s3://bucket/m", environment={"TORPOR_PICKLES": "allow"})
-    variant = Variant("v", "m", container, instance_type="ml.m5.large")
+    variant = Variant("v", "m", (container,), instance_type="ml.m5.large")
     spec = launch_spec(variant, Slot("shop", "v", 0), around)
     assert spec.environment["TORPOR_PICKLES"] == "refuse"
     assert "TORPOR_SCRIPTS" not in spec.environment
@@ -41,7 +41,7 @@ def test_a_containers_environment_cannot_allow_code_that_the_owner_refuses(tmp_p
 def test_the_container_learns_its_image_and_whether_aws_is_followed_strictly(tmp_path: Path, strict: bool) -> None:
     around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, strict=strict)
     image = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
-    variant = Variant("v", "m", Container(image, "s3://bucket/m"), instance_type="ml.m5.large")
+    variant = Variant("v", "m", (Container(image, "s3://bucket/m"),), instance_type="ml.m5.large")
     settings = Settings.read(launch_spec(variant, Slot("shop", "v", 0), around).environment)
     assert (settings.image, settings.strict) == ("xgboost", strict)
 
@@ -49,22 +49,22 @@ def test_the_container_learns_its_image_and_whether_aws_is_followed_strictly(tmp
 def test_an_image_that_is_mapped_to_aws_s_xgboost_image_is_served_as_that(tmp_path: Path) -> None:
     mapped = Images([Image("*/my-xgb:*", stands_for="sagemaker-xgboost:1.7-1")])
     around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, images=mapped)
-    variant = Variant("v", "m", Container("mine/my-xgb:2", "s3://bucket/m"), instance_type="ml.m5.large")
+    variant = Variant("v", "m", (Container("mine/my-xgb:2", "s3://bucket/m"),), instance_type="ml.m5.large")
     assert launch_spec(variant, Slot("shop", "v", 0), around).environment["TORPOR_IMAGE"] == "xgboost"
 
 
 @pytest.mark.parametrize(
     ("variant", "given", "body_max_bytes"),
     [
-        (Variant("v", "m", Container("torpor"), instance_type="ml.m5.large"), {}, 6_291_456),
-        (Variant("v", "m", Container("torpor"), serverless=Serverless(1024, 20)), {}, 4_194_304),
-        (Variant("v", "m", Container("torpor"), serverless=Serverless(1024, 20)), {"TORPOR_BODY_MAX_BYTES": "9"}, 9),
+        (Variant("v", "m", (Container("torpor"),), instance_type="ml.m5.large"), {}, 6_291_456),
+        (Variant("v", "m", (Container("torpor"),), serverless=Serverless(1024, 20)), {}, 4_194_304),
+        (Variant("v", "m", (Container("torpor"),), serverless=Serverless(1024, 20)), {"TORPOR_BODY_MAX_BYTES": "9"}, 9),
     ],
 )
 def test_the_limit_of_a_body_is_awss_unless_the_environment_sets_another(
     tmp_path: Path, variant: Variant, given: dict[str, str], body_max_bytes: int
 ) -> None:
     around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None)
-    variant = replace(variant, container=replace(variant.container, environment=given))
+    variant = replace(variant, containers=(replace(variant.containers[0], environment=given),))
     environment = launch_spec(variant, Slot("shop", "v", 0), around).environment
     assert Settings.read(environment).body_max_bytes == body_max_bytes

@@ -67,7 +67,8 @@ def test_its_models_are_loaded_when_a_request_names_them(live: LiveEndpoint) -> 
     other = live.invoke("words", b"4", TargetModel="beta.tar.gz")
     assert (first["Body"], again["Body"], other["Body"]) == (b"alpha of 1,2", b"alpha of 3", b"beta of 4")
     [variant] = live.shown("words")
-    assert {"alpha.tar.gz", "beta.tar.gz"} <= {model["name"] for model in variant["instances"][0]["models"]}
+    [container] = variant["instances"][0]["containers"]
+    assert {"alpha.tar.gz", "beta.tar.gz"} <= {model["name"] for model in container["models"]}
 
 
 def test_its_handler_finds_each_header_by_the_name_that_aws_gives_it(live: LiveEndpoint) -> None:

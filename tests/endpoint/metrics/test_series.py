@@ -224,8 +224,8 @@ def test_a_series_has_the_dimensions_of_its_metric() -> None:
         MetricRegistry(lambda: NOON_S).series(INVOCATIONS, {"EndpointName": "houses"})
 
 
-def test_no_two_metrics_share_a_name() -> None:
-    assert len({(metric.namespace, metric.name) for metric in METRICS}) == len(METRICS)
+def test_no_two_metrics_share_a_name_and_dimensions() -> None:
+    assert len({(metric.namespace, metric.name, metric.dimensions) for metric in METRICS}) == len(METRICS)
     assert len({metric.prometheus for metric in METRICS}) == len(METRICS)
 
 

@@ -183,7 +183,7 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
         incarnation.in_flight += 1
         headers = [(b"content-type", b"text/csv")]
         body = [str(inside).encode()]
-        call = asyncio.create_task(incarnation.upstream.send("POST", "/invocations", headers, body, 90.0))
+        call = asyncio.create_task(incarnation.containers[0].upstream.send("POST", "/invocations", headers, body, 90.0))
         call.add_done_callback(lambda _: pool.released(incarnation))
         await asyncio.to_thread(lambda: inside.open().close())  # returns when the script is at work
         began_s = clock()
@@ -198,7 +198,7 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
 
 
 def variant() -> VariantRecord:
-    return VariantRecord("v", "m", Container("torpor", "s3://slow/model.tar.gz"), instance_type="ml.m5.large")
+    return VariantRecord("v", "m", (Container("torpor", "s3://slow/model.tar.gz"),), instance_type="ml.m5.large")
 
 
 def factory(folder: Path, host: LocalHost, lives: list[InstanceLife]) -> InstanceFactory:

@@ -16,7 +16,7 @@ from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.errors import RuntimeFault
 from torpor_endpoint.services.runtime.passage import CallLimits, Route
-from torpor_endpoint.services.runtime.router import HoldLimits, PoolClosed, Router
+from torpor_endpoint.services.runtime.sending import HoldLimits, PoolClosed, RequestSender
 
 
 class SlowHost:
@@ -47,12 +47,12 @@ class SlowHost:
 
 
 class Shop:
-    """One endpoint whose only variant sleeps, and a router in front of it."""
+    """One endpoint whose only variant sleeps, and a sender in front of it."""
 
     def __init__(self, limits: CallLimits | None = None, held: HoldLimits | None = None) -> None:
         self.host = SlowHost()
         self.numbers = SlotNumbers()
-        variant = Variant("AllTraffic", "m", Container("torpor"), instances_min=0)
+        variant = Variant("AllTraffic", "m", (Container("torpor"),), instances_min=0)
         self.pool = InstancePool(
             "shop", variant, InstanceFactory(self.host, lambda variant, slot: LaunchSpec(slot), time.time), self.numbers
         )
@@ -61,11 +61,11 @@ class Shop:
         roster.serve(self.live)
         clock = asyncio.get_running_loop().time
         self.limits = limits
-        self.router = Router(roster, lambda: 0.0, clock, strict=False, held=held or HoldLimits())
+        self.sender = RequestSender(clock, strict=False, held=held or HoldLimits())
 
     def call(self) -> "asyncio.Task[Any]":
         route = Route(self.live, "AllTraffic", self.pool, None)
-        return asyncio.create_task(self.router.send(passage("shop", route=route, limits=self.limits)))
+        return asyncio.create_task(self.sender.send(passage("shop", route=route, limits=self.limits)))
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:

@@ -1,5 +1,6 @@
 """The store keeps its records through restarts, kills and races."""
 
+import json
 import signal
 import sqlite3
 import subprocess
@@ -7,8 +8,9 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -45,15 +47,16 @@ def clock() -> float:
 def endpoint(name: str = "e", created_s: float = 1.1, status: EndpointStatus = S.CREATING) -> EndpointRecord:
     container = Container("torpor", "s3://b/p/", multi_model=True, environment={"K": "V"})
     capture = DataCapture("s3://b/captured", 20, csv_types=("text/csv",))
+    containers = (container, Container("torpor", name="second"))
     variants = (
-        Variant("a", "m", container, serverless=Serverless(2048, 5)),
-        Variant("b", "m", container, 0.5, capture=capture),
+        Variant("a", "m", containers, serverless=Serverless(2048, 5)),
+        Variant("b", "m", containers[:1], 0.5, capture=capture),
     )
     return EndpointRecord(name, f"arn:x:endpoint/{name.lower()}", created_s, created_s, status, "c", variants)
 
 
 def test_records_survive_a_restart(tmp_path: Path) -> None:
-    model = ModelRecord("m", "arn:x:model/m", 0.1, Container("torpor"), {"ModelName": "m"})
+    model = ModelRecord("m", "arn:x:model/m", 0.1, (Container("torpor"),), {"ModelName": "m"})
     config = EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {"ProductionVariants": [{"VariantName": "a"}]})
     coming = replace(endpoint(), pending_config_name="d", pending_variants=endpoint().variants)
     pending = replace(coming, pending_told=("b",))
@@ -70,14 +73,40 @@ def test_records_survive_a_restart(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_card_agrees_with_its_record(tmp_path: Path) -> None:
-    """Also of records that an earlier Torpor wrote."""
-    before = Database(tmp_path / "db", MIGRATIONS[:2])
-    Store(before, clock).add_endpoint(endpoint())
+def of_one_container(record: dict[str, Any]) -> dict[str, Any]:
+    """The record as a Torpor wrote it whose models had one container."""
+    container = {**record.pop("containers")[0], "hostname": "h"}
+    del container["name"], record["direct"]
+    return {**record, "container": container}
+
+
+def test_records_of_one_container_are_read(tmp_path: Path) -> None:
+    stored = asdict(endpoint())
+    for member in ("variants", "pending_variants"):
+        stored[member] = [of_one_container(variant) for variant in asdict(endpoint())["variants"]]
+    model = of_one_container(asdict(ModelRecord("m", "arn:x:model/m", 0.1, (Container("torpor"),), {})))
+    before = Database(tmp_path / "db", MIGRATIONS[:3])
+    for table, record in (("models", model), ("endpoints", stored)):
+        row = (record["name"], record["name"], json.dumps(record))
+        before.changed(f"INSERT INTO {table} (key, name, record) VALUES (?, ?, ?)", *row)
     before.close()
     database = opened(tmp_path / "db")
     store = Store(database, clock)
-    store.add_model(ModelRecord("m", "arn:x:model/m", 0.1, Container("torpor"), {}))
+    named = (Container("torpor", name="h"),)
+    found, read = store.endpoint("e"), store.model("m")
+    assert read is not None
+    assert read.containers == named
+    assert found is not None
+    variants = tuple(replace(one, containers=(replace(one.containers[0], name="h"),)) for one in endpoint().variants)
+    assert (found.variants, found.pending_variants) == (variants, variants)
+    database.close()
+
+
+def test_a_card_agrees_with_its_record(tmp_path: Path) -> None:
+    database = opened(tmp_path / "db")
+    store = Store(database, clock)
+    store.add_endpoint(endpoint())
+    store.add_model(ModelRecord("m", "arn:x:model/m", 0.1, (Container("torpor"),), {}))
     store.add_endpoint_config(EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {}))
     assert store.model_cards() == [Card("m", 0.1, None, None)]
     assert store.endpoint_config_cards() == [Card("c", 0.2, None, None)]

@@ -31,7 +31,7 @@ from torpor.hosting.deploying import EndpointPlan, deploy, withdraw
 from torpor.hosting.process import ChildEndpoint, Start
 from torpor.hosting.serving import SharedProcess
 from torpor.pages.story import Story
-from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, VariantState
+from torpor_endpoint.core.pages.state import ContainerState, EndpointState, InstanceState, ResidentModel, VariantState
 from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))
@@ -183,9 +183,8 @@ def test_ls_marks_the_instances_of_a_shadow_variant() -> None:
 
 def test_ls_parts_the_thousands_of_hits_as_why_does() -> None:
     printer, model = Console(width=80, file=io.StringIO(), record=True), ResidentModel("a", 2**20, 0, 0.0, "onnx", 1087)
-    printer.print(
-        table(EndpointState("houses", (VariantState("v", 1, 0, (InstanceState("i-1", "v-0", 0, models=(model,)),)),)))
-    )
+    instance = InstanceState("i-1", "v-0", 0, (ContainerState("primary", models=(model,)),))
+    printer.print(table(EndpointState("houses", (VariantState("v", 1, 0, (instance,)),))))
     assert " 1,087 " in printer.export_text()
     assert "1,087 hits" in str(Story("a", (), (model,)))
 

@@ -52,7 +52,8 @@ from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.passage import CallLimits
 from torpor_endpoint.services.runtime.request import TARGET_MODEL
-from torpor_endpoint.services.runtime.router import HoldLimits, Router
+from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import HoldLimits, RequestSender
 
 ENDPOINT, VARIANT = "endpoint", "variant"
 PATIENT_S = 1e6
@@ -107,7 +108,8 @@ async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Facto
     pool = InstancePool(ENDPOINT, variant_of(plan), factory, SlotNumbers())
     live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: pool})
     roster.serve(live)
-    router = Router(roster, lambda: 0.0, loop.time, strict=False, held=HoldLimits(requests=len(calls)))
+    router = Router(roster, lambda: 0.0, strict=False)
+    sender = RequestSender(loop.time, strict=False, held=HoldLimits(requests=len(calls)))
 
     patient = CallLimits(hold_s=PATIENT_S)
 
@@ -115,7 +117,7 @@ async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Facto
         arrived_s, call = loop.time(), passage(ENDPOINT, (TARGET_MODEL, model.encode()), limits=patient)
         router.route(call)
         router.admit(call)
-        served = await router.send(call)
+        served = await sender.send(call)
         return Answered(model, arrived_s, loop.time(), served.answer.status != 200)
 
     pool.scale(plan.instances, "it is made")
@@ -142,11 +144,11 @@ def variant_of(plan: VariantPlan) -> Variant:
         "TORPOR_IDLE_SECONDS": str(plan.idle_s),
         "TORPOR_READY_WAIT_SECONDS": str(PATIENT_S),
     }
-    container = Container("torpor", multi_model=True, environment=environment)
+    containers = (Container("torpor", multi_model=True, environment=environment),)
     if plan.sizes is None:
-        return Variant(VARIANT, "models", container, instance_count=plan.instances)
+        return Variant(VARIANT, "models", containers, instance_count=plan.instances)
     environment["TORPOR_CONCURRENCY"] = str(plan.sizes.concurrency)
-    return Variant(VARIANT, "models", container, instances_min=plan.sizes.floor, instances_max=plan.sizes.ceiling)
+    return Variant(VARIANT, "models", containers, instances_min=plan.sizes.floor, instances_max=plan.sizes.ceiling)
 
 
 # -- instances ---------------------------------------------------------------------------------------------------------

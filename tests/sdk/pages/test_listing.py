@@ -1,7 +1,7 @@
 """Instances and models print as tables, and stay lists."""
 
 from torpor.pages.listing import instances, models
-from torpor_endpoint.core.pages.state import InstanceState, ResidentModel
+from torpor_endpoint.core.pages.state import ContainerState, InstanceState, ResidentModel
 
 MIB = 1024**2
 HOUSTON = ResidentModel("Houston.tar.gz", 512 * 1024, 1, 2.5, "xgboost", 1200, "i-1")
@@ -17,7 +17,8 @@ def test_models_print_as_a_table_by_name() -> None:
 
 
 def test_instances_print_as_a_table() -> None:
-    one = InstanceState("i-1", "0", 3, budget_bytes=64 * MIB, used_bytes=32 * MIB, models=(HOUSTON, AUSTIN))
+    container = ContainerState("primary", budget_bytes=64 * MIB, used_bytes=32 * MIB, models=(HOUSTON, AUSTIN))
+    one = InstanceState("i-1", "0", 3, (container,))
     assert str(instances([one])).splitlines() == [
         "instance                memory  models  in flight",
         "i-1       32.0 MiB of 64.0 MiB       2          3",

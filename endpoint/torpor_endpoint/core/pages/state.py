@@ -22,12 +22,10 @@ class ResidentModel:
 
 
 @dataclass(frozen=True)
-class InstanceState:
-    """One instance. The bytes are 0 if the instance did not answer."""
+class ContainerState:
+    """One container of an instance. The bytes are 0 if the container did not answer."""
 
-    id: str
-    slot: str
-    in_flight: int
+    name: str
     budget_bytes: int = 0
     used_bytes: int = 0
     disk_bytes: int = 0
@@ -35,18 +33,66 @@ class InstanceState:
     models: tuple[ResidentModel, ...] = ()
 
     @classmethod
-    def read(cls, page: Json) -> "InstanceState":
-        models = tuple(picked(ResidentModel, {**model, "instance": page["id"]}) for model in page.get("models", ()))
+    def read(cls, page: Json, instance: str) -> "ContainerState":
+        models = tuple(picked(ResidentModel, {**model, "instance": instance}) for model in page.get("models", ()))
         return picked(cls, {**page, "models": models})
 
 
-def instance_page(incarnation: str, slot: str, in_flight: int, status: wire.InstanceStatus | None) -> Json:
-    """`status` is the instance's own report; None if it does not answer."""
-    page: Json = {"slot": slot, "id": incarnation, "in_flight": in_flight}
-    if status is None:
-        return page
+@dataclass(frozen=True)
+class InstanceState:
+    """One instance, with one container or several."""
+
+    id: str
+    slot: str
+    in_flight: int
+    containers: tuple[ContainerState, ...] = ()
+
+    @classmethod
+    def read(cls, page: Json) -> "InstanceState":
+        return picked(
+            cls, {**page, "containers": tuple(ContainerState.read(c, page["id"]) for c in page["containers"])}
+        )
+
+    @property
+    def models(self) -> tuple[ResidentModel, ...]:
+        """The models of all containers."""
+        return tuple(model for container in self.containers for model in container.models)
+
+    @property
+    def budget_bytes(self) -> int:
+        """The memory of all containers that answered."""
+        return sum(container.budget_bytes for container in self.containers)
+
+    @property
+    def used_bytes(self) -> int:
+        return sum(container.used_bytes for container in self.containers)
+
+    @property
+    def disk_bytes(self) -> int:
+        return sum(container.disk_bytes for container in self.containers)
+
+    @property
+    def disk_budget_bytes(self) -> int:
+        return sum(container.disk_budget_bytes for container in self.containers)
+
+
+def instance_page(
+    incarnation: str, slot: str, in_flight: int, containers: Sequence[tuple[str, wire.InstanceStatus | None]]
+) -> Json:
+    """`containers` has each container's name and its own report; None if it does not answer."""
     return {
-        **page,
+        "slot": slot,
+        "id": incarnation,
+        "in_flight": in_flight,
+        "containers": [container_page(name, status) for name, status in containers],
+    }
+
+
+def container_page(name: str, status: wire.InstanceStatus | None) -> Json:
+    if status is None:
+        return {"name": name}
+    return {
+        "name": name,
         "models": status["models"],
         "budget_bytes": status["budget_bytes"],
         "used_bytes": status["used_bytes"],
@@ -138,11 +184,12 @@ class DecisionRow:
     took_s: float = 0.0
     for_model: str = ""
     instance: str = ""
-    """The id of the instance that decided."""
+    """The id of the instance that decided, with the name of the container if it has several."""
 
 
-def decision_page(decision: wire.DecisionRecord, incarnation: str) -> Json:
-    return {**decision, "instance": incarnation}
+def decision_page(decision: wire.DecisionRecord, incarnation: str, container: str) -> Json:
+    """`container` is the container's name; empty if the instance has one container."""
+    return {**decision, "instance": f"{incarnation}/{container}" if container else incarnation}
 
 
 def decisions_page(decisions: Sequence[Json]) -> Json:

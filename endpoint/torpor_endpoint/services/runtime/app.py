@@ -32,10 +32,10 @@ from torpor_endpoint.services.runtime.passage import (
     Served,
     Step,
     server_timing,
-    steps_of,
 )
 from torpor_endpoint.services.runtime.request import Invoke, read_body
-from torpor_endpoint.services.runtime.router import PoolClosed, Router
+from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import PoolClosed, RequestSender
 from torpor_endpoint.services.runtime.shadowing import Shadowing
 from torpor_endpoint.services.runtime.streams import ResponseStreams, StreamEnds, parse_stream
 
@@ -84,6 +84,7 @@ class RuntimeApp:
     def __init__(
         self,
         router: Router,
+        sender: RequestSender,
         observers: Observers,
         account: AccountAndRegion,
         clocks: Clocks,
@@ -91,7 +92,7 @@ class RuntimeApp:
         verify: Step = any_caller,
         shadowing: Shadowing | None = None,
     ) -> None:
-        self._router = router
+        self._sender = sender
         self._observers = observers
         self._home = account
         self._clocks = clocks
@@ -100,7 +101,7 @@ class RuntimeApp:
         self._before_sending: Sequence[Step] = (verify, parse, router.route, router.admit)
         before_streaming = (verify, parse_stream, router.route_stream, router.admit)
         ends = StreamEnds(self._settled, self._answer, self._account, self._release)
-        self._streams = ResponseStreams(router, before_streaming, ends, clocks.steady)
+        self._streams = ResponseStreams(sender, before_streaming, ends, clocks.steady)
         self._sent_again: set[asyncio.Task[None]] = set()
 
     # -- the two ways through the steps ----------------------------------------------------------------------------
@@ -133,7 +134,7 @@ class RuntimeApp:
             self._prepare(passage)
         except RuntimeFault:
             return False
-        sent = self._router.send_inline(passage, partial(self._tell, passage, tell))
+        sent = self._sender.send_inline(passage, partial(self._tell, passage, tell))
         self._observers.meanwhile()
         return sent
 
@@ -174,9 +175,10 @@ class RuntimeApp:
     async def _sent(self, passage: Passage) -> Served:
         """All steps up to the instance's answer, for a request that is whole."""
         while True:
-            self._prepare(passage)
+            if passage.trail is None or passage.trail.leg is None:  # else a container has acted on the request
+                self._prepare(passage)
             try:
-                return await self._router.send(passage, self._release(passage))
+                return await self._sender.send(passage, self._release(passage))
             except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request
                 continue
 
@@ -251,7 +253,7 @@ def _answer_of(passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer
 def _copied(passage: Passage, route: Route, served: Served) -> InvokeAnswer:
     """The instance's answer, as the caller gets it. Raises RuntimeFault for one that fails or that cannot be sent."""
     answer = served.answer
-    passage.steps |= steps_of(answer.header(b"server-timing") or b"")
+    passage.measured(answer)
     if not 200 <= answer.status < 300:
         fault = from_answer(answer, passage.place)
         answer.chunks.clear()

@@ -94,6 +94,13 @@ class Situation(Enum):
         "CLIENT_ERROR_FROM_MODEL",
         "Received client error ({status}) from {container} and could not load the entire response body. {see}",
     )
+    HOP_OVERSIZE = (
+        "ModelError",
+        424,
+        "INTERNAL_FAILURE_FROM_MODEL",
+        "Received response from {container} with status code {status}. However, the request payload from {container} to "
+        "{following} is {size} bytes, which has exceeded the maximum limit of 5 MB.",
+    )
     NOT_IMPLEMENTED = ("UnknownOperationException", 400, None, "Torpor does not implement {detail}.")
     INTERNAL = ("InternalFailure", 500, None, "The request processing has failed because of an unknown error.")
 

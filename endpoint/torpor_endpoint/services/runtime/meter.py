@@ -4,7 +4,7 @@
 that means, looks up the series of a variant once, and keeps them. So the registry is not searched for each request.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from torpor_endpoint.metrics import metrics
@@ -79,6 +79,9 @@ class VariantMeter:
         self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
         self._no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
         self._bound = bound
+        self._dimensions = dimensions
+        self._containers: dict[str, ContainerMeter] = {}  # of instances with several containers
+        self._registry = registry
         self._streams: StreamMeter | None = None  # made for the first stream
         self._serverless: ServerlessMeter | None = None  # made for the first request of a serverless variant
 
@@ -107,6 +110,13 @@ class VariantMeter:
             self._streams = StreamMeter(self._bound)
         self._streams.add(first_s, model_s, failed, at_s)
 
+    def add_container(self, name: str, status: int, took_s: float, overhead_s: float | None, at_s: float) -> None:
+        """Add what one container of several did (see `ContainerMeter.add`)."""
+        meter = self._containers.get(name)
+        if meter is None:
+            meter = self._containers[name] = ContainerMeter(self._registry, {**self._dimensions, "ContainerName": name})
+        meter.add(status, took_s, overhead_s, at_s)
+
     def add_setup(self, took_s: float, at_s: float) -> None:
         """Add the time that the launch of a serverless instance took."""
         self._bound(metrics.MODEL_SETUP_TIME).add(took_s * MICROSECONDS, at_s)
@@ -123,6 +133,27 @@ class VariantMeter:
         """Add records of data capture that are in S3, or that are lost."""
         metric = metrics.DATA_CAPTURE_RECORDS if delivered else metrics.DATA_CAPTURE_RECORDS_LOST
         self._bound(metric).add(records, at_s)
+
+
+class ContainerMeter:
+    """The series of one container of several."""
+
+    def __init__(self, registry: MetricRegistry, dimensions: Mapping[str, str]) -> None:
+        self._invocations = registry.series(metrics.CONTAINER_INVOCATIONS, dimensions)
+        self._client_errors = registry.series(metrics.CONTAINER_4XX_ERRORS, dimensions)
+        self._server_errors = registry.series(metrics.CONTAINER_5XX_ERRORS, dimensions)
+        self._latency = registry.series(metrics.CONTAINER_LATENCY, dimensions)
+        self._overhead = registry.series(metrics.CONTAINER_OVERHEAD_LATENCY, dimensions)
+
+    def add(self, status: int, took_s: float, overhead_s: float | None, at_s: float) -> None:
+        """Add one request: the status of the container's answer, 0 if it gave none. Only a request to one container has
+        an overhead beside it."""
+        self._invocations.add(1, at_s)
+        self._client_errors.add(400 <= status < 500, at_s)
+        self._server_errors.add(status >= 500, at_s)
+        self._latency.add(took_s * MICROSECONDS, at_s)
+        if overhead_s is not None:
+            self._overhead.add(overhead_s * MICROSECONDS, at_s)
 
 
 class StreamMeter:

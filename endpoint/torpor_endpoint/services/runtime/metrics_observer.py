@@ -9,7 +9,7 @@ from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.meter import AlikeRequests, Concurrency, Meters
 from torpor_endpoint.services.runtime.observers import HIT, MODEL_CACHE, OK, Alike
-from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served, StreamFacts
+from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served, StreamFacts, Trail
 
 LOADING = frozenset({WaitStep.QUEUE.value, WaitStep.DOWNLOAD.value, WaitStep.UNPACK.value, WaitStep.LOAD.value})
 FAULT = wire.FAULT.lower().encode()
@@ -31,8 +31,20 @@ class MetricsObserver:
             self._meters.no_capacity(route.live.name, route.variant, request.ended_at_s)
         if samples is not None:
             self._meters.add(route.live.name, route.variant, samples, minute_of(request.ended_at_s))
+        if request.trail is not None:
+            self._add_containers(request, route, request.trail)
         if request.stream is not None:
             self._add_stream(request, route, request.stream)
+
+    def _add_containers(self, request: Passage, route: Route, trail: Trail) -> None:
+        """The last container that the request reached gave its answer, or gave none. Those before it did well."""
+        meter, last = self._meters.of(route.live.name, route.variant), len(trail.seconds) - 1
+        outcome = request.outcome
+        status = outcome.answer.status if isinstance(outcome, Served) else 0
+        for step, (name, took_s) in enumerate(trail.seconds.items()):
+            overhead_s = request.total_s - took_s if len(route.path) == 1 else None
+            seen = status if step == last else OK
+            meter.add_container(name, seen, took_s, overhead_s, minute_of(request.ended_at_s))
 
     def _add_stream(self, request: Passage, route: Route, stream: StreamFacts) -> None:
         """The load of a model counts as overhead of the first part, as it does of the whole answer."""
@@ -47,6 +59,9 @@ class MetricsObserver:
         concurrency = [_concurrency(allowed, one) for one in served] if allowed is not None else ()
         samples = AlikeRequests(alike.instances, OK, alike.hit, model_s, overhead_s, (), concurrency)
         self._meters.add(alike.endpoint, alike.variant, samples, alike.ended_minute_s)
+        for request in requests:
+            if request.trail is not None and request.route is not None:
+                self._add_containers(request, request.route, request.trail)
 
 
 def _samples(request: Passage, route: Route, served: Served) -> AlikeRequests | None:

@@ -67,9 +67,10 @@ class Alike(NamedTuple):
     hit: bool | None  # None where there is no model cache
     came_minute_s: int
     ended_minute_s: int
+    path: tuple[int, ...]  # the containers that they passed
 
 
-AlikeKey = tuple[str, str, InstancePool, str | None, str, int, bool | None, int, int]
+AlikeKey = tuple[str, str, InstancePool, str | None, str, int, bool | None, int, int, tuple[int, ...]]
 """The fields of `Alike` as a plain tuple, because one is made of each request."""
 
 
@@ -160,6 +161,6 @@ def _alike(request: Passage) -> AlikeKey | None:
             return None
         if name == MODEL_CACHE:
             hit = True
-    live, variant, pool, target = route
+    live, variant, pool, target, path = route
     came, ended = minute_of(request.at_s), minute_of(request.ended_at_s)
-    return live.name, variant, pool, target, served.instance, served.instances, hit, came, ended
+    return live.name, variant, pool, target, served.instance, served.instances, hit, came, ended, path

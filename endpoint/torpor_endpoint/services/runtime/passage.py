@@ -6,8 +6,8 @@ The steps, in their order, and the module of each:
     parse     the headers, checked once                             request
     route     the variant, and the target model                     router
     admit     throttle, or refuse for lack of capacity              router
-    hold      wait until an instance is ready                       router
-    send      to one instance, and to another if it never arrived   router
+    hold      wait until an instance is ready                       sending
+    send      to one instance, and to another if it never arrived   sending
     answer    status, headers and body for the caller               app
     account   observers see the request and its answer              observers
 
@@ -51,6 +51,10 @@ class CallLimits:
     stream_s: float = 480.0  # from sending to the last part of a stream (AWS, 8 minutes: not confirmed)
 
 
+ONLY = (0,)
+"""The path through an instance of one container."""
+
+
 class Route(NamedTuple):
     """Where a request goes: decided before its body is sent anywhere."""
 
@@ -58,6 +62,30 @@ class Route(NamedTuple):
     variant: str
     pool: InstancePool
     target: str | None
+    path: tuple[int, ...] = ONLY
+    """The places of the containers that the request passes, in their order."""
+
+
+class Leg(NamedTuple):
+    """One container's part of a request."""
+
+    step: int  # its place in the route's path
+    container: int  # its place in the instance
+    headers: list[tuple[bytes, bytes]]
+    body: Body
+    timeout_s: float
+
+
+@dataclass(slots=True)
+class Trail:
+    """What the containers of an instance have done for one request so far."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By container, in the order of the path."""
+    leg: Leg | None = None
+    """The part to send next, once a container has done its part."""
+    noted: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Headers of the earlier answers that the endpoint reads."""
 
 
 class Served(NamedTuple):
@@ -67,7 +95,7 @@ class Served(NamedTuple):
     instance: str
     instances: int  # ready ones of the variant
     in_flight: int  # requests of the variant when this one came, itself included
-    sent_s: float  # seconds from sending to the whole answer
+    sent_s: float  # seconds from sending to the whole answer; of several containers, their sum
 
 
 class StreamFacts(NamedTuple):
@@ -106,6 +134,8 @@ class Passage:
     """Seconds by step. Once the passage has ended, they add up to `total_s`."""
     outcome: Served | RuntimeFault | None = None
     """None for a request that was refused before it had a variant."""
+    trail: Trail | None = None
+    """Of a request to a variant whose instances have several containers."""
     stream: StreamFacts | None = None
     """Of a request whose answer was streamed."""
     status: int = 0
@@ -126,10 +156,29 @@ class Passage:
     def waited(self, step: str, took_s: float) -> None:
         self.steps[step] = self.steps.get(step, 0.0) + took_s
 
+    def measured(self, answer: UpstreamAnswer) -> None:
+        """Take the steps of an instance's last answer. Those of the containers before it are there."""
+        steps = steps_of(answer.header(b"server-timing") or b"")
+        if self.trail is None:
+            self.steps |= steps
+        else:
+            for step, took_s in steps.items():
+                self.waited(step, took_s)
+
     def end(self, status: int, response_bytes: int, total_s: float) -> None:
         """What no step explains is overhead: the steps add up to the wall time."""
         self.status, self.response_bytes, self.total_s = status, response_bytes, total_s
         self.steps[OVERHEAD] = max(0.0, total_s - sum(self.steps.values()))
+
+
+def parsed(passage: Passage) -> Invoke:
+    assert passage.request is not None, "the step parse comes first"
+    return passage.request
+
+
+def routed(passage: Passage) -> Route:
+    assert passage.route is not None, "the step route comes first"
+    return passage.route
 
 
 Step = Callable[[Passage], None]

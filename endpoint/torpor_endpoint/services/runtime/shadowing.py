@@ -19,9 +19,11 @@ from weakref import WeakKeyDictionary
 from torpor_container.transport.upstream import JOINED_MAX_BYTES
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.services.runtime.legs import path_of
 from torpor_endpoint.services.runtime.metrics_observer import FAULT, REFUSED
-from torpor_endpoint.services.runtime.passage import Passage, Route, Served
-from torpor_endpoint.services.runtime.router import PoolClosed, Router, check_target
+from torpor_endpoint.services.runtime.passage import Passage, Route, Served, parsed
+from torpor_endpoint.services.runtime.router import Router, check_target
+from torpor_endpoint.services.runtime.sending import PoolClosed, RequestSender
 
 log = logging.getLogger(__name__)
 
@@ -99,12 +101,14 @@ class Shadowing:
     def __init__(
         self,
         router: Router,
+        sender: RequestSender,
         clock: Callable[[], float],
         draw: Callable[[], float],
         dropped: Callable[[str, str, float], None],
         limits: ShadowLimits = LIMITS,
     ) -> None:
         self._router = router
+        self._sender = sender
         self._clock = clock
         self._draw = draw
         self._dropped = dropped
@@ -138,7 +142,9 @@ class Shadowing:
     def _send(self, copy: Passage, route: Route, over: Callable[[Outcome], None]) -> None:
         """Send the copy at once if it is small and an instance is ready; otherwise a task sends it."""
         try:
-            check_target(route.pool, route.target)
+            path = path_of(route.pool.variant, parsed(copy), route.live.name)
+            check_target(route.pool.variant, path, route.target)
+            copy.route = route._replace(path=path)
             self._router.admit(copy)
         except RuntimeFault as fault:
             over(fault)
@@ -151,7 +157,7 @@ class Shadowing:
                 over(outcome)
 
         small = len(copy.body) == 1 and copy.request_bytes <= JOINED_MAX_BYTES
-        if not small or not self._router.send_inline(copy, then):
+        if not small or not self._sender.send_inline(copy, then):
             self._wait(copy, over)
 
     def _wait(self, copy: Passage, over: Callable[[Outcome], None]) -> None:
@@ -164,7 +170,7 @@ class Shadowing:
 
     async def _outcome(self, copy: Passage) -> Outcome:
         try:
-            return await self._router.send(copy)
+            return await self._sender.send(copy)
         except RuntimeFault as fault:
             return fault
         except PoolClosed:

@@ -32,10 +32,9 @@ from torpor_endpoint.services.runtime.passage import (
     Step,
     StreamFacts,
     server_timing,
-    steps_of,
 )
 from torpor_endpoint.services.runtime.request import ACCEPT, Invoke, read_body
-from torpor_endpoint.services.runtime.router import PoolClosed, Router
+from torpor_endpoint.services.runtime.sending import PoolClosed, RequestSender
 
 log = logging.getLogger(__name__)
 
@@ -85,8 +84,10 @@ def parse_stream(passage: Passage) -> None:
 class ResponseStreams:
     """The operation. `clock` gives seconds that only go forward."""
 
-    def __init__(self, router: Router, before: Sequence[Step], ends: StreamEnds, clock: Callable[[], float]) -> None:
-        self._router = router
+    def __init__(
+        self, sender: RequestSender, before: Sequence[Step], ends: StreamEnds, clock: Callable[[], float]
+    ) -> None:
+        self._sender = sender
         self._before = before
         self._ends = ends
         self._clock = clock
@@ -118,12 +119,12 @@ class ResponseStreams:
                 step(passage)
             try:
                 connection, served = await use.enter_async_context(
-                    self._router.stream(passage, self._ends.release(passage))
+                    self._sender.stream(passage, self._ends.release(passage))
                 )
                 break
             except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request
                 continue
-        if not 200 <= served.answer.status < 300:
+        if connection is None or not 200 <= served.answer.status < 300:
             return served
         check_attributes(served.answer.headers, passage.place)
         stream = _OutgoingStream(passage, connection, served, self._clock)
@@ -175,7 +176,7 @@ class _OutgoingStream:
             self._first = await self._connection.taken()
         now_s = self._clock()
         passage = self.passage
-        passage.steps |= steps_of(self._served.answer.header(b"server-timing") or b"")
+        passage.measured(self._served.answer)
         passage.stream = StreamFacts(now_s - passage.began_s, now_s - self._sent_at_s)
 
     async def send_all(self, send: Send) -> None:
@@ -236,7 +237,8 @@ class _OutgoingStream:
 def _part_s(passage: Passage) -> float:
     """The longest wait for one part: the instance's own limit, and a margin for an instance that says nothing."""
     assert passage.route is not None, "only a routed request is served"
-    return passage.route.pool.answer_within_s + passage.limits.attempt_margin_s
+    route = passage.route
+    return route.pool.answer_within_s[route.path[-1]] + passage.limits.attempt_margin_s
 
 
 def _out_of_time(place: ErrorPlace) -> bytes:

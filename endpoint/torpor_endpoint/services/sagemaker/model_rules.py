@@ -1,10 +1,15 @@
 """The rules for CreateModel that AWS's service model does not express."""
 
+from collections.abc import Sequence
+
 from torpor_container.image import variables
 from torpor_container.settings import BY_VARIABLE, unknown
+from torpor_endpoint.fleet.variant_settings import OF_VARIANT
 from torpor_endpoint.host.images import Images
+from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.model_data import NoS3Address, s3_url
-from torpor_endpoint.services.sagemaker.rules import Rules, Wire
+from torpor_endpoint.services.sagemaker.rules import Rules, Wire, broken
+from torpor_endpoint.services.sagemaker.shapes import is_direct
 
 UNSUPPORTED_SOURCE = frozenset({"ManifestS3Uri", "HubAccessConfig", "ETag", "ManifestEtag"})
 
@@ -18,12 +23,26 @@ MODEL_RULES: Rules[Wire] = (
         "Exactly one of PrimaryContainer and Containers must be given.",
     ),
     (
-        lambda params: len(params.get("Containers", [])) > 1,
-        "Containers has more than one entry. Torpor serves models of one container; pipelines are not supported.",
+        lambda params: is_direct(params) and len(_containers(params)) < 2,
+        "InferenceExecutionConfig.Mode Direct needs Containers with more than one container.",
     ),
     (
-        lambda params: params.get("InferenceExecutionConfig", {}).get("Mode") == "Direct",
-        "InferenceExecutionConfig.Mode Direct is for several containers, which Torpor does not support.",
+        lambda params: is_direct(params) and not all(map(_hostname, _containers(params))),
+        "With InferenceExecutionConfig.Mode Direct, every container must have a ContainerHostname: requests name it.",
+    ),
+    # "If you specify a value for the ContainerHostName for any ContainerDefinition that is part of an inference
+    # pipeline, you must specify a value ... of every ContainerDefinition in that pipeline."
+    (
+        lambda params: any(map(_hostname, _containers(params))) and not all(map(_hostname, _containers(params))),
+        "If one of Containers has a ContainerHostname, all must have one.",
+    ),
+    (
+        lambda params: _repeats([_hostname(c) for c in _containers(params) if _hostname(c)]),
+        "Containers must not have the same ContainerHostname twice.",
+    ),
+    (
+        lambda params: not is_direct(params) and sum(map(_multi_model, _containers(params))) > 1,
+        "Only one container of an inference pipeline can have Mode MultiModel: a request names one TargetModel.",
     ),
 )
 
@@ -95,6 +114,28 @@ CONTAINER_RULES: Rules[Wire] = (
 )
 
 
+def check_container(definition: Wire, number: int | None, images: Images) -> None:
+    """Raises ValidationException for one container that breaks a rule. `number` is its place among several, from 1."""
+    fault = (
+        broken(CONTAINER_RULES, definition)
+        or address_fault(definition)
+        or setting_fault(definition)
+        or variable_fault(definition, images)
+    )
+    if fault:
+        raise errors.INVALID(fault if number is None else f"Container {number} of Containers: {fault}")
+
+
+def disagreement(definitions: Sequence[Wire]) -> str | None:
+    """The setting of the whole variant that two containers give different values; None if there is none."""
+    for variable in OF_VARIANT:
+        values = {c["Environment"][variable] for c in definitions if variable in c.get("Environment", {})}
+        if len(values) > 1:
+            shown = " and ".join(sorted(values))
+            return f"Environment.{variable} must be the same in all containers that give it, and not {shown}."
+    return None
+
+
 def address_fault(definition: Wire) -> str | None:
     """Why ModelDataUrl or S3Uri names nothing in S3; None if it names something."""
     places = {"ModelDataUrl": definition.get("ModelDataUrl"), "S3Uri": _source(definition).get("S3Uri")}
@@ -128,6 +169,21 @@ def variable_fault(definition: Wire, images: Images) -> str | None:
         return None
     fault = variables.fault(definition.get("Environment", {}))
     return fault and f"Environment.{fault}"
+
+
+def _containers(params: Wire) -> Sequence[Wire]:
+    """The members of Containers; empty with PrimaryContainer."""
+    found: Sequence[Wire] = params.get("Containers", ())
+    return found
+
+
+def _hostname(definition: Wire) -> str:
+    hostname: str = definition.get("ContainerHostname", "")
+    return hostname
+
+
+def _repeats(names: Sequence[str]) -> bool:
+    return len(set(names)) < len(names)
 
 
 def _multi_model(definition: Wire) -> bool:

@@ -16,17 +16,15 @@ from torpor_endpoint.services.sagemaker.tags import first_tags
 def create_model(control: Control, call: Call) -> dict[str, Any]:
     check_known("CreateModelInput", call.params)
     check(model_rules.MODEL_RULES, call.params)
-    definition = shapes.container_definition(call.params)
-    check(model_rules.CONTAINER_RULES, definition)
-    if fault := (
-        model_rules.address_fault(definition)
-        or model_rules.setting_fault(definition)
-        or model_rules.variable_fault(definition, control.images)
-    ):
+    definitions = shapes.container_definitions(call.params)
+    for number, definition in enumerate(definitions, start=1):
+        model_rules.check_container(definition, number if len(definitions) > 1 else None, control.images)
+    if fault := model_rules.disagreement(definitions):
         raise errors.INVALID(fault)
     name = call.params["ModelName"]
     arn = Resource.MODEL.arn(call, name)
-    model = ModelRecord(name, arn, control.clock(), shapes.container(definition), shapes.without_tags(call.params))
+    containers, request = shapes.containers(call.params), shapes.without_tags(call.params)
+    model = ModelRecord(name, arn, control.clock(), containers, request, shapes.is_direct(call.params))
     if not control.store.add_model(model, first_tags(call)):
         raise errors.EXISTS(noun=Resource.MODEL.noun, arn=arn)
     return {"ModelArn": arn}
@@ -43,7 +41,7 @@ def list_models(control: Control, call: Call) -> dict[str, Any]:
 
 
 def delete_model(control: Control, call: Call) -> dict[str, Any]:
-    """Delete the record. Endpoints that serve the model go on: they have a copy of its container."""
+    """Delete the record. Endpoints that serve the model go on: they have copies of its containers."""
     if not control.store.remove_model(call.params["ModelName"]):
         raise errors.NOT_FOUND(noun=Resource.MODEL.noun, arn=Resource.MODEL.arn(call, call.params["ModelName"]))
     return {}

@@ -15,6 +15,10 @@ Rules = tuple[tuple[Callable[[T], bool], str], ...]
 
 def check(rules: Rules[T], subject: T, **names: object) -> None:
     """Raises ValidationException with the message of the first broken rule. `names` fill the placeholders in it."""
-    for broken, text in rules:
-        if broken(subject):
-            raise errors.INVALID(text.format(**names))
+    if text := broken(rules, subject):
+        raise errors.INVALID(text.format(**names))
+
+
+def broken(rules: Rules[T], subject: T) -> str | None:
+    """The message of the first broken rule; None if none is broken."""
+    return next((text for breaks, text in rules if breaks(subject)), None)

@@ -1,6 +1,6 @@
 """Turns SageMaker's wire shapes into records and back. `model_rules` and `variant_rules` check them."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -32,10 +32,29 @@ VARIANT_LISTS = ("ProductionVariants", "ShadowProductionVariants")
 
 
 # -- requests ----------------------------------------------------------------------------------------------------------
-def container_definition(params: Wire) -> Wire:
-    """CreateModel's one container, in either of its two places: AWS's samples use both."""
-    definition: Wire = params.get("PrimaryContainer") or params["Containers"][0]
-    return definition
+def container_definitions(params: Wire) -> Sequence[Wire]:
+    """CreateModel's containers, in either of their two places: AWS's samples use both for one container."""
+    definitions: Sequence[Wire] = (
+        [params["PrimaryContainer"]] if params.get("PrimaryContainer") else params["Containers"]
+    )
+    return definitions
+
+
+def containers(params: Wire) -> tuple[Container, ...]:
+    """CreateModel's containers. The hostname of a primary container names nothing, as on AWS."""
+    if params.get("PrimaryContainer"):
+        return (container(params["PrimaryContainer"], Container.name),)
+    definitions = params["Containers"]
+    unnamed = [Container.name] if len(definitions) == 1 else [f"container-{n + 1}" for n in range(len(definitions))]
+    return tuple(
+        container(definition, definition.get("ContainerHostname") or name)
+        for definition, name in zip(definitions, unnamed, strict=True)
+    )
+
+
+def is_direct(params: Wire) -> bool:
+    """Whether a request to CreateModel's model names the container that answers it."""
+    return bool(params.get("InferenceExecutionConfig", {}).get("Mode") == "Direct")
 
 
 def without_tags(params: Wire) -> dict[str, Any]:
@@ -43,16 +62,16 @@ def without_tags(params: Wire) -> dict[str, Any]:
     return {member: value for member, value in params.items() if member != "Tags"}
 
 
-def container(definition: Wire) -> Container:
+def container(definition: Wire, name: str) -> Container:
     source = definition.get("ModelDataSource", {}).get("S3DataSource", {})
     url = definition.get("ModelDataUrl") or source.get("S3Uri")
     return Container(
         image=definition["Image"],
+        name=name,
         model_data_url=s3_url(url) if url else None,
         compressed=source.get("CompressionType") != "None",
         multi_model=definition.get("Mode") == "MultiModel",
         model_cache=definition.get("MultiModelConfig", {}).get("ModelCacheSetting") != "Disabled",
-        hostname=definition.get("ContainerHostname"),
         environment=dict(definition.get("Environment", {})),
     )
 
@@ -64,7 +83,7 @@ def variant(production: Wire, model: ModelRecord, shadow: bool = False) -> Varia
     return Variant(
         name=production["VariantName"],
         model_name=model.name,
-        container=model.container,
+        containers=model.containers,
         weight=float(production.get("InitialVariantWeight", 1.0)),
         instance_type=production.get("InstanceType"),
         instance_count=production.get("InitialInstanceCount", 0),
@@ -74,6 +93,7 @@ def variant(production: Wire, model: ModelRecord, shadow: bool = False) -> Varia
         startup_timeout_s=float(seconds),
         request=dict(production),
         shadow=shadow,
+        direct=model.direct,
     )
 
 
@@ -270,8 +290,10 @@ def _variant_status(endpoint: EndpointRecord) -> list[dict[str, Any]]:
 
 
 def _deployed_images(endpoint: EndpointRecord, variant: Variant) -> list[dict[str, Any]]:
-    image = variant.container.image
-    return [{"SpecifiedImage": image, "ResolvedImage": image, "ResolutionTime": endpoint.created_s}]
+    return [
+        {"SpecifiedImage": one.image, "ResolvedImage": one.image, "ResolutionTime": endpoint.created_s}
+        for one in variant.containers
+    ]
 
 
 def _serverless_config(serverless: Serverless) -> dict[str, int]:

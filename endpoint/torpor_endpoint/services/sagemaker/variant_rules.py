@@ -7,7 +7,7 @@ from torpor_endpoint.core.records import Variant
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.model_data import is_s3_url
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
-from torpor_endpoint.services.sagemaker.shapes import container_definition, scaling_of
+from torpor_endpoint.services.sagemaker.shapes import container_definitions, scaling_of
 
 FREQUENCIES_S = (10, 30, 60, 120, 180, 240, 300)
 
@@ -134,8 +134,16 @@ STRICT_RULES: Rules[tuple[Variant, ...]] = (
         "ShadowProductionVariants.",
     ),
     (
-        lambda variants: any(v.serverless and v.container.multi_model for v in variants),
+        lambda variants: any(v.serverless and v.multi_model for v in variants),
         "Multi-model endpoints are not supported with ServerlessConfig.",
+    ),
+    (
+        lambda variants: any(v.serverless and len(v.containers) > 1 for v in variants),
+        "ServerlessConfig does not support a model with several containers.",
+    ),
+    (
+        lambda variants: any(v.direct and v.multi_model for v in variants),
+        "Mode MultiModel is not supported with InferenceExecutionConfig.Mode Direct.",
     ),
     (
         lambda variants: len(variants) > 1 and any(v.serverless for v in variants),
@@ -162,10 +170,16 @@ STRICT_MODEL_RULES: Rules[tuple[Wire, Wire]] = (
         'Production variant "{variant}": ServerlessConfig does not support a model with EnableNetworkIsolation.',
     ),
     (
-        lambda pair: "ServerlessConfig" in pair[0] and "ModelDataSource" in container_definition(pair[1]),
+        lambda pair: (
+            "ServerlessConfig" in pair[0] and any("ModelDataSource" in one for one in container_definitions(pair[1]))
+        ),
         'Production variant "{variant}": ServerlessConfig does not support a model with ModelDataSource.',
     ),
 )
+
+
+def _has_data_source(model: Wire) -> bool:
+    return any("ModelDataSource" in container for container in container_definitions(model))
 
 
 # -- UpdateEndpoint ----------------------------------------------------------------------------------------------------

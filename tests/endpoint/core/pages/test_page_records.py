@@ -6,6 +6,7 @@ from typing import Any
 from torpor_container import wire
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pages.state import (
+    ContainerState,
     DecisionRow,
     EndpointState,
     InstanceState,
@@ -56,11 +57,18 @@ def sent(page: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
-    instances = [instance_page("i-1", "v-0", 1, STATUS), instance_page("i-2", "v-1", 0, None)]
+    instances = [
+        instance_page("i-1", "v-0", 1, [("before", None), ("xgb", STATUS)]),
+        instance_page("i-2", "v-1", 0, [("primary", None)]),
+    ]
     variant = variant_page("v", weight=2.0, wanted=2, leaving=1, held=4, instances=instances, shadow=True)
     (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", None, [variant])])))
     model = ResidentModel("a.tar.gz", 7, 1, 0.5, "onnx", 3, "i-1")
-    both = (InstanceState("i-1", "v-0", 1, 100, 50, 9, 90, (model,)), InstanceState("i-2", "v-1", 0))
+    containers = (ContainerState("before"), ContainerState("xgb", 100, 50, 9, 90, (model,)))
+    first = InstanceState("i-1", "v-0", 1, containers)
+    both = (first, InstanceState("i-2", "v-1", 0, (ContainerState("primary"),)))
+    assert (first.models, first.budget_bytes, first.used_bytes) == ((model,), 100, 50)
+    assert (first.disk_bytes, first.disk_budget_bytes) == (9, 90)
     assert found == EndpointState("houses", (VariantState("v", 2, 4, both, 2.0, 1, shadow=True),))
 
 
@@ -71,8 +79,8 @@ def test_an_endpoint_in_trouble_has_the_reason() -> None:
 
 def test_decisions_are_read_back_oldest_first_with_their_instances() -> None:
     late, early = (wire.DecisionRecord(seq=1, at_s=at_s, model="a", action="load") for at_s in (2.0, 1.0))
-    written = decisions_page([decision_page(one, "i-1") for one in (late, early)])
-    assert read_decisions(sent(written)) == [DecisionRow(at_s, "a", "load", instance="i-1") for at_s in (1.0, 2.0)]
+    written = decisions_page([decision_page(one, "i-1", "xgb") for one in (late, early)])
+    assert read_decisions(sent(written)) == [DecisionRow(at_s, "a", "load", instance="i-1/xgb") for at_s in (1.0, 2.0)]
 
 
 def test_a_retired_model_is_read_back_with_its_instance() -> None:

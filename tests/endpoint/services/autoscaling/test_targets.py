@@ -153,9 +153,9 @@ def test_a_restart_keeps_targets_policies_and_schedules(tmp_path: Path) -> None:
 
 
 def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> None:
-    container = Container("torpor")
-    big = Variant("big", "m", container, instance_type="ml.t2.medium")
-    small = Variant("small", "m", container, serverless=Serverless(1024, 5))
+    containers = (Container("torpor"),)
+    big = Variant("big", "m", containers, instance_type="ml.t2.medium")
+    small = Variant("small", "m", containers, serverless=Serverless(1024, 5))
     database = opened(":memory:")
     store = Store(database, lambda: NOW_S)
     store.add_endpoint(EndpointRecord("ep", "arn", NOW_S, NOW_S, EndpointStatus.IN_SERVICE, "ep", (big, small)))

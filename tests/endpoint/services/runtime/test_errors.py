@@ -23,7 +23,16 @@ from torpor_endpoint.services.runtime.errors import (
 )
 
 PLACE = ErrorPlace("Houses", "123456789012", "us-east-1", "request-1")
-FIELDS: dict[str, Any] = {"detail": "why", "variant": "A", "variants": "A, B", "limit": 1, "held": 2, "status": 500}
+FIELDS: dict[str, Any] = {
+    "detail": "why",
+    "variant": "A",
+    "variants": "A, B",
+    "limit": 1,
+    "held": 2,
+    "status": 500,
+    "following": "b",
+    "size": 9,
+}
 
 
 @pytest.mark.parametrize("situation", Situation)

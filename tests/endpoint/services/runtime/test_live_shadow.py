@@ -110,7 +110,7 @@ def test_a_multi_model_shadow_answers_for_the_same_target_model(live: LiveEndpoi
     assert number_of(live.invoke(name, b"1", TargetModel="two.tar")) == 2.0
     assert soon(lambda: summed(live, name, "New", "Invocations") == 1)
     (instance,) = shadow_instances(live, name)
-    assert [model["name"] for model in instance["models"]] == ["two.tar"]
+    assert [model["name"] for model in instance["containers"][0]["models"]] == ["two.tar"]
     assert live.invoke(name, b"0", TargetModel="sleeper.tar")["Body"]  # the shadow's prefix has no such model
     assert soon(lambda: summed(live, name, "New", "ShadowCopiesDropped", "Torpor") == 1)
 

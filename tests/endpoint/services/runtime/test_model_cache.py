@@ -37,7 +37,7 @@ def answered(answer: Any) -> float:
 
 def resident(live: LiveEndpoint, endpoint: str) -> list[str]:
     (variant,) = live.shown(endpoint)
-    return [model["name"] for instance in variant["instances"] for model in instance["models"]]
+    return [model["name"] for instance in variant["instances"] for model in instance["containers"][0]["models"]]
 
 
 def restart_instance(live: LiveEndpoint, endpoint: str) -> None:

@@ -18,18 +18,17 @@ from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.observers import BodyObserver, Observers
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
 from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import RequestSender
 from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 CLOCKS = Clocks(lambda: 1_700_000_000.0, lambda: 0.0)
 
 
-class Answering(Router):
-    """Routes as a router does, and answers for an instance: with a status and a body of two chunks."""
+class Answering(RequestSender):
+    """Answers for an instance: with a status and a body of two chunks."""
 
-    def __init__(self, live: LiveEndpoint, status: int) -> None:
-        roster = Roster()
-        roster.serve(live)
-        super().__init__(roster, lambda: 0.0, lambda: 0.0, False)
+    def __init__(self, status: int) -> None:
+        super().__init__(lambda: 0.0, strict=False)
         self._status = status
 
     def _served(self) -> Served:
@@ -48,8 +47,8 @@ class Answering(Router):
 class Gone(Answering):
     """The instance to which a request is sent inline has just ended; the second attempt has the outcome."""
 
-    def __init__(self, live: LiveEndpoint, outcome: int | Exception) -> None:
-        super().__init__(live, outcome if isinstance(outcome, int) else 200)
+    def __init__(self, outcome: int | Exception) -> None:
+        super().__init__(outcome if isinstance(outcome, int) else 200)
         self._then = outcome
 
     async def send(self, passage: Passage, sent: Callable[[], None] | None = None) -> Served:
@@ -140,8 +139,14 @@ async def shop() -> AsyncIterator[LiveEndpoint]:
         yield LiveEndpoint("shop", "arn", {"v": PoolOnFakeHost(host).pool})
 
 
-def app(router: Router, observers: Observers, **more: Any) -> RuntimeApp:
-    return RuntimeApp(router, observers, AccountAndRegion("1"), CLOCKS, **more)
+def router_of(live: LiveEndpoint, draw: Callable[[], float] = lambda: 0.0) -> Router:
+    roster = Roster()
+    roster.serve(live)
+    return Router(roster, draw, strict=False)
+
+
+def app(live: LiveEndpoint, sender: RequestSender, observers: Observers, **more: Any) -> RuntimeApp:
+    return RuntimeApp(router_of(live), sender, observers, AccountAndRegion("1"), CLOCKS, **more)
 
 
 @pytest.mark.parametrize("status", [200, 500])
@@ -149,7 +154,7 @@ def test_no_body_waits_with_a_request_to_be_accounted_for(status: int) -> None:
     async def story() -> None:
         ended = Ended()
         async with shop() as live:
-            caller = Caller(app(Answering(live, status), ended))
+            caller = Caller(app(live, Answering(status), ended))
             assert caller.inline()
             await caller.by_asgi()
             with pytest.raises(ConnectionError):
@@ -167,7 +172,7 @@ def test_an_observer_gets_body_and_answer_inline_and_by_asgi_before_their_releas
         capture = Capture()
         ended = Ended(Failing(), capture)
         async with shop() as live:
-            caller = Caller(app(Answering(live, 200), ended))
+            caller = Caller(app(live, Answering(200), ended))
             assert caller.inline()
             await caller.by_asgi()
         assert caller.told == [(200, b"muchmore")] * 2
@@ -185,9 +190,11 @@ def test_a_copy_for_a_shadow_variant_ends_before_the_same_observers() -> None:
             pool = other.pools["v"]
             pool.variant = replace(pool.variant, shadow=True)
             live.serve({**live.pools, "new": pool})
-            router = Answering(live, 200)
-            shadowing = Shadowing(router, lambda: 0.0, lambda: 0.0, lambda endpoint, variant, at_s: None)
-            caller = Caller(app(router, ended, shadowing=shadowing))
+            sender = Answering(200)
+            shadowing = Shadowing(
+                router_of(live), sender, lambda: 0.0, lambda: 0.0, lambda endpoint, variant, at_s: None
+            )
+            caller = Caller(app(live, sender, ended, shadowing=shadowing))
             assert caller.inline()
             await caller.by_asgi()
         assert caller.told == [(200, b"muchmore")] * 2
@@ -209,7 +216,7 @@ def test_the_body_of_a_request_that_no_observer_reads_is_released_once_it_is_sen
         for wanted in (False, True):
             capture = Capture(wanted)
             async with shop() as live:
-                caller = Caller(app(Releasing(live, 200), Ended(capture)))
+                caller = Caller(app(live, Releasing(200), Ended(capture)))
                 assert caller.inline()
                 await caller.by_asgi()
             assert capture.asked == 2  # once for each request
@@ -226,7 +233,7 @@ def test_an_unauthorized_caller_reaches_no_instance() -> None:
     async def story() -> None:
         ended = Ended()
         async with shop() as live:
-            caller = Caller(app(Answering(live, 200), ended, verify=nobody))
+            caller = Caller(app(live, Answering(200), ended, verify=nobody))
             assert not caller.inline()
             await caller.by_asgi()
         assert caller.told[0][0] == 400
@@ -244,7 +251,7 @@ def test_a_request_that_no_instance_read_is_sent_again_and_answered_once(outcome
     async def story() -> None:
         ended = Ended()
         async with shop() as live:
-            caller = Caller(app(Gone(live, outcome), ended))
+            caller = Caller(app(live, Gone(outcome), ended))
             assert caller.inline()
             assert caller.told == []
             await asyncio.sleep(0.1)
@@ -253,8 +260,8 @@ def test_a_request_that_no_instance_read_is_sent_again_and_answered_once(outcome
     run(story())
 
 
-class NeverInline(Router):
-    """A router whose instances take no request inline, and answer every other one."""
+class NeverInline(RequestSender):
+    """A sender whose instances take no request inline, and answer every other one."""
 
     def send_inline(self, passage: Passage, then: Callable[[Served | RuntimeFault | None], None]) -> bool:
         return False
@@ -268,9 +275,9 @@ def test_a_request_that_cannot_go_inline_keeps_the_variant_that_was_drawn_for_it
         ended, draws = Ended(), iter([0.2, 0.9, 0.2, 0.9])
         with FakeHost() as host:
             pools = {name: PoolOnFakeHost(host).pool for name in ("a", "b")}
-            roster = Roster()
-            roster.serve(LiveEndpoint("shop", "arn", pools))
-            caller = Caller(app(NeverInline(roster, lambda: next(draws), lambda: 0.0, False), ended))
+            router = router_of(LiveEndpoint("shop", "arn", pools), lambda: next(draws))
+            sender = NeverInline(lambda: 0.0, strict=False)
+            caller = Caller(RuntimeApp(router, sender, ended, AccountAndRegion("1"), CLOCKS))
             for _ in range(4):
                 caller.renew()
                 assert not caller.inline()

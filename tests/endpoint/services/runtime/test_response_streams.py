@@ -22,19 +22,18 @@ from torpor_endpoint.services.runtime.observers import Observers
 from torpor_endpoint.services.runtime.passage import CallLimits, InvokeAnswer, Passage, Served
 from torpor_endpoint.services.runtime.request import ACCEPT
 from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import RequestSender
 
 HEAD = b"HTTP/1.1 200 OK\r\nx-torpor-stream: parts\r\ncontent-type: text/plain\r\n\r\n"
 ONE, TWO = encoded([b"one"]), encoded([b"two"])
 Pieces = Sequence[tuple[float, bytes | None]]
 
 
-class Streaming(Router):
-    """Routes as a router does, and streams what an instance sends: after so many seconds each, or None for its end."""
+class Streaming(RequestSender):
+    """Streams what an instance sends: after so many seconds each, or None for its end."""
 
-    def __init__(self, live: LiveEndpoint, pieces: Pieces, strict: bool = False) -> None:
-        roster = Roster()
-        roster.serve(live)
-        super().__init__(roster, lambda: 0.0, asyncio.get_running_loop().time, strict)
+    def __init__(self, pieces: Pieces) -> None:
+        super().__init__(asyncio.get_running_loop().time, strict=False)
         self._pieces = pieces
         self.head = HEAD
         self.given_back = False
@@ -74,7 +73,7 @@ class Ended(Observers):
 
 
 class StreamCall:
-    """One call of an endpoint without instances, whose router streams the pieces."""
+    """One call of an endpoint without instances, whose sender streams the pieces."""
 
     def __init__(self, *headers: tuple[bytes, bytes], many: bool = False, leaves_at_s: float = 1e9) -> None:
         self._headers = list(headers)
@@ -86,14 +85,16 @@ class StreamCall:
     def of(self, *pieces: tuple[float, bytes | None], head: bytes = HEAD) -> "StreamCall":
         async def story() -> None:
             with FakeHost() as host:
+                roster = Roster()
                 pool = PoolOnFakeHost(host).pool
-                pool.variant = replace(pool.variant, container=Container("torpor", multi_model=self._many))
-                live = LiveEndpoint("shop", "arn", {"v": pool})
-                self.router = Streaming(live, pieces, strict=self._many)
-                self.router.head = head
+                pool.variant = replace(pool.variant, containers=(Container("torpor", multi_model=self._many),))
+                roster.serve(LiveEndpoint("shop", "arn", {"v": pool}))
+                router = Router(roster, lambda: 0.0, strict=self._many)
+                self.sender = Streaming(pieces)
+                self.sender.head = head
                 clocks = Clocks(lambda: 0.0, asyncio.get_running_loop().time)
                 limits = CallLimits(stream_s=300.0)
-                app = RuntimeApp(self.router, self.ended, AccountAndRegion("1"), clocks, limits)
+                app = RuntimeApp(router, self.sender, self.ended, AccountAndRegion("1"), clocks, limits)
                 scope = {"path": "/endpoints/shop/invocations-response-stream", "headers": self._headers}
                 await app(scope, self._receive, self._send)
 
@@ -153,7 +154,7 @@ def test_a_stream_that_fails_after_its_first_part_ends_with_an_exception(pieces:
     assert (kind, json.loads(payload)["ErrorCode"]) == ("ModelStreamError", code)
     assert call.accounted.stream is not None
     assert call.accounted.stream.failed
-    assert call.router.given_back
+    assert call.sender.given_back
 
 
 @pytest.mark.parametrize("piece", [None, fault(StreamFault("not one"))], ids=["the instance ends", "the model fails"])
@@ -169,12 +170,12 @@ def test_a_stream_with_custom_attributes_that_no_answer_can_have_is_an_ordinary_
     call = StreamCall().of((1.0, ONE), (1.0, END), head=HEAD.replace(b"\r\n\r\n", attributes + b"\r\n\r\n"))
     assert call.sent[0]["status"] == 424
     assert b"custom attributes of 1025 bytes" in call.sent[1]["body"]
-    assert call.router.given_back
+    assert call.sender.given_back
 
 
 def test_a_caller_that_leaves_gives_the_instance_back_and_is_accounted_for() -> None:
     call = StreamCall(leaves_at_s=2.5).of((1.0, ONE), (1.0, TWO), (30.0, END))
-    assert call.router.given_back
+    assert call.sender.given_back
     assert call.accounted.total_s == 2.5
 
 

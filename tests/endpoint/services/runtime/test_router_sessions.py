@@ -14,6 +14,7 @@ from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.passage import Route
 from torpor_endpoint.services.runtime.request import SESSION_ID, TARGET_VARIANT
 from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import RequestSender
 
 
 async def chosen(fake: PoolOnFakeHost, *headers: tuple[bytes, bytes], target: str | None = None) -> Incarnation:
@@ -21,10 +22,10 @@ async def chosen(fake: PoolOnFakeHost, *headers: tuple[bytes, bytes], target: st
     route = Route(LiveEndpoint("shop", "arn", {"v": fake.pool}), "v", fake.pool, target)
     sent = passage("shop", *headers, route=route)
     sent.body = [b""]
-    router = Router(Roster(), lambda: 0.0, fake.now, strict=False)
+    sender = RequestSender(fake.now, strict=False)
     before = {one: one.in_flight for one in fake.pool.ready}
-    await fake.pool.until(lambda: all(one.multiplexed.open for one in fake.pool.ready))
-    assert router.send_inline(sent, lambda outcome: None)
+    await fake.pool.until(lambda: all(one.containers[0].multiplexed.open for one in fake.pool.ready))
+    assert sender.send_inline(sent, lambda outcome: None)
     [found] = [one for one in fake.pool.ready if one.in_flight > before[one]]
     fake.pool.released(found)
     return found
@@ -36,7 +37,7 @@ def test_a_session_s_request_goes_to_the_variant_that_has_the_session() -> None:
             pools = {"first": PoolOnFakeHost(one).pool, "second": PoolOnFakeHost(two).pool}
             roster = Roster()
             roster.serve(LiveEndpoint("shop", "arn", pools))
-            router = Router(roster, lambda: 0.0, lambda: 0.0, strict=False)
+            router = Router(roster, lambda: 0.0, strict=False)
             pools["second"].sessions.began(SessionKey(None, b"s-1"), SessionHolder("shop/v/0", "i-1"))
             routed = []
             for headers in ([], [(SESSION_ID, b"s-1")], [(SESSION_ID, b"s-2")], [(TARGET_VARIANT, b"second")]):

@@ -16,6 +16,7 @@ from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import RequestSender
 from torpor_endpoint.services.runtime.shadowing import Outcome, Shadowing, ShadowLimits, share
 
 SERVED = Served(UpstreamAnswer(200, [], [b"answer"]), "i-1", 1, 1, 0.25)
@@ -33,8 +34,8 @@ class Shop:
         self.drawn = 0.0
         self.dropped: list[tuple[str, str]] = []
         self.ended: list[tuple[Passage, Outcome]] = []
-        router = Router(Roster(), lambda: 0.0, shadow.now, strict=False)
-        self.shadowing = Shadowing(router, shadow.now, lambda: self.drawn, self._drop, limits)
+        router, sender = Router(Roster(), lambda: 0.0, strict=False), RequestSender(shadow.now, strict=False)
+        self.shadowing = Shadowing(router, sender, shadow.now, lambda: self.drawn, self._drop, limits)
 
     def _drop(self, endpoint: str, variant: str, at_s: float) -> None:
         self.dropped.append((endpoint, variant))
@@ -126,7 +127,7 @@ def test_a_copy_shares_the_chunks_of_the_body_and_outlives_them_in_the_request()
 
 def multi_model(endpoint: Shop) -> None:
     variant = endpoint.shadow.pool.variant
-    endpoint.shadow.pool.variant = replace(variant, container=replace(variant.container, multi_model=True))
+    endpoint.shadow.pool.variant = replace(variant, containers=(replace(variant.containers[0], multi_model=True),))
 
 
 @pytest.mark.parametrize("change", [multi_model])

@@ -46,7 +46,7 @@ def test_an_endpoint_is_created_with_its_models_resolved(control_plane: InMemory
     endpoint = stored(control_plane, "Houses")
     assert (endpoint.status, endpoint.arn) == (EndpointStatus.CREATING, f"{ARN}:endpoint/houses")
     (variant,) = endpoint.variants
-    assert (variant.container.model_data_url, variant.weight, variant.startup_timeout_s) == (
+    assert (variant.containers[0].model_data_url, variant.weight, variant.startup_timeout_s) == (
         "s3://bucket/models",
         2,
         90,

@@ -15,14 +15,31 @@ def archive(**source: str) -> dict[str, Any]:
     }
 
 
+DIRECT = {"InferenceExecutionConfig": {"Mode": "Direct"}}
+
+
+def hosted(hostname: str, **more: Any) -> dict[str, Any]:
+    return {**SINGLE, "ContainerHostname": hostname, **more}
+
+
+def idle(seconds: str) -> dict[str, Any]:
+    return {**SINGLE, "Environment": {"TORPOR_IDLE_SECONDS": seconds}}
+
+
 @pytest.mark.parametrize(
     ("params", "text"),
     [
         ({}, "Exactly one of PrimaryContainer and Containers"),
         ({"Containers": []}, "Exactly one of PrimaryContainer and Containers"),
         ({"PrimaryContainer": SINGLE, "Containers": [SINGLE]}, "Exactly one of PrimaryContainer and Containers"),
-        ({"Containers": [SINGLE, SINGLE]}, "more than one entry"),
-        ({"Containers": [SINGLE], "InferenceExecutionConfig": {"Mode": "Direct"}}, "Mode Direct"),
+        ({"Containers": [SINGLE], **DIRECT}, "Mode Direct needs Containers with more than one container"),
+        ({"PrimaryContainer": SINGLE, **DIRECT}, "Mode Direct needs Containers with more than one container"),
+        ({"Containers": [SINGLE, SINGLE], **DIRECT}, "every container must have a ContainerHostname"),
+        ({"Containers": [hosted("a"), SINGLE]}, "all must have one"),
+        ({"Containers": [hosted("a"), hosted("a")]}, "the same ContainerHostname twice"),
+        ({"Containers": [MULTI_MODEL, MULTI_MODEL]}, "Only one container of an inference pipeline"),
+        ({"Containers": [SINGLE, {"Mode": "MultiModel"}]}, "Container 2 of Containers: The container must have an"),
+        ({"Containers": [idle("5"), idle("6")]}, "TORPOR_IDLE_SECONDS must be the same in all containers"),
         ({"PrimaryContainer": {"ModelPackageName": "p"}}, "ModelPackageName is not supported"),
         ({"PrimaryContainer": {**SINGLE, "AdditionalModelDataSources": [{}]}}, "AdditionalModelDataSources"),
         ({"PrimaryContainer": {"ModelDataUrl": "s3://b/k"}}, "must have an Image"),
@@ -91,6 +108,25 @@ def test_an_image_s_own_server_gets_the_variables_that_it_reads(control_plane: I
     assert control_plane("CreateModel", ModelName="foreign", PrimaryContainer=container)
 
 
+@pytest.mark.parametrize(
+    ("params", "names", "direct"),
+    [
+        ({"PrimaryContainer": hosted("ignored")}, ["primary"], False),
+        ({"Containers": [SINGLE]}, ["primary"], False),
+        ({"Containers": [SINGLE, MULTI_MODEL]}, ["container-1", "container-2"], False),
+        ({"Containers": [hosted("a"), hosted("b")]}, ["a", "b"], False),
+        ({"Containers": [hosted("a"), hosted("b")], **DIRECT}, ["a", "b"], True),
+    ],
+)
+def test_each_container_has_a_name(
+    control_plane: InMemoryControlPlane, params: dict[str, Any], names: list[str], direct: bool
+) -> None:
+    control_plane("CreateModel", ModelName="m", **params)
+    model = control_plane.store.model("m")
+    assert model is not None
+    assert ([container.name for container in model.containers], model.direct) == (names, direct)
+
+
 @pytest.mark.parametrize("place", [{"PrimaryContainer": MULTI_MODEL}, {"Containers": [MULTI_MODEL]}])
 def test_a_multi_model_container_may_stand_in_either_place(
     control_plane: InMemoryControlPlane, place: dict[str, Any]
@@ -98,8 +134,8 @@ def test_a_multi_model_container_may_stand_in_either_place(
     assert control_plane("CreateModel", ModelName="Houses", **place) == {"ModelArn": f"{ARN}:model/houses"}
     model = control_plane.store.model("Houses")
     assert model is not None
-    assert (model.container.multi_model, model.container.model_data_url) == (True, "s3://bucket/models")
-    assert model.container.model_cache
+    assert (model.containers[0].multi_model, model.containers[0].model_data_url) == (True, "s3://bucket/models")
+    assert model.containers[0].model_cache
 
 
 def test_the_model_cache_can_be_switched_off(control_plane: InMemoryControlPlane) -> None:
@@ -107,14 +143,14 @@ def test_the_model_cache_can_be_switched_off(control_plane: InMemoryControlPlane
     control_plane("CreateModel", ModelName="m", PrimaryContainer=disabled)
     model = control_plane.store.model("m")
     assert model is not None
-    assert not model.container.model_cache
+    assert not model.containers[0].model_cache
 
 
 def test_a_data_source_of_one_archive_is_the_url_of_that_archive(control_plane: InMemoryControlPlane) -> None:
     control_plane("CreateModel", ModelName="m", PrimaryContainer={"Image": "torpor", "ModelDataSource": archive()})
     model = control_plane.store.model("m")
     assert model is not None
-    assert model.container.model_data_url == "s3://bucket/m.tar.gz"
+    assert model.containers[0].model_data_url == "s3://bucket/m.tar.gz"
 
 
 @pytest.mark.parametrize(
@@ -132,8 +168,8 @@ def test_a_data_source_may_be_files_as_they_are(
     control_plane("CreateModel", ModelName="m", PrimaryContainer=sent)
     model = control_plane.store.model("m")
     assert model is not None
-    assert model.container.compressed is compressed
-    assert (model.container.model_data_url or "").startswith("s3://bucket/m")
+    assert model.containers[0].compressed is compressed
+    assert (model.containers[0].model_data_url or "").startswith("s3://bucket/m")
     assert control_plane("DescribeModel", ModelName="m")["PrimaryContainer"] == {"Mode": "SingleModel", **sent}
 
 

@@ -16,7 +16,8 @@ TRAINING = "/aws/sagemaker/TrainingJobs"
 
 NAME = r"[a-zA-Z0-9][a-zA-Z0-9-]{0,62}"
 GROUP = re.compile(rf"{ENDPOINTS}({NAME})|{TRAINING}")
-STREAM = re.compile(rf"({NAME})/({NAME})")
+STREAM = re.compile(rf"{NAME}/{NAME}(?:/{NAME})?")
+"""A variant's or a job's instance, or one container of several of an instance."""
 ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
 
 
@@ -43,13 +44,13 @@ class LogGroup:
 
     def streams(self) -> list[Stream]:
         """All streams, in order of name."""
-        found = [Stream(f"{log.parent.name}/{log.stem}", log) for log in self.folder.glob("*/*.log")]
+        logs = self.folder.rglob("*.log")
+        found = [Stream(str(log.relative_to(self.folder).with_suffix("")), log) for log in logs]
         return sorted(found, key=lambda stream: stream.name)
 
     def stream(self, name: str) -> Stream:
         """The stream of this name. Raises ResourceNotFoundException."""
-        parts = STREAM.fullmatch(name)
-        stream = Stream(name, self.folder / parts[1] / f"{parts[2]}.log") if parts else None
+        stream = Stream(name, self.folder / f"{name}.log") if STREAM.fullmatch(name) else None
         if stream is None or not stream.log.is_file():
             raise errors.NO_STREAM()
         return stream

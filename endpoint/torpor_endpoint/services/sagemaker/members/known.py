@@ -28,7 +28,7 @@ KNOWN: Final[Mapping[str, Members]] = {
         "EnableNetworkIsolation": KEPT,
     },
     "ContainerDefinition": {
-        "ContainerHostname": KEPT,
+        "ContainerHostname": ACTED_ON,
         "Image": ACTED_ON,
         "ImageConfig": KEPT,
         "Mode": ACTED_ON,

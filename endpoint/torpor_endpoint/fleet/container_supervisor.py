@@ -1,0 +1,93 @@
+"""Starts one container of an instance, probes it until it is ready, and watches it until it ends or its pings fail.
+
+Every function is about one process. The slot's supervisor decides what its end means for the instance.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import count
+
+from torpor_container import wire
+from torpor_container.transport.multiplexed import Multiplexed
+from torpor_container.transport.upstream import Upstream
+from torpor_endpoint.core.records import Container
+from torpor_endpoint.fleet.incarnation import LiveContainer
+from torpor_endpoint.fleet.probe import answers, final_fault, last_line, truncate_if_large
+from torpor_endpoint.fleet.timing import InstanceTiming
+from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec
+
+log = logging.getLogger(__name__)
+
+
+class StartFailed(Exception):
+    """A container did not become ready. `final`: another try cannot help. `containers` are the names of those."""
+
+    def __init__(self, reason: str, final: bool = False, containers: tuple[str, ...] = ()) -> None:
+        super().__init__(reason)
+        self.final = final
+        self.containers = containers
+
+
+class Died(StartFailed):
+    """The process of a container ended before it was ready."""
+
+
+async def launched(host: Host, container: Container, spec: Callable[[], LaunchSpec]) -> tuple[LiveContainer, Launched]:
+    """Start the container's process. Raises StartFailed."""
+    try:
+        launch = await host.launch(spec())
+    except (HostError, OSError, ValueError) as error:
+        raise StartFailed(str(error), containers=(container.name,)) from error
+    ended = asyncio.ensure_future(host.exited(launch.slot))
+    upstream, multiplexed = Upstream(launch.socket), Multiplexed(launch.socket, wire.INVOCATIONS)
+    return LiveContainer(container, launch.incarnation, upstream, multiplexed, ended, launch.log), launch
+
+
+async def until_ready(container: LiveContainer, timing: InstanceTiming) -> None:
+    """Ping the container until it answers as AWS requires. Raises StartFailed."""
+    for probes in count():
+        await check_running(container)
+        if await answers(container.upstream, container.definition.multi_model, timing.ping_within_s):
+            return
+        if fault := await final_fault(container.upstream, timing.ping_within_s):
+            raise StartFailed(fault, final=True, containers=(container.name,))
+        await truncate_if_large(container.log)
+        await asyncio.sleep(timing.probe_pause_s(probes))
+
+
+async def check_running(container: LiveContainer) -> None:
+    """Raises Died if the process has ended."""
+    if container.ended.done():
+        reason = f"{container.ended.result().reason}{await last_line(container.log)}"
+        raise Died(reason, containers=(container.name,))
+
+
+async def connected(container: LiveContainer, timing: InstanceTiming) -> None:
+    """The container is ready: open the shared connection to it. It may not speak frames."""
+    await container.multiplexed.connect(timing.ping_within_s)
+    container.well = True
+
+
+async def watched(container: LiveContainer, timing: InstanceTiming, well: Callable[[], None]) -> str:
+    """Watch a ready container until it ends or its pings keep failing, and return the reason.
+
+    AWS replaces an instance whose ping keeps failing too. `well` is called after each good ping.
+    """
+    container.ended.add_done_callback(lambda _: container.doubt.set())
+    misses = 0
+    while misses < timing.unhealthy_after:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timing.health_period_s):
+                await container.doubt.wait()
+        container.doubt.clear()
+        if container.ended.done():
+            return container.ended.result().reason
+        good = await answers(container.upstream, False, timing.ping_within_s)
+        misses = 0 if good else misses + 1
+        await truncate_if_large(container.log)
+        if good:
+            await connected(container, timing)  # does nothing if the connection is open
+            well()
+    return f"{misses} pings in a row failed"

@@ -1,0 +1,340 @@
+"""The steps of a passage that may wait: hold until an instance is ready, and send to it.
+
+Placement decides which instance serves a model; the sizer decides how many there are. The sender keeps no table of
+models. A request that passes several containers is sent to each in its turn (`legs`).
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from torpor_container import wire
+from torpor_container.transport.streaming import StreamConnection, streamed
+from torpor_container.transport.upstream import (
+    JOINED_MAX_BYTES,
+    UpstreamAnswer,
+    UpstreamError,
+    UpstreamRefused,
+    UpstreamTimedOut,
+    size_of,
+)
+from torpor_endpoint.core.sessions import SessionHolder, SessionKey
+from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation, no_response, timed_out
+from torpor_endpoint.services.runtime.legs import first_leg, next_leg, note
+from torpor_endpoint.services.runtime.passage import Leg, Passage, Route, Served, parsed, routed
+from torpor_endpoint.services.runtime.request import SESSION_ID
+
+NEW_SESSION = wire.NEW_SESSION_ID.lower().encode()
+CLOSED_SESSION = wire.CLOSED_SESSION_ID.lower().encode()
+STREAM_IN_PARTS = (wire.STREAM.lower().encode(), wire.STREAM_IN_PARTS.encode())
+
+Result = UpstreamAnswer | UpstreamError
+Then = Callable[[Served | RuntimeFault | None], None]
+
+
+@dataclass(frozen=True)
+class HoldLimits:
+    """How many requests one variant holds at a time while no instance is ready, and bytes of their bodies together."""
+
+    requests: int = 1000
+    bytes: int = 256 * 1024 * 1024
+
+
+HELD = HoldLimits()
+
+
+class PoolClosed(Exception):
+    """The pool that a request waited for is no more: its endpoint was updated or deleted meanwhile."""
+
+
+class RequestSender:
+    """`clock` gives seconds that only go forward. `strict`: AWS's limits hold between containers too."""
+
+    def __init__(self, clock: Callable[[], float], strict: bool, held: HoldLimits = HELD) -> None:
+        self._clock = clock
+        self._strict = strict
+        self._held = held
+
+    # -- whole answers ---------------------------------------------------------------------------------------------
+    async def send(self, passage: Passage, sent: Callable[[], None] | None = None) -> Served:
+        """Hold until an instance is ready, send, and wait for the answer. A request that no instance read is sent to
+        another one.
+
+        `sent` is called once the body is not needed for sending any more. Raises RuntimeFault, or PoolClosed before
+        anything was sent: route the passage again then.
+        """
+        pool = routed(passage).pool
+        pool.traffic.came(self._clock())
+        in_flight = pool.traffic.in_flight
+        until_s = self._clock() + passage.limits.hold_s
+        try:
+            outcome: Served | RuntimeFault | None = None
+            while outcome is None:
+                incarnation = await self._held_until_ready(passage, pool, until_s)
+                leg, sent_at_s = current_leg(passage), self._clock()
+                result = await self._attempt(leg, passage, incarnation, sent)
+                outcome = self._outcome(passage, leg, incarnation, in_flight, sent_at_s, result)
+        finally:
+            pool.traffic.went(self._clock())
+        if isinstance(outcome, RuntimeFault):
+            raise outcome
+        return outcome
+
+    def send_inline(self, passage: Passage, then: Then) -> bool:
+        """Send the request if an instance is ready and the connection to it is open; else do nothing, and answer False.
+
+        `then` is called once, with what `send` returns or raises, or with None if the rest needs `send`: no instance
+        read the request, or its next container cannot be sent to at once.
+        """
+        pool = routed(passage).pool
+        if not pool.ready:
+            return False
+        leg, now_s = current_leg(passage), self._clock()
+
+        def ended(outcome: Served | RuntimeFault | None) -> None:
+            pool.traffic.went(self._clock())
+            then(outcome)
+
+        if not self._send_leg(passage, leg, pool.traffic.in_flight + 1, now_s, ended):
+            return False
+        pool.traffic.came(now_s)
+        return True
+
+    def _send_leg(self, passage: Passage, leg: Leg, in_flight: int, sent_at_s: float, then: Then) -> bool:
+        """Send one part inline. False, and `then` is not called, where the connection is not open."""
+        pool, incarnation = routed(passage).pool, pick(passage)
+
+        def ended(result: Result) -> None:
+            pool.released(incarnation)
+            outcome = self._outcome(passage, leg, incarnation, in_flight, sent_at_s, result)
+            if outcome is None and passage.trail is not None and self._send_next(passage, leg, in_flight, then):
+                return
+            then(outcome)
+
+        (body,) = leg.body
+        if not incarnation.containers[leg.container].multiplexed.send(leg.headers, body, leg.timeout_s, ended):
+            return False
+        incarnation.in_flight += 1
+        return True
+
+    def _send_next(self, passage: Passage, done: Leg, in_flight: int, then: Then) -> bool:
+        """Send the next container its part inline, if there is one and that can be done at once."""
+        leg = current_leg(passage)
+        if leg.step == done.step or not routed(passage).pool.ready:
+            return False
+        if len(leg.body) != 1 or len(leg.body[0]) > JOINED_MAX_BYTES:
+            return False
+        return self._send_leg(passage, leg, in_flight, self._clock(), then)
+
+    # -- streams ---------------------------------------------------------------------------------------------------
+    @asynccontextmanager
+    async def stream(
+        self, passage: Passage, sent: Callable[[], None] | None = None
+    ) -> AsyncIterator[tuple[StreamConnection | None, Served]]:
+        """As `send`; the block begins when the head of the answer is there, and the instance is in use until it ends.
+        Of several containers, the last one streams.
+
+        The answer of `Served` has chunks only if it is no success, and then there may be no connection; `sent_s` is the
+        time to the head. In the block, the connection raises StreamFailed and UpstreamBroken. Raises RuntimeFault and
+        PoolClosed as `send`.
+        """
+        pool = routed(passage).pool
+        pool.traffic.came(self._clock())
+        in_flight = pool.traffic.in_flight
+        until_s = self._clock() + passage.limits.hold_s
+        last = len(routed(passage).path) - 1
+        async with AsyncExitStack() as use:
+            use.callback(lambda: pool.traffic.went(self._clock()))
+            outcome: Served | RuntimeFault | None = None
+            while outcome is None:
+                incarnation = await self._held_until_ready(passage, pool, until_s)
+                leg, sent_at_s = current_leg(passage), self._clock()
+                attempt: StreamConnection | Result
+                if leg.step == last:
+                    attempt = await self._stream_attempt(leg, passage, incarnation, sent, use)
+                else:
+                    attempt = await self._attempt(leg, passage, incarnation, sent)
+                result = attempt.answer if isinstance(attempt, StreamConnection) else attempt
+                outcome = self._outcome(passage, leg, incarnation, in_flight, sent_at_s, result)
+            if isinstance(outcome, RuntimeFault):
+                raise outcome
+            yield attempt if isinstance(attempt, StreamConnection) else None, outcome
+
+    async def _stream_attempt(
+        self,
+        leg: Leg,
+        passage: Passage,
+        incarnation: Incarnation,
+        sent: Callable[[], None] | None,
+        use: AsyncExitStack,
+    ) -> StreamConnection | UpstreamError:
+        """One try to begin a stream. One that begins keeps the instance in use until the end of `use`."""
+        headers = [*leg.headers, STREAM_IN_PARTS]
+        async with AsyncExitStack() as begun:
+            begun.enter_context(routed(passage).pool.streaming(incarnation))
+            to = incarnation.containers[leg.container].upstream.address
+            call = streamed(to, wire.INVOCATIONS, headers, leg.body, leg.timeout_s, _sent(leg, sent))
+            try:
+                connection = await begun.enter_async_context(call)
+            except UpstreamError as error:
+                return error
+            use.push_async_exit(begun.pop_all())
+        return connection
+
+    # -- one try ---------------------------------------------------------------------------------------------------
+    async def _attempt(
+        self, leg: Leg, passage: Passage, incarnation: Incarnation, sent: Callable[[], None] | None
+    ) -> Result:
+        """One try to send one part, to one instance."""
+        incarnation.in_flight += 1
+        try:
+            return await incarnation.containers[leg.container].upstream.send(
+                "POST",
+                wire.INVOCATIONS,
+                leg.headers,
+                leg.body,
+                leg.timeout_s,
+                sent=_sent(leg, sent),
+                answer_max_bytes=passage.limits.answer_bytes,
+            )
+        except UpstreamError as error:
+            return error
+        finally:
+            routed(passage).pool.released(incarnation)
+
+    def _outcome(
+        self,
+        passage: Passage,
+        leg: Leg,
+        incarnation: Incarnation,
+        in_flight: int,
+        sent_at_s: float,
+        result: Result,
+    ) -> Served | RuntimeFault | None:
+        """What an attempt came to; None if `current_leg` is to be sent: no instance read this part, or another one
+        follows."""
+        pool = routed(passage).pool
+        if isinstance(result, UpstreamAnswer):
+            _note_session(passage, incarnation, result)
+            served = Served(result, incarnation.id, len(pool.ready), in_flight, self._clock() - sent_at_s)
+            if passage.trail is None:
+                return served
+            served = note(passage, leg, served)
+            try:
+                passage.trail.leg = next_leg(passage, leg, result, self._strict)
+            except RuntimeFault as fault:
+                return fault
+            return served if passage.trail.leg is None else None
+        if isinstance(result, UpstreamTimedOut):
+            return timed_out(passage.place)
+        pool.suspect(incarnation)
+        return None if isinstance(result, UpstreamRefused) else no_response(passage.place)
+
+    # -- hold ------------------------------------------------------------------------------------------------------
+    async def _held_until_ready(self, passage: Passage, pool: InstancePool, until_s: float) -> Incarnation:
+        """The instance to send to. Raises RuntimeFault, or PoolClosed if nothing was sent yet."""
+        while not pool.ready:
+            try:
+                await self._hold(passage, pool, until_s)
+            except PoolClosed:
+                if passage.trail is not None and passage.trail.leg is not None:
+                    raise no_response(passage.place) from None  # the first container has acted on the request
+                raise
+        return pick(passage)
+
+    async def _hold(self, passage: Passage, pool: InstancePool, until_s: float) -> None:
+        """Wait, within bounds, until an instance is ready: the variant wakes, or an instance is free to take requests.
+
+        Raises RuntimeFault, or PoolClosed.
+        """
+        if pool.closed:
+            raise PoolClosed
+        traffic, size_bytes = pool.traffic, size_of(passage.body)
+        if traffic.held >= self._held.requests or traffic.held_bytes + size_bytes > self._held.bytes:
+            raise RuntimeFault(Situation.HOLD_FULL, held=traffic.held)
+        began_s = self._clock()
+        step = (wire.WaitStep.HOLD if pool.size else wire.WaitStep.WAKE).value
+        traffic.held += 1
+        traffic.held_bytes += size_bytes
+        try:
+            async with asyncio.timeout(until_s - began_s):
+                await _woken(pool)
+        except TimeoutError:
+            passage.waited(step, self._clock() - began_s)
+            raise _not_ready(passage, pool, passage.limits.hold_s) from None
+        finally:
+            traffic.held -= 1
+            traffic.held_bytes -= size_bytes
+        passage.waited(step, self._clock() - began_s)
+        if pool.closed:
+            raise PoolClosed
+        if not pool.ready:
+            raise _not_ready(passage, pool, self._clock() - began_s)
+
+
+def current_leg(passage: Passage) -> Leg:
+    """The part to send next."""
+    trail = passage.trail
+    return trail.leg if trail is not None and trail.leg is not None else first_leg(passage)
+
+
+def _sent(leg: Leg, sent: Callable[[], None] | None) -> Callable[[], None] | None:
+    """The caller's body is the caller's to release; a body between two containers is released once it is sent."""
+    return sent if leg.step == 0 else leg.body.clear
+
+
+def pick(passage: Passage) -> Incarnation:
+    """The instance for the request: there is a ready one."""
+    route = routed(passage)
+    if (holder := _holder(passage, route)) is not None:
+        return holder
+    return route.pool.ready.pick(route.target) if route.target is not None else route.pool.ready.least_busy()
+
+
+def _holder(passage: Passage, route: Route) -> Incarnation | None:
+    """The instance that holds the request's session; None if the request has none, or that instance is not ready."""
+    session = parsed(passage).headers.get(SESSION_ID)
+    if session is None:
+        return None
+    held = route.pool.sessions.holder(session_key(route.target, session))
+    ready = held and route.pool.ready.get(held.slot)
+    return ready if held and ready and ready.id == held.incarnation else None
+
+
+def _note_session(passage: Passage, incarnation: Incarnation, answer: UpstreamAnswer) -> None:
+    """Remember a session that a model began, and forget one that it ended."""
+    if SESSION_ID not in parsed(passage).headers:
+        return
+    route = routed(passage)
+    if (began := answer.header(NEW_SESSION)) is not None:
+        session = session_key(route.target, began.partition(b";")[0])
+        route.pool.sessions.began(session, SessionHolder(str(incarnation.slot), incarnation.id))
+    if (ended := answer.header(CLOSED_SESSION)) is not None:
+        route.pool.sessions.ended(session_key(route.target, ended))
+
+
+def session_key(target: str | None, session: bytes) -> SessionKey:
+    return SessionKey(target and target.removeprefix("/"), session)
+
+
+async def _woken(pool: InstancePool) -> None:
+    """Returns when the pool has a ready instance, or nobody should wait for one. A pool whose instances are taken away
+    meanwhile is woken again."""
+
+    def settled() -> bool:
+        return bool(pool.ready) or pool.closed or pool.hopeless
+
+    while True:
+        pool.wake()  # first: a pool at zero instances may be hopeless from an earlier start
+        await pool.until(lambda: settled() or not pool.size)
+        if settled():
+            return
+
+
+def _not_ready(passage: Passage, pool: InstancePool, waited_s: float) -> RuntimeFault:
+    why = f" ({pool.trouble.reason})" if pool.trouble is not None else ""
+    detail = f"No instance of production variant {pool.variant.name} was ready within {waited_s:g} s{why}. Try again."
+    return RuntimeFault(Situation.NOT_READY, detail=detail, steps=dict(passage.steps))
