@@ -36,11 +36,13 @@ HAPPENINGS = (
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.integers(0, 5)), max_size=40))
-def test_a_pool_keeps_its_invariants_through_any_events(happenings: list[tuple[Happening, int]]) -> None:
+@given(st.lists(st.tuples(st.sampled_from(HAPPENINGS), st.integers(0, 5)), max_size=40), st.sampled_from((1, 1, 3)))
+def test_a_pool_keeps_its_invariants_through_any_events(
+    happenings: list[tuple[Happening, int]], containers: int
+) -> None:
     async def story() -> None:
         with FakeHost() as host:
-            fake = PoolOnFakeHost(host)
+            fake = PoolOnFakeHost(host, containers=containers)
             for happens, n in happenings:
                 await happens(fake, n)
                 fake.check()
@@ -50,13 +52,14 @@ def test_a_pool_keeps_its_invariants_through_any_events(happenings: list[tuple[H
 
 
 @pytest.mark.parametrize("turns", range(12))
+@pytest.mark.parametrize("containers", [1, 2])
 @pytest.mark.parametrize("happens", [PoolOnFakeHost.suspect, PoolOnFakeHost.death])
-def test_an_instance_retired_while_it_is_examined_still_ends(happens: Happening, turns: int) -> None:
+def test_an_instance_retired_while_it_is_examined_still_ends(happens: Happening, containers: int, turns: int) -> None:
     """A cancellation must not be lost, at whichever turn of the event loop it comes."""
 
     async def story() -> None:
         with FakeHost() as host:
-            fake = PoolOnFakeHost(host)
+            fake = PoolOnFakeHost(host, containers=containers)
             await fake.ready(1)
             await fake.request(0)
             await happens(fake, 0)

@@ -22,9 +22,12 @@ LIVES = ([BEGUN], [BEGUN, READY], [BEGUN, READY, ENDED], [BEGUN, NEVER_READY])
 
 
 class PoolOnFakeHost:
-    """One pool, its host, its callers and its ledger. Each event is a method; `n` chooses the instance."""
+    """One pool, its host, its callers and its ledger. Each event is a method; `n` chooses the instance.
 
-    def __init__(self, host: FakeHost, start_delay_s: float = 0.0) -> None:
+    Each instance has so many `containers`.
+    """
+
+    def __init__(self, host: FakeHost, start_delay_s: float = 0.0, containers: int = 1) -> None:
         self.host = host
         self.lives: list[InstanceLife] = []
         self.clock_is_off_s = 0.0
@@ -33,7 +36,8 @@ class PoolOnFakeHost:
         self.requests: list[Incarnation] = []
         self.drains_since_s: dict[Incarnation, float] = {}
         self.closing: asyncio.Task[None] | None = None
-        variant = Variant("v", "m", (Container("torpor"),), instances_min=0, startup_timeout_s=20.0)
+        self.containers = tuple(Container("torpor", name=f"container-{n + 1}") for n in range(containers))
+        variant = Variant("v", "m", self.containers, instances_min=0, startup_timeout_s=20.0)
         factory = InstanceFactory(
             host,
             lambda variant, slot: LaunchSpec(slot),
@@ -111,7 +115,7 @@ class PoolOnFakeHost:
     # -- what always holds -----------------------------------------------------------------------------------------
     def check(self) -> None:
         assert self.pool.size == self.wanted
-        assert len(self.host.living) <= self.pool.size + self.pool.leaving
+        assert len(self.host.living) <= len(self.containers) * (self.pool.size + self.pool.leaving)
         assert all(incarnation.phase is InstancePhase.READY for incarnation in self.pool.ready)
         for incarnation in self.requests:
             if incarnation.phase is InstancePhase.DRAINING:
