@@ -78,6 +78,11 @@ class StreamConnection(asyncio.Protocol):
             raise self._error
         return parts
 
+    @property
+    def broken(self) -> bool:
+        """Whether the connection ended before the answer did."""
+        return isinstance(self._error, UpstreamBroken)
+
     def close(self) -> None:
         if self._transport is not None:
             self._transport.abort()

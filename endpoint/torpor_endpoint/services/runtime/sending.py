@@ -161,7 +161,12 @@ class RequestSender:
                 outcome = self._outcome(passage, leg, incarnation, in_flight, sent_at_s, result)
             if isinstance(outcome, RuntimeFault):
                 raise outcome
-            yield attempt if isinstance(attempt, StreamConnection) else None, outcome
+            connection = attempt if isinstance(attempt, StreamConnection) else None
+            try:
+                yield connection, outcome
+            finally:
+                if connection is not None and connection.broken:
+                    pool.suspect(incarnation)
 
     async def _stream_attempt(
         self,

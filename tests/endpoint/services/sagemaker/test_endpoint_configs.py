@@ -12,6 +12,14 @@ from tests.endpoint.services.helpers.in_memory_control_plane import (
     serverless,
 )
 
+SINGLE = {"Image": "torpor"}
+
+
+def hosted(hostname: str, many: bool = False) -> dict[str, Any]:
+    """A container of several, for many models or for one."""
+    mode = {"Mode": "MultiModel", "ModelDataUrl": "s3://b/p/"} if many else {}
+    return {**SINGLE, "ContainerHostname": hostname, **mode}
+
 
 @pytest.fixture(autouse=True)
 def _model(control_plane: InMemoryControlPlane, strict_control_plane: InMemoryControlPlane) -> None:
@@ -120,6 +128,31 @@ def test_strict_mode_refuses_what_aws_refuses(
     config = {"EndpointConfigName": "c", "ProductionVariants": variants}
     code, _, message = strict_control_plane.refusal("CreateEndpointConfig", **config)
     assert (code, text in message) == ("ValidationException", True)
+    assert control_plane("CreateEndpointConfig", **config) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
+
+
+@pytest.mark.parametrize(
+    ("model", "variant", "text"),
+    [
+        ({"Containers": [SINGLE, SINGLE]}, {"ServerlessConfig": serverless()}, "several containers"),
+        (
+            {"Containers": [hosted("a"), hosted("b", many=True)], "InferenceExecutionConfig": {"Mode": "Direct"}},
+            {},
+            "Mode MultiModel is not supported with InferenceExecutionConfig.Mode Direct",
+        ),
+    ],
+)
+def test_strict_mode_refuses_what_aws_refuses_of_several_containers(
+    control_plane: InMemoryControlPlane,
+    strict_control_plane: InMemoryControlPlane,
+    model: dict[str, Any],
+    variant: dict[str, Any],
+    text: str,
+) -> None:
+    config = {"EndpointConfigName": "c", "ProductionVariants": [production(ModelName="both", **variant)]}
+    for each in (control_plane, strict_control_plane):
+        each("CreateModel", ModelName="both", **model)
+    assert text in strict_control_plane.refusal("CreateEndpointConfig", **config)[2]
     assert control_plane("CreateEndpointConfig", **config) == {"EndpointConfigArn": f"{ARN}:endpoint-config/c"}
 
 
