@@ -9,6 +9,7 @@ takes 30 s however quick the endpoint is, and then with a shorter poll.
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, close, sagemaker_endpoint
@@ -31,6 +32,7 @@ def main() -> int:
         serverless(step, around, session)
         variants(step, around, session)
         data_capture(step, around, session)
+        pipelines(step, around, session)
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")
@@ -247,6 +249,61 @@ def data_capture(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         assert captured["endpointInput"]["encoding"] == captured["endpointOutput"]["encoding"] == "JSON"
         assert json.loads(captured["endpointOutput"]["data"]) == answer
         close(answer, around.expected["linear"])
+
+
+PREPARE = """
+def model_fn(model_dir):
+    return None
+
+def transform_fn(model, body, content_type, accept):
+    return body.replace("row ", ""), "text/csv"
+"""
+SPOKEN = """
+def model_fn(model_dir):
+    return None
+
+def transform_fn(model, body, content_type, accept):
+    for word in body.split():
+        yield word + " "
+"""
+
+
+def pipelines(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
+    from sagemaker.deserializers import CSVDeserializer
+    from sagemaker.iterators import ByteIterator
+    from sagemaker.model import Model
+    from sagemaker.pipeline import PipelineModel
+    from sagemaker.predictor import Predictor
+    from sagemaker.s3 import S3Uploader
+    from sagemaker.serializers import StringSerializer
+    from sagemaker.sklearn import SKLearnModel
+
+    bucket = session.default_bucket()
+    artifact = S3Uploader.upload(around.path("linear.tar.gz"), f"s3://{bucket}/single", None)
+
+    def scripted(name: str, source: str) -> Any:
+        script = Path(around.path(name)) / "inference.py"
+        script.parent.mkdir()
+        script.write_text(source)
+        return SKLearnModel(artifact, None, str(script), "1.2-1", predictor_cls=Predictor, sagemaker_session=session)
+
+    with step("PipelineModel: a script before an XGBoost model"):
+        boosted = S3Uploader.upload(around.path("booster.tar.gz"), f"s3://{bucket}/single", None)
+        models = [scripted("prepare", PREPARE), Model("torpor", boosted, None, sagemaker_session=session)]
+        pipeline = PipelineModel(models, None, Predictor, "piped", sagemaker_session=session)
+        predictor = pipeline.deploy(1, "ml.m5.large", endpoint_name="piped", wait=False)
+        session.wait_for_endpoint("piped", poll=POLL_S)
+        predictor.serializer, predictor.deserializer = StringSerializer(), CSVDeserializer()
+        rows = "\n".join("row " + ",".join(map(str, row)) for row in around.rows)
+        answer = predictor.predict(rows)
+        close([number for row in answer for number in row], around.expected["booster"], tolerance=0.01)
+        delete(predictor)
+    with step("predict_stream"):
+        predictor = deployed(session, scripted("spoken", SPOKEN), "spoken")
+        predictor.serializer = StringSerializer()
+        parts = list(predictor.predict_stream("to be or", iterator=ByteIterator))
+        assert b"".join(parts) == b"to be or ", parts
+        delete(predictor)
 
 
 def deployed(session: Any, model: Any, name: str) -> Any:

@@ -11,7 +11,7 @@ _WITHOUT_EFFECT: Final = (
 )
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "CreateModel": "Takes one container. The artifact is checked when it is first used. Kept without effect: "
+    "CreateModel": "The artifact is checked when it is first used. Kept without effect: "
     f"{listed(Treatment.KEPT, 'CreateModelInput', 'ContainerDefinition', 'S3ModelDataSource')}. Refused by name: "
     f"{listed(Treatment.REFUSED, 'ContainerDefinition', 'S3ModelDataSource')}, and members that Torpor does not know.",
     "CreateEndpointConfig": "A variant may have MinInstanceCount 0, and one of many models ServerlessConfig; ShadowProductionVariants may stand beside "

@@ -1,5 +1,7 @@
 """`torpor ls`: lists the endpoints, their instances, and the models in the memory of each instance."""
 
+from collections.abc import Sequence
+
 from rich.padding import Padding
 from rich.table import Table
 
@@ -7,7 +9,13 @@ from torpor.cli.endpoints import NO_ENDPOINT, Url, connected
 from torpor.cli.output import console, plain_table
 from torpor.pages import state
 from torpor.pages.story import size, standing
-from torpor_endpoint.core.pages.state import EndpointState, InstanceState, VariantState
+from torpor_endpoint.core.pages.state import (
+    ContainerState,
+    EndpointState,
+    InstanceState,
+    ResidentModel,
+    VariantState,
+)
 
 
 def ls(url: Url = None) -> None:
@@ -33,7 +41,10 @@ def headline(status: state.Status, trouble: str = "") -> str:
 
 
 def table(endpoint: EndpointState) -> Table:
-    """The instances, as `torpor logs` names them, and below each one its models, the latest called first."""
+    """The instances, as `torpor logs` names them, and below each one its models, the latest called first.
+
+    Of an instance of several containers, each has a line of its own above its models.
+    """
     shown = plain_table("", "variant/instance, models", "format")
     for column in ("memory", "hits", "idle"):
         shown.add_column(column, justify="right", no_wrap=True)
@@ -50,9 +61,22 @@ def _kind(variant: VariantState) -> str:
 
 
 def _add_instance(shown: Table, variant: VariantState, instance: InstanceState) -> None:
-    memory = f"{size(instance.used_bytes)} of {size(instance.budget_bytes)}"
     shown.add_section()
-    shown.add_row(f"{variant.name}/{instance.id}{_kind(variant)}", "", memory, "", "", style="bold")
-    for model in sorted(instance.models, key=lambda model: model.idle_s):
-        idle = f"{model.idle_s:.1f} s"
-        shown.add_row(Padding(model.name, (0, 0, 0, 2)), model.format, size(model.size_bytes), f"{model.hits:,}", idle)
+    name = f"{variant.name}/{instance.id}{_kind(variant)}"
+    shown.add_row(name, "", _memory(instance), "", "", style="bold")
+    if len(instance.containers) == 1:
+        _add_models(shown, instance.models, indent=2)
+        return
+    for container in instance.containers:
+        shown.add_row(Padding(container.name, (0, 0, 0, 2)), "", _memory(container), "", "", style="italic")
+        _add_models(shown, container.models, indent=4)
+
+
+def _add_models(shown: Table, models: Sequence[ResidentModel], indent: int) -> None:
+    for model in sorted(models, key=lambda model: model.idle_s):
+        idle, name = f"{model.idle_s:.1f} s", Padding(model.name, (0, 0, 0, indent))
+        shown.add_row(name, model.format, size(model.size_bytes), f"{model.hits:,}", idle)
+
+
+def _memory(holder: InstanceState | ContainerState) -> str:
+    return f"{size(holder.used_bytes)} of {size(holder.budget_bytes)}"
