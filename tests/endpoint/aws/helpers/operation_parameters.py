@@ -65,6 +65,37 @@ TRAINING: dict[str, Row] = {
     "StopTrainingJob": {"TrainingJobName": "walk"},
 }
 
+EXPERIMENTS: dict[str, Row] = {
+    "CreateInferenceExperiment": {
+        "Name": "walk",
+        "Type": "ShadowMode",
+        "Description": "walk",
+        "RoleArn": ROLE_ARN,
+        "EndpointName": "walk",
+        "Schedule": {"StartTime": datetime.now(UTC) + timedelta(days=1)},
+        "ModelVariants": [
+            {"VariantName": name, "ModelName": "walk", "InfrastructureConfig": INFRASTRUCTURE} for name in ("All", "New")
+        ],
+        "ShadowModeConfig": {
+            "SourceModelVariantName": "All",
+            "ShadowModelVariants": [{"ShadowModelVariantName": "New", "SamplingPercentage": 0}],
+        },
+        "DataStorageConfig": {"Destination": "s3://walk-models/captured", "KmsKey": "key"},
+        "KmsKey": "key",
+        "Tags": [TAG],
+    },
+    "UpdateInferenceExperiment": lambda walk: of_experiment(walk, "Created", {"Description": "a walk"}),
+    "StartInferenceExperiment": {"Name": "walk"},
+    "StopInferenceExperiment": lambda walk: of_experiment(
+        walk,
+        "Running",
+        {"ModelVariantActions": {"All": "Retain", "New": "Remove"}, "DesiredState": "Cancelled", "Reason": "walked"},
+    ),
+    "DescribeInferenceExperiment": lambda walk: of_experiment(walk, "Cancelled", {}),
+    "ListInferenceExperiments": {"NameContains": "walk"},
+    "DeleteInferenceExperiment": {"Name": "walk"},
+}
+
 INVOKING: dict[str, Row] = {
     "InvokeEndpoint": {
         "EndpointName": "walk",
