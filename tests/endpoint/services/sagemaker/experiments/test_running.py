@@ -19,6 +19,8 @@ from tests.endpoint.services.helpers.in_memory_experiments import (
     sampled,
     variant,
 )
+from torpor_endpoint.services.sagemaker.experiments.differences import DIFFERENCES
+from torpor_endpoint.services.sagemaker.members.known import KNOWN, Treatment
 
 BOTH: dict[str, list[str]] = {"production": ["Old"], "shadow": ["New"]}
 BEFORE: dict[str, list[str]] = {"production": ["Old"], "shadow": []}
@@ -407,3 +409,14 @@ def test_an_endpoint_is_free_for_the_next_experiment_after_the_end_of_one(lab: I
     lab.client.create_inference_experiment(**experiment(Name="next"))
     lab.look()
     assert (lab.described("next")["Status"], lab.serves()) == ("Running", BOTH)
+
+
+def test_what_is_kept_is_described_and_documented(lab: InMemoryExperiments) -> None:
+    lab.create(KmsKey="key", DataStorageConfig=STORAGE)
+    lab.look()
+    described = lab.described()
+    config = lab.client.describe_endpoint_config(EndpointConfigName=lab.endpoint()["EndpointConfigName"])
+    assert (described["KmsKey"], config["KmsKeyId"], described["DataStorageConfig"]) == ("key", "key", STORAGE)
+    for shape in ("CreateInferenceExperimentRequest", "InferenceExperimentDataStorageConfig"):
+        for member in (name for name, found in KNOWN[shape].items() if found is Treatment.KEPT):
+            assert member in DIFFERENCES["CreateInferenceExperiment"]
