@@ -5,8 +5,8 @@ from torpor_endpoint.services.sagemaker import errors, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.endpoints import redeploy
 from torpor_endpoint.services.sagemaker.experiments import rules
-from torpor_endpoint.services.sagemaker.experiments.decisions import reverts
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import ExperimentStatus, InferenceExperiment, roles
+from torpor_endpoint.services.sagemaker.experiments.progress import reverts
 from torpor_endpoint.services.sagemaker.experiments.variants import Wire, after, during, endpoint_config, resampled
 from torpor_endpoint.services.sagemaker.rules import check
 

@@ -10,7 +10,6 @@ from torpor_endpoint.services.sagemaker.endpoints import found_endpoint
 from torpor_endpoint.services.sagemaker.errors import INVALID
 from torpor_endpoint.services.sagemaker.experiments import deploying, errors, rules, schedule, shapes
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
-from torpor_endpoint.services.sagemaker.experiments.decisions import reverts
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import (
     Action,
     ExperimentStatus,
@@ -19,6 +18,7 @@ from torpor_endpoint.services.sagemaker.experiments.lifecycle import (
     moved,
     roles,
 )
+from torpor_endpoint.services.sagemaker.experiments.progress import reverts
 from torpor_endpoint.services.sagemaker.listing import page
 from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.tags import first_tags

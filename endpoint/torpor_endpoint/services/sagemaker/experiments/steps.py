@@ -9,7 +9,9 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
 from torpor_endpoint.core.records import EndpointRecord
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
-from torpor_endpoint.services.sagemaker.experiments.decisions import (
+from torpor_endpoint.services.sagemaker.experiments.deploying import deploy
+from torpor_endpoint.services.sagemaker.experiments.lifecycle import ExperimentStatus, InferenceExperiment
+from torpor_endpoint.services.sagemaker.experiments.progress import (
     CHANGING_S,
     Become,
     LookAgain,
@@ -17,8 +19,6 @@ from torpor_endpoint.services.sagemaker.experiments.decisions import (
     failed,
     target,
 )
-from torpor_endpoint.services.sagemaker.experiments.deploying import deploy
-from torpor_endpoint.services.sagemaker.experiments.lifecycle import ExperimentStatus, InferenceExperiment
 
 log = logging.getLogger(__name__)
 
