@@ -6,6 +6,8 @@ from typing import Any
 HOUR_S = 3600.0
 DAY_S = 24 * HOUR_S
 DURATION_MIN_S = HOUR_S
+ON_THE_WAY_S = 60.0
+"""How much shorter a duration may be: a caller who asks for an hour from now knows only its own now."""
 DURATION_MAX_S = 30 * DAY_S
 """AWS: "The default duration is 7 days and the maximum is 30 days." """
 DURATION_S = 7 * DAY_S
@@ -40,7 +42,7 @@ def fault(start_s: float, end_s: float, now_s: float) -> str | None:
 
 def duration_fault(start_s: float, end_s: float) -> str | None:
     duration_s = end_s - start_s
-    if duration_s < DURATION_MIN_S:
+    if duration_s < DURATION_MIN_S - ON_THE_WAY_S:
         return "Schedule.EndTime must be at least 1 hour after the start."
     if duration_s > DURATION_MAX_S:
         return "Schedule.EndTime must be at most 30 days after the start."

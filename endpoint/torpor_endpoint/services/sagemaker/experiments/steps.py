@@ -78,10 +78,9 @@ def _changed(
         log.info("inference experiment %s is %s%s", new.name, new.status, f": {new.reason}" if new.reason else "")
     if new.finished:
         context.control.store.forget_before(new.endpoint_name)
-    made = {old.config_name, old.asked}
     used = {new.asked, None if new.finished else new.config_name}
     if endpoint is not None:
         used |= {endpoint.config_name, endpoint.pending_config_name}
-    for name in made - used:
+    for name in {old.config_name, old.own_config_name} - used:  # all of them made by the experiment
         if name is not None:
             context.control.store.remove_endpoint_config(name)

@@ -79,6 +79,19 @@ def test_a_decision_is_a_move_of_the_table_a_deployment_or_a_look_in_the_future(
             assert aim not in (config, experiment.asked)
 
 
+def test_an_update_that_was_not_noted_before_a_kill_is_recognised() -> None:
+    """The process ended after it had asked the endpoint to change, and before it had stored that."""
+    starting = InferenceExperiment(**{**vars(TRIAL), "status": ExperimentStatus.STARTING, "changes": 1})
+    aim = target(starting, BEFORE)
+    assert decide(starting, endpoint(EndpointStatus.UPDATING, "plain", aim), aim, NOON_S) == Become(
+        InferenceExperiment(**{**vars(starting), "asked": aim})
+    )
+    assert isinstance(decide(starting, endpoint(EndpointStatus.UPDATING, "plain", "another"), aim, NOON_S), LookAgain)
+    arrived = decide(starting, endpoint(EndpointStatus.IN_SERVICE, str(aim)), aim, NOON_S)
+    assert isinstance(arrived, Become)
+    assert arrived.experiment.status is ExperimentStatus.RUNNING
+
+
 @given(experiments(), st.sampled_from([None, endpoint(EndpointStatus.IN_SERVICE, "plain", created_s=NOON_S + 5)]))
 def test_without_its_endpoint_every_experiment_is_cancelled(
     experiment: InferenceExperiment, other: EndpointRecord | None
@@ -119,6 +132,6 @@ def test_a_schedule_that_is_taken_has_one_hour_to_thirty_days_from_its_start(
     start: float, end: float, now: float
 ) -> None:
     if schedule.fault(start, end, now) is None:
-        assert schedule.DURATION_MIN_S <= end - max(start, now) <= schedule.DURATION_MAX_S
+        assert schedule.DURATION_MIN_S - schedule.ON_THE_WAY_S <= end - max(start, now) <= schedule.DURATION_MAX_S
     assert schedule.started_early(now, end) <= max(end, now + schedule.DURATION_MAX_S)
     assert schedule.started_early(now, end) - now <= schedule.DURATION_MAX_S

@@ -58,7 +58,7 @@ def refused(lab: InMemoryExperiments, operation: str, **params: Any) -> tuple[st
         ({"ModelVariants": [OLD, variant("New", "new", 1, "ml.dl1.24xlarge")]}, "no instance type ml.dl1.24xlarge"),
         ({"DataStorageConfig": {"Destination": "https://e/bucket"}}, "Destination of DataStorageConfig must be s3://"),
         ({"Schedule": {"EndTime": at(NOON_S - 1)}}, "Schedule.EndTime must be in the future"),
-        ({"Schedule": {"EndTime": at(NOON_S + HOUR_S - 1)}}, "at least 1 hour after the start"),
+        ({"Schedule": {"EndTime": at(NOON_S + HOUR_S - 61)}}, "at least 1 hour after the start"),
         ({"Schedule": {"EndTime": at(NOON_S + 30 * DAY_S + 1)}}, "at most 30 days after the start"),
         ({"Tags": [{"Key": "a", "Value": "1"}, {"Key": "a", "Value": "2"}]}, "Tag keys must be unique"),
     ],

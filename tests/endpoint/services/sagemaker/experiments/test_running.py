@@ -281,6 +281,23 @@ def test_a_stop_that_the_endpoint_cannot_take_leaves_the_experiment_running(lab:
     assert (lab.described()["Status"], lab.serves()["production"]) == ("Completed", ["New"])
 
 
+def test_only_configurations_of_the_experiment_are_deleted(lab: InMemoryExperiments) -> None:
+    def names() -> set[str]:
+        return {each["EndpointConfigName"] for each in lab.client.list_endpoint_configs()["EndpointConfigs"]}
+
+    lab.running()
+    during = lab.endpoint()["EndpointConfigName"]
+    lab.fails = "no room"
+    lab.client.update_inference_experiment(Name="trial", ShadowModeConfig=sampled(10))
+    lab.look()
+    lab.stop("Remove", "Promote")
+    lab.stop("Retain", "Remove")
+    assert (lab.described()["Status"], names()) == ("Running", {"houses-plain", during})
+    lab.fails = None
+    lab.stop("Retain", "Remove")
+    assert names() == {"houses-plain"}
+
+
 def test_the_end_of_the_schedule_tries_once(lab: InMemoryExperiments) -> None:
     lab.running(Schedule={"EndTime": at(NOON_S + HOUR_S)})
     lab.fails = "no room"
