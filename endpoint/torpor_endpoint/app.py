@@ -23,6 +23,7 @@ from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_b
 from torpor_endpoint.services.cloudwatch.alarms.watch import Watch
 from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.services.registry import RUNTIME
+from torpor_endpoint.services.sagemaker.experiments.runner import ExperimentRunner
 from torpor_endpoint.storage.private import close_all
 from torpor_endpoint.web_pages import WebPages
 
@@ -93,6 +94,7 @@ def chores(parts: Parts) -> dict[str, Callable[[], Awaitable[None]]]:
         "alarms": Watch(parts.alarms, parts.registry, parts.refresh_metrics, judges=judged_by_cloudwatch).run,
         "scaler": Scaler(parts.autoscaling, world, TimeScale(options.time_scale)).run,
         "data capture": parts.capturing.run,
+        "inference experiments": ExperimentRunner(parts.experimenting).run,
         "logs": LogGrowth(parts.logs).run,
     }
 

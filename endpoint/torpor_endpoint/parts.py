@@ -42,6 +42,8 @@ from torpor_endpoint.services.runtime.observers import Observers
 from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
+from torpor_endpoint.services.sagemaker.experiments.records import Experiments
 from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.running.job_runner import JobSite
 from torpor_endpoint.services.training.running.trainer import Trainer
@@ -96,6 +98,8 @@ class Parts:
         self.autoscaling = Autoscaling(self.database, self.store, time.time, refused)
         actions = alarm_actions(self.long_tail.answer, self.autoscaling.fired)
         self.alarms = Alarms(self.database, self.store, time.time, actions)
+        self.experiments = Experiments(self.database)
+        self.experimenting = Experimenting(self.control(), self.experiments)
         groups = Groups(self.folders.endpoint_logs, self.folders.training_logs)
         self.logs = Logs(groups, LogMarks(), self.store, time.time, self._growing_logs)
 
@@ -107,10 +111,14 @@ class Parts:
             self.options.strict,
             self.roster,
             self.controller.changed,
-            self.jobs.has,
+            self._is_tagged,
             self.surroundings.images,
             self.autoscaling.scaled,
         )
+
+    def _is_tagged(self, arn: str) -> bool:
+        """Whether a training job or an inference experiment has this ARN."""
+        return self.jobs.has(arn) or self.experiments.has(arn)
 
     async def refresh_metrics(self) -> None:
         """Bring the metrics up to date before they are read."""

@@ -36,6 +36,7 @@ class ServiceApps:
             store=parts.store,
             objects=parts.objects,
             control=parts.control(),
+            experimenting=parts.experimenting,
             jobs=parts.jobs,
             trainer=parts.trainer,
             autoscaling=parts.autoscaling,

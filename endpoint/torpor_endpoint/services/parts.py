@@ -12,6 +12,7 @@ from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.training.jobs import Jobs
 from torpor_endpoint.services.training.running.trainer import Trainer
 from torpor_endpoint.storage.record_table import Database
@@ -29,6 +30,7 @@ class ServiceParts:
     store: Store
     objects: ObjectStore
     control: Control
+    experimenting: Experimenting
     jobs: Jobs
     trainer: Trainer
     autoscaling: Autoscaling

@@ -49,13 +49,14 @@ class AwsService:
 
 def _sagemaker() -> ServiceTables:
     from torpor_endpoint.services.sagemaker import differences, service
+    from torpor_endpoint.services.sagemaker.experiments import differences as of_experiments
+    from torpor_endpoint.services.sagemaker.experiments import operations as experiments
     from torpor_endpoint.services.training import differences as of_training
     from torpor_endpoint.services.training import operations as training
 
-    operations = (*service.OPERATIONS, *training.OPERATIONS)
-    return ServiceTables(
-        service.compose, operations, {**differences.DIFFERENCES, **of_training.DIFFERENCES}, service.KEPT
-    )
+    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *training.OPERATIONS)
+    known = {**differences.DIFFERENCES, **of_experiments.DIFFERENCES, **of_training.DIFFERENCES}
+    return ServiceTables(service.compose, operations, known, service.KEPT)
 
 
 def _runtime() -> ServiceTables:

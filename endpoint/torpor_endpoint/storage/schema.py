@@ -44,6 +44,7 @@ MIGRATIONS = (
     _records("roles", "scalable_targets", "scaling_policies", "scheduled_actions", "alarms", "training_jobs"),
     _cards("models", "endpoint_configs", "endpoints"),
     _plural(),
+    _records("inference_experiments", "endpoints_before"),
 )
 """Only ever add to the end: the number of entries is the schema's version."""
 

@@ -35,6 +35,7 @@ class Store:
         self._models = RecordTable(self._database, "models", _model)
         self._endpoint_configs = RecordTable(self._database, "endpoint_configs", _endpoint_config)
         self._endpoints = RecordTable(self._database, "endpoints", _endpoint)
+        self._endpoints_before = RecordTable(self._database, "endpoints_before", _endpoint)
 
     # -- models --------------------------------------------------------------------------------------------------------
     def add_model(self, model: ModelRecord, tags: Mapping[str, str] = NO_TAGS) -> bool:
@@ -84,6 +85,16 @@ class Store:
 
     def remove_endpoint(self, name: str) -> bool:
         return self._remove(self._endpoints, name)
+
+    # -- endpoints as they were before an experiment -------------------------------------------------------------------
+    def keep_before(self, endpoint: EndpointRecord) -> None:
+        self._endpoints_before.put(endpoint)
+
+    def endpoint_before(self, name: str) -> EndpointRecord | None:
+        return self._endpoints_before.get(name)
+
+    def forget_before(self, name: str) -> None:
+        self._endpoints_before.remove(name)
 
     # -- tags ----------------------------------------------------------------------------------------------------------
     def put_tags(self, arn: str, tags: Mapping[str, str]) -> None:

@@ -10,6 +10,7 @@ from torpor.plots.latency import latency_cdf
 from torpor.plots.memory import hit_rate_against_memory
 from torpor.plots.money import CostPoint, dollars_against_p99, pareto, waterfall
 from torpor.plots.timeline import over_time
+from torpor.plots.versions import version_differences
 
 __all__ = [
     "TTL",
@@ -25,5 +26,6 @@ __all__ = [
     "over_time",
     "pareto",
     "policies",
+    "version_differences",
     "waterfall",
 ]

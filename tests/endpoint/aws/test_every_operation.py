@@ -8,6 +8,7 @@ import pytest
 from tests.endpoint.aws.helpers.operation_parameters import (
     AUTOSCALING,
     CLOUDWATCH,
+    EXPERIMENTS,
     IAM,
     INVOKING,
     LOGS,
@@ -28,7 +29,7 @@ from torpor_endpoint.services.cloudwatch.service import CloudWatch
 from torpor_endpoint.services.registry import SERVICES
 
 ROWS: Mapping[str, Mapping[str, Row]] = {
-    "sagemaker": {**SAGEMAKER, **TRAINING, **SAGEMAKER_END},
+    "sagemaker": {**SAGEMAKER, **EXPERIMENTS, **TRAINING, **SAGEMAKER_END},
     "sagemaker-runtime": INVOKING,
     "cloudwatch": CLOUDWATCH,
     "iam": IAM,
@@ -47,7 +48,7 @@ CLAIMED = [(service, operation) for service, claim in CLAIMS.items() for operati
 def walks(live: LiveEndpoint) -> Iterator[dict[str, Walk]]:
     put(live.folder("walk-models"), {"all/a.tar.gz": packed({"model.json": booster()}), "rows/a.csv": b"1,2\n2,4\n"})
     walks = {service: Walk(service, live.client, live.settled) for service in CLAIMS}
-    walks["sagemaker"].through({**SAGEMAKER, **TRAINING})
+    walks["sagemaker"].through({**SAGEMAKER, **EXPERIMENTS, **TRAINING})
     for service, claim in CLAIMS.items():
         if service != "sagemaker":
             walks[service].through({name: row for name, row in ROWS[service].items() if name in claim.operations})

@@ -52,6 +52,7 @@ LATENCIES = {
     "cold": (np.linspace(0.01, 2.0, 100), np.linspace(0.01, 1, 100)),
 }
 POLICIES = (PolicyRow("LRU", 0.85, 440), PolicyRow("FIFO", 0.81, 570), PolicyRow("Belady", 0.92, 250, offline=True))
+VERSIONS = {"Chicago": ([100.0, 200.0, 400.0], [101.0, 190.0, 480.0]), "Dallas": ([1.0], [1.0])}
 COMPARED = (("p50 (s)", 0.0123, 0.0125), ("p99 (s)", 1.87, 2.4), ("refused", 0.0, 0.0))
 
 DRAWN: dict[str, Callable[[], Figure]] = {
@@ -64,6 +65,7 @@ DRAWN: dict[str, Callable[[], Figure]] = {
     "latency_cdf": lambda: plots.latency_cdf(LATENCIES, 1.0, NOTE),
     "policies": lambda: plots.policies(POLICIES, NOTE),
     "live_against_simulated": lambda: plots.live_against_simulated(COMPARED, note=NOTE),
+    "version_differences": lambda: plots.version_differences(VERSIONS, 0.1, NOTE),
 }
 
 
@@ -269,6 +271,12 @@ def test_a_simulation_is_held_to_the_band_also_where_nothing_can_be_drawn() -> N
     assert {"p99 (s)", "1.87", "2.4"} <= set(read)
 
 
+def test_the_predictions_of_two_versions_are_counted_by_model() -> None:
+    read = texts(plots.version_differences(VERSIONS, 0.1, NOTE))
+    assert "New version against old: 75% of 4 predictions within ±10%" in read
+    assert {"Chicago", "66.7%", "+1%", "Dallas", "100%", "0%"} <= set(read)
+
+
 REFUSED: dict[str, tuple[Callable[[], Figure], str]] = {
     "no points": (lambda: plots.dollars_against_p99([]), "points is empty"),
     "none known": (lambda: plots.dollars_against_p99([CostPoint("a", None, 1.0)]), "points has no point whose usd"),
@@ -321,6 +329,10 @@ REFUSED: dict[str, tuple[Callable[[], Figure], str]] = {
         lambda: plots.live_against_simulated([("a", None, 1.0)]),
         "rows has no row with two known figures",
     ),
+    "no predictions": (lambda: plots.version_differences({}, 0.1), "predictions is empty"),
+    "from nothing": (lambda: plots.version_differences({"a": ([0.0], [1.0])}, 0.1), r"'a'\]: an old one is 0"),
+    "another number": (lambda: plots.version_differences({"a": ([1.0], [1.0, 2.0])}, 0.1), "the new ones"),
+    "no tolerance": (lambda: plots.version_differences(VERSIONS, 0), "tolerance is a number above 0"),
     "no band": (lambda: plots.live_against_simulated(COMPARED, band=0), "band is a number above 0"),
 }
 

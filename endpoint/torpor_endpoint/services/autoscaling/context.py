@@ -8,11 +8,11 @@ from torpor_endpoint.services.autoscaling import decoding, errors
 from torpor_endpoint.services.autoscaling.acting import tracking_alarms
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.acting.variants import Refusal
-from torpor_endpoint.services.autoscaling.acting.wakeup import NameSet, Wakeup
 from torpor_endpoint.services.autoscaling.records import ScalableTarget, target_name
 from torpor_endpoint.services.autoscaling.resources import VARIANT
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms, NoSuchAction
 from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, StateChange
+from torpor_endpoint.services.wakeup import NameSet, Wakeup
 from torpor_endpoint.storage.record_table import Database, RecordTable
 from torpor_endpoint.storage.store import Store
 

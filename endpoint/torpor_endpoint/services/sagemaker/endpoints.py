@@ -78,6 +78,13 @@ def delete_endpoint(control: Control, call: Call) -> dict[str, Any]:
     return {}
 
 
+def redeploy(control: Control, endpoint: EndpointRecord, config_name: str, variants: tuple[Variant, ...]) -> None:
+    """Update an endpoint to these variants. Raises ValidationException if they or the endpoint's status forbid it."""
+    if not may(endpoint.status, EndpointEvent.UPDATE):
+        raise errors.IN_PROGRESS(arn=endpoint.arn)
+    _update(control, endpoint, config_name, variants)
+
+
 def found_endpoint(control: Control, call: Call) -> EndpointRecord:
     name = call.params["EndpointName"]
     endpoint = control.store.endpoint(name)

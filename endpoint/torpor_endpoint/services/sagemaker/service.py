@@ -1,4 +1,5 @@
-"""SageMaker's control plane as a service: its operations in one table; those on training jobs are in `training/`."""
+"""SageMaker's control plane as a service: its operations in one table. Those on inference experiments are in
+`experiments/`, those on training jobs in `services/training`."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -9,9 +10,10 @@ from torpor_endpoint.aws.service import Service
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tags
 from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.experiments import operations as experiments
 from torpor_endpoint.services.training import operations as training
 
-KEPT = ("Tags",)
+KEPT = ("Tags", "InferenceExperiments")
 """Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
 
 NOTHING_MORE: Mapping[str, Operation[Control]] = MappingProxyType({})
@@ -47,4 +49,5 @@ def service(
 def compose(parts: ServiceParts) -> Service[Control]:
     scripts = "scripts" not in parts.options.refused
     jobs = training.Training(parts.jobs, parts.trainer, parts.store.put_tags, parts.clock, scripts)
-    return service(parts.control, account=parts.account, more=bound(training.OPERATIONS, jobs))
+    more = {**bound(training.OPERATIONS, jobs), **bound(experiments.OPERATIONS, parts.experimenting)}
+    return service(parts.control, account=parts.account, more=more)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from tests.endpoint.aws.helpers.operation_walk import Row, Walk
+from tests.helpers.waiting import until
 
 ACCOUNT = "123456789012"
 SAGEMAKER_ARN = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}"
@@ -65,6 +66,43 @@ TRAINING: dict[str, Row] = {
     "StopTrainingJob": {"TrainingJobName": "walk"},
 }
 
+INFRASTRUCTURE = {
+    "InfrastructureType": "RealTimeInference",
+    "RealTimeInferenceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1},
+}
+EXPERIMENT = {
+    "Name": "walk",
+    "Type": "ShadowMode",
+    "Description": "walk",
+    "RoleArn": ROLE_ARN,
+    "EndpointName": "walk",
+    "Schedule": {"StartTime": datetime.now(UTC) + timedelta(days=1)},
+    "ModelVariants": [
+        {"VariantName": name, "ModelName": "walk", "InfrastructureConfig": INFRASTRUCTURE} for name in ("All", "New")
+    ],
+    "ShadowModeConfig": {
+        "SourceModelVariantName": "All",
+        "ShadowModelVariants": [{"ShadowModelVariantName": "New", "SamplingPercentage": 0}],
+    },
+    "DataStorageConfig": {"Destination": "s3://walk-models/captured", "KmsKey": "key"},
+    "KmsKey": "key",
+    "Tags": [TAG],
+}
+
+EXPERIMENTS: dict[str, Row] = {
+    "CreateInferenceExperiment": lambda walk: settled(walk, EXPERIMENT),
+    "UpdateInferenceExperiment": lambda walk: of_experiment(walk, "Created", {"Description": "a walk"}),
+    "StartInferenceExperiment": {"Name": "walk"},
+    "StopInferenceExperiment": lambda walk: of_experiment(
+        walk,
+        "Running",
+        {"ModelVariantActions": {"All": "Retain", "New": "Remove"}, "DesiredState": "Cancelled", "Reason": "walked"},
+    ),
+    "DescribeInferenceExperiment": lambda walk: of_experiment(walk, "Cancelled", {}),
+    "ListInferenceExperiments": {"NameContains": "walk"},
+    "DeleteInferenceExperiment": {"Name": "walk"},
+}
+
 INVOKING: dict[str, Row] = {
     "InvokeEndpoint": {
         "EndpointName": "walk",
@@ -95,6 +133,13 @@ def of_a_model(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
 def settled(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
     walk.settled(params["EndpointName"])
     return params
+
+
+def of_experiment(walk: Walk, status: str, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a call on the experiment, once it has this status."""
+    client = walk.client_of("sagemaker")
+    until(lambda: client.describe_inference_experiment(Name="walk")["Status"] == status, 20.0, 0.05)
+    return {"Name": "walk", **params}
 
 
 # -- CloudWatch ------------------------------------------------------------------------------------------------------

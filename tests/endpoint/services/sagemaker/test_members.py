@@ -1,4 +1,4 @@
-"""Every member of a model, an endpoint configuration and an endpoint, held against botocore's service model."""
+"""Every member of models, endpoint configurations, endpoints and experiments, held against botocore's model."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +12,8 @@ from torpor_endpoint.services.sagemaker.differences import DIFFERENCES
 from torpor_endpoint.services.sagemaker.members.known import KNOWN, STRUCTURES, Treatment
 
 OPERATIONS = ("CreateModel", "CreateEndpointConfig", "CreateEndpoint", "UpdateEndpoint")
+EXPERIMENTS = ("CreateInferenceExperiment", "UpdateInferenceExperiment", "StopInferenceExperiment")
+"""Tests of their own try these: `experiments/test_rules.py` and `experiments/test_running.py`."""
 MODEL = service_model("sagemaker")
 
 
@@ -25,8 +27,11 @@ def structures(shape: Shape) -> Iterator[Shape]:
             yield from structures(member)
 
 
-ROOTS = {operation: MODEL.operation_model(operation).input_shape for operation in OPERATIONS}
+ROOTS = {operation: MODEL.operation_model(operation).input_shape for operation in (*OPERATIONS, *EXPERIMENTS)}
 WALKED = {shape.name: shape for root in ROOTS.values() for shape in structures(root)}
+OF_EXPERIMENTS = {shape.name for name in EXPERIMENTS for shape in structures(ROOTS[name])} - {
+    shape.name for name in OPERATIONS for shape in structures(ROOTS[name])
+}
 
 
 @pytest.mark.parametrize("shape", WALKED.values(), ids=list(WALKED))
@@ -103,7 +108,8 @@ SAMPLES: dict[str, dict[str, Any]] = {
 
 
 def of(treatment: Treatment) -> list[tuple[str, str]]:
-    return [(shape, name) for shape, known in KNOWN.items() for name, found in known.items() if found is treatment]
+    tables = {shape: known for shape, known in KNOWN.items() if shape not in OF_EXPERIMENTS}
+    return [(shape, name) for shape, known in tables.items() for name, found in known.items() if found is treatment]
 
 
 class Sent:

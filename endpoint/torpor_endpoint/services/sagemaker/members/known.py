@@ -1,4 +1,4 @@
-"""The tables of what Torpor does with each member of a model, an endpoint configuration and an endpoint."""
+"""The tables of what Torpor does with each member of models, endpoint configurations, endpoints and experiments."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -126,6 +126,41 @@ KNOWN: Final[Mapping[str, Members]] = {
         "RetainDeploymentConfig": ACTED_ON,
     },
     "VariantProperty": {"VariantPropertyType": ACTED_ON},
+    "CreateInferenceExperimentRequest": {
+        "Name": ACTED_ON,
+        "Type": ACTED_ON,
+        "Schedule": ACTED_ON,
+        "Description": ACTED_ON,
+        "RoleArn": KEPT,
+        "EndpointName": ACTED_ON,
+        "ModelVariants": ACTED_ON,
+        "DataStorageConfig": ACTED_ON,
+        "ShadowModeConfig": ACTED_ON,
+        "KmsKey": KEPT,
+        "Tags": ACTED_ON,
+    },
+    "InferenceExperimentSchedule": {"StartTime": ACTED_ON, "EndTime": ACTED_ON},
+    "ModelVariantConfig": {"ModelName": ACTED_ON, "VariantName": ACTED_ON, "InfrastructureConfig": ACTED_ON},
+    "ModelInfrastructureConfig": {"InfrastructureType": ACTED_ON, "RealTimeInferenceConfig": ACTED_ON},
+    "RealTimeInferenceConfig": {"InstanceType": ACTED_ON, "InstanceCount": ACTED_ON},
+    "InferenceExperimentDataStorageConfig": {"Destination": ACTED_ON, "KmsKey": KEPT, "ContentType": ACTED_ON},
+    "ShadowModeConfig": {"SourceModelVariantName": ACTED_ON, "ShadowModelVariants": ACTED_ON},
+    "ShadowModelVariantConfig": {"ShadowModelVariantName": ACTED_ON, "SamplingPercentage": ACTED_ON},
+    "UpdateInferenceExperimentRequest": {
+        "Name": ACTED_ON,
+        "Schedule": ACTED_ON,
+        "Description": ACTED_ON,
+        "ModelVariants": ACTED_ON,
+        "DataStorageConfig": ACTED_ON,
+        "ShadowModeConfig": ACTED_ON,
+    },
+    "StopInferenceExperimentRequest": {
+        "Name": ACTED_ON,
+        "ModelVariantActions": ACTED_ON,
+        "DesiredModelVariants": ACTED_ON,
+        "DesiredState": ACTED_ON,
+        "Reason": ACTED_ON,
+    },
 }
 """By the names of AWS's shapes and of their members. A test holds them against botocore's service model."""
 
@@ -144,5 +179,14 @@ STRUCTURES: Final[Mapping[str, str]] = {
     "CaptureOptions": "CaptureOption",
     "CaptureContentTypeHeader": "CaptureContentTypeHeader",
     "ExcludeRetainedVariantProperties": "VariantProperty",
+    "Schedule": "InferenceExperimentSchedule",
+    "ModelVariants": "ModelVariantConfig",
+    "DesiredModelVariants": "ModelVariantConfig",
+    "InfrastructureConfig": "ModelInfrastructureConfig",
+    "RealTimeInferenceConfig": "RealTimeInferenceConfig",
+    "DataStorageConfig": "InferenceExperimentDataStorageConfig",
+    "ContentType": "CaptureContentTypeHeader",
+    "ShadowModeConfig": "ShadowModeConfig",
+    "ShadowModelVariants": "ShadowModelVariantConfig",
 }
 """The shape of each member that is a structure, or a list of structures, with a table of its own."""

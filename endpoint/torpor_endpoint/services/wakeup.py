@@ -1,4 +1,4 @@
-"""Wakes the scaler: operations on any thread notify it that there is something to do, and for which targets."""
+"""Wakes a part that works in the background: operations on any thread notify it that there is something to do."""
 
 import asyncio
 from collections.abc import Awaitable

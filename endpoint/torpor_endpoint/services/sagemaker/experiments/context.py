@@ -1,0 +1,16 @@
+"""What the operations on inference experiments and their runner act on."""
+
+from dataclasses import dataclass, field
+
+from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.experiments.records import Experiments
+from torpor_endpoint.services.wakeup import Wakeup
+
+
+@dataclass(frozen=True)
+class Experimenting:
+    """The control plane, whose clock is the experiments' too, and the records. `wakeup` wakes the runner."""
+
+    control: Control
+    experiments: Experiments
+    wakeup: Wakeup = field(default_factory=Wakeup)

@@ -1,0 +1,44 @@
+"""Looks at the inference experiments whenever something is due, for as long as the endpoint lives."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
+from torpor_endpoint.services.sagemaker.experiments.lifecycle import InferenceExperiment
+from torpor_endpoint.services.training.running.transport import finished
+
+RESTING_S = 60.0
+"""How soon to look again at the latest: the clock may be set meanwhile."""
+
+log = logging.getLogger(__name__)
+
+
+class ExperimentRunner:
+    """Brings every experiment forward, by the control plane's clock. `pause` sleeps for so many seconds."""
+
+    def __init__(self, context: Experimenting, pause: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
+        self._context = context
+        self._clock = context.control.clock
+        self._pause = pause
+
+    async def run(self) -> None:
+        """Look when something is due, and at once when an operation wakes the runner, for ever."""
+        self._context.wakeup.listen()
+        while True:
+            next_s = await finished(self.look)
+            await self._context.wakeup.wait(self._pause(max(next_s - self._clock(), 0.0)))
+
+    def look(self) -> float:
+        """Do all that is due now. Returns when to look again, in epoch seconds."""
+        experiments = self._context.experiments.unfinished()
+        return min([self._clock() + RESTING_S, *map(self._brought_forward, experiments)])
+
+    def _brought_forward(self, experiment: InferenceExperiment) -> float:
+        from torpor_endpoint.services.sagemaker.experiments.steps import bring_forward  # few endpoints need it
+
+        try:
+            return bring_forward(self._context, experiment)
+        except Exception:  # outer edge of one experiment: its fault must not stop the others
+            log.exception("cannot bring inference experiment %s forward", experiment.name)
+            return self._clock() + RESTING_S
