@@ -90,6 +90,6 @@ class LedgerReader:
 
 def _invocation(row: tuple[Any, ...]) -> InvocationRecord:
     values = dict(zip(InvocationRecord._fields, row, strict=True))
-    documents = {name: values[name] for name in ("steps", "cold", "effort")}
+    documents = {name: values[name] for name in ("steps", "cold", "effort", "container_s")}
     decoded = {name: None if text is None else json.loads(text) for name, text in documents.items()}
-    return InvocationRecord(**values | decoded)
+    return InvocationRecord(**values | decoded | {"shadow": bool(values["shadow"])})

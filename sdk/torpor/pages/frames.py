@@ -19,9 +19,18 @@ STEPS = ("hold", "wake", "queue", "download", "unpack", "load", "predict", "stre
 
 
 def cold_starts_frame(cold_starts: Sequence[ColdStart]) -> Any:
-    """One row for each cold start. `at` is UTC; `hold_s` to `overhead_s` are the seconds of each step, or 0."""
-    rows = [{**_plain(one), **{f"{step}_s": one.steps.get(step, 0.0) for step in STEPS}} for one in cold_starts]
-    frame = pandas().DataFrame(rows, columns=[*_PLAIN, *(f"{step}_s" for step in STEPS)])
+    """One row for each cold start. `at` is UTC; `hold_s` to `overhead_s` are the seconds of each step, or 0. Each
+    container of a pipeline has a column `in_<container>` with the seconds in it, or NaN."""
+    rows = [
+        {
+            **_plain(one),
+            **{f"{step}_s": one.steps.get(step, 0.0) for step in STEPS},
+            **{f"in_{container}": spent_s for container, spent_s in one.container_s.items()},
+        }
+        for one in cold_starts
+    ]
+    containers = dict.fromkeys(f"in_{container}" for one in cold_starts for container in one.container_s)
+    frame = pandas().DataFrame(rows, columns=[*_PLAIN, *(f"{step}_s" for step in STEPS), *containers])
     frame["at"] = pandas().to_datetime(frame["at"], unit="s", utc=True)
     return frame
 
@@ -70,7 +79,7 @@ def _alternatives(variant: "VariantCostsRow") -> Iterator[dict[str, Any]]:
     return map(asdict, variant.on_aws)
 
 
-_PLAIN = ("at", *(one.name for one in fields(ColdStart) if one.name not in ("at_s", "steps")))
+_PLAIN = ("at", *(one.name for one in fields(ColdStart) if one.name not in ("at_s", "steps", "container_s")))
 _COUNTED = ("requests", "cold", "errors", "busy_s")
 _ROWS = {
     "variant": ((*_COUNTED, "instance_s", "gb_s", "moved_bytes", "usd", "idle_usd"), _whole),

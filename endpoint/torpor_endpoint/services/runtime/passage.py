@@ -104,6 +104,8 @@ class Passage:
     route: Route | None = None
     steps: dict[str, float] = field(default_factory=dict)
     """Seconds by step. Once the passage has ended, they add up to `total_s`."""
+    container_s: dict[str, float] | None = None
+    """Seconds in each container of a pipeline by its name, in its order; None where there is only one container."""
     outcome: Served | RuntimeFault | None = None
     """None for a request that was refused before it had a variant."""
     stream: StreamFacts | None = None
