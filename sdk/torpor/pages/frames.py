@@ -39,14 +39,15 @@ def costs_frame(costs: "Costs", by: str = "variant") -> Any:
     """One row for each `variant`, each `model`, or each `alternative` on AWS, as `by` says.
 
     The rows of models include one of the idle cost, so that they add up. The frame's `attrs` give the period of the
-    costs and the date and source of the prices. An unknown price is NaN. Raises ValueError for another `by`.
+    costs and the date and source of the prices. `shadow` marks the rows of shadow variants. An unknown price is NaN.
+    Raises ValueError for another `by`.
     """
     if by not in _ROWS:
         raise ValueError(f"by is one of {', '.join(_ROWS)}, not {by!r}")
     columns, rows = _ROWS[by]
     frame = pandas().DataFrame(
-        [{"endpoint": one.endpoint, "variant": one.variant, **row} for one in costs.variants for row in rows(one)],
-        columns=["endpoint", "variant", *columns],
+        [{**{name: getattr(one, name) for name in _WHOSE}, **row} for one in costs.variants for row in rows(one)],
+        columns=[*_WHOSE, *columns],
     )
     money = [name for name in columns if name.endswith("usd")]
     frame[money] = frame[money].astype(float)
@@ -80,6 +81,7 @@ def _alternatives(variant: "VariantCostsRow") -> Iterator[dict[str, Any]]:
 
 
 _PLAIN = ("at", *(one.name for one in fields(ColdStart) if one.name not in ("at_s", "steps", "container_s")))
+_WHOSE = ("endpoint", "variant", "shadow")
 _COUNTED = ("requests", "cold", "errors", "busy_s")
 _ROWS = {
     "variant": ((*_COUNTED, "instance_s", "gb_s", "moved_bytes", "usd", "idle_usd"), _whole),
