@@ -108,6 +108,7 @@ class VariantCounts:
     downloads: int = 0
     unloads: int = 0
     wakes: int = 0
+    dropped: int = 0  # copies that a shadow variant did not get: too many were in flight
 
 
 class VariantCalls:

@@ -101,7 +101,7 @@ Recorded = Callable[[str, Decision], None]
 class Simulation:
     """`on_calls` gets the requests that have ended, in batches, in the order in which they ended; `recorded` gets each
     decision about memory, with the slot that made it. `make_policy` replaces the machine's policy: offline policies
-    need the trace."""
+    need the trace. Of a shadow variant, a request that comes while `in_flight_max` are in flight is dropped."""
 
     plan: VariantPlan
     profiles: Mapping[str, ModelProfile]
@@ -113,6 +113,7 @@ class Simulation:
     lives: list[SimulatedLife] = field(default_factory=list)
     lasts_s: float = 0.0  # the trace, with the quiet at its end; set once the trace is read
     counts: VariantCounts = field(default_factory=VariantCounts)
+    in_flight_max: int | None = None
 
     def __post_init__(self) -> None:
         self._ready: Placement[SimulatedInstance] = Placement()
@@ -171,6 +172,9 @@ class Simulation:
             self.on_calls(done)
 
     def _arrive(self, model: str) -> None:
+        if self.in_flight_max is not None and self._calls.traffic.in_flight >= self.in_flight_max:
+            self.counts.dropped += 1
+            return
         call = SimulatedCall(model, self.kernel.now_s)
         if self._skipped_since_s < inf:
             self._resume_sizing(floor(call.arrived_s) + PERIOD_S)

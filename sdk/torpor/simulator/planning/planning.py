@@ -7,13 +7,14 @@ from pathlib import Path
 
 from torpor.simulator.costs.single_models import Apart, on_endpoints, on_serverless
 from torpor.simulator.inputs import Profiles, SimulationInputs, Spreads, load
-from torpor.simulator.outcome import Result
+from torpor.simulator.outcome import Result, ShadowOutcome
 from torpor.simulator.planning.options import of_apart
 from torpor.simulator.planning.planned import Planned
 from torpor.simulator.planning.search import PeakTrial, PlanCandidate, Search
 from torpor.simulator.planning.space import Goal, Space
-from torpor.simulator.running import run
+from torpor.simulator.running import run, run_with_shadow
 from torpor.simulator.scenario import BadScenario, Scenario
+from torpor.simulator.shadowing import Shadow
 from torpor.validation import COUNT, Kind, a, check, optional
 from torpor.workloads import First, Peak, Trace, busiest
 from torpor_container.core.policies import POLICIES
@@ -30,6 +31,7 @@ ARGUMENTS: Mapping[str, Kind] = {
     "requests_max": COUNT,
     "played_max": COUNT,
     "space": optional(a(Space, "is a torpor.Space")),
+    "shadow": optional(a(Shadow, "is a torpor.Shadow")),
     "prices": a(Prices, "is the .prices of a price list, as torpor.prices.read(file).prices"),
 }
 
@@ -50,6 +52,7 @@ def plan(
     requests_max: int = REQUESTS_MAX,
     played_max: int = PLAYED_MAX,
     prices: Prices = PRICES,
+    shadow: Shadow | None = None,
     says: Says = lambda line: None,
 ) -> Planned:
     """Find the cheapest scenario of `space` that answers the share `quantile` of the requests within `slo_s` seconds.
@@ -63,6 +66,7 @@ def plan(
     - `requests_max`: of a longer trace, the busiest stretch of this many requests is simulated first.
     - `played_max`: of a longer trace, only this many requests are simulated, from its beginning. Goal and cost are
       those of the simulated requests.
+    - `shadow` is a shadow variant beside the plan. It changes no latency; its cost is added to the plan's.
     - `says` is called with what is tried next.
 
     Raises BadTrace, BadScenario.
@@ -70,6 +74,7 @@ def plan(
     goal = Goal(slo_s, quantile)
     arguments = {
         "seeds": seeds, "requests_max": requests_max, "played_max": played_max, "space": space, "prices": prices,
+        "shadow": shadow,
     }  # fmt: skip
     check(BadScenario, ARGUMENTS, arguments)
     whole = (
@@ -90,7 +95,7 @@ def plan(
     return Planned(
         goal, inputs, prices, search.bounds.requests, peak, best, results, search.tried,
         _policies(search, best), apart, search.floor, search.bounds.first, search.too_large(),
-        _other_seeds(search, apart, best, seeds), named,
+        _other_seeds(search, apart, best, seeds), named, shadow, _with_shadow(search, best, shadow),
     )  # fmt: skip
 
 
@@ -125,6 +130,14 @@ def _confirmed(search: Search, inputs: SimulationInputs, seeds: int) -> tuple[Pl
         return None, []
     _, best, results = min(confirmed, key=lambda one: one[0])
     return best, results
+
+
+def _with_shadow(search: Search, best: PlanCandidate | None, shadow: Shadow | None) -> ShadowOutcome | None:
+    """The outcome of the shadow variant beside the plan; None without a plan."""
+    if best is None or shadow is None:
+        return None
+    search.says(f"{best.scenario.name}, with its shadow variant")
+    return run_with_shadow(search.inputs, best.scenario, shadow).shadow
 
 
 def _policies(search: Search, best: PlanCandidate | None) -> list[Result]:
