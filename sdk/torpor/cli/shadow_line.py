@@ -31,6 +31,10 @@ def shadow_of(line: str, inputs: "SimulationInputs") -> "Shadow":
         read = load(inputs.trace, file)
         profiled = read.scenario
         like = like if profiled == type(profiled)() else profiled
+    if "containers" in values:
+        containers = values["containers"]  # none: a single one
+        values["containers"] = ()
+        values |= choices.containers_change(None if containers is None else Path(str(containers)), "--shadow")
     known = like.__dataclass_fields__
     if unknown := [name for name in values if name not in known]:
         raise TorporError(f"--shadow has no {unknown[0]}: it has {', '.join((*OWN, *known))}")

@@ -14,7 +14,7 @@ from torpor.simulator.engine.calls import VariantCounts
 from torpor.simulator.engine.latency import Latencies
 from torpor.simulator.engine.variant import SimulatedLife, Simulation
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.tally import ModelUse, OutcomeTally
+from torpor.simulator.tally import ContainerTimes, ModelUse, OutcomeTally
 from torpor.spans import HOUR_S
 from torpor.validation import NUMBER, SLO, ValueRule, check, optional
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
@@ -51,6 +51,7 @@ class Result:
     assumed: Sequence[str]  # what was not known, and what is used instead
     took_s: float  # of processor time
     shadow: "ShadowOutcome | None" = None  # of the shadow variant beside it
+    containers: Sequence[ContainerTimes] = ()  # of a pipeline, in its order
 
     @property
     def latencies(self) -> Latencies:
@@ -132,6 +133,20 @@ class Result:
         rows = [{**use.__dict__, "mean_s": use.total_s / use.requests} for use in self.models]
         return pandas().DataFrame(rows).sort_values("requests", ascending=False, ignore_index=True)
 
+    def containers_frame(self) -> Any:
+        """A row per container of a pipeline, in its order; none for a single container."""
+        rows = [
+            {
+                "container": one.container,
+                "requests": one.latencies.count,
+                "mean_s": one.latencies.mean_s,
+                "p50_s": one.latencies.quantile(0.5),
+                "p99_s": one.latencies.quantile(0.99),
+            }
+            for one in self.containers
+        ]
+        return pandas().DataFrame(rows, columns=["container", "requests", "mean_s", "p50_s", "p99_s"])
+
     # -- plots: each raises MissingExtra without matplotlib ------------------------------------------------------------
     @property
     def note(self) -> str:
@@ -197,4 +212,5 @@ def outcome(
         alive_s(simulation.lives, duration_s),
         tally.warm, tally.cold, Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes),
         tally.timeline.columns(), uses, tuple(assumed), took_s,
+        containers=() if tally.containers is None else tuple(tally.containers.times),
     )  # fmt: skip

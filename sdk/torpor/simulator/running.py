@@ -90,7 +90,7 @@ def run(
     Raises BadTrace for a model that has no profile.
     """
     kernel, trace = Kernel(), CountedTrace(Paced(inputs.trace))
-    tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s)
+    tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers)
     simulation = Simulation(
         scenario.plan,
         _KnownProfiles(inputs),
@@ -100,6 +100,7 @@ def run(
         _offline(scenario.policy, inputs.trace, kernel),
         kernel,
         in_flight_max=in_flight_max,
+        container_spreads=inputs.container_spreads(scenario),
     )
     _watch(simulation, tally)
     if begun is not None:

@@ -52,6 +52,7 @@ def plan(
     prices: choices.PricesFile = None,
     region: choices.Region = None,
     shadow: choices.Shadow = None,
+    containers: choices.Containers = None,
 ) -> None:
     """Find the cheapest instance type and number, keep-alive and policy that meet the SLO, by simulation."""
     require("torpor plan", "simulator")
@@ -61,7 +62,8 @@ def plan(
 
     slo_s, quantile = choices.slo_s(slo_ms), choices.share("--quantile", quantile)
     inputs = load(trace, choices.profiles_file(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    inputs = replace(inputs, scenario=inputs.scenario.altered(**choices.wake_change(wake)))
+    changes = {**choices.wake_change(wake), **choices.containers_change(containers)}
+    inputs = replace(inputs, scenario=inputs.scenario.altered(**changes))
     beside = None if shadow is None else shadow_of(shadow, inputs)
     space = Space(
         None if instance_type is None else choices.several("--instance-type", instance_type),

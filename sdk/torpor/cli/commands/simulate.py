@@ -46,6 +46,7 @@ def simulate(
     wake: choices.Wake = None,
     memory_mib: choices.MemoryMib = None,
     own_mib: choices.OwnMib = None,
+    containers: choices.Containers = None,
     shadow: choices.Shadow = None,
     slo_ms: choices.SloMs = None,
     lasts: choices.Lasts = None,
@@ -71,7 +72,8 @@ def simulate(
     choices.known_names("--policy", policy, {**POLICIES, **OFFLINE})
     priced = choices.prices_from(prices, region)
     inputs = load(trace, choices.profiles_file(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    like = inputs.scenario.altered(**choices.wake_change(wake), **choices.own_memory_change(own_mib))
+    changes = {**choices.wake_change(wake), **choices.own_memory_change(own_mib)}
+    like = inputs.scenario.altered(**changes, **choices.containers_change(containers))
     scenarios = [
         like.altered(**choices.size_changes(size, memory_mib), policy=rule, **counted(count, nap))
         for size in types
@@ -144,8 +146,28 @@ def show(inputs: "SimulationInputs", results: list["Result"], prices: "Prices", 
     ]
     printer.print(fitted(rows, SPARE, printer.width))
     printer.print()
+    if passed := [row for one in results for row in by_container(one)]:
+        printer.print("the containers of the pipelines", style="bold")
+        printer.print(fitted(passed, (), printer.width))
+        printer.print()
     for line in notes(inputs, results, prices):
         printer.print(line, style="dim")
+
+
+def by_container(one: "Result") -> Iterator[dict[str, str]]:
+    """A row for each container of a pipeline, and of its shadow variant's. The time includes the waits in it."""
+    shadow = [] if one.shadow is None else [(f"  shadow: {one.shadow.result.scenario.name}", one.shadow.result)]
+    for name, result in [(one.scenario.name, one), *shadow]:
+        for profile, times in zip(result.scenario.containers, result.containers, strict=True):
+            own_bytes = result.scenario.own_bytes if profile.models else profile.memory_bytes
+            yield {
+                "scenario": name,
+                "container": profile.name,
+                "own memory": story.size(own_bytes),
+                "mean": story.milliseconds(times.latencies.mean_s),
+                "p50": story.milliseconds(times.latencies.quantile(0.5)),
+                "p99": story.milliseconds(times.latencies.quantile(0.99)),
+            }
 
 
 def both(one: "Result", prices: "Prices", slo_s: float | None) -> Iterator[dict[str, str]]:
@@ -241,6 +263,7 @@ def tests(results: list["Result"], prices: "Prices") -> Iterator[str]:
 
 def room(inputs: "SimulationInputs", results: list["Result"]) -> str:
     """A note on the memory that an instance takes beside its models, and where that figure is from."""
+    from torpor.simulator.containers import others_bytes
     from torpor.simulator.scenario import MIB, OWN_BYTES
 
     own_bytes, had = results[0].scenario.own_bytes, {one.scenario.instance_mib for one in results}
@@ -248,7 +271,9 @@ def room(inputs: "SimulationInputs", results: list["Result"]) -> str:
     if own_bytes == inputs.scenario.own_bytes:
         source = "the default (--own-mib)" if own_bytes == OWN_BYTES else "from the ledger"
     own_mib, memory = own_bytes / MIB, f"{min(had):,.6g} MiB" if len(had) == 1 else "memory"
-    return f"of its {memory}, an instance takes {own_mib:,.3g} MiB for itself, {source}: models cannot use it"
+    others = others_bytes(results[0].scenario.containers)
+    also = f", and {others / MIB:,.6g} MiB for its other containers" if others else ""
+    return f"of its {memory}, an instance takes {own_mib:,.3g} MiB for itself, {source}{also}: models cannot use it"
 
 
 class Log:

@@ -113,7 +113,8 @@ class Planned:
     @property
     def left_out(self) -> Sequence[str]:
         """The options that were not priced, and why, in words."""
-        return left_out(self.prices, self.types_named)
+        piped = ["serverless inference: AWS's has no pipelines"] if self.inputs.scenario.containers else []
+        return [*left_out(self.prices, self.types_named), *piped]
 
     @property
     def at_full_speed(self) -> Sequence[str]:
@@ -127,6 +128,8 @@ class Planned:
         serverless, instance = AWS["serverless"], AWS["instance"]
         spans = (f"{serverless.low_s:g} to {serverless.high_s:g} s", f"{instance.low_s:g} to {instance.high_s:g} s")
         notes = [f"AWS's serverless inference wakes in {WAKE_S:.2g} s; {spans[0]} are observed"]
+        if self.inputs.scenario.containers:
+            notes.clear()  # it has no pipelines
         if asleep := [one.scenario for one in self.candidates if one.scenario.instances_min == 0]:
             notes.append(
                 f"a variant that sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take"
@@ -161,7 +164,7 @@ class Planned:
             '    EndpointConfigName="planned",',
             *(f"    {name}={indent(dumps([one], indent=4), '    ').lstrip()}," for name, one in members.items()),
             ")",
-            *_container_notes("the model's container", scenario),
+            *_container_notes(_with_models(scenario), scenario),
             *([] if self.shadow is None else _container_notes("the shadow model's container", self.shadow.scenario)),
         ]
         return "\n".join(lines)
@@ -186,6 +189,12 @@ class Planned:
         return pandas().DataFrame(
             [{**result.summary(self.prices), "meets": one.meets, "why_not": one.why_not} for one, result in ended]
         )
+
+
+def _with_models(scenario: Scenario) -> str:
+    """The container with the models, in words."""
+    found = next((one.name for one in scenario.containers if one.models), None)
+    return "the model's container" if found is None else f"the container {found} of the model's pipeline"
 
 
 def _container_notes(where: str, scenario: Scenario) -> list[str]:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 
+from torpor.simulator.containers import passing_s
 from torpor.simulator.costs.single_models import Apart, on_endpoints, on_serverless
 from torpor.simulator.inputs import Profiles, SimulationInputs, Spreads, load
 from torpor.simulator.outcome import Result, ShadowOutcome
@@ -86,6 +87,7 @@ def plan(
     named = space.instance_types is not None
     if space.like == Scenario():
         space = replace(space, like=whole.scenario)
+    whole = replace(whole, scenario=space.like)
     says("reading the trace")
     peak = busiest(whole.trace, requests_max)
     inputs = replace(whole, trace=First(whole.trace, max(requests_max, played_max)))
@@ -173,11 +175,13 @@ def _offline_policy(inputs: SimulationInputs) -> str:
 def _apart(search: Search) -> dict[str, Apart]:
     search.says("without a multi-model endpoint")
     like, size = search.space.like, search.smallest_type()
-    each = on_endpoints(search.inputs, size, search.prices, like.overhead_s)
+    each = on_endpoints(search.inputs, size, search.prices, like.overhead_s + passing_s(like.containers))
     if reason := search.too_large():
         each = replace(each, cost=replace(each.cost, usd=None, assumes=reason))
-    return {
-        f"an endpoint per model, each 1 x {size}": each,
+    apart = {f"an endpoint per model, each 1 x {size}": each}
+    if like.containers:
+        return apart  # AWS's serverless inference has no pipelines
+    return apart | {
         "serverless, an endpoint per model": on_serverless(
             search.inputs,
             search.prices,
