@@ -15,6 +15,11 @@ from torpor_endpoint.core.ledger import ERROR_FROM
 SINGLES_MIN = 30
 """The least number of single known times from which their spread is estimated."""
 
+NOTICED = 0.01
+"""A smaller sigma counts as none: a percent is within the clocks."""
+ONE_BELOW = 0.1587
+"""The quantile of a normal distribution that is one standard deviation below its middle."""
+
 
 @dataclass(frozen=True)
 class FittedPipeline:
@@ -73,9 +78,17 @@ def _with_models(record: VariantRecord, means_s: Mapping[str, float]) -> str:
 
 
 def _sigma(record: VariantRecord, name: str) -> float:
-    """The standard deviation of the logarithm of single times in a container without models."""
+    """The standard deviation of the logarithm of single times in a container without models.
+
+    It is taken from the shorter half of the times, as if the longer half were alike: cold requests often wait for a
+    processor beside a load, which makes times longer, and never shorter.
+    """
     seconds = [row.container_s[name] for row in record.whole if row.container_s.get(name, 0.0) > 0]
-    return float(np.log(seconds).std()) if len(seconds) >= SINGLES_MIN else 0.0
+    if len(seconds) < SINGLES_MIN:
+        return 0.0
+    low_s, middle_s = np.quantile(seconds, (ONE_BELOW, 0.5))
+    sigma = float(np.log(middle_s / low_s))
+    return sigma if sigma >= NOTICED else 0.0
 
 
 def _seen_by(record: VariantRecord, models: str, others: Sequence[str], means_s: Mapping[str, float]) -> VariantRecord:

@@ -3,14 +3,19 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import torpor
 from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
+from torpor.simulator.engine.calls import SimulatedCall
 from torpor.simulator.fitting import Fitted, fitted
+from torpor.simulator.fitting.containers import SINGLES_MIN
 from torpor.simulator.inputs import load
-from torpor.workloads import LedgerFile
-from torpor.workloads.profile import ContainerProfile
+from torpor.simulator.running import run
+from torpor.simulator.scenario import Scenario
+from torpor.workloads import LedgerFile, zipf
+from torpor.workloads.profile import ContainerProfile, ModelProfile
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
 
@@ -123,11 +128,53 @@ def test_a_variant_that_became_a_pipeline_is_fitted_as_its_newest_one(tmp_path: 
 
 
 def test_single_times_known_one_by_one_give_a_container_its_spread(tmp_path: Path) -> None:
-    rows = [cold("abc"[number % 3], NOON_S + number, 0.008) for number in range(40)]
+    rows = [cold("abc"[number % 3], NOON_S + number / 10, 0.008) for number in range(400)]
+    factors = np.exp(np.random.default_rng(1).normal(0.0, 0.3, len(rows)))
     varied = [
-        row._replace(container_s={**row.container_s, "clean": CLEAN_S * (2 if number % 2 else 0.5)})
-        for number, row in enumerate(rows)
+        row._replace(container_s={**row.container_s, "clean": CLEAN_S * factor, "rank": RANK_S * waits})
+        for row, factor, waits in zip(rows, factors.tolist(), [1.0, 1.0, 1.0, 3.0] * 100, strict=True)
     ]
     clean, _, rank = fitted(written(tmp_path, varied)).containers
-    assert clean.predict_sigma == pytest.approx(0.693, abs=0.001)  # of the logarithms of a half and of two
-    assert rank.predict_sigma == 0.0
+    assert clean.predict_sigma == pytest.approx(0.3, abs=0.03)
+    assert rank.predict_sigma == 0.0  # only some requests took longer, and these waited
+
+
+def test_fewer_single_times_give_no_spread(tmp_path: Path) -> None:
+    rows = [cold("abc"[number % 3], NOON_S + number, 0.008) for number in range(SINGLES_MIN - 1)]
+    varied = [row._replace(container_s={**row.container_s, "clean": 0.001 * (1 + row.at_s % 7)}) for row in rows]
+    assert fitted(written(tmp_path, varied)).containers[0].predict_sigma == 0.0
+
+
+def recorded_call(call: SimulatedCall, of: ModelProfile) -> InvocationRecord:
+    """A simulated request as the ledger has it."""
+    predict_s = call.spent_s[0] + of.predict_s + call.spent_s[2]
+    brought = {} if call.hit else {"download": of.download_s, "unpack": of.unpack_s, "load": of.load_s}
+    waited_s = max(0.0, call.done_s - call.arrived_s - predict_s - sum(brought.values()))
+    steps = {**brought, "queue": waited_s, "predict": predict_s, "overhead": OVERHEAD_S}
+    load = ColdLoad(bytes=of.memory_bytes, victims=[], reason="", took_s=sum(brought.values()), efforts={})
+    row = invocation(NOON_S + call.arrived_s, steps, model=call.model, cold=None if call.hit else load)
+    return row._replace(container_s=dict(zip(("clean", "houses", "rank"), call.spent_s, strict=True)))
+
+
+def test_a_simulated_pipeline_in_a_ledger_is_simulated_alike_again(tmp_path: Path) -> None:
+    trace = zipf(models=40, rate_hz=8, duration_s=300, seed=3)
+    known = {
+        name: ModelProfile(name, (5 + number % 7) * MIB, MIB, 0.01, 0.02, 0.1, 0.001, 0.004 + 0.001 * (number % 5))
+        for number, name in enumerate(trace.names)
+    }
+    pipeline = (
+        ContainerProfile("clean", 100 * MIB, 0.005, predict_sigma=0.3),
+        ContainerProfile("houses", models=True),
+        ContainerProfile("rank", 50 * MIB, 0.003),
+    )
+    calls: list[SimulatedCall] = []
+    first = run(load(trace, known), Scenario(containers=pipeline, overhead_s=OVERHEAD_S), listener=calls.extend)
+    rows = [recorded_call(call, known[call.model]) for call in calls]
+    inputs = load(LedgerFile(written(tmp_path, rows, [memory("clean", 100), memory("houses", 20), memory("rank", 50)])))
+    again = run(inputs, inputs.scenario)
+    assert again.requests == first.requests
+    assert again.hit_ratio == pytest.approx(first.hit_ratio, abs=0.01)
+    assert again.p50_s == pytest.approx(first.p50_s, rel=0.02)
+    for one, other in zip(first.containers, again.containers, strict=True):
+        assert one.container == other.container
+        assert other.latencies.quantile(0.5) == pytest.approx(one.latencies.quantile(0.5), rel=0.03)
