@@ -108,7 +108,7 @@ COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.p
 	torpor_container/core/resting.py torpor_container/core/policies/*.py torpor_endpoint/core/placement.py torpor_endpoint/fleet/incarnation.py \
 	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/engine/kernel.py torpor/simulator/engine/processors.py \
 	torpor/workloads/profile.py torpor/simulator/engine/waiting.py torpor/simulator/engine/calls.py torpor/simulator/engine/disk.py \
-	torpor/simulator/engine/instance.py torpor/simulator/engine/variant.py
+	torpor/simulator/engine/containers.py torpor/simulator/engine/instance.py torpor/simulator/engine/variant.py
 
 compiled: $(READY)
 	rm -rf build/compiled && mkdir -p build/compiled

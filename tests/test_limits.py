@@ -10,9 +10,9 @@ from torpor_endpoint import request_bodies, up
 from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_MAX
 from torpor_endpoint.aws.off_loop import INLINE_MAX_BYTES
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
+from torpor_endpoint.core.traffic import ShadowLimits
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.services.runtime.passage import CallLimits
-from torpor_endpoint.services.runtime.shadowing import ShadowLimits
 from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S
 from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES
 from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from torpor.simulator.planning.space import Space
     from torpor.simulator.running import simulate
     from torpor.simulator.scenario import BadScenario, Scenario
+    from torpor.simulator.shadowing import Shadow
     from torpor.workloads import BadTrace
 
     __version__: str
@@ -52,6 +53,7 @@ __all__ = [
     "Planned",
     "Result",
     "Scenario",
+    "Shadow",
     "Space",
     "TorporError",
     "__version__",
@@ -75,6 +77,7 @@ _HOMES = {
     "simulate": "torpor.simulator.running",
     "plan": "torpor.simulator.planning.planning",
     "Scenario": "torpor.simulator.scenario",
+    "Shadow": "torpor.simulator.shadowing",
     "Space": "torpor.simulator.planning.space",
     "Result": "torpor.simulator.outcome",
     "Planned": "torpor.simulator.planning.planned",

@@ -256,14 +256,14 @@ def model_fn(model_dir):
     return None
 
 def transform_fn(model, body, content_type, accept):
-    return body.replace("row ", ""), "text/csv"
+    return body.decode().replace("row ", ""), "text/csv"
 """
 SPOKEN = """
 def model_fn(model_dir):
     return None
 
 def transform_fn(model, body, content_type, accept):
-    for word in body.split():
+    for word in body.decode().split():
         yield word + " "
 """
 

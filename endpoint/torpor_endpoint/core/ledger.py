@@ -64,6 +64,7 @@ class Sums:
     measured: int = 0  # predictions whose effort was measured; `work_s` and `delay_s` are theirs
     work_s: float = 0.0
     delay_s: float = 0.0
+    copies: int = 0  # requests that a shadow variant got
 
     @property
     def busy_s(self) -> float:
@@ -91,6 +92,7 @@ class Sums:
             self.measured += 1
             self.work_s += invocation.effort["work_s"]
             self.delay_s += invocation.effort["delay_s"]
+        self.copies += invocation.shadow
 
     def add_warm(self, warm: WarmRequests) -> None:
         """Add many warm requests at once."""
@@ -102,6 +104,36 @@ class Sums:
         self.predict_ms += predict_ms
         self.request_bytes += warm.request_bytes
         self.response_bytes += warm.response_bytes
+        self.copies += len(warm.totals_s) * warm.shadow
+
+
+class ContainerKey(NamedTuple):
+    """The key of a sum over one container of a pipeline. `position` is the container's place in it, from 0."""
+
+    minute_s: int
+    endpoint: str
+    variant: str
+    model: str
+    position: int
+    container: str
+
+
+@dataclass(slots=True)
+class ContainerSums:
+    """Sums of the requests that one container of a pipeline got, and of the warm and successful ones among them."""
+
+    requests: int = 0
+    total_s: float = 0.0
+    warm: int = 0
+    warm_s: float = 0.0
+
+    def add(self, requests: int, seconds: float, warm: bool) -> None:
+        """Add requests that spent these seconds together in the container."""
+        self.requests += requests
+        self.total_s += seconds
+        if warm:
+            self.warm += requests
+            self.warm_s += seconds
 
 
 class SpanKey(NamedTuple):
@@ -132,6 +164,7 @@ class MemoryKey(NamedTuple):
     variant: str
     size: str
     budget_bytes: int
+    container: str = ""
 
 
 @dataclass(slots=True)

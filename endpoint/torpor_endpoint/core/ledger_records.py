@@ -7,6 +7,8 @@ from typing import NamedTuple
 from torpor_container import wire
 
 SERVERLESS = "serverless-"
+NO_SECONDS: Mapping[str, float] = {}
+"""The seconds by container where there is only one container."""
 
 
 class InvocationRecord(NamedTuple):
@@ -26,6 +28,8 @@ class InvocationRecord(NamedTuple):
     cold: wire.ColdLoad | None  # the instance's own account of a load; None on a hit
     effort: wire.EffortFields | None = None  # of the prediction, if that was measured
     inference_id: str = ""  # the caller's InferenceId, if it sent one
+    container_s: Mapping[str, float] = NO_SECONDS  # seconds in each container of a pipeline, in its order
+    shadow: bool = False  # a copy of a request, which a shadow variant got
 
 
 class WarmRequests(NamedTuple):
@@ -44,10 +48,15 @@ class WarmRequests(NamedTuple):
     request_bytes: int
     response_bytes: int
     span_s: tuple[float, float] | None = None  # the first and the last arrival
+    container_s: Mapping[str, float] = (
+        NO_SECONDS  # their seconds in each container of a pipeline together, in its order
+    )
+    shadow: bool = False  # copies of requests, which a shadow variant got
 
 
 class MemoryReading(NamedTuple):
-    """The memory that an instance uses beside its models, at one moment."""
+    """The memory that an instance uses beside its models, at one moment. Each container of a pipeline has its own
+    reading: a container without a model cache uses all its memory beside models."""
 
     at_s: float  # epoch seconds
     endpoint: str
@@ -56,6 +65,7 @@ class MemoryReading(NamedTuple):
     budget_bytes: int  # the instance's memory
     own_bytes: int
     short: bool = False  # models were evicted at that moment to make room
+    container: str = ""  # the container of a pipeline; "" for the only one
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,3 +83,5 @@ class InstanceLife:
     why_stopped: str = ""
     stopped_s: float | None = None
     provisioned: bool = False  # kept awake by ProvisionedConcurrency
+    shadow: bool = False  # its variant is a shadow variant
+    changed_s: float | None = None  # when an update last made its variant a shadow variant, or made it none

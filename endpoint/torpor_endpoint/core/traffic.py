@@ -1,9 +1,37 @@
-"""Counts the requests of one variant. The router writes the numbers; the sizer and the metrics read them."""
+"""Counts the requests of one variant, and says which share of them is copied for a shadow variant.
+
+The router writes the numbers; the sizer and the metrics read them.
+"""
 
 from collections import deque
+from dataclasses import dataclass
 from math import inf
 
 GAPS_MAX = 1000
+
+
+@dataclass(frozen=True)
+class ShadowLimits:
+    """How many copies one shadow variant has in flight at a time, and bytes of their bodies together. A copy beyond
+    that is dropped."""
+
+    requests: int = 256
+    bytes: int = 64 * 1024 * 1024
+
+
+SHADOW_LIMITS = ShadowLimits()
+
+
+def shadow_share(weight: float, production_weight: float) -> float:
+    """The share of requests, from 0 to 1, of which a shadow variant gets a copy.
+
+    `weight` is the shadow variant's, and `production_weight` that of all production variants together. AWS says that
+    the weight sets the share, and publishes no formula. In its example both weights are 1, and the shadow variant gets
+    every request. So the share is the ratio of the weights, and at most 1.
+    """
+    if weight <= 0:
+        return 0.0
+    return 1.0 if weight >= production_weight else weight / production_weight
 
 
 class Traffic:

@@ -89,16 +89,17 @@ class Collector:
         states, now_s = await self._states(incarnation), self._epoch()
         if not states:
             return
+        budget_bytes, several = sum(state["budget_bytes"] for _, state in states), len(incarnation.containers) > 1
         for container, state in states:
             self._add_times(endpoint, variant, container, state)
             if "own_bytes" in state:
-                known = state["budget_bytes"], state["own_bytes"]
-                self._looked(MemoryReading(now_s, endpoint, variant, container.id, *known))
+                known = (budget_bytes, state["own_bytes"], False, container.name if several else "")
+                self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))
         dimensions = _dimensions(endpoint, variant)
         used_percents = [self._used_percent(container, state, now_s) for container, state in states]
         for metric, level in _levels(incarnation, [state for _, state in states], used_percents).items():
             self._registry.series(metric, dimensions).put(incarnation.id, level, now_s)
-        if len(incarnation.containers) > 1:
+        if several:
             for (container, state), used_percent in zip(states, used_percents, strict=True):
                 named = {**dimensions, "ContainerName": container.name}
                 for metric, level in _container_levels(state, used_percent).items():

@@ -67,7 +67,7 @@ class VariantChange:
 
     def finish(self) -> None:
         self.pool.at_least = 0
-        self.pool.variant = self.variant
+        self.pool.become(self.variant)
         self.pool.resized = self.pool.resized or self.resized
         named = self.fresh or self.resized
         size = self.after if named else after_update(self.variant, self.pool.settings.concurrency, self.pool.size)

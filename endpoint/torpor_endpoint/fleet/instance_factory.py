@@ -63,7 +63,15 @@ class InstanceFactory:
         slot = launched.slot
         provisioned = variant.serverless is not None and variant.serverless.provisioned_concurrency > 0
         life = InstanceLife(
-            slot.endpoint, slot.variant, launched.incarnation, slot.number, size, why, at_s, provisioned=provisioned
+            slot.endpoint,
+            slot.variant,
+            launched.incarnation,
+            slot.number,
+            size,
+            why,
+            at_s,
+            provisioned=provisioned,
+            shadow=variant.shadow,
         )
         self.lived(life)
         return life
@@ -73,6 +81,14 @@ class InstanceFactory:
         ready = replace(life, ready_s=max(life.started_s, self.clock()))
         self.lived(ready)
         return ready
+
+    def updated(self, life: InstanceLife, variant: Variant) -> InstanceLife:
+        """Record that an update made the instance's variant a shadow variant now, or made it none."""
+        if life.shadow == variant.shadow:
+            return life
+        changed = replace(life, shadow=variant.shadow, changed_s=max(life.started_s, self.clock()))
+        self.lived(changed)
+        return changed
 
     def ended(self, life: InstanceLife, why: str) -> None:
         """Record that the instance has stopped now, for the reason `why`."""

@@ -106,6 +106,12 @@ class InstancePool:
         """The sort key of a slot: instances with the lowest keys stay longest."""
         return self.ready.get(str(Slot(self.endpoint, self.variant.name, number))) is None, number
 
+    def become(self, variant: Variant) -> None:
+        """Go on with another variant that has the same container."""
+        self.variant = variant
+        for incarnation in self._incarnations.values():
+            incarnation.life = self._factory.updated(incarnation.life, variant)
+
     def wake(self) -> None:
         """Want at least one instance, because a request waits. A second call changes nothing while one is wanted."""
         if not self._supervised and not self.closed:

@@ -12,7 +12,10 @@ from pathlib import Path
 from threading import Lock
 
 from torpor_endpoint.core.ledger import (
+    ERROR_FROM,
     UNKNOWN,
+    ContainerKey,
+    ContainerSums,
     MemoryKey,
     MemorySums,
     Span,
@@ -63,6 +66,8 @@ class Ledger:
         if not cold:
             self._span(invocation, Span(invocation.at_s, invocation.at_s))
         self._sums(invocation).add(invocation, cold)
+        if invocation.container_s:
+            self._containers(invocation, 1, not cold and invocation.status < ERROR_FROM)
         if cold:
             self._check_steps(invocation)
             if len(self._pending.cold_starts) < COLD_PENDING_MAX:
@@ -71,13 +76,16 @@ class Ledger:
     def warmed(self, warm: WarmRequests) -> None:
         """Add many warm invocations at once."""
         self._sums(warm).add_warm(warm)
+        if warm.container_s:
+            self._containers(warm, len(warm.totals_s), True)
         if warm.span_s is not None:
             self._span(warm, Span(*warm.span_s))
 
     def looked(self, reading: MemoryReading) -> None:
         """Add a reading of the memory that an instance uses beside its models."""
         size = self._size(reading.instance)
-        key = MemoryKey(minute_of(reading.at_s), reading.endpoint, reading.variant, size, reading.budget_bytes)
+        of = reading.endpoint, reading.variant, size, reading.budget_bytes, reading.container
+        key = MemoryKey(minute_of(reading.at_s), *of)
         self._pending.memory.setdefault(key, MemorySums()).add(reading)
 
     def lived(self, life: InstanceLife) -> None:
@@ -113,6 +121,13 @@ class Ledger:
         if sums is None:
             sums = self._pending.minutes[kind] = Sums()
         return sums
+
+    def _containers(self, one: InvocationRecord | WarmRequests, requests: int, warm: bool) -> None:
+        """Add what these requests of a pipeline spent in each container."""
+        minute_s = minute_of(one.at_s)
+        for position, (container, seconds) in enumerate(one.container_s.items()):
+            key = ContainerKey(minute_s, one.endpoint, one.variant, one.model, position, container)
+            self._pending.containers.setdefault(key, ContainerSums()).add(requests, seconds, warm)
 
     def _span(self, one: InvocationRecord | WarmRequests, span: Span) -> None:
         called = SpanKey(minute_of(one.at_s), one.endpoint, one.variant, one.model)

@@ -7,6 +7,7 @@ from typing import Any
 
 from torpor_endpoint.core.ledger import Sums
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
+from torpor_endpoint.core.pages.costs import ContainerUse
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, Window, accounts
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative, alternatives
 from torpor_endpoint.core.pricing.costs import VariantCosts, costs
@@ -16,10 +17,12 @@ from torpor_endpoint.ledger.tables import RETENTION, Retention, Tables, names
 
 @dataclass(frozen=True)
 class Bill:
-    """One variant's costs, and the costs of its traffic in other ways to serve it."""
+    """One variant's costs, the costs of its traffic in other ways to serve it, and what each container of its pipeline
+    took."""
 
     costs: VariantCosts
     on_aws: tuple[PricedAlternative, ...]
+    containers: tuple[ContainerUse, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,8 +66,24 @@ class LedgerReader:
         known_since_s = max(now_s - self.retention.kept_s, self.tables.known_since_s())
         window = Window(max(since_s, known_since_s), min(until_s, now_s))
         found = accounts(self._lives(endpoint, window), self._traffic(endpoint, window), window)
-        bills = (Bill(costs(one, window, self.prices), alternatives(one, window, self.prices)) for one in found)
+        used = self._containers(endpoint, window)
+        bills = (
+            Bill(
+                costs(one, window, self.prices),
+                alternatives(one, window, self.prices),
+                tuple(used.pop((one.endpoint, one.variant), ())),  # of both roles of a variant that was promoted
+            )
+            for one in found
+        )
         return Statement(window, self.prices, tuple(bills))
+
+    def _containers(self, endpoint: str | None, window: Window) -> dict[tuple[str, str], list[ContainerUse]]:
+        """What the containers of pipelines took, by variant, in the minutes that begin in the window."""
+        rows = self.tables.database.rows(_CONTAINERS, window.since_s, window.until_s, endpoint)
+        found: dict[tuple[str, str], list[ContainerUse]] = {}
+        for endpoint_name, variant, _, *use in rows:
+            found.setdefault((endpoint_name, variant), []).append(ContainerUse(*use))
+        return found
 
     def _lives(self, endpoint: str | None, window: Window) -> list[InstanceLife]:
         """The lives that overlap the window."""
@@ -79,17 +98,33 @@ class LedgerReader:
         """The traffic of the minutes that begin in the window."""
         added = ", ".join(f"sum({name})" for name in names(Sums))
         rows = self.tables.database.rows(
-            f"SELECT endpoint, variant, model, size, {added} FROM minutes WHERE minute_s >= ?1 AND minute_s < ?2 "
-            "AND (?3 IS NULL OR endpoint = ?3) GROUP BY endpoint, variant, model, size",
+            f"SELECT endpoint, variant, model, size, 2 * copies > requests AS shadow, {added} FROM minutes "
+            "WHERE minute_s >= ?1 AND minute_s < ?2 AND (?3 IS NULL OR endpoint = ?3) "
+            "GROUP BY endpoint, variant, model, size, 5",
             *(window.since_s, window.until_s, endpoint),
         )
         return [
-            ModelTraffic(endpoint, variant, model, size, Sums(*sums)) for endpoint, variant, model, size, *sums in rows
+            ModelTraffic(endpoint, variant, model, size, Sums(*sums), bool(shadow))
+            for endpoint, variant, model, size, shadow, *sums in rows
         ]
+
+
+_CONTAINERS = """WITH passed AS (
+        SELECT endpoint, variant, min(position) AS position, container,
+            sum(requests) AS requests, sum(total_s) AS total_s
+        FROM containers WHERE minute_s >= ?1 AND minute_s < ?2 AND (?3 IS NULL OR endpoint = ?3)
+        GROUP BY endpoint, variant, container
+    ), looked AS (
+        SELECT endpoint, variant, container, sum(own_bytes) / sum(looks) AS own_bytes
+        FROM memory WHERE minute_s >= ?1 AND minute_s < ?2 AND (?3 IS NULL OR endpoint = ?3)
+        GROUP BY endpoint, variant, container
+    )
+    SELECT endpoint, variant, position, container, requests, total_s, own_bytes
+    FROM passed LEFT JOIN looked USING (endpoint, variant, container) ORDER BY endpoint, variant, position"""
 
 
 def _invocation(row: tuple[Any, ...]) -> InvocationRecord:
     values = dict(zip(InvocationRecord._fields, row, strict=True))
-    documents = {name: values[name] for name in ("steps", "cold", "effort")}
+    documents = {name: values[name] for name in ("steps", "cold", "effort", "container_s")}
     decoded = {name: None if text is None else json.loads(text) for name, text in documents.items()}
-    return InvocationRecord(**values | decoded)
+    return InvocationRecord(**values | decoded | {"shadow": bool(values["shadow"])})

@@ -8,7 +8,17 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from pathlib import Path
 
-from torpor_endpoint.core.ledger import MINUTE_S, MemoryKey, MemorySums, Span, SpanKey, Sums, UseKey
+from torpor_endpoint.core.ledger import (
+    MINUTE_S,
+    ContainerKey,
+    ContainerSums,
+    MemoryKey,
+    MemorySums,
+    Span,
+    SpanKey,
+    Sums,
+    UseKey,
+)
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.storage.record_table import Database
 
@@ -71,6 +81,29 @@ MIGRATIONS = (
     ) WITHOUT ROWID;
     """,
     "ALTER TABLE cold_starts ADD COLUMN inference_id TEXT NOT NULL DEFAULT '';",
+    """
+    ALTER TABLE cold_starts ADD COLUMN container_s TEXT NOT NULL DEFAULT '{}';
+    ALTER TABLE cold_starts ADD COLUMN shadow INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE minutes ADD COLUMN copies INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE lives ADD COLUMN shadow INTEGER NOT NULL DEFAULT 0;
+    ALTER TABLE lives ADD COLUMN changed_s REAL;
+    CREATE TABLE containers (
+        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, model TEXT NOT NULL,
+        position INTEGER NOT NULL, container TEXT NOT NULL, requests INTEGER NOT NULL, total_s REAL NOT NULL,
+        warm INTEGER NOT NULL, warm_s REAL NOT NULL,
+        PRIMARY KEY (minute_s, endpoint, variant, model, position, container)
+    ) WITHOUT ROWID;
+    CREATE TABLE memory_by_container (
+        minute_s INTEGER NOT NULL, endpoint TEXT NOT NULL, variant TEXT NOT NULL, size TEXT NOT NULL,
+        budget_bytes INTEGER NOT NULL, container TEXT NOT NULL, looks INTEGER NOT NULL, own_bytes INTEGER NOT NULL,
+        short INTEGER NOT NULL, short_own_bytes INTEGER NOT NULL,
+        PRIMARY KEY (minute_s, endpoint, variant, size, budget_bytes, container)
+    ) WITHOUT ROWID;
+    INSERT INTO memory_by_container SELECT minute_s, endpoint, variant, size, budget_bytes, '', looks, own_bytes,
+        short, short_own_bytes FROM memory;
+    DROP TABLE memory;
+    ALTER TABLE memory_by_container RENAME TO memory;
+    """,
 )
 """Only ever add to the end: the number of entries is the schema's version."""
 
@@ -100,6 +133,7 @@ class Batch:
 
     cold_starts: list[InvocationRecord] = field(default_factory=list)
     minutes: dict[UseKey, Sums] = field(default_factory=dict)
+    containers: dict[ContainerKey, ContainerSums] = field(default_factory=dict)  # of pipelines
     spans: dict[SpanKey, Span] = field(default_factory=dict)  # of warm requests
     memory: dict[MemoryKey, MemorySums] = field(default_factory=dict)
     lives: dict[str, InstanceLife] = field(default_factory=dict)
@@ -118,6 +152,7 @@ class Tables:
         with self.database.transaction():
             self.database.write_many(_COLD_START, map(_cold_start_row, batch.cold_starts))
             self.database.write_many(_MINUTE, (_row(*kind, *_sums(sums)) for kind, sums in batch.minutes.items()))
+            self.database.write_many(_CONTAINER, (_row(*key, *_passed(sums)) for key, sums in batch.containers.items()))
             self.database.write_many(_SPAN, (_row(*called, *span) for called, span in batch.spans.items()))
             self.database.write_many(_MEMORY, (_row(*key, *_memory(sums)) for key, sums in batch.memory.items()))
             self.database.write_many(_LIFE, (_row(*_life(life)) for life in batch.lives.values()))
@@ -138,10 +173,11 @@ class Tables:
         """Remove rows that are too old, and the oldest where there are too many."""
         old_s = now_s - retention.kept_s
         with self.database.transaction():
-            for statement, bound in zip(_PRUNING, (retention.cold_starts, *[old_s] * 4), strict=True):
+            for statement, bound in zip(_PRUNING, (retention.cold_starts, *[old_s] * 5), strict=True):
                 self.database.rows(statement, bound)
             self._bound("minutes", "minute_s", retention.minute_rows, MINUTE_S)
-            self.database.rows("DELETE FROM spans WHERE minute_s < (SELECT min(minute_s) FROM minutes)")
+            for table in ("spans", "containers"):
+                self.database.rows(f"DELETE FROM {table} WHERE minute_s < (SELECT min(minute_s) FROM minutes)")
             self._bound("lives", "stopped_s", retention.lives, 0)
             self.database.rows("DELETE FROM served WHERE until_s < ?", old_s)
             self.database.rows(_SERVED_KEPT, old_s)
@@ -181,6 +217,7 @@ def _added(table: str, key: tuple[str, ...], sums: tuple[str, ...]) -> str:
 _COLD_START = f"INSERT {_into('cold_starts', InvocationRecord._fields)}"
 _LIFE = f"INSERT OR REPLACE {_into('lives', names(InstanceLife))}"
 _MINUTE = _added("minutes", UseKey._fields, names(Sums))
+_CONTAINER = _added("containers", ContainerKey._fields, names(ContainerSums))
 _SPAN = (
     f"INSERT {_into('spans', (*SpanKey._fields, *Span._fields))} ON CONFLICT DO UPDATE SET"
     " first_s = min(first_s, excluded.first_s), last_s = max(last_s, excluded.last_s)"
@@ -194,15 +231,22 @@ _PRUNING = (
     "DELETE FROM minutes WHERE minute_s < ?",
     "DELETE FROM memory WHERE minute_s < ?",
     "DELETE FROM spans WHERE minute_s < ?",
+    "DELETE FROM containers WHERE minute_s < ?",
     "DELETE FROM lives WHERE stopped_s < ?",
 )
 _life = attrgetter(*names(InstanceLife))
 _sums = attrgetter(*names(Sums))
+_passed = attrgetter(*names(ContainerSums))
 _memory = attrgetter(*names(MemorySums))
 
 
 def _cold_start_row(invocation: InvocationRecord) -> tuple[object, ...]:
-    values = {"steps": dict(invocation.steps), "cold": invocation.cold, "effort": invocation.effort}
+    values = {
+        "steps": dict(invocation.steps),
+        "cold": invocation.cold,
+        "effort": invocation.effort,
+        "container_s": dict(invocation.container_s),
+    }
     documents = {name: None if one is None else json.dumps(one, ensure_ascii=False) for name, one in values.items()}
     return _row(*{**invocation._asdict(), **documents}.values())
 

@@ -108,6 +108,8 @@ def _bill(bill: Bill, models: int) -> VariantCostsRow:
         models=tuple(ordered[:models]),
         others=_together(ordered[models:]),
         on_aws=bill.on_aws,
+        shadow=costs.shadow,
+        containers=bill.containers,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -33,6 +33,14 @@ PLOT = "Draw dollars against p99 into this .png, .svg or .pdf."
 TYPE = "One or more, as ml.m5.large,ml.r5.large; else the ledger's, or ml.m5.large."
 MEMORY = "Memory of each instance, as TORPOR_MEMORY_MIB and MemorySizeInMB; else the ledger's, or its type's."
 OWN = "Memory that an instance takes beside its models; else the ledger's, or 20."
+CONTAINERS = (
+    "The containers of a pipeline, in their order: a CSV with container, memory_bytes, predict_s and so on; the row of"
+    " the one with the models has models true. Else the ledger's, or one container."
+)
+SHADOW = (
+    "A shadow variant beside it, as weight=0.5,instance_type=ml.c5.large,profiles=new.csv: its weight, beside the"
+    " other's 1; fields of torpor.Scenario; a file with the sizes and times of its models; and containers=FILE."
+)
 TYPES = "Choose from these types, as ml.m5.large,ml.r5.large; else from all with a price and no GPU."
 
 Trace = Annotated[str, typer.Argument(help=TRACE)]
@@ -51,6 +59,8 @@ Policy = Annotated[str, typer.Option(help=POLICY)]
 Policies = Annotated[str | None, typer.Option(help="Choose from these policies, as LRU,GDSF.")]
 MemoryMib = Annotated[float | None, typer.Option(help=MEMORY)]
 OwnMib = Annotated[float | None, typer.Option(help=OWN)]
+Containers = Annotated[Path | None, typer.Option(help=CONTAINERS, metavar="FILE")]
+Shadow = Annotated[str | None, typer.Option(help=SHADOW)]
 SloMs = Annotated[float | None, typer.Option(help="Show the share of requests that take longer.")]
 Check = Annotated[bool, typer.Option("--check", help="Check the counters of each simulation against its log.")]
 Decisions = Annotated[Path | None, typer.Option(help="Write every decision to this CSV file.", metavar="FILE")]
@@ -157,16 +167,26 @@ def plot_file(file: Path | None) -> None:
         require("--plot", "plots")
 
 
-def profiles_file(file: Path | None) -> Path | None:
-    """The file of `--profiles`. Raises TorporError if it does not exist."""
+def profiles_file(file: Path | None, option: str = "--profiles") -> Path | None:
+    """The file of this option. Raises TorporError if it does not exist."""
     if file is None:
         return None
     from torpor.simulator.fitting.sources import ACCEPTED, split_name
 
     path, _ = split_name(file)
     if not path.exists():
-        raise TorporError(f"--profiles {path}: there is no such file. {ACCEPTED}")
+        raise TorporError(f"{option} {path}: there is no such file. {ACCEPTED}")
     return file
+
+
+def containers_change(file: Path | None, option: str = "--containers") -> Mapping[str, Any]:
+    """The scenario field that `--containers` changes. Raises TorporError, BadTrace."""
+    if file is None:
+        return {}
+    from torpor.simulator.fitting.container_files import read_containers
+
+    existing_file(option, file)
+    return {"containers": read_containers(file)}
 
 
 def prices_from(file: Path | None, region: str | None) -> "Prices":

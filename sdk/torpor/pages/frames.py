@@ -19,9 +19,18 @@ STEPS = ("hold", "wake", "queue", "download", "unpack", "load", "predict", "stre
 
 
 def cold_starts_frame(cold_starts: Sequence[ColdStart]) -> Any:
-    """One row for each cold start. `at` is UTC; `hold_s` to `overhead_s` are the seconds of each step, or 0."""
-    rows = [{**_plain(one), **{f"{step}_s": one.steps.get(step, 0.0) for step in STEPS}} for one in cold_starts]
-    frame = pandas().DataFrame(rows, columns=[*_PLAIN, *(f"{step}_s" for step in STEPS)])
+    """One row for each cold start. `at` is UTC; `hold_s` to `overhead_s` are the seconds of each step, or 0. Each
+    container of a pipeline has a column `in_<container>` with the seconds in it, or NaN."""
+    rows = [
+        {
+            **_plain(one),
+            **{f"{step}_s": one.steps.get(step, 0.0) for step in STEPS},
+            **{f"in_{container}": spent_s for container, spent_s in one.container_s.items()},
+        }
+        for one in cold_starts
+    ]
+    containers = dict.fromkeys(f"in_{container}" for one in cold_starts for container in one.container_s)
+    frame = pandas().DataFrame(rows, columns=[*_PLAIN, *(f"{step}_s" for step in STEPS), *containers])
     frame["at"] = pandas().to_datetime(frame["at"], unit="s", utc=True)
     return frame
 
@@ -30,14 +39,15 @@ def costs_frame(costs: "Costs", by: str = "variant") -> Any:
     """One row for each `variant`, each `model`, or each `alternative` on AWS, as `by` says.
 
     The rows of models include one of the idle cost, so that they add up. The frame's `attrs` give the period of the
-    costs and the date and source of the prices. An unknown price is NaN. Raises ValueError for another `by`.
+    costs and the date and source of the prices. `shadow` marks the rows of shadow variants. An unknown price is NaN.
+    Raises ValueError for another `by`.
     """
     if by not in _ROWS:
         raise ValueError(f"by is one of {', '.join(_ROWS)}, not {by!r}")
     columns, rows = _ROWS[by]
     frame = pandas().DataFrame(
-        [{"endpoint": one.endpoint, "variant": one.variant, **row} for one in costs.variants for row in rows(one)],
-        columns=["endpoint", "variant", *columns],
+        [{**{name: getattr(one, name) for name in _WHOSE}, **row} for one in costs.variants for row in rows(one)],
+        columns=[*_WHOSE, *columns],
     )
     money = [name for name in columns if name.endswith("usd")]
     frame[money] = frame[money].astype(float)
@@ -70,7 +80,8 @@ def _alternatives(variant: "VariantCostsRow") -> Iterator[dict[str, Any]]:
     return map(asdict, variant.on_aws)
 
 
-_PLAIN = ("at", *(one.name for one in fields(ColdStart) if one.name not in ("at_s", "steps")))
+_PLAIN = ("at", *(one.name for one in fields(ColdStart) if one.name not in ("at_s", "steps", "container_s")))
+_WHOSE = ("endpoint", "variant", "shadow")
 _COUNTED = ("requests", "cold", "errors", "busy_s")
 _ROWS = {
     "variant": ((*_COUNTED, "instance_s", "gb_s", "moved_bytes", "usd", "idle_usd"), _whole),

@@ -7,19 +7,16 @@ from typing import Any
 
 from torpor.pages.story import counted
 from torpor.simulator import fitting
+from torpor.simulator.containers import SIGMA
 from torpor.simulator.fitting import Memory
 from torpor.simulator.scenario import MIB, BadScenario, Scenario
-from torpor.validation import NUMBER, Kind, ValueRule, a, check, optional, whole
+from torpor.validation import Kind, ValueRule, a, check, optional, whole
 from torpor.workloads import Azure2019, BadTrace, First, LedgerFile, Paced, Synthetic, TimedTrace, Trace, drawn, named
 from torpor.workloads.profile import ModelProfile, Spread
 from torpor.workloads.reading import file_kinds
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, LARGEST
 
 Profiles = Mapping[str, ModelProfile]
-
-SIGMA_MAX = 5.0
-"""With this sigma, most single times are a hundredth or a hundred times the profile's."""
-SIGMA = (NUMBER, ValueRule(f"is from 0 to {SIGMA_MAX:g}", lambda value: 0 <= value <= SIGMA_MAX))
 
 
 @dataclass(frozen=True)
@@ -71,9 +68,16 @@ class SimulationInputs:
         """A new source of the factors of single times, which begins with the first one."""
         return Spread(**self.spreads.__dict__, seed=self.seed)
 
+    def container_spreads(self, scenario: Scenario) -> list[Spread]:
+        """New sources of the factors of single times in each container of a scenario's pipeline."""
+        sigmas = enumerate((one.predict_sigma for one in scenario.containers), 1)
+        return [Spread(sigma, seed=self.seed, container=number) for number, sigma in sigmas]
+
     @property
     def drawn(self) -> bool:
         """Whether another seed gives another result."""
+        if any(one.predict_sigma for one in self.scenario.containers):
+            return True
         return self.redrawn or self.spreads != Spreads() or drawn_anew(self.trace, 1) is not self.trace
 
     def reseeded(self, seed: int) -> "SimulationInputs":
@@ -112,10 +116,8 @@ def _loaded(
         _check_sizes(known)
         around = Scenario() if measured is None else _around(measured)
         spread = Spreads() if measured is None else _spreads(measured)
-        left_out = _left_out(opened)
-        return SimulationInputs(
-            opened, known, spreads or spread, seed, what, left_out, profiled=profiled, scenario=around
-        )
+        notes = (*(() if measured is None else _unread(measured)), *_left_out(opened))
+        return SimulationInputs(opened, known, spreads or spread, seed, what, notes, profiled=profiled, scenario=around)
     if isinstance(opened, LedgerFile):
         return _fitted(opened, spreads, seed, what)
     assumed = "the sizes and times of all models: drawn from the distributions of torpor.workloads.TABULAR"
@@ -129,9 +131,8 @@ def _fitted(ledger: LedgerFile, spreads: Spreads | None, seed: int, what: str) -
     found = fitting.fitted(ledger.path, ledger.endpoint, ledger.variant)
     measured, around = spreads or _spreads(found), _around(found)
     assumed = (f"the times of {len(found.assumed):,} models: fitted to other models",) if found.assumed else ()
-    return SimulationInputs(
-        ledger, found.profiles, measured, seed, what, (*assumed, *_left_out(ledger)), scenario=around
-    )
+    notes = (*assumed, *_unread(found), *_left_out(ledger))
+    return SimulationInputs(ledger, found.profiles, measured, seed, what, notes, scenario=around)
 
 
 def _check_sizes(profiles: Profiles) -> None:
@@ -149,7 +150,15 @@ def _around(found: fitting.Fitted) -> Scenario:
     around = Scenario(overhead_s=found.overhead_s, beside_load_s=found.beside_load_s)
     if found.wake_s is not None:
         around = around.altered(wake_s=found.wake_s)
-    return around if found.memory is None else around.altered(**measured_memory(found.memory))
+    memory = {} if found.memory is None else measured_memory(found.memory)
+    return around.altered(**memory, containers=found.containers)
+
+
+def _unread(found: fitting.Fitted) -> tuple[str, ...]:
+    """A note on the containers whose memory is not known."""
+    if not found.unread:
+        return ()
+    return (f"the memory of {', '.join(found.unread)}: none, since the ledger has no reading of it",)
 
 
 def _spreads(found: fitting.Fitted) -> Spreads:

@@ -14,7 +14,7 @@ from torpor.simulator.engine.calls import VariantCounts
 from torpor.simulator.engine.latency import Latencies
 from torpor.simulator.engine.variant import SimulatedLife, Simulation
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.tally import ModelUse, OutcomeTally
+from torpor.simulator.tally import ContainerTimes, ModelUse, OutcomeTally
 from torpor.spans import HOUR_S
 from torpor.validation import NUMBER, SLO, ValueRule, check, optional
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
@@ -50,6 +50,8 @@ class Result:
     models: Sequence[ModelUse] = field(repr=False)
     assumed: Sequence[str]  # what was not known, and what is used instead
     took_s: float  # of processor time
+    shadow: "ShadowOutcome | None" = None  # of the shadow variant beside it
+    containers: Sequence[ContainerTimes] = ()  # of a pipeline, in its order
 
     @property
     def latencies(self) -> Latencies:
@@ -64,7 +66,7 @@ class Result:
     @property
     def hit_ratio(self) -> float:
         """The average of AWS's metric ModelCacheHit."""
-        return self.warm / self.requests
+        return self.warm / self.requests if self.requests else 0.0
 
     @property
     def p50_s(self) -> float:
@@ -77,7 +79,7 @@ class Result:
     def slo_misses(self, slo_s: float) -> float:
         """The share of requests that were not answered within this time, with those that failed. Raises BadScenario."""
         check(BadScenario, {"slo_s": WITHIN}, {"slo_s": slo_s})
-        return (self.requests - self.latencies.within(slo_s)) / self.requests
+        return (self.requests - self.latencies.within(slo_s)) / self.requests if self.requests else 0.0
 
     def cost(self, prices: Prices = PRICES) -> Cost:
         """The cost of the simulated time."""
@@ -90,6 +92,14 @@ class Result:
         None if the price is not known, or the simulated time is 0.
         """
         return per_month(self.cost(prices).usd, self.duration_s, hours)
+
+    def shadow_share(self, prices: Prices = PRICES) -> float | None:
+        """The share of the cost of both variants that the shadow variant causes; None without one, or if a price is not
+        known."""
+        if self.shadow is None:
+            return None
+        own, shadow = self.usd_per_month(prices), self.shadow.result.usd_per_month(prices)
+        return None if own is None or shadow is None else shadow / (own + shadow)
 
     def summary(self, prices: Prices = PRICES) -> dict[str, Any]:
         """A row of a table."""
@@ -123,6 +133,20 @@ class Result:
         rows = [{**use.__dict__, "mean_s": use.total_s / use.requests} for use in self.models]
         return pandas().DataFrame(rows).sort_values("requests", ascending=False, ignore_index=True)
 
+    def containers_frame(self) -> Any:
+        """A row per container of a pipeline, in its order; none for a single container."""
+        rows = [
+            {
+                "container": one.container,
+                "requests": one.latencies.count,
+                "mean_s": one.latencies.mean_s,
+                "p50_s": one.latencies.quantile(0.5),
+                "p99_s": one.latencies.quantile(0.99),
+            }
+            for one in self.containers
+        ]
+        return pandas().DataFrame(rows, columns=["container", "requests", "mean_s", "p50_s", "p99_s"])
+
     # -- plots: each raises MissingExtra without matplotlib ------------------------------------------------------------
     @property
     def note(self) -> str:
@@ -145,6 +169,15 @@ class Result:
             )
         sorts = {"all": self.latencies, "warm": self.warm_latencies, "cold": self.cold_latencies}
         return plots.latency_cdf({name: some.cdf() for name, some in sorts.items() if some.count}, slo_s, self.note)
+
+
+@dataclass(frozen=True, eq=False)
+class ShadowOutcome:
+    """What became of the copies of requests. The requests of `result` are the copies that the shadow variant got."""
+
+    share: float  # of the requests, which were copied
+    dropped: int  # copies beyond the most that may be in flight
+    result: Result
 
 
 def ended_s(lives: Sequence[SimulatedLife], *at_least_s: float) -> float:
@@ -179,4 +212,5 @@ def outcome(
         alive_s(simulation.lives, duration_s),
         tally.warm, tally.cold, Calls(requests, tally.predict_ms, tally.start_ms, moved_bytes),
         tally.timeline.columns(), uses, tuple(assumed), took_s,
+        containers=() if tally.containers is None else tuple(tally.containers.times),
     )  # fmt: skip

@@ -4,7 +4,7 @@ import gc
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ from typing import Any
 from torpor.simulator.engine.calls import SimulatedCall
 from torpor.simulator.engine.consistency import ConsistencyCheck
 from torpor.simulator.engine.kernel import Kernel
-from torpor.simulator.engine.variant import Recorded, Simulation
+from torpor.simulator.engine.variant import OnCalls, Recorded, Simulation
 from torpor.simulator.inputs import Profiles, SimulationInputs, Spreads, load, missing_profile
-from torpor.simulator.outcome import Result, outcome
+from torpor.simulator.outcome import Result, ShadowOutcome, outcome
 from torpor.simulator.scenario import BadScenario, Scenario
+from torpor.simulator.shadowing import Copies, Shadow
 from torpor.simulator.tally import OutcomeTally
 from torpor.validation import Kind, ValueRule, a, check, optional
 from torpor.workloads import (
@@ -27,10 +28,12 @@ from torpor.workloads import (
 from torpor.workloads.profile import ModelProfile
 from torpor_container.core.policies import OFFLINE, Future, Policy
 from torpor_container.core.residency import Decision
+from torpor_endpoint.core.traffic import SHADOW_LIMITS
 
 ARGUMENTS: Mapping[str, Kind] = {
     "scenario": optional(a(Scenario, "is a torpor.Scenario")),
     "recorded": optional((ValueRule("is a function of a slot and a decision", callable),)),
+    "shadow": optional(a(Shadow, "is a torpor.Shadow")),
 }
 
 
@@ -43,6 +46,7 @@ def simulate(
     spreads: Spreads | None = None,
     lasts_s: float | None = None,
     recorded: Recorded | None = None,
+    shadow: Shadow | None = None,
     **changes: Any,
 ) -> Result:
     """Simulate a multi-model variant with this traffic. The live endpoint's own code takes all decisions.
@@ -60,12 +64,14 @@ def simulate(
     - `lasts_s` is how many seconds the trace was recorded, with the quiet before and after its requests. Without it, a
       trace that does not know ends with its last request.
     - `recorded` is called with a slot and each decision about its memory.
+    - `shadow` is a shadow variant, which gets copies of the requests. The result has its outcome as `shadow`.
 
     Raises BadTrace, BadScenario.
     """
-    check(BadScenario, ARGUMENTS, {"scenario": scenario, "recorded": recorded})
+    check(BadScenario, ARGUMENTS, {"scenario": scenario, "recorded": recorded, "shadow": shadow})
     inputs = load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
-    return run(inputs, (scenario or inputs.scenario).altered(**changes), recorded)
+    chosen = (scenario or inputs.scenario).altered(**changes)
+    return run(inputs, chosen, recorded) if shadow is None else run_with_shadow(inputs, chosen, shadow, recorded)
 
 
 def run(
@@ -75,14 +81,16 @@ def run(
     listener: Callable[[list[SimulatedCall]], None] | None = None,
     begun: Callable[[Simulation], None] | None = None,
     over: Callable[[Simulation], None] | None = None,
+    in_flight_max: int | None = None,
 ) -> Result:
     """Simulate one scenario. `listener` gets the requests in batches as they end, and may stop the simulation by
-    raising an exception; `begun` gets the simulation before its first request, and `over` after its last.
+    raising an exception; `begun` gets the simulation before its first request, and `over` after its last. Of a shadow
+    variant, requests that come while `in_flight_max` are in flight are dropped.
 
     Raises BadTrace for a model that has no profile.
     """
     kernel, trace = Kernel(), CountedTrace(Paced(inputs.trace))
-    tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s)
+    tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers)
     simulation = Simulation(
         scenario.plan,
         _KnownProfiles(inputs),
@@ -91,6 +99,8 @@ def run(
         inputs.spread(),
         _offline(scenario.policy, inputs.trace, kernel),
         kernel,
+        in_flight_max=in_flight_max,
+        container_spreads=inputs.container_spreads(scenario),
     )
     _watch(simulation, tally)
     if begun is not None:
@@ -107,7 +117,41 @@ def run(
     )  # fmt: skip
 
 
-def recounted(inputs: SimulationInputs, scenario: Scenario, recorded: Recorded | None = None) -> Result:
+def run_with_shadow(
+    inputs: SimulationInputs,
+    scenario: Scenario,
+    shadow: Shadow,
+    recorded: Recorded | None = None,
+    shadow_recorded: Recorded | None = None,
+    checked: bool = False,
+) -> Result:
+    """Simulate a scenario, and then the shadow variant beside it, which gets the copies. The first result is the same
+    as without a shadow variant. `checked`: as `recounted` does. Raises BadTrace, Inconsistent."""
+    play = recounted if checked else run
+    copies, dropped = Copies(shadow, scenario, inputs.seed), 0
+
+    def count_dropped(simulation: Simulation) -> None:
+        nonlocal dropped
+        dropped = simulation.counts.dropped
+
+    result = play(inputs, scenario, recorded, copies.add)
+    trace = copies.trace(result.duration_s)
+    beside = replace(inputs, trace=trace, what=f"copies of {inputs.what}", on_progress=None)
+    if shadow.profiles is not None:
+        beside = replace(load(trace, shadow.profiles, seed=inputs.seed), what=beside.what)
+    most = SHADOW_LIMITS.requests
+    copied = play(beside, shadow.scenario, shadow_recorded, over=count_dropped, in_flight_max=most)
+    return replace(result, shadow=ShadowOutcome(shadow.share, dropped, copied))
+
+
+def recounted(
+    inputs: SimulationInputs,
+    scenario: Scenario,
+    recorded: Recorded | None = None,
+    listener: OnCalls | None = None,
+    over: Callable[[Simulation], None] | None = None,
+    in_flight_max: int | None = None,
+) -> Result:
     """The same as `run`, and then compare its counters with its log. Raises Inconsistent where they differ.
 
     It keeps each request and decision, so it is for traces that fit into memory.
@@ -119,7 +163,17 @@ def recounted(inputs: SimulationInputs, scenario: Scenario, recorded: Recorded |
         if recorded is not None:
             recorded(slot, decision)
 
-    return run(inputs, scenario, both, recount.on_calls, recount.watch, recount.verify)
+    def listening(calls: list[SimulatedCall]) -> None:
+        recount.on_calls(calls)
+        if listener is not None:
+            listener(calls)
+
+    def verified(simulation: Simulation) -> None:
+        recount.verify(simulation)
+        if over is not None:
+            over(simulation)
+
+    return run(inputs, scenario, both, listening, recount.watch, verified, in_flight_max)
 
 
 @dataclass

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torpor.errors import TorporError
+from torpor.simulator.containers import CONTAINERS, others_bytes, starts_s, wrong_containers
 from torpor.simulator.costs.alternatives import TERMS, Cost, CostTerms, HeldInstances
 from torpor.simulator.costs.costing import asleep, autoscaled, multi_model
 from torpor.simulator.engine.variant import Machine, Rests, VariantPlan
@@ -25,6 +26,7 @@ from torpor.validation import (
     optional,
     whole,
 )
+from torpor.workloads.profile import ContainerProfile
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
 from torpor_container.core.policies import OFFLINE, POLICIES
 from torpor_container.settings import BY_FIELD, DEFAULTS
@@ -70,6 +72,7 @@ KINDS: Mapping[str, Kind] = {
     "wake_s": AMOUNT,
     "overhead_s": AMOUNT,
     "beside_load_s": AMOUNT,
+    "containers": CONTAINERS,
 }
 """The rules for every field of a scenario."""
 
@@ -81,7 +84,9 @@ class BadScenario(TorporError, ValueError):
 @dataclass(frozen=True)
 class Scenario:
     """A multi-model variant. With `instances_min` it scales between that and `instances_max`, also to zero, and begins
-    with the least; otherwise it always has `instances`. Times are in seconds. Raises BadScenario."""
+    with the least; otherwise it always has `instances`. With `containers` each instance is a pipeline of them: models
+    have the room that the others leave, and it is ready when the slowest is. Times are in seconds. Raises BadScenario.
+    """
 
     instance_type: str = "ml.m5.large"
     instances: int = 1
@@ -104,14 +109,23 @@ class Scenario:
     beside_load_s: float = 0.0  # of a request that waited for its model, beyond the steps of the load
     memory_mib: float | None = None  # of each instance, as TORPOR_MEMORY_MIB and MemorySizeInMB; None: the type's
     own_bytes: int = OWN_BYTES  # that each instance takes of its memory beside its models
+    containers: tuple[
+        ContainerProfile, ...
+    ] = ()  # of a pipeline, in its order; own_bytes is of the one with the models
 
     def __post_init__(self) -> None:
         check(BadScenario, KINDS, self.__dict__)
+        if found := wrong_containers(self.containers):
+            raise BadScenario(found)
         if self.memory_mib is not None and self.memory_bytes is not None:
             raise BadScenario("memory_mib is an instance's memory, memory_bytes its room for models: give one of them")
         if self.memory_bytes is None and self.models_bytes < 1:
             has, own = f"{self.instance_mib:,.6g} MiB", f"{self.own_bytes / MIB:,.3g} MiB (own_bytes)"
-            raise BadScenario(f"memory_mib: of {has} an instance takes {own} by itself: nothing is left for models")
+            others = others_bytes(self.containers) / MIB
+            also = f", and its other containers {others:,.6g} MiB (containers)" if others else ""
+            raise BadScenario(
+                f"memory_mib: of {has} an instance takes {own} by itself{also}: nothing is left for models"
+            )
         least, most = self.instances_min, self.instances_max
         if most is not None and least is None:
             raise BadScenario(f"instances_max goes with instances_min, not {most}")
@@ -128,6 +142,8 @@ class Scenario:
             parts.append(f"models rest after {_span(self.model_idle_s)}{_learned(self.model_keep_alive)}")
         if not self.model_cache:
             parts.append("no model cache")
+        if self.containers:
+            parts.append(f"{len(self.containers)} containers")
         return ", ".join(parts)
 
     @property
@@ -141,7 +157,7 @@ class Scenario:
         """The bytes for models in the memory of one instance."""
         if self.memory_bytes is not None:
             return int(self.memory_bytes)
-        return int(self.instance_mib * MIB - self.own_bytes)
+        return int(self.instance_mib * MIB - self.own_bytes - others_bytes(self.containers))
 
     @property
     def instance_mib(self) -> float:
@@ -155,12 +171,13 @@ class Scenario:
             self.models_bytes,
             int(self.disk_bytes or INSTANCE_DISK_MIB * MIB),
             self.threads or CATALOGUE[self.instance_type].vcpus,
-            self.wake_s,
+            starts_s(self.containers, self.wake_s),
             self.loads_max,
             self.policy.upper(),
             self.model_cache,
             rests,
             self.processors or CATALOGUE[self.instance_type].vcpus,
+            self.containers,
         )
         begins = self.instances if self.instances_min is None else self.instances_min
         return VariantPlan(machine, begins, self.scaled, self.keep_alive, self.idle_s, begun=True)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torpor.simulator.engine.calls import FAILED, FOUND, HELD, LOADED, SimulatedCall, call_columns
+from torpor.simulator.engine.calls import FAILED, FOUND, HELD, LOADED, SimulatedCall, call_columns, passed_rows
 from torpor.simulator.engine.latency import Floats, Latencies
 from torpor.simulator.timeline import Timeline
+from torpor.workloads.profile import ContainerProfile
 
 
 @dataclass(frozen=True)
@@ -25,10 +26,38 @@ class ModelUse:
     total_s: float
 
 
+@dataclass(frozen=True, eq=False)
+class ContainerTimes:
+    """What requests took in one container of a pipeline, their waits in it included."""
+
+    container: str
+    latencies: Latencies
+
+
+class ContainersTally:
+    """Counts the seconds of a pipeline's requests in each of its containers."""
+
+    def __init__(self, containers: Sequence[ContainerProfile]) -> None:
+        self.times = [ContainerTimes(one.name, Latencies()) for one in containers]
+        self._before = next(number for number, one in enumerate(containers) if one.models)
+
+    def add(self, calls: list[SimulatedCall]) -> Floats:
+        """Count them. Returns, for each request, its seconds in the containers before the one with the models."""
+        rows = passed_rows(calls)
+        for number, one in enumerate(self.times):
+            one.latencies.add(
+                np.array([row[number] for row in rows if len(row) > number])
+            )  # a failed one went no further
+        return np.array([sum(row[: self._before]) for row in rows])
+
+
 class OutcomeTally:
     """Counts the requests of one simulation, which come in batches as they end."""
 
-    def __init__(self, overhead_s: float = 0.0, beside_load_s: float = 0.0) -> None:
+    def __init__(
+        self, overhead_s: float = 0.0, beside_load_s: float = 0.0, containers: Sequence[ContainerProfile] = ()
+    ) -> None:
+        self.containers = ContainersTally(containers) if containers else None
         self._overhead_s = overhead_s
         self._beside_load_s = beside_load_s
         self.warm, self.cold = Latencies(), Latencies()
@@ -54,8 +83,9 @@ class OutcomeTally:
         self.failed += int(failed.sum())
         self.held += int(held.sum())
         self.done_s = max(self.done_s, float(done_s.max()))
-        self.predict_ms += _milliseconds(done_s - ready_s)
-        self.start_ms += _milliseconds(ready_s - arrived_s)
+        before_s: Floats | float = 0.0 if self.containers is None else self.containers.add(calls)
+        self.predict_ms += _milliseconds(done_s - ready_s + before_s)
+        self.start_ms += _milliseconds(ready_s - arrived_s - before_s)
         self.timeline.calls(arrived_s, cold)
         self._by_model(models, cold, failed, taken_s)
 

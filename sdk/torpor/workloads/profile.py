@@ -1,4 +1,4 @@
-"""The profile of a model, its sizes and times; and the spread of single times around it."""
+"""The profile of a model, its sizes and times; that of a container; and the spread of single times around them."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -38,6 +38,25 @@ class ModelProfile:
         return self.load_delay_s + self.load_s
 
 
+@dataclass(frozen=True, slots=True)
+class ContainerProfile:
+    """One container of a pipeline. Sizes are in bytes, times in seconds.
+
+    `models` marks the one whose models the profiles describe: it has no size and no times here. Every other one has one
+    model that never leaves, and `memory_bytes` of its process with that model. `threads` predict; None: as many as in
+    the container with the models.
+    """
+
+    name: str
+    memory_bytes: int = 0
+    predict_s: float = 0.0
+    predict_delay_s: float = 0.0
+    predict_sigma: float = 0.0
+    start_s: float = 0.0  # until it is ready
+    threads: int | None = None
+    models: bool = False
+
+
 class Spread:
     """Draws factors for single times, log-normal: for predictions with a mean of 1, for loads and wakes with a median
     of 1, since profiles have means of predictions and medians of the others, as `fitted` has.
@@ -49,9 +68,15 @@ class Spread:
     """How many factors are drawn before they repeat: a prime, so that the period matches none of a trace's."""
 
     def __init__(
-        self, predict_sigma: float = 0.0, load_sigma: float = 0.0, wake_sigma: float = 0.0, seed: int = 0
+        self,
+        predict_sigma: float = 0.0,
+        load_sigma: float = 0.0,
+        wake_sigma: float = 0.0,
+        seed: int = 0,
+        container: int = 0,
     ) -> None:
-        rng = np.random.default_rng([seed, 2])
+        """`container` numbers the containers of a pipeline from 1: each draws for itself."""
+        rng = np.random.default_rng([seed, 2, container] if container else [seed, 2])
         self.predict: Callable[[], float] = self._drawn(rng, -(predict_sigma**2) / 2, predict_sigma).__next__
         self.load: Callable[[], float] = self._drawn(rng, 0.0, load_sigma).__next__
         self.wake: Callable[[], float] = self._drawn(rng, 0.0, wake_sigma).__next__

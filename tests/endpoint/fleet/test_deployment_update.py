@@ -12,6 +12,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
+from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import EndpointEvent, move
 from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.core.scaling import SHRINK_S
@@ -51,6 +52,7 @@ class Shop:
 
     def __init__(self, host: FakeHost) -> None:
         self.live = LiveEndpoint("shop", "arn")
+        self.lives: dict[str, InstanceLife] = {}
         self.roster = Roster()
         self.roster.serve(self.live)
         self.clock = asyncio.get_running_loop().time
@@ -58,6 +60,7 @@ class Shop:
             host,
             lambda variant, slot: LaunchSpec(slot),
             time.time,
+            lived=lambda life: self.lives.update({life.instance: life}),
             start_delay_s=lambda variant: STARTS_S[variant.name],
         )
         self.deployment = Deployment(self.live, factory)
@@ -118,6 +121,22 @@ def test_an_update_keeps_the_instances_that_it_waits_for_without_any_call(old: V
             async with asyncio.timeout(10.0):
                 await shop.update(new)
             assert shop.sizes == (max(2, new.instance_count), max(2, new.instance_count))
+
+    run(story(), 2 * HOUR_S)
+
+
+def test_an_update_that_promotes_a_shadow_variant_is_in_the_lives_of_its_instances() -> None:
+    async def story() -> None:
+        async with opened_for_an_hour(replace(PLAIN, shadow=True)) as shop:
+            await shop.update(PLAIN)
+            (one,) = shop.pool.incarnations
+            promoted_s = one.life.changed_s
+            assert promoted_s is not None
+            assert (shop.lives[one.id].shadow, shop.lives[one.id].changed_s) == (False, promoted_s)
+            await shop.update(replace(PLAIN, weight=2.0))  # which changes neither
+            assert shop.lives[one.id].changed_s == promoted_s
+        assert shop.lives[one.id].stopped_s is not None
+        assert shop.lives[one.id].changed_s == promoted_s
 
     run(story(), 2 * HOUR_S)
 

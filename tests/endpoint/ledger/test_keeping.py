@@ -20,7 +20,7 @@ from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.keeping import COLD_PENDING_MAX, Ledger
-from torpor_endpoint.ledger.tables import ENDED, Retention, Tables, names
+from torpor_endpoint.ledger.tables import ENDED, RETENTION, Retention, Tables, names
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 
@@ -140,6 +140,26 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
     assert served(recorded) == []
 
 
+BEFORE_PIPELINES = (
+    "DROP TABLE containers",
+    *(
+        f"ALTER TABLE {table} DROP COLUMN {column}"
+        for table, column in (
+            ("cold_starts", "container_s"),
+            ("cold_starts", "shadow"),
+            ("minutes", "copies"),
+            ("lives", "shadow"),
+            ("lives", "changed_s"),
+        )
+    ),
+    "ALTER TABLE memory RENAME TO newer",
+    """CREATE TABLE memory AS SELECT minute_s, endpoint, variant, size, budget_bytes, looks, own_bytes, short,
+        short_own_bytes FROM newer""",
+    "DROP TABLE newer",
+)
+"""These statements undo the latest step of the schema."""
+
+
 def as_of_before(recorded: LedgerWithPages, *undone: str) -> None:
     """The file as it was before these steps of its schema, and those that added columns."""
     efforts = [
@@ -147,7 +167,8 @@ def as_of_before(recorded: LedgerWithPages, *undone: str) -> None:
         ("cold_starts", "inference_id"),
         *(("minutes", column) for column in ("measured", "work_s", "delay_s")),
     ]
-    for statement in (*(f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in efforts), *undone):
+    added = (f"ALTER TABLE {table} DROP COLUMN {column}" for table, column in efforts)
+    for statement in (*BEFORE_PIPELINES, *added, *undone):
         recorded.ledger.tables.database.rows(statement)
 
 
@@ -360,7 +381,8 @@ def test_the_times_of_the_first_and_the_last_warm_request_of_a_minute_are_kept(r
 def test_an_older_ledger_without_inference_ids_is_opened_and_continued(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation(NOON_S, COLD))
     recorded.flush()
-    for statement in ("ALTER TABLE cold_starts DROP COLUMN inference_id", "PRAGMA user_version = 5"):
+    newer = "ALTER TABLE cold_starts DROP COLUMN inference_id"
+    for statement in (*BEFORE_PIPELINES, newer, "PRAGMA user_version = 5"):
         recorded.ledger.tables.database.rows(statement)
     again = recorded.again()
     again.ledger.invoked(invocation(NOON_S + 1, COLD)._replace(inference_id="call 7"))
@@ -373,11 +395,72 @@ def test_an_older_ledger_without_the_memory_table_is_opened_and_continued(record
     recorded.ledger.invoked(invocation())
     recorded.flush()
     newer = "ALTER TABLE cold_starts DROP COLUMN inference_id"
-    for statement in ("DROP TABLE memory", "DROP TABLE spans", newer, "PRAGMA user_version = 4"):
+    for statement in (*BEFORE_PIPELINES, "DROP TABLE memory", "DROP TABLE spans", newer, "PRAGMA user_version = 4"):
         recorded.ledger.tables.database.rows(statement)
     again = recorded.again()
     again.ledger.looked(MemoryReading(NOON_S, "houses", "v", "", 40, 6))
     again.flush()
     assert memory(again) == [(NOON_S, "", 40, 1, 6, 0, 0)]
     assert again.ledger.tables.database.rows("SELECT sum(requests) FROM minutes") == [(1,)]
+    again.ledger.close()
+
+
+# -- pipelines and shadow variants -------------------------------------------------------------------------------------
+def containers(recorded: LedgerWithPages) -> list[tuple[object, ...]]:
+    columns = "minute_s, model, position, container, requests, total_s, warm, warm_s"
+    return recorded.ledger.tables.database.rows(f"SELECT {columns} FROM containers ORDER BY 1, 2, 3")
+
+
+def test_a_pipeline_has_the_time_in_each_container_with_its_cold_starts_and_by_the_minute(
+    recorded: LedgerWithPages,
+) -> None:
+    passed = {"clean": 0.25, "a-model": 0.5}
+    cold = invocation(NOON_S, COLD)._replace(container_s=passed)
+    failed = invocation(NOON_S, status=500)._replace(container_s={"clean": 0.25})
+    warm = [invocation(NOON_S + 1)._replace(container_s=passed), invocation(NOON_S + 2)]
+    for one in (cold, failed, *warm):
+        recorded.ledger.invoked(one)
+    recorded.flush()
+    recorded.ledger.warmed(
+        WarmRequests(
+            NOON_S, "houses", "v", "a", "i-1", [0.5, 1], [0.5, 1], 5, 5, container_s={"clean": 1, "a-model": 2}
+        )
+    )
+    recorded.flush()
+    assert recorded.reading.cold_starts() == [cold]
+    assert list(recorded.reading.cold_starts()[0].container_s) == ["clean", "a-model"]  # in the order of the pipeline
+    assert containers(recorded) == [
+        (NOON_S, "a", 0, "clean", 5, 1.75, 3, 1.25), (NOON_S, "a", 1, "a-model", 4, 3.0, 3, 2.5)
+    ]  # fmt: skip
+    recorded.ledger.tables.prune(RETENTION, NOON_S + RETENTION.kept_s + 1)
+    assert containers(recorded) == []
+
+
+def test_each_container_of_a_pipeline_has_its_own_memory(recorded: LedgerWithPages) -> None:
+    for container, own_bytes in (("clean", 6), ("a-model", 9), ("clean", 7)):
+        reading = MemoryReading(NOON_S, "houses", "v", "i-1", 40, own_bytes, container=container)
+        recorded.ledger.looked(reading)
+    recorded.flush()
+    kept = recorded.ledger.tables.database.rows("SELECT container, looks, own_bytes FROM memory ORDER BY 1")
+    assert kept == [("a-model", 1, 9), ("clean", 2, 13)]
+
+
+def test_an_older_ledger_without_pipelines_is_opened_and_continued(recorded: LedgerWithPages) -> None:
+    recorded.ledger.lived(life())
+    recorded.ledger.invoked(invocation(NOON_S, COLD))
+    recorded.ledger.looked(MemoryReading(NOON_S, "houses", "v", "i-1", 40, 6))
+    recorded.flush()
+    for statement in (*BEFORE_PIPELINES, "PRAGMA user_version = 6"):
+        recorded.ledger.tables.database.rows(statement)
+    again = recorded.again()
+    again.ledger.lived(life())
+    again.ledger.invoked(invocation(NOON_S + 1, COLD)._replace(container_s={"clean": 0.2}, shadow=True))
+    again.ledger.looked(MemoryReading(NOON_S, "houses", "v", "i-1", 40, 7))
+    again.flush()
+    assert [(one.container_s, one.shadow) for one in again.reading.cold_starts()] == [
+        ({}, False),
+        ({"clean": 0.2}, True),
+    ]
+    assert memory(again) == [(NOON_S, "ml.m5.large", 40, 2, 13, 0, 0)]
+    assert again.ledger.tables.database.rows("SELECT sum(requests), sum(copies) FROM minutes") == [(2, 1)]
     again.ledger.close()

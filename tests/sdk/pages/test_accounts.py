@@ -121,6 +121,21 @@ def test_costs_prints_known_amounts_and_marks_the_unknown(stand: ServedLedger) -
     assert any(line.startswith("US dollars at the prices of 2026-09-27") for line in shown)
 
 
+def test_costs_marks_a_shadow_variant_and_shows_the_containers_of_its_pipeline(stand: ServedLedger) -> None:
+    assert not any("shadow" in line for line in stand.shown("costs", "--since", AGES))
+    stand.recorded.ledger.lived(life(variant="new", instance="i-3", shadow=True))
+    passed = invocation(NOON_S + 3, instance="i-3")._replace(variant="new", shadow=True)
+    stand.recorded.ledger.invoked(passed._replace(container_s={"clean": 0.25, "houses": 0.5}))
+    shown = stand.shown("costs", "houses", "--since", AGES)
+    rows = [line.split()[1:3] for line in shown if line.startswith("houses  ")]
+    assert rows[:2] == [["v", "ml.m5.large"], ["new", "(shadow)"]]
+    assert "houses: its shadow variant is 50.0% of the bill, $0.1150 of $0.2300" in shown
+    clean = next(line.split() for line in shown if line.startswith("clean"))
+    assert clean == ["clean", "1", "0.250", "250", "ms", "-"]
+    stand.recorded.ledger.lived(life(endpoint="odd", variant="new", instance="i-4", shadow=True))
+    assert any(line.startswith("odd: what share of the bill") for line in stand.shown("costs", "--since", AGES))
+
+
 @pytest.mark.parametrize("command", ["costs", "cold-starts"])
 def test_an_empty_ledger_prints_one_line(tmp_path: Path, command: str) -> None:
     empty = LedgerWithPages(tmp_path)

@@ -1,8 +1,9 @@
 """The story of a model, as a person reads it."""
 
+from dataclasses import replace
 from datetime import datetime
 
-from torpor.pages.story import HAPPENED, Story, counted, described, milliseconds, moment, size
+from torpor.pages.story import HAPPENED, Story, counted, described, milliseconds, moment, remembered, size
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.state import DecisionRow, InstanceState, ResidentModel, VariantState
 
@@ -43,6 +44,13 @@ def test_the_story_of_a_model_without_instances_comes_from_the_ledger() -> None:
     assert first.startswith("no running instance has decided anything about it")
     assert row == "12:00:00.000  a request took 423 ms (load 300 ms, predict 123 ms): first use; b left"
     assert last == "now: not in memory; v: nothing runs until a request comes"
+
+
+def test_the_cold_start_of_a_pipeline_has_the_time_in_each_container() -> None:
+    passed = replace(COLD, container_s={"clean": 0.002, "houses": 0.42})
+    assert remembered(passed) == (
+        "a request took 423 ms (load 300 ms, predict 123 ms; in clean 2.0 ms, in houses 420 ms): first use; b left"
+    )
 
 
 def test_each_line_names_its_instance_if_there_are_several() -> None:

@@ -1,7 +1,7 @@
 """The page of cold starts: the requests that had to wait for a step that a warm request does not need."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.core.pages import Json, picked
@@ -31,6 +31,8 @@ class ColdStart:
     victims: tuple[str, ...] = ()  # the models that were evicted for it
     reason: str = ""  # why the model was not in memory
     inference_id: str = ""  # the caller's InferenceId, if it sent one
+    container_s: Mapping[str, float] = field(default_factory=dict)  # seconds in each container of a pipeline, in order
+    shadow: bool = False  # a copy of a request, which a shadow variant got
 
     @classmethod
     def read(cls, page: Json) -> "ColdStart":

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass
 
 from torpor_endpoint.core.pages import Json, picked
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative
-from torpor_endpoint.core.pricing.costs import ModelCosts
+from torpor_endpoint.core.pricing.costs import ModelCosts, total
 
 # In each record, `usd` is None where a price is not known.
 
@@ -34,6 +34,16 @@ class OtherModels:
 
 
 @dataclass(frozen=True)
+class ContainerUse:
+    """What one container of a pipeline took."""
+
+    container: str
+    requests: int
+    total_s: float  # the seconds that requests were in it
+    own_bytes: int | None = None  # its memory beside models, on average; None if it was not read
+
+
+@dataclass(frozen=True)
 class VariantCostsRow:
     """The cost of one variant. `idle_usd` is the part that no model caused."""
 
@@ -49,14 +59,37 @@ class VariantCostsRow:
     models: tuple[ModelCosts, ...]  # the dearest first
     others: OtherModels
     on_aws: tuple[PricedAlternative, ...]
+    shadow: bool = False
+    """It got copies of requests, and answered no caller. A variant that was promoted has a row of each kind."""
+    containers: tuple[ContainerUse, ...] = ()
+    """Of a pipeline, in its order."""
 
     @classmethod
     def read(cls, page: Json) -> "VariantCostsRow":
         parts = {
-            name: tuple(picked(record, part) for part in page[name])
-            for name, record in (("sizes", SizeCostsRow), ("models", ModelCosts), ("on_aws", PricedAlternative))
+            name: tuple(picked(record, part) for part in page.get(name, ()))
+            for name, record in (
+                ("sizes", SizeCostsRow),
+                ("models", ModelCosts),
+                ("on_aws", PricedAlternative),
+                ("containers", ContainerUse),
+            )
         }
         return picked(cls, {**page, **parts, "others": picked(OtherModels, page["others"])})
+
+
+@dataclass(frozen=True)
+class ShadowShare:
+    """The part of an endpoint's cost that its shadow variants caused."""
+
+    endpoint: str
+    usd: float | None
+    of_usd: float | None  # of all variants of the endpoint
+
+    @property
+    def share(self) -> float | None:
+        """From 0 to 1; None if a price is not known, or nothing was paid."""
+        return None if self.usd is None or not self.of_usd else self.usd / self.of_usd
 
 
 @dataclass(frozen=True)
@@ -69,6 +102,18 @@ class Costs:
     price_source: str
     left_out: str  # the costs that no figure includes
     variants: tuple[VariantCostsRow, ...]
+
+    @property
+    def shadows(self) -> tuple[ShadowShare, ...]:
+        """The share of the shadow variants, for each endpoint that had one."""
+        return tuple(
+            ShadowShare(
+                endpoint,
+                total(one.usd for one in self.variants if one.endpoint == endpoint and one.shadow),
+                total(one.usd for one in self.variants if one.endpoint == endpoint),
+            )
+            for endpoint in dict.fromkeys(one.endpoint for one in self.variants if one.shadow)
+        )
 
     @classmethod
     def read(cls, page: Json) -> "Costs":

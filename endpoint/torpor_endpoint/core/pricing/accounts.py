@@ -1,7 +1,7 @@
 """Gathers what costs are calculated from, apart from prices: each variant's lives and traffic in a window of time."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.ledger import Sums
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
@@ -35,34 +35,48 @@ class ModelTraffic:
     model: str
     size: str
     sums: Sums
+    shadow: bool = False  # copies of requests, which a shadow variant got
 
 
 @dataclass
 class VariantUse:
-    """One variant's lives and traffic in the window."""
+    """One variant's lives and traffic in the window, either as a production variant or as a shadow variant."""
 
     endpoint: str
     variant: str
     lives: list[InstanceLife] = field(default_factory=list)
     traffic: list[ModelTraffic] = field(default_factory=list)
+    shadow: bool = False
 
 
 def accounts(lives: Iterable[InstanceLife], traffic: Iterable[ModelTraffic], window: Window) -> list[VariantUse]:
-    """The use of every variant that had an instance or a request in the window, in order of name.
+    """The use of every variant that had an instance or a request in the window, by endpoint, the production variants
+    first, in order of name. A variant that an update promoted has one of each kind.
 
     `traffic` arrived in the window; lives may reach beyond the window or lie outside it.
     """
-    found: dict[tuple[str, str], VariantUse] = {}
+    found: dict[tuple[str, str, bool], VariantUse] = {}
 
     def of(one: InstanceLife | ModelTraffic) -> VariantUse:
-        return found.setdefault((one.endpoint, one.variant), VariantUse(one.endpoint, one.variant))
+        key = one.endpoint, one.variant, one.shadow
+        return found.setdefault(key, VariantUse(one.endpoint, one.variant, shadow=one.shadow))
 
     for life in lives:
-        if window.alive_s(life):
-            of(life).lives.append(life)
+        for part in by_role(life):
+            if window.alive_s(part):
+                of(part).lives.append(part)
     for one in traffic:
         of(one).traffic.append(one)
-    return [found[name] for name in sorted(found)]
+    return [found[key] for key in sorted(found, key=lambda key: (key[0], key[2], key[1]))]
+
+
+def by_role(life: InstanceLife) -> Sequence[InstanceLife]:
+    """The life's parts as a shadow variant's instance and as a production variant's. One part if no update changed
+    that."""
+    if life.changed_s is None:
+        return (life,)
+    before = replace(life, shadow=not life.shadow, stopped_s=life.changed_s, changed_s=None)
+    return before, replace(life, started_s=life.changed_s, changed_s=None)
 
 
 def memory_gb(size: str) -> float | None:

@@ -39,6 +39,7 @@ class VariantCosts:
     endpoint: str
     variant: str
     sizes: tuple[SizeCosts, ...]
+    shadow: bool = False
 
     @property
     def usd(self) -> float | None:
@@ -58,9 +59,8 @@ class VariantCosts:
 def costs(account: VariantUse, window: Window, prices: Prices) -> VariantCosts:
     """The variant's costs in the window."""
     sizes = sorted({life.size for life in account.lives} | {one.size for one in account.traffic})
-    return VariantCosts(
-        account.endpoint, account.variant, tuple(_of_size(size, account, window, prices) for size in sizes)
-    )
+    of_sizes = tuple(_of_size(size, account, window, prices) for size in sizes)
+    return VariantCosts(account.endpoint, account.variant, of_sizes, account.shadow)
 
 
 def total(amounts: Iterable[float | None]) -> float | None:

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from torpor_container import wire
 from torpor_endpoint.core.ledger import PREDICT
-from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.core.ledger_records import NO_SECONDS, InvocationRecord, WarmRequests
 from torpor_endpoint.services.runtime.observers import Alike
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.services.runtime.request import INFERENCE_ID
@@ -51,6 +51,8 @@ class LedgerObserver:
                 sum([request.request_bytes for request in requests]),
                 sum([request.response_bytes for request in requests]),
                 (min(came_s), max(came_s)),
+                NO_SECONDS if requests[0].container_s is None else _in_containers(requests),
+                alike.pool.variant.shadow,
             )
         )
 
@@ -72,7 +74,18 @@ def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes
         _cold(headers),
         _effort(headers),
         (request.request and request.request.text(INFERENCE_ID)) or "",
+        request.container_s or NO_SECONDS,
+        route.pool.variant.shadow,
     )
+
+
+def _in_containers(requests: Sequence[Passage]) -> Mapping[str, float]:
+    """The seconds in each container of a pipeline, over all these requests. All of them went to one instance."""
+    seconds: dict[str, float] = {}
+    for request in requests:
+        for container, spent_s in (request.container_s or NO_SECONDS).items():
+            seconds[container] = seconds.get(container, 0.0) + spent_s
+    return seconds
 
 
 def _model(target: str | None) -> str:

@@ -153,6 +153,11 @@ class Passage:
         """Epoch seconds."""
         return self.at_s + self.total_s
 
+    @property
+    def container_s(self) -> dict[str, float] | None:
+        """Seconds in each container that the request passed, in their order; None for a variant of one container."""
+        return None if self.trail is None else self.trail.seconds
+
     def waited(self, step: str, took_s: float) -> None:
         self.steps[step] = self.steps.get(step, 0.0) + took_s
 

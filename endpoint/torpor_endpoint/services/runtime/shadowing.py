@@ -17,6 +17,7 @@ from math import inf
 from weakref import WeakKeyDictionary
 
 from torpor_container.transport.upstream import JOINED_MAX_BYTES
+from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.legs import path_of
@@ -34,30 +35,7 @@ Outcome = Served | RuntimeFault
 Ended = Callable[[Passage, Outcome], None]
 
 
-@dataclass(frozen=True)
-class ShadowLimits:
-    """How many copies one shadow variant has in flight at a time, and bytes of their bodies together."""
-
-    requests: int = 256
-    bytes: int = 64 * 1024 * 1024
-
-
-LIMITS = ShadowLimits()
-
-
-# -- decisions -----------------------------------------------------------------------------------------------------
-def share(weight: float, production_weight: float) -> float:
-    """The share of requests, from 0 to 1, of which a shadow variant gets a copy.
-
-    `weight` is the shadow variant's, and `production_weight` that of all production variants together. AWS says that
-    the weight sets the share, and publishes no formula. In its example both weights are 1, and the shadow variant gets
-    every request. So the share is the ratio of the weights, and at most 1.
-    """
-    if weight <= 0:
-        return 0.0
-    return 1.0 if weight >= production_weight else weight / production_weight
-
-
+# -- decisions; core.traffic has those that the simulator takes too ------------------------------------------------
 def was_sent(outcome: Outcome | None) -> bool:
     """Whether an instance got the request. Requests that were refused before are not copied."""
     return isinstance(outcome, Served) or (outcome is not None and outcome.original is not None)
@@ -105,7 +83,7 @@ class Shadowing:
         clock: Callable[[], float],
         draw: Callable[[], float],
         dropped: Callable[[str, str, float], None],
-        limits: ShadowLimits = LIMITS,
+        limits: ShadowLimits = SHADOW_LIMITS,
     ) -> None:
         self._router = router
         self._sender = sender
@@ -125,7 +103,7 @@ class Shadowing:
             return
         production_weight = sum([weight for _, weight in route.live.weights])
         for pool in route.live.shadows:
-            if self._draw() < share(pool.variant.weight, production_weight):
+            if self._draw() < shadow_share(pool.variant.weight, production_weight):
                 self._begin(request, route._replace(variant=pool.variant.name, pool=pool), ended)
 
     def _begin(self, request: Passage, route: Route, ended: Ended) -> None:

@@ -30,7 +30,7 @@ def cold_starts(
     limit: Annotated[int, typer.Option(help="How many to show, the latest ones.", min=1)] = 100,
     url: Url = None,
 ) -> None:
-    """Show what each cold request waited for, step by step."""
+    """Show what each cold request waited for, step by step, and how long it was in each container of a pipeline."""
     connection = connected(url)
     with known(connection, endpoint):
         found = read(connection, Which(endpoint, ago_s(since)), model, limit)
@@ -45,21 +45,23 @@ def cold_starts(
 
 
 def table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
-    """A row for each cold start, a column for each step, and their percentiles."""
+    """A row for each cold start, a column for each step and each container of a pipeline, and their percentiles."""
     steps = [step for step in STEPS if any(_noticed(one.steps, step) for one in cold)]
+    containers = _containers(cold)
     shown = _titled(endpoint, cold)
     shown.add_column("time", no_wrap=True)
     shown.add_column("model", overflow="fold")
-    for name in ("total", *steps, "memory"):
+    for name in ("total", *steps, *(f"in {container}" for container in containers), "memory"):
         shown.add_column(name, justify="right", no_wrap=True)
     shown.add_column("why, and which models left", no_wrap=True)
     for one in cold:
-        times = (one.total_s, *(one.steps.get(step, 0.0) for step in steps))
+        times = (one.total_s, *(one.steps.get(step, 0.0) for step in steps), *_spent(one, containers))
         shown.add_row(_at(one), one.model or "-", *map(_milliseconds, times), _memory(one), why_cold(one))
     shown.add_section()
     for percent in PERCENTS:
         total_s, parts_s = _percentiles(cold, percent)
-        times = (total_s, *(parts_s[step] for step in steps))
+        spent_s = [percentile(each, percent) for each in zip(*(_spent(one, containers) for one in cold), strict=True)]
+        times = (total_s, *(parts_s[step] for step in steps), *spent_s)
         shown.add_row(f"p{percent}", "", *map(_milliseconds, times), style="bold")
     return shown
 
@@ -72,7 +74,7 @@ def narrow_table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
     shown.add_column("model, why, which models left, and what the request waited for", overflow="fold")
     for one in cold:
         named = ", ".join(part for part in (one.model or "-", _memory(one)) if part)
-        lines = "\n".join(line for line in (named, why_cold(one), _steps(one.steps)) if line)
+        lines = "\n".join(line for line in (named, why_cold(one), _steps(one.steps), _passed(one)) if line)
         shown.add_row(_at(one), _milliseconds(one.total_s), lines)
     shown.add_section()
     for percent in PERCENTS:
@@ -103,6 +105,20 @@ def _noticed(steps_s: Mapping[str, float], step: str) -> bool:
 def _steps(steps_s: Mapping[str, float]) -> str:
     """`download 1.0, load 9.4`"""
     return ", ".join(f"{step} {_milliseconds(steps_s[step])}" for step in STEPS if _noticed(steps_s, step))
+
+
+def _containers(cold: Sequence[ColdStart]) -> list[str]:
+    """The containers of the pipelines among them, in the order in which a request passes them."""
+    return list(dict.fromkeys(name for one in cold for name in one.container_s))
+
+
+def _spent(one: ColdStart, containers: Sequence[str]) -> list[float]:
+    return [one.container_s.get(name, 0.0) for name in containers]
+
+
+def _passed(one: ColdStart) -> str:
+    """`in clean 1.0, in houses 12.4`"""
+    return ", ".join(f"in {name} {_milliseconds(spent_s)}" for name, spent_s in one.container_s.items())
 
 
 def _at(one: ColdStart) -> str:

@@ -11,10 +11,10 @@ from torpor.cli.endpoints import Url, connected, known
 from torpor.cli.output import console, plain_table
 from torpor.pages.accounts import Which
 from torpor.pages.accounts import costs as read
-from torpor.pages.story import counted
+from torpor.pages.story import counted, milliseconds, size
 from torpor.prices.money import dollars
 from torpor.spans import HOUR_S
-from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
+from torpor_endpoint.core.pages.costs import Costs, OtherModels, ShadowShare, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.costs import ModelCosts
 
 Endpoint = Annotated[str | None, typer.Argument(help="Only this endpoint.", metavar="ENDPOINT")]
@@ -27,7 +27,10 @@ def costs(
     since: Annotated[str, typer.Option(help="How far to look back, such as 90s, 30m, 1h or 7d.")] = "24h",
     url: Url = None,
 ) -> None:
-    """Show the cost at AWS's prices, by model, and what other ways to serve the same traffic would have cost."""
+    """Show the cost at AWS's prices, by model, and what other ways to serve the same traffic would have cost.
+
+    Shadow variants have rows of their own, and the containers of a pipeline have their time and memory.
+    """
     connection = connected(url)
     with known(connection, endpoint):
         found = read(connection, Which(endpoint, ago_s(since)), MODELS)
@@ -36,9 +39,13 @@ def costs(
         printer.print(f"no instance ran and no request came in the last {since}")
         return
     printer.print(variants(found))
+    for share in found.shadows:
+        printer.print(tested(share))
     for variant in found.variants:
         if variant.requests:
             printer.print(models(variant))
+            if variant.containers:
+                printer.print(containers(variant))
             printer.print(on_aws(variant))
     printer.print(f"\nUS dollars at the prices of {found.priced_on}: {found.price_source}.", style="dim")
     printer.print(f"Not included in any figure: {found.left_out}.", style="dim")
@@ -51,17 +58,17 @@ def variants(found: Costs) -> Table:
     for name in ("hours", "GB-s", "requests", "cold", "cost"):
         shown.add_column(name, justify="right")
     for variant in found.variants:
-        first, *more = [size for size in variant.sizes if size.size] or variant.sizes
+        first, *more = [one for one in variant.sizes if one.size] or variant.sizes
         counts = (f"{variant.requests:,}", f"{variant.cold:,}")
-        shown.add_row(variant.endpoint, variant.variant, *_ran(first), *counts, dollars(first.usd))
-        for size in more:
-            shown.add_row("", "", *_ran(size), "", "", dollars(size.usd))
+        shown.add_row(variant.endpoint, _named(variant), *_ran(first), *counts, dollars(first.usd))
+        for one in more:
+            shown.add_row("", "", *_ran(one), "", "", dollars(one.usd))
     return shown
 
 
 def models(variant: VariantCostsRow) -> Table:
     """A row for each model, the dearest first, and one for idle time: together they are the variant's cost."""
-    shown = plain_table(f"{variant.endpoint} · {variant.variant} · by model", "model")
+    shown = plain_table(f"{variant.endpoint} · {_named(variant)} · by model", "model")
     for name in ("requests", "cold", "errors", "busy s", "cost"):
         shown.add_column(name, justify="right")
     for one in variant.models:
@@ -74,9 +81,29 @@ def models(variant: VariantCostsRow) -> Table:
     return shown
 
 
+def containers(variant: VariantCostsRow) -> Table:
+    """A row for each container of a pipeline: all of them share the cost of its instances."""
+    shown = plain_table(f"{variant.endpoint} · {_named(variant)} · by container", "container")
+    for name in ("requests", "in it, s", "each", "own memory"):
+        shown.add_column(name, justify="right")
+    for one in variant.containers:
+        each = milliseconds(one.total_s / one.requests) if one.requests else ""
+        memory = "-" if one.own_bytes is None else size(one.own_bytes)
+        shown.add_row(one.container, f"{one.requests:,}", f"{one.total_s:,.3f}", each, memory)
+    return shown
+
+
+def tested(share: ShadowShare) -> str:
+    """`houses: the test with its shadow variant is 33 % of the bill, $0.12 of $0.35`"""
+    if share.share is None:
+        return f"{share.endpoint}: what share of the bill its shadow variant is, is not known: a price is missing"
+    paid = f"{dollars(share.usd)} of {dollars(share.of_usd)}"
+    return f"{share.endpoint}: its shadow variant is {share.share:.1%} of the bill, {paid}"
+
+
 def on_aws(variant: VariantCostsRow) -> Table:
     """A row for each other way to serve the traffic, with what its figure assumes."""
-    shown = plain_table(f"{variant.endpoint} · {variant.variant} · the same traffic on AWS", "served as")
+    shown = plain_table(f"{variant.endpoint} · {_named(variant)} · the same traffic on AWS", "served as")
     shown.add_column("cost", justify="right", no_wrap=True)
     shown.add_column("assuming", overflow="fold")
     shown.add_row("as here", dollars(variant.usd), _basis(variant), style="bold")
@@ -85,16 +112,20 @@ def on_aws(variant: VariantCostsRow) -> Table:
     return shown
 
 
+def _named(variant: VariantCostsRow) -> str:
+    return f"{variant.variant}{' (shadow)' if variant.shadow else ''}"
+
+
 def _counts(one: ModelCosts | OtherModels | VariantCostsRow) -> list[str]:
     return [f"{one.requests:,}", f"{one.cold:,}", f"{one.errors:,}", f"{one.busy_s:,.3f}", dollars(one.usd)]
 
 
-def _ran(size: SizeCostsRow) -> tuple[str, str, str]:
-    hours = f"{size.instance_s / HOUR_S:,.3f}"
-    return size.size or "no instance", hours, f"{size.gb_s:,.3f}" if size.gb_s else ""
+def _ran(one: SizeCostsRow) -> tuple[str, str, str]:
+    hours = f"{one.instance_s / HOUR_S:,.3f}"
+    return one.size or "no instance", hours, f"{one.gb_s:,.3f}" if one.gb_s else ""
 
 
 def _basis(variant: VariantCostsRow) -> str:
-    if any(size.size.startswith("serverless-") for size in variant.sizes):
+    if any(one.size.startswith("serverless-") for one in variant.sizes):
         return "each millisecond of loading and predicting, and the data moved; nothing while idle"
     return "each second that an instance runs, at the price of an hour"

@@ -11,6 +11,7 @@ from torpor.cli import choices
 from torpor.cli.commands.simulate import fitted, span
 from torpor.cli.output import console
 from torpor.cli.progress import bar
+from torpor.cli.shadow_line import shadow_of
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.pages.story import counted, milliseconds
@@ -50,6 +51,8 @@ def plan(
     played_max: Annotated[int, typer.Option(help=PLAYED_MAX, min=1)] = 5_000_000,
     prices: choices.PricesFile = None,
     region: choices.Region = None,
+    shadow: choices.Shadow = None,
+    containers: choices.Containers = None,
 ) -> None:
     """Find the cheapest instance type and number, keep-alive and policy that meet the SLO, by simulation."""
     require("torpor plan", "simulator")
@@ -59,7 +62,9 @@ def plan(
 
     slo_s, quantile = choices.slo_s(slo_ms), choices.share("--quantile", quantile)
     inputs = load(trace, choices.profiles_file(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    inputs = replace(inputs, scenario=inputs.scenario.altered(**choices.wake_change(wake)))
+    changes = {**choices.wake_change(wake), **choices.containers_change(containers)}
+    inputs = replace(inputs, scenario=inputs.scenario.altered(**changes))
+    beside = None if shadow is None else shadow_of(shadow, inputs)
     space = Space(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,
@@ -84,6 +89,7 @@ def plan(
             requests_max=requests,
             played_max=played_max,
             prices=choices.prices_from(prices, region),
+            shadow=beside,
             says=says,
         )
     show(found)
@@ -114,6 +120,8 @@ def show(found: "Planned") -> None:
     if found.cheapest is not None and not found.cheapest.multi_model:
         printer.print(f"{elsewhere(found, found.cheapest)}\n")
     printer.print(f"{answer(found)}\n")
+    if found.copied is not None:
+        printer.print(f"{with_shadow(found)}\n")
     if found.best is not None:
         printer.print(f"{found.call()}\n", soft_wrap=True)
     if found.best is not None and found.best.result is not None and not found.best.result.evictions:
@@ -166,6 +174,16 @@ def answer(found: "Planned") -> str:
         return nothing(found)
     usd = dollars(found.seeds[0].usd_per_month(found.prices))
     return " ".join([f"{found.best.scenario.name}: {usd} a month.", *peaking(found), *confirmed(found)])
+
+
+def with_shadow(found: "Planned") -> str:
+    """What the plan costs with its shadow variant."""
+    shadow, costs = found.shadow, found.usd_with_shadow
+    if shadow is None or costs is None:
+        return ""
+    usd, shadow_usd = costs
+    part = "" if not usd or shadow_usd is None else f", of which the shadow variant is {shadow_usd / usd:.1%}"
+    return f"With a {shadow.name}: {dollars(usd)} a month{part}. No caller waits for it."
 
 
 def elsewhere(found: "Planned", one: "Priced") -> str:

@@ -1,7 +1,7 @@
 """`torpor simulate`: simulates scenarios over a trace, and shows them side by side. It needs no endpoint."""
 
 import csv
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import astuple, replace
 from itertools import product
 from pathlib import Path
@@ -12,6 +12,7 @@ from rich.table import Table
 from torpor.cli import choices
 from torpor.cli.output import console, plain_table
 from torpor.cli.progress import bar
+from torpor.cli.shadow_line import shadow_of
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.pages import story
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from torpor.simulator.inputs import SimulationInputs
     from torpor.simulator.outcome import Result
     from torpor.simulator.scenario import Scenario
+    from torpor.simulator.shadowing import Shadow
     from torpor_container.core.residency import Decision
     from torpor_endpoint.core.pricing.prices import Prices
 
@@ -44,6 +46,8 @@ def simulate(
     wake: choices.Wake = None,
     memory_mib: choices.MemoryMib = None,
     own_mib: choices.OwnMib = None,
+    containers: choices.Containers = None,
+    shadow: choices.Shadow = None,
     slo_ms: choices.SloMs = None,
     lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
@@ -68,12 +72,14 @@ def simulate(
     choices.known_names("--policy", policy, {**POLICIES, **OFFLINE})
     priced = choices.prices_from(prices, region)
     inputs = load(trace, choices.profiles_file(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    like = inputs.scenario.altered(**choices.wake_change(wake), **choices.own_memory_change(own_mib))
+    changes = {**choices.wake_change(wake), **choices.own_memory_change(own_mib)}
+    like = inputs.scenario.altered(**changes, **choices.containers_change(containers))
     scenarios = [
         like.altered(**choices.size_changes(size, memory_mib), policy=rule, **counted(count, nap))
         for size in types
         for count, rule, nap in combinations
     ]
+    beside = None if shadow is None else shadow_of(shadow, replace(inputs, scenario=like))
     if plot is not None:
         drawable(scenarios, priced)
     with Log(decisions) as log, bar("reading the trace") as shown:
@@ -82,7 +88,7 @@ def simulate(
         watched = replace(inputs, on_progress=shown.done)
         for number, scenario in enumerate(scenarios, 1):
             shown.says(f"simulating {number} of {len(scenarios)}: {scenario.name}")
-            results.append(simulated(watched, scenario, log, check))
+            results.append(simulated(watched, scenario, log, check, beside))
     show(inputs, results, priced, slo_s)
     if check:
         console().print(CHECKED, style="dim")
@@ -113,10 +119,16 @@ def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
         raise TorporError(f"--plot: no price is known for {types}: give a price list that has it with --prices")
 
 
-def simulated(inputs: "SimulationInputs", scenario: "Scenario", log: "Log", check: bool) -> "Result":
-    from torpor.simulator.running import recounted, run
+def simulated(
+    inputs: "SimulationInputs", scenario: "Scenario", log: "Log", check: bool, shadow: "Shadow | None" = None
+) -> "Result":
+    from torpor.simulator.running import recounted, run, run_with_shadow
 
-    return (recounted if check else run)(inputs, scenario, log.recorded(scenario))
+    recorded = log.recorded(scenario.name)
+    if shadow is not None:
+        name = f"{scenario.name}, {shadow.name}"
+        return run_with_shadow(inputs, scenario, shadow, recorded, log.recorded(name), checked=check)
+    return (recounted if check else run)(inputs, scenario, recorded)
 
 
 def show(inputs: "SimulationInputs", results: list["Result"], prices: "Prices", slo_s: float | None) -> None:
@@ -124,12 +136,46 @@ def show(inputs: "SimulationInputs", results: list["Result"], prices: "Prices", 
     printer, first = console(), results[0]
     lasted = span(min(one.duration_s for one in results))
     printer.print(f"{first.trace} · {story.counted(first.requests, 'request')} in {lasted}", style="bold")
-    rare = {"failed": any(one.failed for one in results), "wakes": asleep(results), "instance-h": asleep(results)}
-    rows = [{name: cell for name, cell in cells(one, prices, slo_s).items() if rare.get(name, True)} for one in results]
+    shadows = [one.shadow.result for one in results if one.shadow is not None]
+    rare = {"failed": any(one.failed for one in [*results, *shadows])}
+    rare |= dict.fromkeys(("wakes", "instance-h"), asleep([*results, *shadows]))
+    rows = [
+        {name: cell for name, cell in row.items() if rare.get(name, True)}
+        for one in results
+        for row in both(one, prices, slo_s)
+    ]
     printer.print(fitted(rows, SPARE, printer.width))
     printer.print()
+    if passed := [row for one in results for row in by_container(one)]:
+        printer.print("the containers of the pipelines", style="bold")
+        printer.print(fitted(passed, (), printer.width))
+        printer.print()
     for line in notes(inputs, results, prices):
         printer.print(line, style="dim")
+
+
+def by_container(one: "Result") -> Iterator[dict[str, str]]:
+    """A row for each container of a pipeline, and of its shadow variant's. The time includes the waits in it."""
+    shadow = [] if one.shadow is None else [(f"  shadow: {one.shadow.result.scenario.name}", one.shadow.result)]
+    for name, result in [(one.scenario.name, one), *shadow]:
+        for profile, times in zip(result.scenario.containers, result.containers, strict=True):
+            own_bytes = result.scenario.own_bytes if profile.models else profile.memory_bytes
+            yield {
+                "scenario": name,
+                "container": profile.name,
+                "own memory": story.size(own_bytes),
+                "mean": story.milliseconds(times.latencies.mean_s),
+                "p50": story.milliseconds(times.latencies.quantile(0.5)),
+                "p99": story.milliseconds(times.latencies.quantile(0.99)),
+            }
+
+
+def both(one: "Result", prices: "Prices", slo_s: float | None) -> Iterator[dict[str, str]]:
+    """The row of a scenario, and that of its shadow variant below it."""
+    yield cells(one, prices, slo_s)
+    if one.shadow is not None:
+        row = cells(one.shadow.result, prices, slo_s)
+        yield row | {"scenario": f"  shadow: {row['scenario']}"}
 
 
 def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str]:
@@ -195,6 +241,7 @@ def notes(inputs: "SimulationInputs", results: list["Result"], prices: "Prices")
             "AWS has no multi-model endpoint that scales to zero: this is Torpor's, at AWS's price per hour,"
             f" and wakes in {results[0].scenario.wake_s:g} s (--wake)"
         )
+    lines += tests(results, prices)
     if failed := max(one.failed for one in results):
         lines.append(
             f"failed: up to {story.counted(failed, 'request')}, for a model that is larger than an instance's memory or"
@@ -203,8 +250,20 @@ def notes(inputs: "SimulationInputs", results: list["Result"], prices: "Prices")
     return lines
 
 
+def tests(results: list["Result"], prices: "Prices") -> Iterator[str]:
+    """A note on the test of each scenario: how much was copied, and what share of the bill that is."""
+    for one in results:
+        if one.shadow is not None:
+            share = one.shadow_share(prices)
+            bill = "an unknown share" if share is None else f"{share:.1%}"
+            lost = f", and {one.shadow.dropped:,} dropped beyond the most in flight" if one.shadow.dropped else ""
+            copied = f"{one.shadow.result.requests:,} of {one.requests:,} requests copied{lost}"
+            yield f"{one.scenario.name}: {copied}; the shadow variant is {bill} of the bill, and no caller waits for it"
+
+
 def room(inputs: "SimulationInputs", results: list["Result"]) -> str:
     """A note on the memory that an instance takes beside its models, and where that figure is from."""
+    from torpor.simulator.containers import others_bytes
     from torpor.simulator.scenario import MIB, OWN_BYTES
 
     own_bytes, had = results[0].scenario.own_bytes, {one.scenario.instance_mib for one in results}
@@ -212,7 +271,9 @@ def room(inputs: "SimulationInputs", results: list["Result"]) -> str:
     if own_bytes == inputs.scenario.own_bytes:
         source = "the default (--own-mib)" if own_bytes == OWN_BYTES else "from the ledger"
     own_mib, memory = own_bytes / MIB, f"{min(had):,.6g} MiB" if len(had) == 1 else "memory"
-    return f"of its {memory}, an instance takes {own_mib:,.3g} MiB for itself, {source}: models cannot use it"
+    others = others_bytes(results[0].scenario.containers)
+    also = f", and {others / MIB:,.6g} MiB for its other containers" if others else ""
+    return f"of its {memory}, an instance takes {own_mib:,.3g} MiB for itself, {source}{also}: models cannot use it"
 
 
 class Log:
@@ -230,19 +291,29 @@ class Log:
         if self._file is not None:
             self._file.close()
 
-    def recorded(self, scenario: "Scenario") -> "Callable[[str, Decision], None] | None":
+    def recorded(self, scenario: str) -> "Callable[[str, Decision], None] | None":
+        """What writes the decisions of a scenario of this name."""
         if self._file is None:
             return None
         row = csv.writer(self._file, lineterminator="\n").writerow
-        return lambda slot, decision: row((scenario.name, slot, *astuple(decision)))
+        return lambda slot, decision: row((scenario, slot, *astuple(decision)))
 
 
 def write(results: list["Result"], prices: "Prices", path: Path) -> None:
-    rows = [one.summary(prices) for one in results]
+    rows = [row for one in results for row in summaries(one, prices)]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+
+
+def summaries(one: "Result", prices: "Prices") -> Iterator[dict[str, object]]:
+    """The row of a scenario, and that of its shadow variant."""
+    yield one.summary(prices)
+    if one.shadow is not None:
+        yield one.shadow.result.summary(prices) | {
+            "scenario": f"shadow of {one.scenario.name}: {one.shadow.result.scenario.name}"
+        }
 
 
 def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: Path) -> None:

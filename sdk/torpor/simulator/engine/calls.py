@@ -25,8 +25,8 @@ class SimulatedCall:
     """One request. Times are virtual seconds; all of them are set once the request has ended."""
 
     __slots__ = (
-        "arrived_s", "charged_s", "done_s", "model", "outcome", "predict_began_s", "ready_s", "resident", "routed_s",
-        "slot",
+        "arrived_s", "charged_s", "done_s", "entered_s", "model", "outcome", "predict_began_s", "ready_s", "resident",
+        "routed_s", "slot", "spent_s", "used_until_s",
     )  # fmt: skip
 
     slot: str  # of the instance that serves it
@@ -36,6 +36,10 @@ class SimulatedCall:
     done_s: float
     resident: "InstanceModel"
     charged_s: float  # the time that its model was charged for this turn in advance
+    # Only in a pipeline:
+    entered_s: float  # when it came to the container that it is in
+    spent_s: list[float]  # in each container that it has passed, in their order
+    used_until_s: float  # when the container with the models had answered it
 
     def __init__(self, model: str, arrived_s: float) -> None:
         self.model = model
@@ -99,6 +103,11 @@ def call_columns(calls: list[SimulatedCall]) -> CallColumns:
     )
 
 
+def passed_rows(calls: list[SimulatedCall]) -> list[list[float]]:
+    """The seconds of each request of a pipeline in each container that it has passed."""
+    return [call.spent_s for call in calls]
+
+
 @dataclass(slots=True)
 class VariantCounts:
     """The counters of all instances of one variant."""
@@ -108,6 +117,7 @@ class VariantCounts:
     downloads: int = 0
     unloads: int = 0
     wakes: int = 0
+    dropped: int = 0  # copies that a shadow variant did not get: too many were in flight
 
 
 class VariantCalls:

@@ -129,7 +129,7 @@ class ConsistencyCheck:
     def verify(self, simulation: Simulation, readings: Sequence[VariantReading] = ()) -> None:
         """Raises Inconsistent. `readings` are further readings of the simulation, taken while it ran."""
         readings = sorted([*self._readings, *readings], key=lambda reading: reading.at_s)
-        self._check_pins(self._check_memory(simulation, readings))
+        self._check_pins(self._check_memory(simulation, readings), bool(simulation.plan.machine.containers))
         self._check_counts(simulation)
         self._check_downloads(simulation)
         self._check_wakes(simulation)
@@ -155,13 +155,16 @@ class ConsistencyCheck:
         return memories
 
     # -- pins ------------------------------------------------------------------------------------------------------
-    def _check_pins(self, memories: InstanceMemories) -> None:
-        """A model stays in memory as long as a request uses it."""
+    def _check_pins(self, memories: InstanceMemories, piped: bool) -> None:
+        """A model stays in memory as long as a request uses it; in a pipeline, until its container has answered."""
         stays = memories.stays()
         for call in self._calls:
             there = stays[call.slot, call.model]
-            if not call.failed and not any(a <= call.ready_s and call.done_s <= b for a, b in there):
-                used = f"{call.model} was used from {call.ready_s} to {call.done_s} s"
+            if call.failed:
+                continue
+            until_s = call.used_until_s if piped else call.done_s
+            if not any(a <= call.ready_s and until_s <= b for a, b in there):
+                used = f"{call.model} was used from {call.ready_s} to {until_s} s"
                 raise Inconsistent(f"{call.slot}: {used}, and was not in memory all that time")
 
     # -- counters --------------------------------------------------------------------------------------------------

@@ -5,10 +5,11 @@ one is evicted; `torpor_container.core.turns` decides which request predicts nex
 decides which idle model is unloaded.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torpor.simulator.engine.calls import FAILED, FOUND, InstanceModel, SimulatedCall, VariantCalls, VariantCounts
+from torpor.simulator.engine.containers import SimulatedContainer, linked
 from torpor.simulator.engine.disk import SimulatedDisk
 from torpor.simulator.engine.kernel import Action, Kernel
 from torpor.simulator.engine.processors import Processors
@@ -24,7 +25,8 @@ from torpor_endpoint.core.placement import PlacedInstance
 class SimulatedInstance(PlacedInstance):
     """`turns` decides which request predicts next. Once the instance is `retired` and its last request has ended, it
     calls `emptied` with its slot. Without `cache`, a model is unloaded, and deleted from disk, as soon as it has served
-    its requests. Models are being unloaded until `leaving_until_s`."""
+    its requests. Models are being unloaded until `leaving_until_s`. In a pipeline, a request passes all containers of
+    its instance; the memory tier is that of one of them."""
 
     slot: str
     kernel: Kernel
@@ -42,6 +44,11 @@ class SimulatedInstance(PlacedInstance):
     leaving_until_s: float = 0.0
     in_flight: int = 0  # requests that were routed here and have not ended
     retired: bool = False  # the instance gets no new requests
+    before: Sequence[SimulatedContainer] = ()  # of a pipeline: the containers that a request passes first
+    after: Sequence[SimulatedContainer] = ()  # and those that it passes then
+    _first: SimulatedContainer | None = field(init=False)
+    _next: SimulatedContainer | None = field(init=False)
+    _piped: bool = field(init=False)
     _models: dict[str, InstanceModel] = field(default_factory=dict)  # those that `memory` knows of
     _waiters: WaitingRoom = field(init=False)
     _fetch: Action = field(init=False)  # these actions are planned very often: binding a method each time is slow
@@ -55,12 +62,26 @@ class SimulatedInstance(PlacedInstance):
         self.disk.fetched, self.disk.refused = self._admit, self._fail
         self._fetch, self._begun, self._ready = self.disk.fetch, self._load, self._loaded
         self._left, self._served = self._unloaded, self._done
+        self._first, self._next = linked(self.before, self._enter), linked(self.after, self._leave)
+        self._piped = self._first is not None or self._next is not None
 
     def ask(self, call: SimulatedCall) -> None:
         """Serve a request, which the router has sent to this instance."""
         call.slot = self.slot
-        call.routed_s = now_s = self.kernel.now_s
+        call.routed_s = self.kernel.now_s
         self.in_flight += 1
+        if self._piped:
+            call.spent_s = []
+            if self._first is not None:
+                self._first.ask(call)
+                return
+        self._enter(call)
+
+    def _enter(self, call: SimulatedCall) -> None:
+        """The request is in the container with the models."""
+        now_s = self.kernel.now_s
+        if self._piped:
+            call.entered_s = now_s
         if self.resting is not None and not self._in_use(call.model):
             self.resting.called(call.model, now_s)
         self._request(call)
@@ -224,6 +245,23 @@ class SimulatedInstance(PlacedInstance):
             self._give_turns()
         if self.memory.released(call.model):
             self._idle(call.model)
+        if self._piped:
+            self._pass_on(call)
+        else:
+            self._answer(call)
+
+    def _pass_on(self, call: SimulatedCall) -> None:
+        """The container with the models of a pipeline has answered."""
+        call.used_until_s = call.done_s
+        call.spent_s.append(call.done_s - call.entered_s)
+        if self._next is not None:
+            self._next.ask(call)
+        else:
+            self._answer(call)
+
+    def _leave(self, call: SimulatedCall) -> None:
+        """The last container of a pipeline has answered."""
+        call.done_s = self.kernel.now_s
         self._answer(call)
 
     def _idle(self, name: str) -> None:

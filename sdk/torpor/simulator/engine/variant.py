@@ -6,19 +6,20 @@ sizing rule says how many instances there should be.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import floor, inf
 from sys import intern
 
 from torpor.simulator.engine.calls import SimulatedCall, VariantCalls, VariantCounts, call_batches
+from torpor.simulator.engine.containers import SimulatedContainer
 from torpor.simulator.engine.disk import SimulatedDisk
 from torpor.simulator.engine.instance import SimulatedInstance
 from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.processors import Processors
 from torpor.workloads import Trace
-from torpor.workloads.profile import EXACT, ModelProfile, Spread
+from torpor.workloads.profile import EXACT, ContainerProfile, ModelProfile, Spread
 from torpor_container.core.keepalive import keep_alive
 from torpor_container.core.policies import LRU, Policy, policy
 from torpor_container.core.residency import Decision, Residency
@@ -57,6 +58,12 @@ class Machine:
     cache: bool = DEFAULTS.model_cache  # ModelCacheSetting
     models_rest: Rests | None = None  # None: a model is unloaded only to make room for another
     processors: int | None = None
+    containers: tuple[ContainerProfile, ...] = ()  # of a pipeline, in its order; one of them has the models
+
+    def beside(self, after: bool) -> list[int]:
+        """The numbers of the containers before the one with the models, or after it."""
+        models = next((number for number, one in enumerate(self.containers) if one.models), 0)
+        return [number for number in range(len(self.containers)) if (number > models if after else number < models)]
 
 
 @dataclass(frozen=True)
@@ -101,7 +108,7 @@ Recorded = Callable[[str, Decision], None]
 class Simulation:
     """`on_calls` gets the requests that have ended, in batches, in the order in which they ended; `recorded` gets each
     decision about memory, with the slot that made it. `make_policy` replaces the machine's policy: offline policies
-    need the trace."""
+    need the trace. Of a shadow variant, a request that comes while `in_flight_max` are in flight is dropped."""
 
     plan: VariantPlan
     profiles: Mapping[str, ModelProfile]
@@ -113,6 +120,8 @@ class Simulation:
     lives: list[SimulatedLife] = field(default_factory=list)
     lasts_s: float = 0.0  # the trace, with the quiet at its end; set once the trace is read
     counts: VariantCounts = field(default_factory=VariantCounts)
+    in_flight_max: int | None = None
+    container_spreads: Sequence[Spread] = ()  # one for each container of a pipeline; empty: EXACT
 
     def __post_init__(self) -> None:
         self._ready: Placement[SimulatedInstance] = Placement()
@@ -171,6 +180,9 @@ class Simulation:
             self.on_calls(done)
 
     def _arrive(self, model: str) -> None:
+        if self.in_flight_max is not None and self._calls.traffic.in_flight >= self.in_flight_max:
+            self.counts.dropped += 1
+            return
         call = SimulatedCall(model, self.kernel.now_s)
         if self._skipped_since_s < inf:
             self._resume_sizing(floor(call.arrived_s) + PERIOD_S)
@@ -278,7 +290,16 @@ class Simulation:
             self.spread,
             machine.cache,
             None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
+            before=[self._make_container(number, processors) for number in machine.beside(after=False)],
+            after=[self._make_container(number, processors) for number in machine.beside(after=True)],
         )
+
+    def _make_container(self, number: int, processors: Processors) -> SimulatedContainer:
+        """A container of a pipeline without models, with turns of its own."""
+        profile = self.plan.machine.containers[number]
+        threads = profile.threads or self.plan.machine.threads
+        spread = self.container_spreads[number] if self.container_spreads else EXACT
+        return SimulatedContainer(self.kernel, profile, Turns(Sharing(threads, threads)), processors, spread)
 
     # -- how many --------------------------------------------------------------------------------------------------
     def _size(self, allowed: InstanceRange) -> None:

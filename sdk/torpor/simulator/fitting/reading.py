@@ -5,7 +5,14 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from torpor.simulator.fitting.records import Memory, RecordedLoad, RecordedWarm, VariantRecord, Whole
+from torpor.simulator.fitting.records import (
+    Memory,
+    RecordedContainer,
+    RecordedLoad,
+    RecordedWarm,
+    VariantRecord,
+    Whole,
+)
 from torpor.workloads.reading.ledger import ONE, check_tables, one_variant
 from torpor.workloads.trace import BadTrace
 from torpor_container import wire
@@ -18,7 +25,10 @@ SINGLES_MAX = 100_000
 CALLED = f"""SELECT model FROM minutes WHERE {ONE} GROUP BY model HAVING sum(errors) < sum(requests)
     UNION SELECT model FROM cold_starts WHERE {ONE} AND status < {ERROR_FROM}"""
 """The models: a name that only ever got errors is none."""
-WHOLE = f"SELECT model, instance, status, steps, cold, effort FROM cold_starts WHERE {ONE} ORDER BY number"
+WHOLE = f"SELECT model, instance, status, steps, cold, effort, {{}} FROM cold_starts WHERE {ONE} ORDER BY number"
+PIPELINE = f"""SELECT container FROM containers WHERE {ONE} AND minute_s =
+        (SELECT max(minute_s) FROM containers WHERE {ONE}) GROUP BY container ORDER BY min(position)"""
+CONTAINERS = f"SELECT model, container, sum(warm), sum(warm_s) FROM containers WHERE {ONE} GROUP BY 1, 2"
 STARTS = f"""SELECT ready_s - started_s FROM lives
     WHERE {ONE} AND ready_s IS NOT NULL AND why_started <> 'deployed'"""  # that start makes the zygote too
 NEWEST = f"""SELECT size, budget_bytes FROM memory WHERE {ONE} ORDER BY minute_s DESC, looks DESC LIMIT 1"""
@@ -26,7 +36,11 @@ MEMORY = f"""SELECT size, budget_bytes,
         CASE WHEN sum(short) THEN sum(short_own_bytes) / sum(short) ELSE sum(own_bytes) / sum(looks) END
     FROM memory WHERE {ONE} AND (size, budget_bytes) = ({NEWEST}) GROUP BY 1, 2"""
 """What an instance took when its memory was full counts: it takes more then, and that is what evicts models."""
-HAS_MEMORY = "SELECT 1 FROM sqlite_master WHERE name = 'memory'"
+OF_CONTAINERS = f"""SELECT container, size, max(budget_bytes),
+        CASE WHEN sum(short) THEN sum(short_own_bytes) / sum(short) ELSE sum(own_bytes) / sum(looks) END
+    FROM memory WHERE {ONE} AND size = (SELECT size FROM ({NEWEST})) GROUP BY container"""
+"""The same for each container of a pipeline."""
+HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE name = ?"
 MINUTES = f"""CREATE TEMP TABLE warm AS
     WITH sums AS (
         SELECT minute_s, model, sum(requests) AS requests, sum(cold) AS cold, sum(errors) AS errors,
@@ -69,22 +83,48 @@ def read(path: Path, endpoint: str | None, variant: str | None) -> VariantRecord
             check_tables(ledger, path)
             one = one_variant(ledger, path, endpoint, variant)
             called = {model for (model,) in ledger.execute(CALLED, one * 2)}
+            piped = _has(ledger, "containers")
+            rows = ledger.execute(WHOLE.format("container_s" if piped else "'{}'"), one)
             whole = [
-                Whole(model or one[1], instance, status, json.loads(steps), _cold(cold), _effort(effort))
-                for model, instance, status, steps, cold, effort in ledger.execute(WHOLE, one)
+                Whole(
+                    model or one[1],
+                    instance,
+                    status,
+                    json.loads(steps),
+                    _cold(cold),
+                    _effort(effort),
+                    json.loads(passed),
+                )
+                for model, instance, status, steps, cold, effort, passed in rows
             ]
             ledger.execute(MINUTES, one * 2)
             warm = {model or one[1]: RecordedWarm(*sums) for model, *sums in ledger.execute(WARM)}
             delays_s = [(model or one[1], delay_s) for model, delay_s in ledger.execute(DELAYS)]
             alone = [(model or one[1], predict_s) for model, predict_s in ledger.execute(ALONE)]
-            memory = ledger.execute(MEMORY, one * 2).fetchone() if ledger.execute(HAS_MEMORY).fetchone() else None
+            pipeline = [name for (name,) in ledger.execute(PIPELINE, one * 2)] if piped else []
+            containers = (
+                [RecordedContainer(model or one[1], *sums) for model, *sums in ledger.execute(CONTAINERS, one)]
+                if pipeline
+                else []
+            )
+            looked = ledger.execute(OF_CONTAINERS, one * 2).fetchall() if pipeline else []
+            memory = ledger.execute(MEMORY, one * 2).fetchone() if _has(ledger, "memory") else None
             starts_s = [took_s for (took_s,) in ledger.execute(STARTS, one)]
     except sqlite3.Error as error:
         raise BadTrace(f"{path} cannot be read as a ledger: {error}") from error
     single_model, seen = one[1] if "" in called else None, None if memory is None else Memory(*memory)
+    own_bytes = {container: own for container, _, _, own in looked if container in pipeline}
+    if own_bytes:
+        seen = Memory(looked[0][1], max(budget_bytes for _, _, budget_bytes, _ in looked), 0)
     return VariantRecord(
-        path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen
-    )
+        path, *one, frozenset(called - {""}), single_model, whole, warm, delays_s, alone, starts_s, seen,
+        pipeline, containers, own_bytes,
+    )  # fmt: skip
+
+
+def _has(ledger: sqlite3.Connection, table: str) -> bool:
+    """Whether the ledger has this table: one of an earlier version has not all of them."""
+    return ledger.execute(HAS_TABLE, (table,)).fetchone() is not None
 
 
 def _cold(text: str | None) -> RecordedLoad | None:

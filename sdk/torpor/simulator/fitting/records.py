@@ -1,7 +1,7 @@
 """The records of one variant in a ledger from which its service times are fitted. They neither read nor fit."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import median
@@ -47,6 +47,12 @@ class Whole(NamedTuple):
     steps: Mapping[str, float]
     cold: RecordedLoad | None
     effort: wire.EffortFields | None  # of its prediction
+    container_s: Mapping[str, float] = {}  # seconds in each container of a pipeline
+
+    @property
+    def waited_s(self) -> float:
+        """The seconds of all waits for the model."""
+        return self.brought_s + self.steps.get(WaitStep.QUEUE, 0.0)
 
     @property
     def brought_s(self) -> float:
@@ -63,7 +69,16 @@ class Whole(NamedTuple):
 
     def saw_all_of(self, cold: RecordedLoad) -> bool:
         """Whether it waited from the load's beginning: a request that came later has only a part of the steps."""
-        return self.brought_s + self.steps.get(WaitStep.QUEUE, 0.0) >= cold.took_s - TOLERANCE_S
+        return self.waited_s >= cold.took_s - TOLERANCE_S
+
+
+class RecordedContainer(NamedTuple):
+    """The sums of one model's warm requests in one container of a pipeline."""
+
+    model: str
+    container: str
+    warm: int
+    warm_s: float
 
 
 class RecordedWarm(NamedTuple):
@@ -122,6 +137,9 @@ class VariantRecord:
     alone: Sequence[tuple[str, float]]  # warm predictions that were the only one in their minute
     starts_s: Sequence[float]
     memory: Memory | None = None  # of the newest instances; None in a ledger of an earlier version
+    pipeline: Sequence[str] = ()  # the containers of the newest pipeline, in order; empty without one
+    containers: Sequence[RecordedContainer] = ()  # of a pipeline
+    container_bytes: Mapping[str, int] = field(default_factory=dict)  # of a pipeline: the memory of each beside models
 
     def __str__(self) -> str:
         return f"{self.path}: {self.endpoint}/{self.variant}"

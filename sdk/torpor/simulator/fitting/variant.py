@@ -6,10 +6,11 @@ from pathlib import Path
 from statistics import median
 
 from torpor.simulator.fitting import estimates
+from torpor.simulator.fitting.containers import pipeline
 from torpor.simulator.fitting.reading import read
-from torpor.simulator.fitting.records import Memory, RecordedEffort
+from torpor.simulator.fitting.records import Memory, RecordedEffort, VariantRecord
 from torpor.simulator.fitting.time_laws import Law, Laws, grouped
-from torpor.workloads.profile import ModelProfile
+from torpor.workloads.profile import ContainerProfile, ModelProfile
 from torpor.workloads.trace import BadTrace
 
 Explained = dict[str, str | float | None]
@@ -32,11 +33,22 @@ class Fitted:
     laws: Sequence[Law] = field(repr=False)
     assumed: Sequence[str]  # models without a recorded load, or without a recorded prediction
     memory: Memory | None = None  # of its instances; None if it was not recorded
+    containers: tuple[ContainerProfile, ...] = ()  # of a pipeline, in its order
+    unread: Sequence[str] = ()  # containers whose memory was not recorded
 
     def explain(self) -> list[Explained]:
         """A row for each figure and law, for `pandas.DataFrame(fitted.explain())`."""
         single = ("wake_s", "overhead_s", "beside_load_s", "predict_sigma", "load_sigma")
-        return [*({"figure": name, "value": getattr(self, name)} for name in single), *map(_explained, self.laws)]
+        passed: list[Explained] = [
+            {"figure": f"in {one.name}", "value": one.predict_s, "sigma": one.predict_sigma}
+            for one in self.containers
+            if not one.models
+        ]
+        return [
+            *({"figure": name, "value": getattr(self, name)} for name in single),
+            *passed,
+            *map(_explained, self.laws),
+        ]
 
 
 def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = None) -> Fitted:
@@ -46,7 +58,8 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
     size; without any recorded load, at the usual size. A name that only ever got errors is not a model. Raises
     BadTrace.
     """
-    record = read(Path(path), endpoint, variant)
+    piped = pipeline(read(Path(path), endpoint, variant))
+    record = piped.record
     predictions = estimates.predictions(record)
     if record.models and not record.loads:
         raise BadTrace(f"{record} has no recorded load: call models that are not in memory, or give profiles in a CSV")
@@ -74,8 +87,19 @@ def fitted(path: Path | str, endpoint: str | None = None, variant: str | None = 
         estimates.load_sigma(record.loads, laws),
         tuple(laws.fitted),
         tuple(sorted(assumed)),
-        record.memory,
+        _memory(record, piped.containers),
+        piped.containers,
+        piped.unread,
     )
+
+
+def _memory(record: VariantRecord, containers: Sequence[ContainerProfile]) -> Memory | None:
+    """The memory of an instance; of a pipeline, with what the container with the models takes beside them."""
+    if record.memory is None or not containers:
+        return record.memory
+    with_models = next(one.name for one in containers if one.models)
+    own_bytes = record.container_bytes.get(with_models, record.memory.own_bytes)
+    return record.memory._replace(own_bytes=own_bytes)
 
 
 def _explained(law: Law) -> Explained:

@@ -13,10 +13,12 @@ from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import WAKE_S, Apart
 from torpor.simulator.engine.latency import Latencies
 from torpor.simulator.inputs import SimulationInputs
-from torpor.simulator.outcome import Result
+from torpor.simulator.outcome import Result, ShadowOutcome
 from torpor.simulator.planning.options import Priced, at_full_speed, cheapest, left_out, of_apart, of_candidate
 from torpor.simulator.planning.search import PlanCandidate
 from torpor.simulator.planning.space import EXACT, Goal
+from torpor.simulator.scenario import Scenario
+from torpor.simulator.shadowing import Shadow
 from torpor.workloads import Peak
 from torpor_container.core.policies import POLICIES
 from torpor_endpoint.core.emulation import AWS
@@ -53,6 +55,8 @@ class Planned:
     # With each seed, where that matters.
     apart_seeds: Mapping[str, Sequence[Apart]] = field(default_factory=dict, repr=False)
     types_named: bool = False  # whether the caller named the instance types
+    shadow: Shadow | None = field(default=None, repr=False)  # that was to run beside the plan
+    copied: ShadowOutcome | None = field(default=None, repr=False)  # what became of its copies, beside the plan
 
     @property
     def whole(self) -> bool:
@@ -98,9 +102,19 @@ class Planned:
         return cheapest([*(one for one in self.ways if not one.multi_model), *([own] if own else [])])
 
     @property
+    def usd_with_shadow(self) -> tuple[float | None, float | None] | None:
+        """A month of the plan and its shadow variant together, and of the shadow variant alone. None without a shadow
+        variant or a plan."""
+        if self.copied is None or not self.seeds:
+            return None
+        own, shadow = self.seeds[0].usd_per_month(self.prices), self.copied.result.usd_per_month(self.prices)
+        return None if own is None or shadow is None else own + shadow, shadow
+
+    @property
     def left_out(self) -> Sequence[str]:
         """The options that were not priced, and why, in words."""
-        return left_out(self.prices, self.types_named)
+        piped = ["serverless inference: AWS's has no pipelines"] if self.inputs.scenario.containers else []
+        return [*left_out(self.prices, self.types_named), *piped]
 
     @property
     def at_full_speed(self) -> Sequence[str]:
@@ -114,6 +128,8 @@ class Planned:
         serverless, instance = AWS["serverless"], AWS["instance"]
         spans = (f"{serverless.low_s:g} to {serverless.high_s:g} s", f"{instance.low_s:g} to {instance.high_s:g} s")
         notes = [f"AWS's serverless inference wakes in {WAKE_S:.2g} s; {spans[0]} are observed"]
+        if self.inputs.scenario.containers:
+            notes.clear()  # it has no pipelines
         if asleep := [one.scenario for one in self.candidates if one.scenario.instances_min == 0]:
             notes.append(
                 f"a variant that sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take"
@@ -134,19 +150,24 @@ class Planned:
         if self.best is None:
             raise LookupError(f"no plan in this space meets {self.goal}")
         scenario = self.best.scenario
-        variants = indent(dumps([scenario.variant()], indent=4), "    ").lstrip()
+        members = {"ProductionVariants": scenario.variant()}
+        if self.shadow is not None:
+            shadow = self.shadow.scenario.variant("Shadow", "SHADOW_MODEL")
+            members = {
+                "ProductionVariants": scenario.variant() | {"InitialVariantWeight": self.shadow.production_weight},
+                "ShadowProductionVariants": shadow | {"InitialVariantWeight": self.shadow.weight},
+            }
+        sleeps = scenario.instances_min == 0 or (self.shadow is not None and self.shadow.scenario.instances_min == 0)
         lines = [
-            *([f"# {NOT_ON_AWS}"] if scenario.instances_min == 0 else []),
+            *([f"# {NOT_ON_AWS}"] if sleeps else []),
             'boto3.client("sagemaker").create_endpoint_config(',
             '    EndpointConfigName="planned",',
-            f"    ProductionVariants={variants},",
+            *(f"    {name}={indent(dumps([one], indent=4), '    ').lstrip()}," for name, one in members.items()),
             ")",
+            *_container_notes(_with_models(scenario), scenario),
+            *([] if self.shadow is None else _container_notes("the shadow model's container", self.shadow.scenario)),
         ]
-        container: dict[str, object] = {"Environment": dict(scenario.environment())}
-        if not scenario.model_cache:
-            container["MultiModelConfig"] = {"ModelCacheSetting": "Disabled"}
-        notes = [f"#     {name}={dumps(value)}," for name, value in container.items() if value]
-        return "\n".join([*lines, *(["# and in the model's container:", *notes] if notes else [])])
+        return "\n".join(lines)
 
     def plot(self) -> "Figure":
         """Dollars a month against p99, of all options that were simulated to their end. Raises MissingExtra."""
@@ -168,6 +189,21 @@ class Planned:
         return pandas().DataFrame(
             [{**result.summary(self.prices), "meets": one.meets, "why_not": one.why_not} for one, result in ended]
         )
+
+
+def _with_models(scenario: Scenario) -> str:
+    """The container with the models, in words."""
+    found = next((one.name for one in scenario.containers if one.models), None)
+    return "the model's container" if found is None else f"the container {found} of the model's pipeline"
+
+
+def _container_notes(where: str, scenario: Scenario) -> list[str]:
+    """The members of a container that deploy the scenario, as comments."""
+    container: dict[str, object] = {"Environment": dict(scenario.environment())}
+    if not scenario.model_cache:
+        container["MultiModelConfig"] = {"ModelCacheSetting": "Disabled"}
+    notes = [f"#     {name}={dumps(value)}," for name, value in container.items() if value]
+    return [f"# and in {where}:", *notes] if notes else []
 
 
 def _wilson(some: int, of: int) -> tuple[float, float]:

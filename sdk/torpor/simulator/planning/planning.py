@@ -5,15 +5,17 @@ from dataclasses import replace
 from math import inf
 from pathlib import Path
 
+from torpor.simulator.containers import passing_s
 from torpor.simulator.costs.single_models import Apart, on_endpoints, on_serverless
 from torpor.simulator.inputs import Profiles, SimulationInputs, Spreads, load
-from torpor.simulator.outcome import Result
+from torpor.simulator.outcome import Result, ShadowOutcome
 from torpor.simulator.planning.options import of_apart
 from torpor.simulator.planning.planned import Planned
 from torpor.simulator.planning.search import PeakTrial, PlanCandidate, Search
 from torpor.simulator.planning.space import Goal, Space
-from torpor.simulator.running import run
+from torpor.simulator.running import run, run_with_shadow
 from torpor.simulator.scenario import BadScenario, Scenario
+from torpor.simulator.shadowing import Shadow
 from torpor.validation import COUNT, Kind, a, check, optional
 from torpor.workloads import First, Peak, Trace, busiest
 from torpor_container.core.policies import POLICIES
@@ -30,6 +32,7 @@ ARGUMENTS: Mapping[str, Kind] = {
     "requests_max": COUNT,
     "played_max": COUNT,
     "space": optional(a(Space, "is a torpor.Space")),
+    "shadow": optional(a(Shadow, "is a torpor.Shadow")),
     "prices": a(Prices, "is the .prices of a price list, as torpor.prices.read(file).prices"),
 }
 
@@ -50,6 +53,7 @@ def plan(
     requests_max: int = REQUESTS_MAX,
     played_max: int = PLAYED_MAX,
     prices: Prices = PRICES,
+    shadow: Shadow | None = None,
     says: Says = lambda line: None,
 ) -> Planned:
     """Find the cheapest scenario of `space` that answers the share `quantile` of the requests within `slo_s` seconds.
@@ -63,6 +67,7 @@ def plan(
     - `requests_max`: of a longer trace, the busiest stretch of this many requests is simulated first.
     - `played_max`: of a longer trace, only this many requests are simulated, from its beginning. Goal and cost are
       those of the simulated requests.
+    - `shadow` is a shadow variant beside the plan. It changes no latency; its cost is added to the plan's.
     - `says` is called with what is tried next.
 
     Raises BadTrace, BadScenario.
@@ -70,6 +75,7 @@ def plan(
     goal = Goal(slo_s, quantile)
     arguments = {
         "seeds": seeds, "requests_max": requests_max, "played_max": played_max, "space": space, "prices": prices,
+        "shadow": shadow,
     }  # fmt: skip
     check(BadScenario, ARGUMENTS, arguments)
     whole = (
@@ -81,6 +87,7 @@ def plan(
     named = space.instance_types is not None
     if space.like == Scenario():
         space = replace(space, like=whole.scenario)
+    whole = replace(whole, scenario=space.like)
     says("reading the trace")
     peak = busiest(whole.trace, requests_max)
     inputs = replace(whole, trace=First(whole.trace, max(requests_max, played_max)))
@@ -90,7 +97,7 @@ def plan(
     return Planned(
         goal, inputs, prices, search.bounds.requests, peak, best, results, search.tried,
         _policies(search, best), apart, search.floor, search.bounds.first, search.too_large(),
-        _other_seeds(search, apart, best, seeds), named,
+        _other_seeds(search, apart, best, seeds), named, shadow, _with_shadow(search, best, shadow),
     )  # fmt: skip
 
 
@@ -127,6 +134,14 @@ def _confirmed(search: Search, inputs: SimulationInputs, seeds: int) -> tuple[Pl
     return best, results
 
 
+def _with_shadow(search: Search, best: PlanCandidate | None, shadow: Shadow | None) -> ShadowOutcome | None:
+    """The outcome of the shadow variant beside the plan; None without a plan."""
+    if best is None or shadow is None:
+        return None
+    search.says(f"{best.scenario.name}, with its shadow variant")
+    return run_with_shadow(search.inputs, best.scenario, shadow).shadow
+
+
 def _policies(search: Search, best: PlanCandidate | None) -> list[Result]:
     """The results of one scenario with each eviction policy: of the plan, if it evicts models; otherwise of the
     cheapest scenario that was simulated to its end and evicts models. Of a long trace, only around its busiest stretch.
@@ -160,11 +175,13 @@ def _offline_policy(inputs: SimulationInputs) -> str:
 def _apart(search: Search) -> dict[str, Apart]:
     search.says("without a multi-model endpoint")
     like, size = search.space.like, search.smallest_type()
-    each = on_endpoints(search.inputs, size, search.prices, like.overhead_s)
+    each = on_endpoints(search.inputs, size, search.prices, like.overhead_s + passing_s(like.containers))
     if reason := search.too_large():
         each = replace(each, cost=replace(each.cost, usd=None, assumes=reason))
-    return {
-        f"an endpoint per model, each 1 x {size}": each,
+    apart = {f"an endpoint per model, each 1 x {size}": each}
+    if like.containers:
+        return apart  # AWS's serverless inference has no pipelines
+    return apart | {
         "serverless, an endpoint per model": on_serverless(
             search.inputs,
             search.prices,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
 
+from torpor.simulator.containers import passing_s
 from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import alone
 from torpor.simulator.engine.calls import SimulatedCall
@@ -127,8 +128,10 @@ class Search:
 
     @cached_property
     def floor(self) -> Latencies:
-        """The latencies of predictions alone: with every model in memory, and without a queue."""
-        return alone(self.inputs, self.space.like.overhead_s)
+        """The latencies of predictions alone: with every model in memory, and without a queue. Of a pipeline, the other
+        containers add the least that they may take."""
+        like = self.space.like
+        return alone(self.inputs, like.overhead_s + passing_s(like.containers, quickest=True))
 
     @property
     def late_max(self) -> int:

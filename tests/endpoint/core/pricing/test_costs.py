@@ -115,3 +115,16 @@ def test_the_models_and_the_idle_time_are_the_whole(
     assert total([*shares, found.idle_usd]) == pytest.approx(found.usd)
     assert all(share is not None and share >= 0 for share in (*shares, found.idle_usd))
     assert sum(model.requests for model in found.models) == len(called)
+
+
+@given(st.floats(0, 3600), st.floats(0, 3600), st.booleans())
+def test_a_variant_that_an_update_promotes_costs_as_much_in_two_parts(began_s: float, lasts_s: float, to: bool) -> None:
+    whole = life(began_s, 7200.0, shadow=to)
+    window = Window(0.0, 7200.0)
+    changed = replace(whole, changed_s=min(began_s + lasts_s, 7200.0))
+    parts = accounts([changed], [], window)
+    assert sum(costs(one, window, PRICES).usd or 0.0 for one in parts) == pytest.approx(
+        of([whole], [], window).usd, abs=1e-9
+    )
+    before_s = sum(window.alive_s(one) for part in parts if part.shadow is not to for one in part.lives)
+    assert before_s == pytest.approx(min(lasts_s, 7200.0 - began_s), abs=1e-6)

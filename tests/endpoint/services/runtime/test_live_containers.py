@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.helpers.endpoint_pages import forked
+from tests.endpoint.helpers.endpoint_pages import forked, page
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, NotInService, Variant, many, one
 from tests.endpoint.helpers.model_artifacts import put, script
 from tests.helpers.waiting import until
@@ -198,6 +198,21 @@ def test_metrics_logs_and_the_ledger_name_each_container(live: LiveEndpoint, buc
     streams = live.client("logs").describe_log_streams(logGroupName=f"/aws/sagemaker/Endpoints/{endpoint}")
     names = [stream["logStreamName"] for stream in streams["logStreams"]]
     assert names == [f"AllTraffic/{instance['id']}/{host}" for host in ("one", "two")]
+
+
+def test_the_ledger_has_the_time_in_each_container(live: LiveEndpoint, pipeline: str) -> None:
+    put(live.folder("containers"), {"many/cold.tar.gz": tagged("cold")})
+    live.invoke(pipeline, b"x", TargetModel="cold.tar.gz")
+
+    def written() -> list[Any]:
+        found = page(live, "cold-starts", endpoint=pipeline, model="cold.tar.gz")["cold_starts"]
+        return list(found)
+
+    [cold] = until(written)
+    assert list(cold["container_s"]) == ["container-1", "container-2", "container-3"]
+    loaded_s = sum(cold["steps"].get(step, 0.0) for step in ("download", "unpack", "load"))
+    assert cold["container_s"]["container-2"] > loaded_s > 0.0
+    assert sum(cold["container_s"].values()) < cold["total_s"]
 
 
 def test_a_direct_container_has_metrics_of_its_own_requests(live: LiveEndpoint, direct: str) -> None:

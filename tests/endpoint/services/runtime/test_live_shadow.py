@@ -62,7 +62,8 @@ def test_each_variant_counts_its_own_requests(live: LiveEndpoint, bucket: str) -
     assert variants["New"]["shadow"] is True
     assert "shadow" not in variants["AllTraffic"]
     rows = endpoint_pages.page(live, "costs", endpoint=name)["variants"]
-    assert {row["variant"]: row["requests"] for row in rows} == {"AllTraffic": 3, "New": 3}
+    counted = {row["variant"]: (row["shadow"], row["requests"]) for row in rows}
+    assert counted == {"AllTraffic": (False, 3), "New": (True, 3)}
 
 
 @pytest.mark.parametrize("model", ["raising.tar", "exiting.tar"])
@@ -144,6 +145,9 @@ def test_an_update_promotes_the_shadow_with_its_instances(live: LiveEndpoint, bu
     assert "ShadowProductionVariants" not in live.settled(name)
     assert number_of(live.invoke(name, b"1")) == 2.0
     assert endpoint_pages.instance(live, name)["id"] == before["id"]
+    rows = endpoint_pages.page(live, "costs", endpoint=name)["variants"]
+    roles = [(row["shadow"], row["requests"]) for row in rows if row["variant"] == "New"]
+    assert roles == [(False, 1), (True, 0)]  # its instance cost money in both roles
 
 
 def shadow_instances(live: LiveEndpoint, name: str) -> list[dict[str, Any]]:

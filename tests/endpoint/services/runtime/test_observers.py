@@ -26,7 +26,7 @@ from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver, rec
 from torpor_endpoint.services.runtime.meter import Meters
 from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
 from torpor_endpoint.services.runtime.observers import TOGETHER, WITHIN_S, Alike, Observers
-from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
+from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served, Trail
 
 ANSWERED = InvokeAnswer(200, [], [])
 NOON_S = 1_700_000_000 // 86_400 * 86_400 + 43_200
@@ -162,6 +162,47 @@ def test_requests_recorded_together_have_the_same_sums_as_one_by_one(
         assert seen == reached
 
     run(story())
+
+
+def test_the_seconds_in_the_containers_of_a_pipeline_are_summed_for_a_group() -> None:
+    class Warm(Pages):
+        def __init__(self) -> None:
+            super().__init__()
+            self.told: list[WarmRequests] = []
+
+        def warmed(self, warm: WarmRequests) -> None:
+            self.told.append(warm)
+
+    async def story() -> None:
+        ledger = Warm()
+        observers = Observers([LedgerObserver(ledger)])
+        with FakeHost() as host:
+            route, other = routes(host)
+            other.pool.variant = replace(other.pool.variant, shadow=True)
+            for seconds in (0.25, 0.5):
+                request = ended(route, served(200, [HIT]))
+                request.trail = Trail({"clean": seconds, "houses": 2 * seconds})
+                observers.account(request, ANSWERED)
+                observers.account(ended(other, served(200, [HIT])), ANSWERED)
+            observers.settle()
+        pipeline, copies = ledger.told
+        assert list(pipeline.container_s.items()) == [("clean", 0.75), ("houses", 1.5)]
+        assert (pipeline.shadow, copies.shadow, copies.container_s) == (False, True, {})
+
+    run(story())
+
+
+def test_a_cold_request_to_a_pipeline_has_the_seconds_in_its_containers() -> None:
+    with FakeHost() as host:
+        (route, _) = asyncio.run(_routes(host))
+        request = ended(route, served(200, []), steps={"load": 0.25})
+        request.trail = Trail({"clean": 0.125, "houses": 0.25})
+        assert record(request, route, "i-1", {}).container_s == {"clean": 0.125, "houses": 0.25}
+        assert record(replace(request, trail=None), route, "i-1", {}).container_s == {}
+
+
+async def _routes(host: FakeHost) -> list[Route]:
+    return routes(host)
 
 
 def _reached(outcome: Served | RuntimeFault | None) -> bool:

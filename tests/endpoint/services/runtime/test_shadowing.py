@@ -12,12 +12,13 @@ from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
 from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_endpoint.core.traffic import ShadowLimits
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.sending import RequestSender
-from torpor_endpoint.services.runtime.shadowing import Outcome, Shadowing, ShadowLimits, share
+from torpor_endpoint.services.runtime.shadowing import Outcome, Shadowing
 
 SERVED = Served(UpstreamAnswer(200, [], [b"answer"]), "i-1", 1, 1, 0.25)
 BROKEN = RuntimeFault(Situation.MODEL_SERVER, original=(500, ""))
@@ -60,14 +61,6 @@ async def shop(limits: ShadowLimits | None = None, instances: int = 1) -> AsyncI
         await shadow.ready(instances)
         yield Shop(PoolOnFakeHost(other), shadow, limits or ShadowLimits())
         await shadow.pool.close("the test ends")
-
-
-@pytest.mark.parametrize(
-    ("weight", "production_weight", "expected"),
-    [(1.0, 1.0, 1.0), (0.25, 1.0, 0.25), (1.0, 4.0, 0.25), (3.0, 1.0, 1.0), (0.0, 1.0, 0.0), (0.0, 0.0, 0.0)],
-)
-def test_the_share_is_the_ratio_of_the_weights(weight: float, production_weight: float, expected: float) -> None:
-    assert share(weight, production_weight) == expected
 
 
 def test_a_draw_below_the_share_makes_a_copy() -> None:

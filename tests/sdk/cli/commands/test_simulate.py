@@ -226,3 +226,24 @@ def test_a_narrow_terminal_has_fewer_columns_and_no_wrapped_numbers() -> None:
 )
 def test_a_span_is_printed_in_a_fitting_unit(seconds: float, said: str) -> None:
     assert span(seconds) == said
+
+
+PIPELINE = "container,memory_bytes,predict_s,models\nclean,1e8,0.1,\nhouses,,,true\n"
+
+
+def test_a_pipeline_shows_each_of_its_containers(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "pipeline.csv").write_text(PIPELINE)
+    files = ("--profiles", "models.csv", "--containers", "pipeline.csv")
+    done = run("calls.csv", *files, "--shadow", "containers=none", "--check")
+    assert done.exit_code == 0, done.output
+    lines = [re.split(r"\s{2,}", line.strip()) for line in done.stdout.splitlines()]
+    assert ["1 x ml.m5.large, LRU, 2 containers", "clean", "95.4 MiB", "100 ms", "100 ms", "100 ms"] in lines
+    assert [cells[1] for cells in lines if len(cells) == 6 and "containers" in cells[0]][:2] == ["clean", "houses"]
+    assert "and 95.3674 MiB for its other containers" in " ".join(done.stdout.split())
+    assert any(cells[0] == "shadow: 1 x ml.m5.large, LRU" for cells in lines)
+
+
+def test_a_file_of_containers_that_is_not_there_is_named(run: Run) -> None:
+    done = run("calls.csv", "--containers", "nowhere.csv")
+    assert done.exit_code == 1
+    assert "--containers nowhere.csv: there is no such file" in str(done.exception) + done.output
