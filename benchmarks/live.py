@@ -61,6 +61,19 @@ class Live:
         self._sagemaker.update_endpoint(EndpointName=endpoint, EndpointConfigName=name)
         until_in_service(self._sagemaker, endpoint, name)
 
+    def deploy_containers(self, endpoint: str, keys: Sequence[str]) -> None:
+        """Deploy an endpoint with one container for each artifact below the prefix, in their order."""
+        url = f"s3://{BUCKET}/{self._prefix}"
+        containers = [{"Image": "torpor", "ModelDataUrl": f"{url}/{key}"} for key in keys]
+        variant = {"VariantName": "AllTraffic", "ModelName": endpoint, "InstanceType": "ml.m5.large"}
+        self._sagemaker.create_model(ModelName=endpoint, Containers=containers)
+        self._sagemaker.create_endpoint_config(
+            EndpointConfigName=endpoint, ProductionVariants=[{**variant, "InitialInstanceCount": 1}]
+        )
+        self._sagemaker.create_endpoint(EndpointName=endpoint, EndpointConfigName=endpoint)
+        until_in_service(self._sagemaker, endpoint, endpoint)
+        self._endpoints.add(endpoint)
+
     def withdraw(self) -> None:
         """Delete the endpoints, and wait until their instances are gone. Raises StillAwake."""
         for endpoint in self._endpoints:

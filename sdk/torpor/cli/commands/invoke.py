@@ -14,6 +14,7 @@ from torpor.cli.endpoints import EndpointName, Url, connected, only
 def invoke(
     endpoint: EndpointName = None,
     target_model: Annotated[str | None, typer.Option(help="The model's key below the endpoint's prefix.")] = None,
+    target_container: Annotated[str | None, typer.Option(help="The hostname of a direct endpoint's container.")] = None,
     body: Annotated[str, typer.Option(help="Text, @file, or @- for standard input.")] = "@-",
     content_type: Annotated[str, typer.Option(help="The body's media type.")] = "text/csv",
     accept: Annotated[str | None, typer.Option(help="The media type to ask for.")] = None,
@@ -26,6 +27,7 @@ def invoke(
     members = {
         "EndpointName": only(connection, endpoint),
         "TargetModel": target_model,
+        "TargetContainerHostname": target_container,
         "Body": read_body(body),
         "ContentType": content_type,
         "Accept": accept,
