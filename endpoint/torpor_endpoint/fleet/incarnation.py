@@ -25,7 +25,7 @@ class LiveContainer:
     id: str
     upstream: Upstream
     multiplexed: Multiplexed
-    ended: "asyncio.Future[Launched]"  # done when the process has ended
+    ended: "asyncio.Future[Launched]"  # done when the process has ended; cancelled when nobody watches it any more
     log: Path | None = None
     well: bool = False  # it answered its last ping, and has not been suspected since
     last_seq: int = 0  # the number of the last residency decision that the collector has read
@@ -34,6 +34,11 @@ class LiveContainer:
     @property
     def name(self) -> str:
         return self.definition.name
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has ended, as far as somebody watches it."""
+        return self.ended.done() and not self.ended.cancelled()
 
     def suspect(self) -> None:
         """Have the supervisor ping the container now."""

@@ -2,7 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -48,7 +48,8 @@ def model_fn(folder):
     return None
 
 def transform_fn(model, body, content_type, accept):
-    there, gate = map(pathlib.Path, body.split())
+    places = body if isinstance(body, str) else body.decode()
+    there, gate = map(pathlib.Path, places.split())
     there.touch()
     gate.open().close()
     return "done"
@@ -129,6 +130,15 @@ def test_a_container_is_killed_in_mid_request(
     assert hits(live, "Request")[0] > before[0], "the first container has kept its model"
 
 
+def update(live: LiveEndpoint, name: str, containers: Sequence[dict[str, Any]]) -> None:
+    """Replaces the endpoint's model by one of these containers."""
+    new = f"{name}-2"
+    live.sagemaker.create_model(ModelName=new, Containers=containers)
+    variant = {"VariantName": "AllTraffic", "ModelName": new, "InitialInstanceCount": 1, "InstanceType": "ml.m5.large"}
+    live.sagemaker.create_endpoint_config(EndpointConfigName=new, ProductionVariants=[variant])
+    live.sagemaker.update_endpoint(EndpointName=name, EndpointConfigName=new)
+
+
 def opened(gate: Path) -> bool:
     """Whether a script waits for the pipe; then it waits no longer."""
     try:
@@ -163,17 +173,24 @@ def test_an_update_cuts_no_stream_of_a_pipeline(
     deployed("Updated", "second")
     events = streamed("Updated", *places)
     assert next(events)["PayloadPart"]["Bytes"] == b"first"
-    containers = [many("p/many"), one("p/second.tar.gz", {"A": "b"})]
-    live.sagemaker.create_model(ModelName="updated-2", Containers=containers)
-    variant = {"VariantName": "AllTraffic", "ModelName": "updated-2", "InitialInstanceCount": 1}
-    live.sagemaker.create_endpoint_config(
-        EndpointConfigName="updated-2", ProductionVariants=[{**variant, "InstanceType": "ml.m5.large"}]
-    )
-    live.sagemaker.update_endpoint(EndpointName="Updated", EndpointConfigName="updated-2")
+    update(live, "Updated", [many("p/many"), one("p/second.tar.gz", {"A": "b"})])
     assert live.settled("Updated")["EndpointStatus"] == "InService"
     until(lambda: opened(places[1]))
     assert next(events)["PayloadPart"]["Bytes"] == b"second"
     assert list(events) == []
+
+
+def test_an_update_loses_no_request_between_two_containers(live: LiveEndpoint, places: tuple[Path, Path]) -> None:
+    containers = [one("p/waiting.tar.gz"), one("p/second.tar.gz")]
+    live.deploy("Between", Variant(containers))
+    body = " ".join(map(str, places)).encode()
+    with ThreadPoolExecutor(1) as caller:
+        call = caller.submit(live.invoke, "Between", body, "text/plain")
+        until(places[0].exists)
+        update(live, "Between", [one("p/waiting.tar.gz", {"A": "b"}), containers[1]])
+        assert live.settled("Between")["EndpointStatus"] == "InService"
+        until(lambda: opened(places[1]))
+        assert call.result(30.0)["Body"] == b"done"
 
 
 def test_a_stream_wakes_a_pipeline(

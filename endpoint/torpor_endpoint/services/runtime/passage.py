@@ -23,6 +23,7 @@ from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
 from torpor_container.wire import WaitStep
 from torpor_endpoint.aws.wire.asgi import Headers, Scope
+from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
@@ -86,6 +87,8 @@ class Trail:
     """The part to send next, once a container has done its part."""
     noted: list[tuple[bytes, bytes]] = field(default_factory=list)
     """Headers of the earlier answers that the endpoint reads."""
+    kept: Incarnation | None = None
+    """The instance that stays in use between two parts, so that it does not stop meanwhile."""
 
 
 class Served(NamedTuple):

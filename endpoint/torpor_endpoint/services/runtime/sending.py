@@ -19,6 +19,7 @@ from torpor_container.transport.upstream import (
     UpstreamTimedOut,
     size_of,
 )
+from torpor_endpoint.core.lifecycle import InstancePhase
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -74,10 +75,9 @@ class RequestSender:
             outcome: Served | RuntimeFault | None = None
             while outcome is None:
                 incarnation = await self._held_until_ready(passage, pool, until_s)
-                leg, sent_at_s = current_leg(passage), self._clock()
-                result = await self._attempt(leg, passage, incarnation, sent)
-                outcome = self._outcome(passage, leg, incarnation, in_flight, sent_at_s, result)
+                outcome = await self._attempt(passage, incarnation, in_flight, sent)
         finally:
+            let_go(passage)
             pool.traffic.went(self._clock())
         if isinstance(outcome, RuntimeFault):
             raise outcome
@@ -105,25 +105,28 @@ class RequestSender:
 
     def _send_leg(self, passage: Passage, leg: Leg, in_flight: int, sent_at_s: float, then: Then) -> bool:
         """Send one part inline. False, and `then` is not called, where the connection is not open."""
-        pool, incarnation = routed(passage).pool, pick(passage)
+        incarnation = pick(passage)
 
         def ended(result: Result) -> None:
-            pool.released(incarnation)
+            used(passage, incarnation)
             outcome = self._outcome(passage, leg, incarnation, in_flight, sent_at_s, result)
-            if outcome is None and passage.trail is not None and self._send_next(passage, leg, in_flight, then):
-                return
+            if passage.trail is not None:
+                if outcome is None and self._send_next(passage, leg, in_flight, then):
+                    return
+                if outcome is not None:
+                    let_go(passage)
             then(outcome)
 
         (body,) = leg.body
         if not incarnation.containers[leg.container].multiplexed.send(leg.headers, body, leg.timeout_s, ended):
             return False
-        incarnation.in_flight += 1
+        use(passage, incarnation)
         return True
 
     def _send_next(self, passage: Passage, done: Leg, in_flight: int, then: Then) -> bool:
         """Send the next container its part inline, if there is one and that can be done at once."""
         leg = current_leg(passage)
-        if leg.step == done.step or not routed(passage).pool.ready:
+        if leg.step == done.step or not (kept(passage, leg) or routed(passage).pool.ready):
             return False
         if len(leg.body) != 1 or len(leg.body[0]) > JOINED_MAX_BYTES:
             return False
@@ -146,22 +149,24 @@ class RequestSender:
         in_flight = pool.traffic.in_flight
         until_s = self._clock() + passage.limits.hold_s
         last = len(routed(passage).path) - 1
-        async with AsyncExitStack() as use:
-            use.callback(lambda: pool.traffic.went(self._clock()))
+        async with AsyncExitStack() as uses:
+            uses.callback(lambda: pool.traffic.went(self._clock()))
+            uses.callback(let_go, passage)
             outcome: Served | RuntimeFault | None = None
+            connection: StreamConnection | None = None
             while outcome is None:
                 incarnation = await self._held_until_ready(passage, pool, until_s)
                 leg, sent_at_s = current_leg(passage), self._clock()
-                attempt: StreamConnection | Result
-                if leg.step == last:
-                    attempt = await self._stream_attempt(leg, passage, incarnation, sent, use)
-                else:
-                    attempt = await self._attempt(leg, passage, incarnation, sent)
+                if leg.step < last:
+                    outcome = await self._attempt(passage, incarnation, in_flight, sent)
+                    continue
+                attempt = await self._stream_attempt(leg, passage, incarnation, sent, uses)
+                connection = attempt if isinstance(attempt, StreamConnection) else None
                 result = attempt.answer if isinstance(attempt, StreamConnection) else attempt
                 outcome = self._outcome(passage, leg, incarnation, in_flight, sent_at_s, result)
+            let_go(passage)
             if isinstance(outcome, RuntimeFault):
                 raise outcome
-            connection = attempt if isinstance(attempt, StreamConnection) else None
             try:
                 yield connection, outcome
             finally:
@@ -174,9 +179,9 @@ class RequestSender:
         passage: Passage,
         incarnation: Incarnation,
         sent: Callable[[], None] | None,
-        use: AsyncExitStack,
+        uses: AsyncExitStack,
     ) -> StreamConnection | UpstreamError:
-        """One try to begin a stream. One that begins keeps the instance in use until the end of `use`."""
+        """One try to begin a stream. One that begins keeps the instance in use until the end of `uses`."""
         headers = [*leg.headers, STREAM_IN_PARTS]
         async with AsyncExitStack() as begun:
             begun.enter_context(routed(passage).pool.streaming(incarnation))
@@ -186,17 +191,18 @@ class RequestSender:
                 connection = await begun.enter_async_context(call)
             except UpstreamError as error:
                 return error
-            use.push_async_exit(begun.pop_all())
+            uses.push_async_exit(begun.pop_all())
         return connection
 
     # -- one try ---------------------------------------------------------------------------------------------------
     async def _attempt(
-        self, leg: Leg, passage: Passage, incarnation: Incarnation, sent: Callable[[], None] | None
-    ) -> Result:
-        """One try to send one part, to one instance."""
-        incarnation.in_flight += 1
+        self, passage: Passage, incarnation: Incarnation, in_flight: int, sent: Callable[[], None] | None
+    ) -> Served | RuntimeFault | None:
+        """One try to send one part, to one instance: its outcome (see `_outcome`)."""
+        leg, sent_at_s = current_leg(passage), self._clock()
+        use(passage, incarnation)
         try:
-            return await incarnation.containers[leg.container].upstream.send(
+            result: Result = await incarnation.containers[leg.container].upstream.send(
                 "POST",
                 wire.INVOCATIONS,
                 leg.headers,
@@ -206,9 +212,10 @@ class RequestSender:
                 answer_max_bytes=passage.limits.answer_bytes,
             )
         except UpstreamError as error:
-            return error
+            result = error
         finally:
-            routed(passage).pool.released(incarnation)
+            used(passage, incarnation)
+        return self._outcome(passage, leg, incarnation, in_flight, sent_at_s, result)
 
     def _outcome(
         self,
@@ -241,7 +248,7 @@ class RequestSender:
     # -- hold ------------------------------------------------------------------------------------------------------
     async def _held_until_ready(self, passage: Passage, pool: InstancePool, until_s: float) -> Incarnation:
         """The instance to send to. Raises RuntimeFault, or PoolClosed if nothing was sent yet."""
-        while not pool.ready:
+        while not pool.ready and not kept(passage, current_leg(passage)):
             try:
                 await self._hold(passage, pool, until_s)
             except PoolClosed:
@@ -286,14 +293,50 @@ def current_leg(passage: Passage) -> Leg:
     return trail.leg if trail is not None and trail.leg is not None else first_leg(passage)
 
 
+def use(passage: Passage, incarnation: Incarnation) -> None:
+    """Use the instance for a part of the request. One of several containers stays in use until `let_go`."""
+    trail = passage.trail
+    if trail is None:
+        incarnation.in_flight += 1
+    elif trail.kept is not incarnation:
+        let_go(passage)
+        incarnation.in_flight += 1
+        trail.kept = incarnation
+
+
+def used(passage: Passage, incarnation: Incarnation) -> None:
+    """The part has an outcome."""
+    if passage.trail is None:
+        routed(passage).pool.released(incarnation)
+
+
+def let_go(passage: Passage) -> None:
+    """No further part goes to the instance that is kept."""
+    trail = passage.trail
+    if trail is not None and trail.kept is not None:
+        routed(passage).pool.released(trail.kept)
+        trail.kept = None
+
+
+def kept(passage: Passage, leg: Leg) -> bool:
+    """Whether the instance that did the parts before this one can do this one too, perhaps while it drains."""
+    trail = passage.trail
+    if trail is None or trail.kept is None or trail.leg is None or trail.kept.containers[leg.container].has_ended:
+        return False
+    draining = trail.kept.phase is InstancePhase.DRAINING
+    return draining or routed(passage).pool.offered(trail.kept)
+
+
 def _sent(leg: Leg, sent: Callable[[], None] | None) -> Callable[[], None] | None:
     """The caller's body is the caller's to release; a body between two containers is released once it is sent."""
     return sent if leg.step == 0 else leg.body.clear
 
 
 def pick(passage: Passage) -> Incarnation:
-    """The instance for the request: there is a ready one."""
-    route = routed(passage)
+    """The instance for the request: there is a ready one, or one that is kept."""
+    route, trail = routed(passage), passage.trail
+    if trail is not None and trail.kept is not None and kept(passage, current_leg(passage)):
+        return trail.kept
     if (holder := _holder(passage, route)) is not None:
         return holder
     return route.pool.ready.pick(route.target) if route.target is not None else route.pool.ready.least_busy()
