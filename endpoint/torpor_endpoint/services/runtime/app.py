@@ -97,6 +97,7 @@ class RuntimeApp:
         self._clocks = clocks
         self._limits = limits
         self._shadowing = shadowing
+        self._to_copy: Sequence[object] = () if shadowing is None else shadowing.waiting
         self._before_sending: Sequence[Step] = (verify, parse, router.route, router.admit)
         before_streaming = (verify, parse_stream, router.route_stream, router.admit)
         ends = StreamEnds(self._settled, self._answer, self._account, self._release)
@@ -135,6 +136,8 @@ class RuntimeApp:
             return False
         sent = self._router.send_inline(passage, partial(self._tell, passage, tell))
         self._observers.meanwhile()
+        if self._to_copy and self._shadowing is not None:
+            self._shadowing.meanwhile()
         return sent
 
     def _tell(self, passage: Passage, tell: Tell, outcome: Served | RuntimeFault | None) -> None:
