@@ -36,7 +36,7 @@ from torpor_endpoint.services.runtime.passage import (
 )
 from torpor_endpoint.services.runtime.request import Invoke, read_body
 from torpor_endpoint.services.runtime.router import PoolClosed, Router
-from torpor_endpoint.services.runtime.shadowing import Shadowing
+from torpor_endpoint.services.runtime.shadowing import CopyEnds, Shadowing
 from torpor_endpoint.services.runtime.streams import ResponseStreams, StreamEnds, parse_stream
 
 log = logging.getLogger(__name__)
@@ -97,11 +97,12 @@ class RuntimeApp:
         self._clocks = clocks
         self._limits = limits
         self._shadowing = shadowing
+        self._copy_ends = CopyEnds(observers.reads_bodies, self._copy_ended)
         self._to_copy: Sequence[object] = () if shadowing is None else shadowing.waiting
         self._before_sending: Sequence[Step] = (verify, parse, router.route, router.admit)
         before_streaming = (verify, parse_stream, router.route_stream, router.admit)
         ends = StreamEnds(self._settled, self._answer, self._account, self._release)
-        self._streams = ResponseStreams(router, before_streaming, ends, clocks.steady)
+        self._streams = ResponseStreams(router, observers, before_streaming, ends, clocks.steady, limits.kept)
         self._sent_again: set[asyncio.Task[None]] = set()
 
     # -- the two ways through the steps ----------------------------------------------------------------------------
@@ -134,6 +135,7 @@ class RuntimeApp:
             self._prepare(passage)
         except RuntimeFault:
             return False
+        self._observers.reads_bodies(passage)
         sent = self._router.send_inline(passage, partial(self._tell, passage, tell))
         self._observers.meanwhile()
         if self._to_copy and self._shadowing is not None:
@@ -227,7 +229,7 @@ class RuntimeApp:
     # -- copies for shadow variants --------------------------------------------------------------------------------
     def _copy(self, passage: Passage) -> None:
         if self._shadowing is not None and passage.route is not None:
-            self._shadowing.copy(passage, passage.route, self._copy_ended)
+            self._shadowing.copy(passage, passage.route, self._copy_ends)
 
     def _copy_ended(self, copy: Passage, outcome: Served | RuntimeFault) -> None:
         """A copy ends as a request does, but nobody gets its answer."""

@@ -53,6 +53,7 @@ class HoldLimits:
 HELD = HoldLimits()
 DRAW = "torpor.draw"
 """The key of the scope under which a request keeps its draw between the inline way and the way by ASGI."""
+VERSION_WANTED = (wire.ARTIFACT_VERSION.lower().encode(), wire.ARTIFACT_VERSION_WANTED.encode())
 STREAM_IN_PARTS = (wire.STREAM.lower().encode(), wire.STREAM_IN_PARTS.encode())
 
 
@@ -314,7 +315,10 @@ def _routed(passage: Passage) -> Route:
 
 
 def _forwarded(passage: Passage) -> list[tuple[bytes, bytes]]:
-    return _parsed(passage).forwarded(_routed(passage).target)
+    headers = _parsed(passage).forwarded(_routed(passage).target)
+    if passage.wants_version:
+        headers.append(VERSION_WANTED)
+    return headers
 
 
 def _timeout_s(passage: Passage) -> float:

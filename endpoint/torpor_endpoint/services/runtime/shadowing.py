@@ -104,13 +104,20 @@ class ShadowWork:
 
 
 # -- effects -------------------------------------------------------------------------------------------------------
+class CopyEnds(NamedTuple):
+    """Who is told of each copy: `began` before it is sent, and `ended` with its outcome."""
+
+    began: Callable[[Passage], object]
+    ended: Ended
+
+
 class WaitingCopy(NamedTuple):
     """A copy that waits to be sent: the request that has ended, where its copy goes, and the chunks of its body."""
 
     request: Passage
     route: Route
     body: Body
-    ended: Ended
+    ends: CopyEnds
 
 
 class Shadowing:
@@ -137,10 +144,10 @@ class Shadowing:
         self.waiting: list[WaitingCopy] = []
         """The copies that wait to be sent. It is the same list for ever."""
 
-    def copy(self, request: Passage, route: Route, ended: Ended) -> None:
+    def copy(self, request: Passage, route: Route, ends: CopyEnds) -> None:
         """Copy a request that has ended to the shadow variants of its endpoint, each by its share. Copies leave soon.
 
-        `ended` gets each copy with its outcome. The request's body must not be released yet. A copy is not copied.
+        The request's body must not be released yet. A copy is not copied.
         """
         if route.pool.variant.shadow or not was_sent(request.outcome):
             return
@@ -148,7 +155,7 @@ class Shadowing:
         for pool in route.live.shadows:
             if self._draw() < share(pool.variant.weight, production_weight):
                 to = route._replace(variant=pool.variant.name, pool=pool)
-                self.waiting.append(WaitingCopy(request, to, request.body.copy(), ended))
+                self.waiting.append(WaitingCopy(request, to, request.body.copy(), ends))
         if not self.waiting:
             return
         if request.request_bytes > JOINED_MAX_BYTES or len(self.waiting) >= WAITING_MAX:
@@ -175,7 +182,7 @@ class Shadowing:
                 log.exception(FAILED, one.request.request_id, one.request.place.endpoint)
 
     def _begin(self, waiting: WaitingCopy) -> None:
-        request, route, body, ended = waiting
+        request, route, body, ends = waiting
         size_bytes = request.request_bytes
         work = self._work.get(route.pool)
         if work is None:
@@ -185,7 +192,8 @@ class Shadowing:
             return
         work.began(size_bytes)
         copy = copy_of(request, route, body, self._clock())
-        self._send(copy, route, partial(self._over, copy, route, work, ended))
+        ends.began(copy)
+        self._send(copy, route, partial(self._over, copy, route, work, ends.ended))
 
     def _send(self, copy: Passage, route: Route, over: Callable[[Outcome], None]) -> None:
         """Send the copy at once if it is small and an instance is ready; otherwise a task sends it."""

@@ -85,7 +85,11 @@ class Capture:
 
     def reads(self, request: Passage) -> bool:
         self.asked += 1
+        request.wants_version = self.wanted
         return self.wanted
+
+    def missed(self, request: Passage) -> None:
+        raise AssertionError("a whole answer is kept anyway")
 
     def ended(self, request: Passage, answer: InvokeAnswer) -> None:
         self.seen.append((b"".join(request.body), answer.status, b"".join(answer.chunks)))
@@ -94,6 +98,9 @@ class Capture:
 class Failing:
     def reads(self, request: Passage) -> bool:
         return True
+
+    def missed(self, request: Passage) -> None:
+        raise AssertionError("a whole answer is kept anyway")
 
     def ended(self, request: Passage, answer: InvokeAnswer) -> None:
         raise ValueError("a mistake of this observer")
@@ -218,6 +225,28 @@ def test_the_body_of_a_request_that_no_observer_reads_is_released_once_it_is_sen
 
     run(story())
     assert released == [True, False]
+
+
+def test_the_observers_of_a_request_and_of_its_copy_are_known_before_it_is_sent() -> None:
+    sent: list[tuple[str, bool]] = []
+
+    class Noting(Answering):
+        def send_inline(self, passage: Passage, then: Callable[[Served | RuntimeFault | None], None]) -> bool:
+            sent.append((passage.route.variant if passage.route else "", passage.wants_version))
+            return super().send_inline(passage, then)
+
+    async def story() -> None:
+        async with shop() as live, shop() as other:
+            pool = other.pools["v"]
+            pool.variant = replace(pool.variant, name="new", shadow=True)
+            live.serve({**live.pools, "new": pool})
+            router, ended = Noting(live, 200), Ended(Capture())
+            shadowing = Shadowing(router, lambda: 0.0, lambda: 0.0, lambda endpoint, variant, at_s: None)
+            assert Caller(app(router, ended, shadowing=shadowing)).inline()
+            shadowing.settle()
+        assert sent == [("v", True), ("new", True)]
+
+    run(story())
 
 
 def test_an_unauthorized_caller_reaches_no_instance() -> None:

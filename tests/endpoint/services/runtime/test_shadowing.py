@@ -21,6 +21,7 @@ from torpor_endpoint.services.runtime.shadowing import (
     TOGETHER,
     WAITING_MAX,
     WITHIN_S,
+    CopyEnds,
     Outcome,
     Shadowing,
     ShadowLimits,
@@ -41,6 +42,7 @@ class Shop:
         self.live = LiveEndpoint("shop", "arn", {"p": production.pool, "v": shadow.pool})
         self.drawn = 0.0
         self.dropped: list[tuple[str, str]] = []
+        self.began: list[Passage] = []
         self.ended: list[tuple[Passage, Outcome]] = []
         router = Router(Roster(), lambda: 0.0, shadow.now, strict=False)
         self.shadowing = Shadowing(router, shadow.now, lambda: self.drawn, self._drop, limits)
@@ -59,7 +61,8 @@ class Shop:
         route = Route(self.live, variant, self.live.pools[variant], None)
         request = passage("shop", route=route)
         request.body, request.request_bytes, request.outcome = [body], len(body), outcome
-        self.shadowing.copy(request, route, lambda copy, outcome: self.ended.append((copy, outcome)))
+        ends = CopyEnds(self.began.append, lambda copy, outcome: self.ended.append((copy, outcome)))
+        self.shadowing.copy(request, route, ends)
         request.body.clear()
         return request
 
@@ -133,6 +136,7 @@ def test_a_copy_shares_the_chunks_of_the_body_and_outlives_them_in_the_request()
             instance.die()
             await reached(lambda: endpoint.ended)
             ((copy, outcome),) = endpoint.ended
+            assert endpoint.began == [copy]
             assert copy.body[0] is body
             assert isinstance(outcome, RuntimeFault)
             assert (copy.route and copy.route.variant, copy.request_id) == ("v", "1")
