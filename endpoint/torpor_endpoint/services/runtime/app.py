@@ -187,7 +187,7 @@ class RuntimeApp:
 
     def _release(self, passage: Passage) -> Callable[[], None] | None:
         """What releases a routed request's body once it is sent; None if an observer or a shadow variant needs it."""
-        return None if _is_shadowed(passage) or self._observers.reads_bodies(passage) else passage.body.clear
+        return None if self._observers.reads_bodies(passage) or _is_shadowed(passage) else passage.body.clear
 
     async def _settled(self, passage: Passage, served: Awaitable[T]) -> T | RuntimeFault:
         """What a request came to. Raises Disconnected."""

@@ -232,8 +232,15 @@ def test_the_observers_of_a_request_and_of_its_copy_are_known_before_it_is_sent(
 
     class Noting(Answering):
         def send_inline(self, passage: Passage, then: Callable[[Served | RuntimeFault | None], None]) -> bool:
-            sent.append((passage.route.variant if passage.route else "", passage.wants_version))
+            self._note(passage)
             return super().send_inline(passage, then)
+
+        async def send(self, passage: Passage, done: Callable[[], None] | None = None) -> Served:
+            self._note(passage)
+            return await super().send(passage, done)
+
+        def _note(self, passage: Passage) -> None:
+            sent.append((passage.route.variant if passage.route else "", passage.wants_version))
 
     async def story() -> None:
         async with shop() as live, shop() as other:
@@ -242,9 +249,12 @@ def test_the_observers_of_a_request_and_of_its_copy_are_known_before_it_is_sent(
             live.serve({**live.pools, "new": pool})
             router, ended = Noting(live, 200), Ended(Capture())
             shadowing = Shadowing(router, lambda: 0.0, lambda: 0.0, lambda endpoint, variant, at_s: None)
-            assert Caller(app(router, ended, shadowing=shadowing)).inline()
+            caller = Caller(app(router, ended, shadowing=shadowing))
+            assert caller.inline()
             shadowing.settle()
-        assert sent == [("v", True), ("new", True)]
+            await caller.by_asgi()
+            shadowing.settle()
+        assert sent == [("v", True), ("new", True)] * 2
 
     run(story())
 
