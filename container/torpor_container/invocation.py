@@ -22,6 +22,8 @@ class Invocation:
     """All headers of the request, names in lower case. A foreign container gets those of `wire.FORWARDED`."""
     streamed: bool = field(default=False, init=False)
     """Whether the caller takes the answer in parts. Otherwise a model that makes parts joins them."""
+    wants_version: bool = field(default=False, init=False)
+    """Whether the caller wants to know which version of the artifact answers (see `Timing.version`)."""
 
 
 class Reply(NamedTuple):

@@ -63,6 +63,11 @@ STREAM_IN_PARTS = "parts"
 """On a request: the caller takes the answer in parts, as the model makes them. On an answer: its body is a sequence of
 records (`transport.parts`). An answer without it is whole, such as an error that came before the first part."""
 
+ARTIFACT_VERSION = "X-Torpor-Artifact-Version"
+ARTIFACT_VERSION_WANTED = "wanted"
+"""On a request: the caller wants to know which version of its artifact answers. On an answer: that version, as its
+store names it, such as an ETag. It is absent if the instance does not know the version."""
+
 STATE = "/_torpor/state"
 """`GET`: an `InstanceStatus`. With `?after=N`, only the decisions with a `seq` greater than N."""
 

@@ -85,7 +85,8 @@ class Parts:
         self.collector = Collector(self.roster, self.registry, time.time, self.ledger.looked)
         self.storage = self._storage()
         self.capturing = Capturing(self.storage, LoneThread("data capture"), time.perf_counter, self.meters.captured)
-        sampling = CaptureObserver(random.Random(options.seed).random, self.capturing.backlog.add)
+        draw = random.Random(options.seed).random
+        sampling = CaptureObserver(draw, self.capturing.backlog.add, self.capturing.missed)
         self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters)], [sampling])
         self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served)
         # the fleet

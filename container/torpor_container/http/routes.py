@@ -244,6 +244,8 @@ _READ = (b"content-type", b"accept", _ATTRIBUTES)
 _MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
 _COLD = wire.COLD.lower().encode()
 _EFFORT = wire.EFFORT.lower().encode()
+_VERSION = wire.ARTIFACT_VERSION.lower().encode()
+_VERSION_WANTED = wire.ARTIFACT_VERSION_WANTED.encode()
 _FAULT = wire.FAULT.lower().encode()
 
 
@@ -261,6 +263,7 @@ def _invocation(scope: Scope, body: bytes) -> Invocation:
     content_type, accept, attributes = [headers.get(name, b"").decode("latin-1") for name in _READ]
     invocation = Invocation(body, content_type, accept, attributes)
     invocation.headers = scope["headers"]
+    invocation.wants_version = headers.get(_VERSION) == _VERSION_WANTED
     return invocation
 
 
@@ -281,6 +284,8 @@ def _answer(target: str | None, outcome: Reply | ContainerError, timing: Timing)
         headers.append((_COLD, json.dumps(timing.cold).encode()))
     if timing.effort is not None:
         headers.append((_EFFORT, timing.effort.header().encode()))
+    if timing.version:
+        headers.append((_VERSION, timing.version.encode("ascii", "replace")))
     if fault is not None:
         headers.append((_FAULT, fault.value.encode()))
     if reply.custom_attributes is not None:

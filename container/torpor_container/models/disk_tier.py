@@ -75,7 +75,8 @@ class DiskTier:
             self._tier.changed()  # one download fewer is in flight
             self._tier.dismiss(self._tier.residency.evict_excess(name, self._tier.clock()))
         artifact = self._artifact(name)
-        return Placed(name, artifact.model_id, artifact.directory, artifact.directory.with_name(verdicts.NAME))
+        record = artifact.directory.with_name(verdicts.NAME)
+        return Placed(name, artifact.model_id, artifact.directory, artifact.version, record)
 
     def doubt(self, name: str) -> None:
         """Ask S3 for a newer version before the folder is taken again."""

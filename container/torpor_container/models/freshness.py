@@ -20,18 +20,25 @@ class Freshness:
         self._disk_tier = disk_tier
         self._clock = clock
         self._ids: dict[str, str] = {}  # the version in memory
+        self._versions: dict[str, str] = {}  # the same, as the store names it
         self._asked_s: dict[str, float] = {}
 
-    def loaded(self, name: str, model_id: str) -> None:
-        """This version is in memory now."""
+    def loaded(self, name: str, model_id: str, version: str = "") -> None:
+        """This version is in memory now. `version` is what the store calls it."""
         self._ids[name] = model_id
+        self._versions[name] = version
         self._asked_s.pop(name, None)
 
     def gone(self, name: str) -> None:
         """The model has left memory."""
         self.retired.pop(name, None)
         self._ids.pop(name, None)
+        self._versions.pop(name, None)
         self._asked_s.pop(name, None)
+
+    def version_of(self, name: str) -> str:
+        """The version in memory, as the store names it; empty if there is none."""
+        return self._versions.get(name, "")
 
     async def outdated(self, name: str) -> bool:
         """Whether S3 has another version than memory. Raises the artifact errors if S3 cannot say."""

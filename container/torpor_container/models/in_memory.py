@@ -161,7 +161,7 @@ class ModelsInMemory:
             with spans.step(WaitStep.LOAD):
                 loaded = await self._load_with_room(name, found, spans)
             needs_folder = loaded.runner.needs_folder
-            self._freshness.loaded(name, placed.model_id)
+            self._freshness.loaded(name, placed.model_id, placed.version)
             return loaded
         except (LoadFailed, QuarantinedForMemory):
             self._disk_tier.doubt(name)  # its owner may have replaced it in S3 meanwhile

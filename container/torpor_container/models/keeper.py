@@ -107,6 +107,10 @@ class Keeper:
         fresh = not self._freshness.asks_s3 and target not in self._freshness.retired
         return runner if here and fresh else None
 
+    def version_of(self, name: str) -> str:
+        """The version of a model that is lent, as its store names it; empty if there is no store."""
+        return self._freshness.version_of(name)
+
     def take(self, name: str) -> None:
         """Pin a model that is at hand, until `give_back`."""
         now_s = self._clock()

@@ -17,12 +17,14 @@ from torpor_container.running.runners import Runner
 class Placed:
     """An unpacked artifact: the name that requests use for it, the id of its version, and its folder.
 
-    `record` is the file of the trial's verdict on this version; None where versions cannot be told apart.
+    `version` is what its store calls the version; empty where there is no store. `record` is the file of the trial's
+    verdict on this version; None where versions cannot be told apart.
     """
 
     name: str
     model_id: str
     directory: Path
+    version: str = ""
     record: Path | None = None
 
 

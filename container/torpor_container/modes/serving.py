@@ -113,6 +113,8 @@ class KeptMode:
             return False
         self._keeper.take(target)
         timing.hit = True
+        if invocation.wants_version:
+            timing.version = self._keeper.version_of(target)
 
         def answered(outcome: Reply | ContainerError) -> None:
             self._keeper.give_back(target)
@@ -125,6 +127,8 @@ class KeptMode:
 
     async def _invoke(self, name: str, invocation: Invocation, timing: Timing) -> Reply:
         async with self._keeper.lend(name, timing) as runner:
+            if invocation.wants_version:
+                timing.version = self._keeper.version_of(name)
             return await runner.invoke(invocation, self._timeout_s, timing)
 
     async def _begin_stream(
@@ -133,6 +137,8 @@ class KeptMode:
         """The answer, once its first part is there. The end of `use` ends it and gives the model back."""
         async with AsyncExitStack() as begun:
             runner = await begun.enter_async_context(self._keeper.lend(name, timing))
+            if invocation.wants_version:
+                timing.version = self._keeper.version_of(name)
             reply = await begun.enter_async_context(runner.stream(invocation, self._timeout_s, timing))
             use.push_async_exit(begun.pop_all())
         return reply

@@ -42,6 +42,7 @@ class Single:
         self._limits = limits
         self._timeout_s = timeout_s
         self._runner: Runner | None = None
+        self._version = ""
         self._size_bytes = 0
         self._hits = self._in_flight = 0
         self._used_s = clock()
@@ -84,6 +85,8 @@ class Single:
 
     async def _invoke(self, invocation: Invocation, timing: Timing) -> Reply:
         async with self._used(timing) as runner:
+            if invocation.wants_version:
+                timing.version = self._version
             return await runner.invoke(invocation, self._timeout_s, timing)
 
     @asynccontextmanager
@@ -94,6 +97,8 @@ class Single:
     async def _begin_stream(self, use: AsyncExitStack, invocation: Invocation, timing: Timing) -> StreamReply:
         async with AsyncExitStack() as begun:
             runner = await begun.enter_async_context(self._used(timing))
+            if invocation.wants_version:
+                timing.version = self._version
             reply = await begun.enter_async_context(runner.stream(invocation, self._timeout_s, timing))
             use.push_async_exit(begun.pop_all())
         return reply
@@ -127,7 +132,8 @@ class Single:
             if instead_of is not None:
                 await self._loader.unload(instead_of)
             async with asyncio.timeout(self._limits.load_timeout_s):
-                found = await self._loader.recognise(await self._placed())
+                placed = await self._placed()
+                found = await self._loader.recognise(placed)
                 loaded = await found.load()
         except ContainerError as error:
             self.failure = error
@@ -137,7 +143,7 @@ class Single:
             log.exception("the model cannot be loaded")
             self.failure = LoadFailed(f"the model cannot be loaded: {type(error).__name__}: {error}")
         else:
-            self._runner, self._size_bytes = loaded.runner, loaded.size_bytes
+            self._runner, self._size_bytes, self._version = loaded.runner, loaded.size_bytes, placed.version
             if loaded.note:
                 log.warning("%s", loaded.note)
 

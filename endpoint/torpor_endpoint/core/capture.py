@@ -30,11 +30,23 @@ class Encoding(StrEnum):
     BASE64 = "BASE64"
 
 
+class CapturedStream(StrEnum):
+    """How an answer in parts ended."""
+
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+    CALLER_LEFT = "CallerLeft"
+
+
 class CapturedBody(NamedTuple):
-    """The body of a request or of an answer. The chunks are shared with whoever received them, not copied."""
+    """The body of a request or of an answer. The chunks are shared with whoever received them, not copied.
+
+    `broken`: its end is missing, so that a text may end within a character, which is left out.
+    """
 
     content_type: str
     chunks: Sequence[bytes]
+    broken: bool = False
 
 
 class CapturedRequest(NamedTuple):
@@ -50,6 +62,9 @@ class CapturedRequest(NamedTuple):
     custom_attributes: str | None = None
     inference_id: str | None = None
     target_model: str | None = None
+    model_version: str | None = None  # of its artifact, as the store names it
+    stream: CapturedStream | None = None  # of an answer in parts
+    cut: bool = False  # the answer had more parts than are captured
 
 
 def encoding_of(content_type: str, capture: DataCapture) -> Encoding:
@@ -114,6 +129,12 @@ class LineEncoder:
         members.append(f'"inferenceTime":"{self._time}"')
         if target is not None:
             members.append(f'"torporTargetModel":{_string(target)}')  # Torpor's own: AWS has no field for it
+        if request.model_version is not None:
+            members.append(f'"torporModelVersion":{_string(request.model_version)}')  # Torpor's own, and so are these
+        if request.stream is not None:
+            members.append(f'"torporStream":"{request.stream.value}"')
+        if request.cut:
+            members.append('"torporOutputCut":true')
         return f"{{{','.join(members)}}}"
 
 
@@ -136,7 +157,7 @@ def _data(body: CapturedBody, encoding: Encoding) -> tuple[Encoding, Iterable[st
     whole = body.chunks[0] if len(body.chunks) == 1 else b"".join(body.chunks)
     if encoding is not Encoding.BASE64:
         try:
-            text = whole.decode()
+            text = whole.decode() if not body.broken else whole[: _characters_end(whole)].decode()
         except UnicodeDecodeError:
             encoding = Encoding.BASE64
         else:
@@ -144,3 +165,12 @@ def _data(body: CapturedBody, encoding: Encoding) -> tuple[Encoding, Iterable[st
                 return encoding, (_string(text)[1:-1],)
             return encoding, (_string(text[at : at + PIECE])[1:-1] for at in range(0, len(text), PIECE))
     return encoding, (b64encode(whole[at : at + PIECE]).decode() for at in range(0, len(whole), PIECE))
+
+
+def _characters_end(text: bytes) -> int:
+    """Where the last whole character of a text in UTF-8 ends, if the text ends within one; else the text's end."""
+    for at in range(len(text) - 1, max(-1, len(text) - 4), -1):
+        if text[at] & 0xC0 != 0x80:  # the first byte of the last character, which says how many there are
+            size = 1 if text[at] < 0x80 else 2 if text[at] < 0xE0 else 3 if text[at] < 0xF0 else 4
+            return len(text) if at + size <= len(text) else at
+    return len(text)

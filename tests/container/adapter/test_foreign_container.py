@@ -109,6 +109,22 @@ def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_
         assert "x-own" not in answer.headers
 
 
+def test_the_version_that_answers_is_told_to_a_caller_that_wants_it_and_asked_of_no_container(
+    adapted: AdaptedContainer,
+) -> None:
+    wanted = {wire.ARTIFACT_VERSION: wire.ARTIFACT_VERSION_WANTED}
+    told = wire.ARTIFACT_VERSION.lower()
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
+        first = call(platform, "a.tar.gz", **wanted)
+        assert call(platform, "a.tar.gz", **wanted).headers[told] == first.headers[told] != ""
+        assert wire.ARTIFACT_VERSION not in first.json()["headers"]
+        assert told not in call(platform, "a.tar.gz").headers
+        adapted.put("a.tar.gz")
+        platform.request("POST", wire.RELOAD_MODEL, b'{"model": "a.tar.gz"}')
+        assert call(platform, "a.tar.gz", **wanted).headers[told] != first.headers[told]
+
+
 def test_a_header_that_its_caller_did_not_send_is_not_made_up(adapted: AdaptedContainer) -> None:
     adapted.put("a.tar.gz")
     with adapted.instance() as platform:

@@ -26,7 +26,7 @@ class CountingStore(FakeStore):
 async def loaded(on: DiskTier, fresh: Freshness) -> None:
     placed = await on.take("a", LoadSpans(asyncio.get_running_loop().time))
     on.give("a")
-    fresh.loaded("a", placed.model_id)
+    fresh.loaded("a", placed.model_id, placed.version)
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -91,5 +91,24 @@ def test_a_doubted_model_is_asked_for_before_it_is_taken_from_disk(tmp_path: Pat
         on.doubt("a")
         await loaded(on, fresh)
         assert store.reads["a"] == 2
+
+    run(story())
+
+
+def test_the_version_in_memory_is_known_by_its_name_in_the_store_until_the_model_leaves(tmp_path: Path) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        on = disk_tier(tmp_path, store, revalidate=True)
+        fresh = Freshness(on, lambda: 0.0)
+        assert fresh.version_of("a") == ""
+        await loaded(on, fresh)
+        first = fresh.version_of("a")
+        assert first == (await store.head("a")).version
+        store.objects["a"] = b"two"
+        assert fresh.version_of("a") == first
+        await loaded(on, fresh)
+        assert fresh.version_of("a") == (await store.head("a")).version != first
+        fresh.gone("a")
+        assert fresh.version_of("a") == ""
 
     run(story())

@@ -12,6 +12,7 @@ from torpor_endpoint.core.capture import (
     PIECE,
     CapturedBody,
     CapturedRequest,
+    CapturedStream,
     Encoding,
     LineEncoder,
     encoding_of,
@@ -26,7 +27,7 @@ CAPTURE = DataCapture(
 AT_S = 1_790_000_000.0625  # 2026-09-21T14:13:20Z
 
 
-def request(body: CapturedBody | None, answer: CapturedBody | None = None, **metadata: str) -> CapturedRequest:
+def request(body: CapturedBody | None, answer: CapturedBody | None = None, **metadata: Any) -> CapturedRequest:
     return CapturedRequest(CAPTURE, "Shop", "blue", "event-1", AT_S, body, answer, **metadata)
 
 
@@ -72,6 +73,29 @@ def test_the_metadata_has_what_the_caller_sent() -> None:
     metadata = read(request(CapturedBody("text/csv", []), None, **sent))["eventMetadata"]
     assert metadata["customAttributes"] == ["trace=7"]
     assert (metadata["inferenceId"], metadata["torporTargetModel"]) == ("id-1", "é.tar.gz")
+
+
+def test_the_metadata_has_the_version_of_the_model_and_the_end_of_a_stream() -> None:
+    metadata = read(request(CapturedBody("text/csv", []), None, model_version='"5d41"'))["eventMetadata"]
+    assert (metadata["torporModelVersion"], metadata.keys() & {"torporStream", "torporOutputCut"}) == ('"5d41"', set())
+    ended = {"stream": CapturedStream.CALLER_LEFT, "cut": True}
+    metadata = read(request(CapturedBody("text/csv", []), None, **ended))["eventMetadata"]
+    assert (metadata["torporStream"], metadata["torporOutputCut"]) == ("CallerLeft", True)
+
+
+@given(st.text(min_size=1), st.data())
+def test_a_text_that_was_cut_stays_a_text_up_to_its_last_whole_character(text: str, data: st.DataObject) -> None:
+    whole = text.encode()
+    kept = whole[: data.draw(st.integers(0, len(whole)))]
+    side = read(request(None, CapturedBody("text/csv", [kept], broken=True)))["captureData"]["endpointOutput"]
+    assert (side["encoding"], text.startswith(side["data"])) == ("CSV", True)
+    assert len(kept) - len(side["data"].encode()) < 4
+
+
+@given(st.binary())
+def test_a_cut_body_that_is_no_text_keeps_every_byte(kept: bytes) -> None:
+    side = read(request(None, CapturedBody("image/png", [kept], broken=True)))["captureData"]["endpointOutput"]
+    assert b64decode(side["data"]) == kept
 
 
 @pytest.mark.parametrize(

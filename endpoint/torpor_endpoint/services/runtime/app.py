@@ -36,7 +36,7 @@ from torpor_endpoint.services.runtime.passage import (
 from torpor_endpoint.services.runtime.request import Invoke, read_body
 from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.sending import PoolClosed, RequestSender
-from torpor_endpoint.services.runtime.shadowing import Shadowing
+from torpor_endpoint.services.runtime.shadowing import CopyEnds, Shadowing
 from torpor_endpoint.services.runtime.streams import ResponseStreams, StreamEnds, parse_stream
 
 log = logging.getLogger(__name__)
@@ -98,10 +98,12 @@ class RuntimeApp:
         self._clocks = clocks
         self._limits = limits
         self._shadowing = shadowing
+        self._copy_ends = CopyEnds(observers.reads_bodies, self._copy_ended)
+        self._to_copy: Sequence[object] = () if shadowing is None else shadowing.waiting
         self._before_sending: Sequence[Step] = (verify, parse, router.route, router.admit)
         before_streaming = (verify, parse_stream, router.route_stream, router.admit)
         ends = StreamEnds(self._settled, self._answer, self._account, self._release)
-        self._streams = ResponseStreams(sender, before_streaming, ends, clocks.steady)
+        self._streams = ResponseStreams(sender, observers, before_streaming, ends, clocks.steady, limits.kept)
         self._sent_again: set[asyncio.Task[None]] = set()
 
     # -- the two ways through the steps ----------------------------------------------------------------------------
@@ -134,8 +136,11 @@ class RuntimeApp:
             self._prepare(passage)
         except RuntimeFault:
             return False
+        self._observers.reads_bodies(passage)
         sent = self._sender.send_inline(passage, partial(self._tell, passage, tell))
         self._observers.meanwhile()
+        if self._to_copy and self._shadowing is not None:
+            self._shadowing.meanwhile()
         return sent
 
     def _tell(self, passage: Passage, tell: Tell, outcome: Served | RuntimeFault | None) -> None:
@@ -184,7 +189,7 @@ class RuntimeApp:
 
     def _release(self, passage: Passage) -> Callable[[], None] | None:
         """What releases a routed request's body once it is sent; None if an observer or a shadow variant needs it."""
-        return None if _is_shadowed(passage) or self._observers.reads_bodies(passage) else passage.body.clear
+        return None if self._observers.reads_bodies(passage) or _is_shadowed(passage) else passage.body.clear
 
     async def _settled(self, passage: Passage, served: Awaitable[T]) -> T | RuntimeFault:
         """What a request came to. Raises Disconnected."""
@@ -226,7 +231,7 @@ class RuntimeApp:
     # -- copies for shadow variants --------------------------------------------------------------------------------
     def _copy(self, passage: Passage) -> None:
         if self._shadowing is not None and passage.route is not None:
-            self._shadowing.copy(passage, passage.route, self._copy_ended)
+            self._shadowing.copy(passage, passage.route, self._copy_ends)
 
     def _copy_ended(self, copy: Passage, outcome: Served | RuntimeFault) -> None:
         """A copy ends as a request does, but nobody gets its answer."""

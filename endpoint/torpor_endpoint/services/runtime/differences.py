@@ -15,8 +15,9 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "letters beyond US-ASCII. Custom attributes that a container answers beyond AWS's limits are a ModelError. A shadow variant gets "
     "its copy of a request when the caller's answer is on its way, refuses to be a TargetVariant, and drops copies beyond its limits. "
     "An answer may be larger than AWS's 6 MiB (serverless: 4 MiB). "
-    "A captured record has the target model in `torporTargetModel`, and only requests with a 2xx answer are captured.",
+    "A captured record has the target model in `torporTargetModel` and the version of its artifact in `torporModelVersion`, and only "
+    "requests with a 2xx answer are captured.",
     "InvokeEndpointWithResponseStream": "As InvokeEndpoint. A multi-model endpoint takes the header of TargetModel, which the "
     "operation does not have on AWS; `--aws-strict` refuses it there. AWS's time limit for a whole stream is not confirmed: "
-    "Torpor has 8 minutes. The parts of a foreign container's answer are as its server sends them. Data capture leaves streams out.",
+    "Torpor has 8 minutes. The parts of a foreign container's answer are as its server sends them. A captured stream is one record, with `torporStream` for its end.",
 }

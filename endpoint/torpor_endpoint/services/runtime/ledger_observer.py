@@ -72,7 +72,7 @@ def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes
         request.request_bytes,
         request.response_bytes,
         _cold(headers),
-        _effort(headers),
+        None if request.trail is not None else _effort(headers),  # the last container's alone
         (request.request and request.request.text(INFERENCE_ID)) or "",
         request.container_s or NO_SECONDS,
         route.pool.variant.shadow,

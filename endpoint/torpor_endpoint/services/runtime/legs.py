@@ -22,9 +22,10 @@ CARRIED = (CONTENT_TYPE, CUSTOM_ATTRIBUTES)
 """The headers of an answer that the next container gets in place of the caller's."""
 NOTED = frozenset(
     name.lower().encode()
-    for name in (wire.COLD, wire.EFFORT, wire.MODEL_CACHE, wire.NEW_SESSION_ID, wire.CLOSED_SESSION_ID)
+    for name in (wire.COLD, wire.MODEL_CACHE, wire.ARTIFACT_VERSION, wire.NEW_SESSION_ID, wire.CLOSED_SESSION_ID)
 )
 """The headers of an answer that the endpoint reads at the end, from whichever container they are."""
+VERSION_WANTED = (wire.ARTIFACT_VERSION.lower().encode(), wire.ARTIFACT_VERSION_WANTED.encode())
 STRICT_HOP_BYTES = 5 * 1024 * 1024
 """AWS's largest body between two containers. Otherwise each container has its own limit for bodies."""
 
@@ -63,6 +64,8 @@ def first_leg(passage: Passage) -> Leg:
     variant, path, margin_s = route.pool.variant, route.path, passage.limits.attempt_margin_s
     place = path[0]
     headers = request.forwarded(route.target if variant.containers[place].multi_model else None)
+    if passage.wants_version and place == _versioned(variant, path):
+        headers.append(VERSION_WANTED)
     if len(variant.containers) > 1:
         _begin(passage, route, 0)
         if len(path) > 1:
@@ -97,9 +100,16 @@ def next_leg(passage: Passage, leg: Leg, answer: UpstreamAnswer, strict: bool) -
     own = {CONTENT_TYPE, *carried} if step == len(path) - 1 else {CONTENT_TYPE, ACCEPT, *carried}
     forwarded = request.forwarded(route.target if container.multi_model else None)
     headers = [header for header in forwarded if header[0] not in own] + list(carried.items())
+    if passage.wants_version and path[step] == _versioned(route.pool.variant, path):
+        headers.append(VERSION_WANTED)
     _begin(passage, route, step)
     timeout_s = route.pool.answer_within_s[path[step]] + passage.limits.attempt_margin_s
     return Leg(step, path[step], headers, answer.chunks, timeout_s)
+
+
+def _versioned(variant: Variant, path: tuple[int, ...]) -> int:
+    """The container whose model's version is the request's: the one that serves many models, or else the last one."""
+    return next((place for place in path if variant.containers[place].multi_model), path[-1])
 
 
 def _begin(passage: Passage, route: Route, step: int) -> None:

@@ -47,6 +47,9 @@ class BodyObserver(Observer, Protocol):
         """Whether this observer reads the bodies. Called once for each request that has a route. If it raises, the
         observer does not see the request."""
 
+    def missed(self, request: Passage) -> None:
+        """There is no memory to keep the bodies: `ended` is not called for a request that this observer reads."""
+
 
 class BatchObserver(Observer, Protocol):
     """An observer that needs no bodies: `ended` and `ended_alike` are called later, and the bodies are empty then."""
@@ -85,16 +88,22 @@ class Observers:
         self._alarm: asyncio.TimerHandle | None = None
 
     def reads_bodies(self, request: Passage) -> bool:
-        """Whether an observer reads the request's bodies: they must be kept until its end. Decided once."""
+        """Whether an observer reads the request's bodies: they must be kept until its end. Decided once, before the
+        request is sent to an instance."""
         if request.readers is None and request.route is not None:
             request.readers = [observer for observer in self._single if _reads(observer, request)]
         return bool(request.readers)
 
+    def forgo(self, request: Passage) -> None:
+        """There is no memory to keep the bodies of a request: its readers miss it."""
+        for observer in request.readers or ():
+            observer.missed(request)
+        request.readers = ()
+
     def see(self, request: Passage, answer: InvokeAnswer) -> None:
         """Called once for each request, when its answer is on its way and before its bodies are released."""
-        if self.reads_bodies(request):
-            for observer in request.readers or ():
-                _observed(observer, request, answer)
+        for observer in request.readers or ():
+            _observed(observer, request, answer)
 
     def account(self, request: Passage, answer: InvokeAnswer) -> None:
         """Called once for each request, when its bodies are released."""

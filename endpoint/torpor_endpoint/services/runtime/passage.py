@@ -28,6 +28,7 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
 from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault
+from torpor_endpoint.services.runtime.kept_parts import KEPT, KeptLimits
 from torpor_endpoint.services.runtime.request import Invoke
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class CallLimits:
     """The bounds of one call, in bytes and seconds.
 
     `attempt_margin_s` is added to what the variant's own settings allow: an instance keeps its time limits and says so,
-    and the margin is for an instance that says nothing.
+    and the margin is for an instance that says nothing. `kept` bounds what is kept of streams for observers.
     """
 
     body_bytes: int = DEFAULTS.body_max_bytes
@@ -49,6 +50,7 @@ class CallLimits:
     answer_bytes: int = ANSWER_MAX_BYTES
     hold_s: float = 60.0
     attempt_margin_s: float = 5.0
+    kept: KeptLimits = KEPT
     stream_s: float = 480.0  # from sending to the last part of a stream (AWS, 8 minutes: not confirmed)
 
 
@@ -107,6 +109,8 @@ class StreamFacts(NamedTuple):
     first_s: float  # seconds from the request's beginning to its first part
     first_model_s: float  # seconds from sending to the first part
     failed: bool = False  # after the first part
+    left: bool = False  # the caller left before the last part
+    cut: bool = False  # observers read fewer parts than were sent
 
 
 class InvokeAnswer(NamedTuple):
@@ -146,6 +150,8 @@ class Passage:
     total_s: float = 0.0
     readers: "Sequence[BodyObserver] | None" = None
     """The observers that read the bodies; None until `Observers.reads_bodies` decides it, once for each request."""
+    wants_version: bool = False
+    """Whether one of them wants to know which version of its artifact the model is: the instance is asked for it."""
 
     @property
     def request_id(self) -> str:

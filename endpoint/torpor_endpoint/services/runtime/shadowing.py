@@ -1,8 +1,13 @@
 """Sends copies of requests to the shadow variants of their endpoint. No caller waits for a copy, or sees its answer.
 
-A copy is a `Passage` of its own. It begins when the caller has its answer, goes to an instance of the shadow variant as
-any request does, with holds and wakes, and ends before the same observers. So its metrics, its errors and its ledger
-rows stand under the shadow variant. It shares the chunks of the request's body, and keeps them until it ends.
+A copy is a `Passage` of its own. It begins when it is sent, goes to an instance of the shadow variant as any request
+does, with holds and wakes, and ends before the same observers. So its metrics, its errors and its ledger rows stand
+under the shadow variant. It shares the chunks of the request's body, and keeps them until it ends.
+
+Copies leave together: `TOGETHER` of them while a caller's request is in its instance, and all that wait `WITHIN_S`
+seconds after the first. To send each one between two requests takes several times the processor time, because endpoint,
+instance and shadow variant wake each other for each, and the processor's caches lose what the callers' requests need
+(benchmarks/README.md).
 
 Two bounds hold for each shadow variant: requests in flight, and bytes of their bodies. A copy beyond them is dropped,
 and so is one that the shadow variant refuses. Dropped copies are counted, and nothing tries them again.
@@ -14,9 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import inf
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
-from torpor_container.transport.upstream import JOINED_MAX_BYTES
+from torpor_container.transport.upstream import JOINED_MAX_BYTES, Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
@@ -28,8 +34,15 @@ from torpor_endpoint.services.runtime.sending import PoolClosed, RequestSender
 
 log = logging.getLogger(__name__)
 
+TOGETHER = 32
+"""So many copies are sent together."""
+WITHIN_S = 0.01
+"""No copy waits longer than that to be sent. So long copies can come closer together than their requests did."""
+WAITING_MAX = 64
+"""All copies leave when so many wait, or when one with a body over `JOINED_MAX_BYTES` comes: what waits is bounded."""
 LOGGED_EVERY_S = 60.0
 """The log has at most one line in so many seconds about the dropped copies of one variant."""
+FAILED = "the copy of request %s to endpoint %s failed"
 
 Outcome = Served | RuntimeFault
 Ended = Callable[[Passage, Outcome], None]
@@ -71,6 +84,22 @@ class ShadowWork:
 
 
 # -- effects -------------------------------------------------------------------------------------------------------
+class CopyEnds(NamedTuple):
+    """Who is told of each copy: `began` before it is sent, and `ended` with its outcome."""
+
+    began: Callable[[Passage], object]
+    ended: Ended
+
+
+class WaitingCopy(NamedTuple):
+    """A copy that waits to be sent: the request that has ended, where its copy goes, and the chunks of its body."""
+
+    request: Passage
+    route: Route
+    body: Body
+    ends: CopyEnds
+
+
 class Shadowing:
     """`clock` is the router's; `draw` gives numbers from 0 to 1; `dropped` counts a copy for (endpoint, variant, epoch
     seconds) that reached no model.
@@ -92,30 +121,61 @@ class Shadowing:
         self._dropped = dropped
         self._limits = limits
         self._work: WeakKeyDictionary[InstancePool, ShadowWork] = WeakKeyDictionary()
-        self._waiting: set[asyncio.Task[None]] = set()
+        self._sending: set[asyncio.Task[None]] = set()
+        self._alarm: asyncio.TimerHandle | None = None
+        self.waiting: list[WaitingCopy] = []
+        """The copies that wait to be sent. It is the same list for ever."""
 
-    def copy(self, request: Passage, route: Route, ended: Ended) -> None:
-        """Send copies of a request that has ended to the shadow variants of its endpoint, each by its share.
+    def copy(self, request: Passage, route: Route, ends: CopyEnds) -> None:
+        """Copy a request that has ended to the shadow variants of its endpoint, each by its share. Copies leave soon.
 
-        `ended` gets each copy with its outcome. The request's body must not be released yet. A copy is not copied.
+        The request's body must not be released yet. A copy is not copied.
         """
         if route.pool.variant.shadow or not was_sent(request.outcome):
             return
         production_weight = sum([weight for _, weight in route.live.weights])
         for pool in route.live.shadows:
             if self._draw() < shadow_share(pool.variant.weight, production_weight):
-                self._begin(request, route._replace(variant=pool.variant.name, pool=pool), ended)
+                to = route._replace(variant=pool.variant.name, pool=pool)
+                self.waiting.append(WaitingCopy(request, to, request.body.copy(), ends))
+        if not self.waiting:
+            return
+        if request.request_bytes > JOINED_MAX_BYTES or len(self.waiting) >= WAITING_MAX:
+            self.settle()
+        elif self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(WITHIN_S, self.settle)
 
-    def _begin(self, request: Passage, route: Route, ended: Ended) -> None:
+    def meanwhile(self) -> None:
+        """A caller's request has just been sent to an instance: there is time for copies."""
+        if len(self.waiting) >= TOGETHER:
+            self.settle()
+
+    def settle(self) -> None:
+        """Send all copies that wait."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        waiting = self.waiting.copy()
+        self.waiting.clear()
+        for one in waiting:
+            try:
+                self._begin(one)
+            except Exception:  # the outer edge of one copy: the others are sent
+                log.exception(FAILED, one.request.request_id, one.request.place.endpoint)
+
+    def _begin(self, waiting: WaitingCopy) -> None:
+        request, route, body, ends = waiting
+        size_bytes = request.request_bytes
         work = self._work.get(route.pool)
         if work is None:
             work = self._work[route.pool] = ShadowWork()
-        if not work.has_room(request.request_bytes, self._limits):
+        if not work.has_room(size_bytes, self._limits):
             self._drop(route, request.ended_at_s, work, f"{work.requests} with {work.bytes} bytes are in flight")
             return
-        work.began(request.request_bytes)
-        copy = copy_of(request, route, self._clock())
-        self._send(copy, route, partial(self._over, copy, route, work, ended))
+        work.began(size_bytes)
+        copy = copy_of(request, route, body, self._clock())
+        ends.began(copy)
+        self._send(copy, route, partial(self._over, copy, route, work, ends.ended))
 
     def _send(self, copy: Passage, route: Route, over: Callable[[Outcome], None]) -> None:
         """Send the copy at once if it is small and an instance is ready; otherwise a task sends it."""
@@ -143,8 +203,8 @@ class Shadowing:
             over(await self._outcome(copy))
 
         task = asyncio.create_task(sent())
-        self._waiting.add(task)
-        task.add_done_callback(self._waiting.discard)
+        self._sending.add(task)
+        task.add_done_callback(self._sending.discard)
 
     async def _outcome(self, copy: Passage) -> Outcome:
         try:
@@ -154,7 +214,7 @@ class Shadowing:
         except PoolClosed:
             return RuntimeFault(Situation.NOT_READY, detail="The shadow variant was updated or deleted meanwhile.")
         except Exception:  # the outer edge: the fault of one copy is logged, and harms no other
-            log.exception("the copy of request %s to endpoint %s failed", copy.request_id, copy.place.endpoint)
+            log.exception(FAILED, copy.request_id, copy.place.endpoint)
             return RuntimeFault(Situation.INTERNAL)
 
     def _over(self, copy: Passage, route: Route, work: ShadowWork, ended: Ended, outcome: Outcome) -> None:
@@ -173,8 +233,8 @@ class Shadowing:
             work.dropped, work.logged_s = 0, now_s
 
 
-def copy_of(request: Passage, route: Route, now_s: float) -> Passage:
+def copy_of(request: Passage, route: Route, body: Body, now_s: float) -> Passage:
     """A copy of the request that begins now. It has the request's number, by which both answers can be found."""
-    at_s = request.at_s + now_s - request.began_s
-    body, size_bytes = list(request.body), request.request_bytes
-    return Passage(request.scope, request.place, request.limits, at_s, now_s, body, size_bytes, request.request, route)
+    at_s, size_bytes = request.at_s + now_s - request.began_s, request.request_bytes
+    scope, place, limits, invoke = request.scope, request.place, request.limits, request.request
+    return Passage(scope, place, limits, at_s, now_s, body, size_bytes, invoke, route)

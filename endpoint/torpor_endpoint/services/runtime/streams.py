@@ -25,6 +25,8 @@ from torpor_endpoint.services.runtime.errors import (
     no_response,
     timed_out,
 )
+from torpor_endpoint.services.runtime.kept_parts import KeptLimits, KeptParts, KeptStreams
+from torpor_endpoint.services.runtime.observers import Observers
 from torpor_endpoint.services.runtime.passage import (
     InvokeAnswer,
     Passage,
@@ -85,9 +87,17 @@ class ResponseStreams:
     """The operation. `clock` gives seconds that only go forward."""
 
     def __init__(
-        self, sender: RequestSender, before: Sequence[Step], ends: StreamEnds, clock: Callable[[], float]
+        self,
+        sender: RequestSender,
+        observers: Observers,
+        before: Sequence[Step],
+        ends: StreamEnds,
+        clock: Callable[[], float],
+        kept: KeptLimits,
     ) -> None:
         self._sender = sender
+        self._observers = observers
+        self._kept = KeptStreams(kept)
         self._before = before
         self._ends = ends
         self._clock = clock
@@ -114,9 +124,11 @@ class ResponseStreams:
 
     async def _begun(self, passage: Passage, use: AsyncExitStack) -> "Served | _OutgoingStream":
         """A stream whose first part is there; or an instance's whole answer that is no success. Raises RuntimeFault."""
+        kept: KeptParts | None = None
         while True:
             for step in self._before:
                 step(passage)
+            kept = kept or self._keep(passage, use)
             try:
                 connection, served = await use.enter_async_context(
                     self._sender.stream(passage, self._ends.release(passage))
@@ -127,7 +139,7 @@ class ResponseStreams:
         if connection is None or not 200 <= served.answer.status < 300:
             return served
         check_attributes(served.answer.headers, passage.place)
-        stream = _OutgoingStream(passage, connection, served, self._clock)
+        stream = _OutgoingStream(passage, connection, served, self._clock, kept)
         try:
             await stream.begin()
         except StreamFailed as failed:
@@ -138,6 +150,17 @@ class ResponseStreams:
         except TimeoutError:
             raise timed_out(passage.place) from None
         return stream
+
+    def _keep(self, passage: Passage, use: AsyncExitStack) -> KeptParts | None:
+        """What keeps the parts until the end of `use`, if an observer reads them and there is memory."""
+        if not self._observers.reads_bodies(passage):
+            return None
+        kept = self._kept.begin(passage.request_bytes)
+        if kept is None:
+            self._observers.forgo(passage)
+            return None
+        use.callback(kept.close)
+        return kept
 
     async def _send_whole(self, passage: Passage, outcome: Served | RuntimeFault, send: Send) -> None:
         answer = self._ends.answer(passage, outcome)
@@ -158,16 +181,23 @@ class _OutgoingStream:
     """One answer on its way."""
 
     def __init__(
-        self, passage: Passage, connection: StreamConnection, served: Served, clock: Callable[[], float]
+        self,
+        passage: Passage,
+        connection: StreamConnection,
+        served: Served,
+        clock: Callable[[], float],
+        kept: KeptParts | None,
     ) -> None:
         self.passage = passage
         self._connection = connection
         self._served = served
         self._clock = clock
+        self._kept = kept
         self._sent_at_s = clock() - served.sent_s
         self._first: Body = []
         self._sent_bytes = 0
         self._failed = False
+        self._left = True  # until all parts are sent, or the model has failed
         self._part_s = _part_s(passage)
 
     async def begin(self) -> None:
@@ -193,7 +223,7 @@ class _OutgoingStream:
             last = _model_stream_error(NO_RESPONSE.format(endpoint=self.passage.place.endpoint), STREAM_BROKEN)
         except TimeoutError:
             last = _out_of_time(self.passage.place)
-        self._failed = bool(last)
+        self._failed, self._left = bool(last), False
         self._sent_bytes += len(last)
         with suppress(TimeoutError):
             async with asyncio.timeout(LAST_WORD_S if last else None):
@@ -203,6 +233,9 @@ class _OutgoingStream:
         parts, self._first = self._first, []
         while parts:
             data = PAYLOAD.encode(parts[0]) if len(parts) == 1 else b"".join(map(PAYLOAD.encode, parts))
+            if self._kept is not None:
+                for part in parts:
+                    self._kept.add(part)
             parts.clear()
             self._sent_bytes += len(data)
             await send({"type": "http.response.body", "body": data, "more_body": True})
@@ -225,13 +258,14 @@ class _OutgoingStream:
         """The end of the passage, whether or not all was sent."""
         passage, now_s = self.passage, self._clock()
         assert passage.stream is not None, "the first part is there"
-        first_s, first_model_s, _ = passage.stream
-        passage.stream = StreamFacts(first_s, first_model_s, self._failed)
+        first_s, first_model_s, *_ = passage.stream
+        cut = self._kept is not None and self._kept.cut
+        passage.stream = StreamFacts(first_s, first_model_s, self._failed, self._left, cut)
         passage.waited(STREAM, now_s - passage.began_s - first_s)
         answer = UpstreamAnswer(self._served.answer.status, self._served.answer.headers)
         passage.outcome = self._served._replace(answer=answer, sent_s=now_s - self._sent_at_s)
         passage.end(200, self._sent_bytes, now_s - passage.began_s)
-        return InvokeAnswer(200, self._headers(), [])
+        return InvokeAnswer(200, self._headers(), [] if self._kept is None else self._kept.chunks())
 
 
 def _part_s(passage: Passage) -> float:

@@ -84,7 +84,11 @@ class Capture:
 
     def reads(self, request: Passage) -> bool:
         self.asked += 1
+        request.wants_version = self.wanted
         return self.wanted
+
+    def missed(self, request: Passage) -> None:
+        raise AssertionError("a whole answer is kept anyway")
 
     def ended(self, request: Passage, answer: InvokeAnswer) -> None:
         self.seen.append((b"".join(request.body), answer.status, b"".join(answer.chunks)))
@@ -93,6 +97,9 @@ class Capture:
 class Failing:
     def reads(self, request: Passage) -> bool:
         return True
+
+    def missed(self, request: Passage) -> None:
+        raise AssertionError("a whole answer is kept anyway")
 
     def ended(self, request: Passage, answer: InvokeAnswer) -> None:
         raise ValueError("a mistake of this observer")
@@ -197,9 +204,10 @@ def test_a_copy_for_a_shadow_variant_ends_before_the_same_observers() -> None:
             caller = Caller(app(live, sender, ended, shadowing=shadowing))
             assert caller.inline()
             await caller.by_asgi()
+            shadowing.settle()
         assert caller.told == [(200, b"muchmore")] * 2
         assert capture.seen == [(b"1,2", 200, b"muchmore")] * 4
-        assert [request.route.pool is pool for request in ended.requests if request.route] == [True, False] * 2
+        assert [request.route.pool is pool for request in ended.requests if request.route] == [False, False, True, True]
 
     run(story())
 
@@ -224,6 +232,38 @@ def test_the_body_of_a_request_that_no_observer_reads_is_released_once_it_is_sen
 
     run(story())
     assert released == [True, False]
+
+
+def test_the_observers_of_a_request_and_of_its_copy_are_known_before_it_is_sent() -> None:
+    sent: list[tuple[str, bool]] = []
+
+    class Noting(Answering):
+        def send_inline(self, passage: Passage, then: Callable[[Served | RuntimeFault | None], None]) -> bool:
+            self._note(passage)
+            return super().send_inline(passage, then)
+
+        async def send(self, passage: Passage, done: Callable[[], None] | None = None) -> Served:
+            self._note(passage)
+            return await super().send(passage, done)
+
+        def _note(self, passage: Passage) -> None:
+            sent.append((passage.route.variant if passage.route else "", passage.wants_version))
+
+    async def story() -> None:
+        async with shop() as live, shop() as other:
+            pool = other.pools["v"]
+            pool.variant = replace(pool.variant, name="new", shadow=True)
+            live.serve({**live.pools, "new": pool})
+            router, sender, ended = router_of(live), Noting(200), Ended(Capture())
+            shadowing = Shadowing(router, sender, lambda: 0.0, lambda: 0.0, lambda endpoint, variant, at_s: None)
+            caller = Caller(app(live, sender, ended, shadowing=shadowing))
+            assert caller.inline()
+            shadowing.settle()
+            await caller.by_asgi()
+            shadowing.settle()
+        assert sent == [("v", True), ("new", True)] * 2
+
+    run(story())
 
 
 def test_an_unauthorized_caller_reaches_no_instance() -> None:

@@ -18,8 +18,9 @@ from torpor_container.transport.streaming import StreamConnection
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
-from torpor_endpoint.services.runtime.observers import Observers
-from torpor_endpoint.services.runtime.passage import CallLimits, InvokeAnswer, Passage, Served
+from torpor_endpoint.services.runtime.kept_parts import KeptLimits
+from torpor_endpoint.services.runtime.observers import BodyObserver, Observers
+from torpor_endpoint.services.runtime.passage import CallLimits, InvokeAnswer, Passage, Served, StreamFacts
 from torpor_endpoint.services.runtime.request import ACCEPT
 from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.sending import RequestSender
@@ -64,22 +65,47 @@ class Streaming(RequestSender):
 class Ended(Observers):
     """Keeps the requests that have ended."""
 
-    def __init__(self) -> None:
-        super().__init__([])
+    def __init__(self, *single: BodyObserver) -> None:
+        super().__init__([], single)
         self.requests: list[Passage] = []
 
     def account(self, request: Passage, answer: InvokeAnswer) -> None:
         self.requests.append(request)
 
 
+class Reader:
+    """An observer that reads bodies. It makes no record before a stream has ended."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[bytes, bytes, StreamFacts | None]] = []
+        self.missed_count = 0
+
+    def reads(self, request: Passage) -> bool:
+        return True
+
+    def missed(self, request: Passage) -> None:
+        self.missed_count += 1
+
+    def ended(self, request: Passage, answer: InvokeAnswer) -> None:
+        self.seen.append((b"".join(request.body), b"".join(answer.chunks), request.stream))
+
+
 class StreamCall:
     """One call of an endpoint without instances, whose sender streams the pieces."""
 
-    def __init__(self, *headers: tuple[bytes, bytes], many: bool = False, leaves_at_s: float = 1e9) -> None:
+    def __init__(
+        self,
+        *headers: tuple[bytes, bytes],
+        many: bool = False,
+        leaves_at_s: float = 1e9,
+        reader: Reader | None = None,
+        kept: KeptLimits | None = None,
+    ) -> None:
         self._headers = list(headers)
         self._many = many
         self._leaves_at_s = leaves_at_s
-        self.ended = Ended()
+        self._kept = kept or KeptLimits()
+        self.ended = Ended() if reader is None else Ended(reader)
         self.sent: list[Any] = []
 
     def of(self, *pieces: tuple[float, bytes | None], head: bytes = HEAD) -> "StreamCall":
@@ -93,7 +119,7 @@ class StreamCall:
                 self.sender = Streaming(pieces)
                 self.sender.head = head
                 clocks = Clocks(lambda: 0.0, asyncio.get_running_loop().time)
-                limits = CallLimits(stream_s=300.0)
+                limits = CallLimits(stream_s=300.0, kept=self._kept)
                 app = RuntimeApp(router, self.sender, self.ended, AccountAndRegion("1"), clocks, limits)
                 scope = {"path": "/endpoints/shop/invocations-response-stream", "headers": self._headers}
                 await app(scope, self._receive, self._send)
@@ -177,6 +203,51 @@ def test_a_caller_that_leaves_gives_the_instance_back_and_is_accounted_for() -> 
     call = StreamCall(leaves_at_s=2.5).of((1.0, ONE), (1.0, TWO), (30.0, END))
     assert call.sender.given_back
     assert call.accounted.total_s == 2.5
+
+
+@pytest.mark.parametrize(
+    ("pieces", "answer", "failed", "left"),
+    [
+        ([(1.0, ONE), (1.0, TWO), (0.1, END)], b"onetwo", False, False),
+        ([(1.0, ONE), (1.0, TWO), (0.1, fault(StreamFault("no more")))], b"onetwo", True, False),
+        ([(1.0, ONE), (0.5, None)], b"one", True, False),
+        ([(1.0, ONE), (1.0, TWO), (30.0, END)], b"onetwo", False, True),
+        ([(1.0, ONE), (3.0, TWO), (1.0, END)], b"one", False, True),
+    ],
+    ids=["whole", "the model fails", "the instance ends", "the caller leaves", "the caller leaves before a part"],
+)
+def test_an_observer_reads_what_was_sent_however_the_stream_ends(
+    pieces: Pieces, answer: bytes, failed: bool, left: bool
+) -> None:
+    reader = Reader()
+    call = StreamCall(reader=reader, leaves_at_s=2.5).of(*pieces)
+    ((body, sent, facts),) = reader.seen
+    assert facts is not None
+    assert (body, sent, facts.failed, facts.left, facts.cut) == (b"1,2", answer, failed, left, False)
+    assert call.accounted.body == []
+
+
+def test_an_observer_misses_what_a_stream_has_beyond_a_bound_and_its_caller_misses_nothing() -> None:
+    reader = Reader()
+    call = StreamCall(reader=reader, kept=KeptLimits(5)).of((1.0, ONE), (1.0, TWO), (1.0, ONE), (1.0, END))
+    ((_, sent, facts),) = reader.seen
+    assert facts is not None
+    assert (sent, facts.cut, facts.left) == (b"onetw", True, False)
+    assert [payload for _, payload in call.events()] == [b"one", b"two", b"one"]
+
+
+def test_a_stream_whose_request_finds_no_memory_is_served_unobserved() -> None:
+    reader = Reader()
+    call = StreamCall(reader=reader, kept=KeptLimits(streams_bytes=2)).of((1.0, ONE), (1.0, END))
+    assert (reader.seen, reader.missed_count) == ([], 1)
+    assert call.events() == [("PayloadPart", b"one")]
+
+
+def test_a_stream_that_fails_before_its_first_part_is_seen_without_parts() -> None:
+    reader = Reader()
+    StreamCall(reader=reader).of((1.0, None))
+    ((_, _, facts),) = reader.seen
+    assert facts is None
 
 
 def test_the_container_gets_the_accept_of_the_operation_and_not_the_clients_own() -> None:

@@ -1,5 +1,6 @@
 """Which requests are copied for a shadow variant, how many copies are in flight, and what becomes of them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,14 +12,14 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
-from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_container.transport.upstream import JOINED_MAX_BYTES, UpstreamAnswer
 from torpor_endpoint.core.traffic import ShadowLimits
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.sending import RequestSender
-from torpor_endpoint.services.runtime.shadowing import Outcome, Shadowing
+from torpor_endpoint.services.runtime.shadowing import TOGETHER, WAITING_MAX, WITHIN_S, CopyEnds, Outcome, Shadowing
 
 SERVED = Served(UpstreamAnswer(200, [], [b"answer"]), "i-1", 1, 1, 0.25)
 BROKEN = RuntimeFault(Situation.MODEL_SERVER, original=(500, ""))
@@ -34,6 +35,7 @@ class Shop:
         self.live = LiveEndpoint("shop", "arn", {"p": production.pool, "v": shadow.pool})
         self.drawn = 0.0
         self.dropped: list[tuple[str, str]] = []
+        self.began: list[Passage] = []
         self.ended: list[tuple[Passage, Outcome]] = []
         router, sender = Router(Roster(), lambda: 0.0, strict=False), RequestSender(shadow.now, strict=False)
         self.shadowing = Shadowing(router, sender, shadow.now, lambda: self.drawn, self._drop, limits)
@@ -42,11 +44,19 @@ class Shop:
         self.dropped.append((endpoint, variant))
 
     def copy(self, body: bytes = b"1", outcome: Outcome = SERVED, variant: str = "p") -> Passage:
-        """Ends a request of this variant, and copies it."""
+        """Ends a request of this variant, and copies it at once."""
+        request = self.end(body, outcome, variant)
+        self.shadowing.settle()
+        return request
+
+    def end(self, body: bytes = b"1", outcome: Outcome = SERVED, variant: str = "p") -> Passage:
+        """Ends a request of this variant, and releases its body."""
         route = Route(self.live, variant, self.live.pools[variant], None)
         request = passage("shop", route=route)
         request.body, request.request_bytes, request.outcome = [body], len(body), outcome
-        self.shadowing.copy(request, route, lambda copy, outcome: self.ended.append((copy, outcome)))
+        ends = CopyEnds(self.began.append, lambda copy, outcome: self.ended.append((copy, outcome)))
+        self.shadowing.copy(request, route, ends)
+        request.body.clear()
         return request
 
     @property
@@ -106,14 +116,72 @@ def test_a_copy_shares_the_chunks_of_the_body_and_outlives_them_in_the_request()
     async def story() -> None:
         async with shop() as endpoint:
             body = b"1,2"
-            endpoint.copy(body).body.clear()
+            endpoint.copy(body)
             (instance,) = endpoint.shadow.host.living.values()
             instance.die()
             await reached(lambda: endpoint.ended)
             ((copy, outcome),) = endpoint.ended
+            assert endpoint.began == [copy]
             assert copy.body[0] is body
             assert isinstance(outcome, RuntimeFault)
             assert (copy.route and copy.route.variant, copy.request_id) == ("v", "1")
+
+    run(story())
+
+
+def test_copies_leave_together_while_a_callers_request_is_in_its_instance() -> None:
+    async def story() -> None:
+        async with shop() as endpoint:
+            for _ in range(TOGETHER - 1):
+                endpoint.end()
+            endpoint.shadowing.meanwhile()
+            assert endpoint.in_flight == 0
+            endpoint.end()
+            assert endpoint.in_flight == 0
+            endpoint.shadowing.meanwhile()
+            assert endpoint.in_flight == TOGETHER
+
+    run(story())
+
+
+def test_a_copy_is_sent_soon_where_no_other_caller_calls() -> None:
+    async def story() -> None:
+        async with shop() as endpoint:
+            for sent in (2, 4):  # the time begins anew with each first one
+                endpoint.end()
+                await asyncio.sleep(WITHIN_S * 0.9)
+                endpoint.end()
+                assert endpoint.in_flight == sent - 2
+                await asyncio.sleep(WITHIN_S * 0.2)
+                assert endpoint.in_flight == sent
+
+    run(story())
+
+
+@pytest.mark.parametrize(("requests", "body"), [(1, bytes(JOINED_MAX_BYTES + 1)), (WAITING_MAX, b"1")])
+def test_what_waits_to_be_copied_is_bounded(requests: int, body: bytes) -> None:
+    async def story() -> None:
+        async with shop() as endpoint:
+            for _ in range(requests):
+                assert endpoint.in_flight == 0
+                endpoint.end(body)
+            assert not endpoint.shadowing.waiting
+            await reached(lambda: endpoint.in_flight == requests)  # a task sends a large body
+
+    run(story())
+
+
+def test_a_copy_begins_when_it_is_sent() -> None:
+    async def story() -> None:
+        async with shop() as endpoint:
+            ended_s = endpoint.shadow.now()
+            endpoint.end()
+            await asyncio.sleep(WITHIN_S)
+            (instance,) = endpoint.shadow.host.living.values()
+            instance.die()
+            await reached(lambda: endpoint.ended)
+            ((copy, _),) = endpoint.ended
+            assert copy.began_s - ended_s == pytest.approx(WITHIN_S)
 
     run(story())
 

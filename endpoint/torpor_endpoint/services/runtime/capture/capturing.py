@@ -60,6 +60,10 @@ class Capturing:
                 self._delivery.start()
                 await asyncio.sleep(PERIOD_S)
 
+    def missed(self, endpoint: str, variant: str) -> None:
+        """A request of the variant was to be captured, and there was no memory to keep it until its end."""
+        self._count(endpoint, variant, 1, False)
+
     async def flush(self, endpoint: str) -> None:
         """Send all files of an endpoint that goes. Waits `FLUSH_S` for them at most."""
         await self._encode()

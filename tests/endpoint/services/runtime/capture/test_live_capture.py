@@ -3,18 +3,21 @@
 import json
 import re
 from base64 import b64decode
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import Request, urlopen
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EventStreamError
 
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
-from tests.endpoint.helpers.model_artifacts import put, script
+from tests.endpoint.helpers.model_artifacts import ROW, booster, put, script
 from tests.helpers.waiting import until
+from torpor_endpoint.services.runtime.kept_parts import KEPT
 
 ECHO = """
 def model_fn(model_dir):
@@ -90,6 +93,7 @@ def test_a_request_and_its_answer_are_captured(live: LiveEndpoint, bucket: str) 
     ]
     metadata = record["eventMetadata"]
     at = datetime.fromisoformat(metadata.pop("inferenceTime"))
+    assert metadata.pop("torporModelVersion")
     assert metadata == {
         "eventId": answer["ResponseMetadata"]["RequestId"],
         "customAttributes": ["trace=7"],
@@ -187,11 +191,88 @@ def test_an_update_turns_capture_on_and_off_without_a_new_instance(live: LiveEnd
     assert record["captureData"]["endpointInput"]["data"] == "UpdatedOn"
 
 
-def test_a_single_model_endpoint_captures_without_a_target(live: LiveEndpoint, bucket: str) -> None:
+def test_a_single_model_endpoint_captures_the_version_without_a_target(live: LiveEndpoint, bucket: str) -> None:
     name = live.deploy("Alone", Variant(one("capturing/models/echo.tar.gz")), **capture())
     live.invoke(name, b"1", **SENT)
     (record,) = records(live, name, 1)
     assert "torporTargetModel" not in record["eventMetadata"]
+    assert record["eventMetadata"]["torporModelVersion"] == version(live, "echo.tar.gz")
+
+
+def version(live: LiveEndpoint, name: str) -> str:
+    """What the instances call the version of an artifact that they read in place."""
+    found = (live.folder("capturing") / "models" / name).stat()
+    return f"{found.st_mtime_ns}-{found.st_size}-{found.st_ino}"
+
+
+@pytest.mark.parametrize("kind", ["script", "booster"])  # the instance answers a booster inline
+def test_a_record_has_the_version_that_answered_before_and_after_an_update_of_its_artifact(
+    live: LiveEndpoint, bucket: str, kind: str
+) -> None:
+    name = deployed(live, f"Versions{kind}", **capture())
+    model = f"{kind}.json" if kind == "booster" else f"{kind}.tar.gz"
+    versions = []
+    for weight in (1.0, 3.0):
+        made = booster(weight) if kind == "booster" else script(ECHO + f"# {weight}")
+        put(live.folder("capturing"), {f"models/{model}": made})
+        with urlopen(Request(f"{live.url}/_torpor/reload?endpoint={name}&model={model}", method="POST")):
+            pass
+        versions += [version(live, model)] * 2
+        for _ in range(2):
+            ask(live, name, ROW, TargetModel=model)
+    live.sagemaker.delete_endpoint(EndpointName=name)
+    found = sorted(records(live, name, 4), key=lambda record: record["eventMetadata"]["inferenceTime"])
+    assert [record["eventMetadata"]["torporTargetModel"] for record in found] == [model] * 4
+    assert Counter(record["eventMetadata"]["torporModelVersion"] for record in found) == Counter(versions)
+    assert len(set(versions)) == 2
+
+
+PARTS = """
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    yield "1,"
+    yield "2"
+    if str(body) == "fails":
+        raise ValueError("no more")
+    if str(body) == "large":
+        for _ in range(40):
+            yield "€" * 10_000
+    if str(body) == "endless":
+        while True:
+            yield "3"
+"""
+
+
+def test_a_streamed_answer_is_captured_when_it_ends_however_it_ends(live: LiveEndpoint, bucket: str) -> None:
+    put(live.folder("capturing"), {"models/parts.tar.gz": script(PARTS)})
+    name = live.deploy("Streamed", Variant(one("capturing/models/parts.tar.gz")), **capture())
+    for body in ("whole", "fails", "large"):
+        with suppress(EventStreamError):
+            list(stream(live, name, body))
+    leaving = stream(live, name, "endless")
+    next(iter(leaving))
+    leaving.close()
+    found = {one["captureData"]["endpointInput"]["data"]: one for one in records(live, name, 4)}
+    outputs = {body: record["captureData"]["endpointOutput"] for body, record in found.items()}
+    assert {(one["encoding"], one["observedContentType"]) for one in outputs.values()} == {("CSV", "text/csv")}
+    ends = {body: record["eventMetadata"]["torporStream"] for body, record in found.items()}
+    assert ends == {"whole": "Complete", "fails": "Failed", "large": "Complete", "endless": "CallerLeft"}
+    assert (outputs["whole"]["data"], outputs["fails"]["data"]) == ("1,2", "1,2")
+    assert outputs["endless"]["data"].startswith("1,2")
+    assert outputs["large"]["data"].startswith("1,2€")
+    assert 0 <= KEPT.stream_bytes - len(outputs["large"]["data"].encode()) < 3
+    cut = {body for body, record in found.items() if record["eventMetadata"].get("torporOutputCut")}
+    assert cut - {"endless"} == {"large"}
+    assert {record["eventMetadata"]["torporModelVersion"] for record in found.values()} == {
+        version(live, "parts.tar.gz")
+    }
+
+
+def stream(live: LiveEndpoint, name: str, body: str) -> Any:
+    return live.runtime.invoke_endpoint_with_response_stream(
+        EndpointName=name, Body=body.encode(), ContentType="text/csv", Accept="text/csv"
+    )["Body"]
 
 
 def test_a_missing_bucket_fails_no_request_and_gets_its_records_once_it_is_there(

@@ -1,5 +1,6 @@
-"""Data capture chooses requests with a whole answer, of variants that capture."""
+"""Data capture chooses requests of variants that capture, once each, and says so where there is no memory for one."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,20 +12,52 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.records import DataCapture
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.services.runtime.capture.observer import CaptureObserver
-from torpor_endpoint.services.runtime.passage import Route
+from torpor_endpoint.services.runtime.passage import Passage, Route
 
 
-@pytest.mark.parametrize(
-    ("operation", "percentage", "chosen"),
-    [("invocations", 100, True), ("invocations", 0, False), ("invocations-response-stream", 100, False)],
-)
-def test_a_request_is_chosen_by_its_operation_and_the_sampling(operation: str, percentage: int, chosen: bool) -> None:
-    async def story() -> None:
+def with_request(percentage: int, story: Callable[[Passage], None]) -> None:
+    """A request of a variant that captures so many percent."""
+
+    async def told() -> None:
         with FakeHost() as host:
             pool = PoolOnFakeHost(host).pool
             pool.variant = replace(pool.variant, capture=DataCapture("s3://captured/here", percentage))
-            request = passage("shop", route=Route(LiveEndpoint("shop", "arn", {"v": pool}), "v", pool, None))
-            request.scope["path"] = f"/endpoints/shop/{operation}"
-            assert CaptureObserver(lambda: 0.5, lambda sampled, size_bytes: None).reads(request) is chosen
+            story(passage("shop", route=Route(LiveEndpoint("shop", "arn", {"v": pool}), "v", pool, None)))
 
-    run(story())
+    run(told())
+
+
+def observer(draw: Callable[[], float] = lambda: 0.5, lost: list[tuple[str, str]] | None = None) -> CaptureObserver:
+    missed = [] if lost is None else lost
+    return CaptureObserver(draw, lambda sampled, size_bytes: None, lambda *which: missed.append(which))
+
+
+@pytest.mark.parametrize("operation", ["invocations", "invocations-response-stream"])
+@pytest.mark.parametrize(("percentage", "chosen"), [(100, True), (51, True), (50, False), (0, False)])
+def test_the_sampling_chooses_a_request_and_asks_for_its_models_version(
+    operation: str, percentage: int, chosen: bool
+) -> None:
+    def story(request: Passage) -> None:
+        request.scope["path"] = f"/endpoints/shop/{operation}"
+        assert observer().reads(request) is request.wants_version is chosen
+
+    with_request(percentage, story)
+
+
+def test_a_request_that_comes_by_another_way_keeps_its_draw() -> None:
+    def story(request: Passage) -> None:
+        draws = iter([0.4, 0.9])
+        capturing = observer(lambda: next(draws))
+        again = replace(request, readers=None)
+        assert [capturing.reads(request), capturing.reads(again)] == [True, True]
+
+    with_request(50, story)
+
+
+def test_a_request_that_there_is_no_memory_for_is_counted_as_lost() -> None:
+    def story(request: Passage) -> None:
+        lost: list[tuple[str, str]] = []
+        observer(lost=lost).missed(request)
+        assert lost == [("shop", "v")]
+
+    with_request(100, story)
