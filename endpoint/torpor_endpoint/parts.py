@@ -35,10 +35,10 @@ from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.moto.longtail import LongTail
 from torpor_endpoint.services.runtime.capture.capturing import Capturing
 from torpor_endpoint.services.runtime.capture.observer import CaptureObserver
-from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver
-from torpor_endpoint.services.runtime.meter import Meters
-from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
-from torpor_endpoint.services.runtime.observers import Observers
+from torpor_endpoint.services.runtime.observing.ledger_observer import LedgerObserver
+from torpor_endpoint.services.runtime.observing.meter import Meters
+from torpor_endpoint.services.runtime.observing.metrics_observer import MetricsObserver
+from torpor_endpoint.services.runtime.observing.observers import Observers
 from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control

@@ -23,7 +23,7 @@ from torpor_endpoint.services.runtime.errors import (
     from_answer,
     wire_form,
 )
-from torpor_endpoint.services.runtime.observers import Observers
+from torpor_endpoint.services.runtime.observing.observers import Observers
 from torpor_endpoint.services.runtime.passage import (
     CallLimits,
     InvokeAnswer,

@@ -32,7 +32,7 @@ from torpor_endpoint.services.runtime.kept_parts import KEPT, KeptLimits
 from torpor_endpoint.services.runtime.request import Invoke
 
 if TYPE_CHECKING:
-    from torpor_endpoint.services.runtime.observers import BodyObserver
+    from torpor_endpoint.services.runtime.observing.observers import BodyObserver
 
 OVERHEAD = WaitStep.OVERHEAD.value
 

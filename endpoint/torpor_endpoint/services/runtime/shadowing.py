@@ -27,7 +27,7 @@ from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_sha
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.legs import path_of
-from torpor_endpoint.services.runtime.metrics_observer import FAULT, REFUSED
+from torpor_endpoint.services.runtime.observing.metrics_observer import FAULT, REFUSED
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served, parsed
 from torpor_endpoint.services.runtime.router import Router, check_target
 from torpor_endpoint.services.runtime.sending import PoolClosed, RequestSender

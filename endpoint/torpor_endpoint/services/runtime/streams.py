@@ -26,7 +26,7 @@ from torpor_endpoint.services.runtime.errors import (
     timed_out,
 )
 from torpor_endpoint.services.runtime.kept_parts import KeptLimits, KeptParts, KeptStreams
-from torpor_endpoint.services.runtime.observers import Observers
+from torpor_endpoint.services.runtime.observing.observers import Observers
 from torpor_endpoint.services.runtime.passage import (
     InvokeAnswer,
     Passage,

@@ -11,7 +11,7 @@ from torpor_endpoint.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, MOD
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.cloudwatch.service import OPERATIONS, CloudWatch
 from torpor_endpoint.services.cloudwatch.service import service as cloudwatch_service
-from torpor_endpoint.services.runtime.meter import AlikeRequests, VariantMeter
+from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, VariantMeter
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOON_S = NOON.timestamp()

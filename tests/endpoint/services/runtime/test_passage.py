@@ -15,7 +15,7 @@ from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.services.runtime.observers import BodyObserver, Observers
+from torpor_endpoint.services.runtime.observing.observers import BodyObserver, Observers
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
 from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.sending import RequestSender

@@ -19,7 +19,7 @@ from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.kept_parts import KeptLimits
-from torpor_endpoint.services.runtime.observers import BodyObserver, Observers
+from torpor_endpoint.services.runtime.observing.observers import BodyObserver, Observers
 from torpor_endpoint.services.runtime.passage import CallLimits, InvokeAnswer, Passage, Served, StreamFacts
 from torpor_endpoint.services.runtime.request import ACCEPT
 from torpor_endpoint.services.runtime.router import Router

@@ -22,10 +22,10 @@ from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.metrics import Metric
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.services.runtime.ledger_observer import LedgerObserver, record
-from torpor_endpoint.services.runtime.meter import Meters
-from torpor_endpoint.services.runtime.metrics_observer import MetricsObserver
-from torpor_endpoint.services.runtime.observers import TOGETHER, WITHIN_S, Alike, Observers
+from torpor_endpoint.services.runtime.observing.ledger_observer import LedgerObserver, record
+from torpor_endpoint.services.runtime.observing.meter import Meters
+from torpor_endpoint.services.runtime.observing.metrics_observer import MetricsObserver
+from torpor_endpoint.services.runtime.observing.observers import TOGETHER, WITHIN_S, Alike, Observers
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served, Trail
 
 ANSWERED = InvokeAnswer(200, [], [])

@@ -7,7 +7,7 @@ from typing import Protocol
 from torpor_container import wire
 from torpor_endpoint.core.ledger import PREDICT
 from torpor_endpoint.core.ledger_records import NO_SECONDS, InvocationRecord, WarmRequests
-from torpor_endpoint.services.runtime.observers import Alike
+from torpor_endpoint.services.runtime.observing.observers import Alike
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.services.runtime.request import INFERENCE_ID
 

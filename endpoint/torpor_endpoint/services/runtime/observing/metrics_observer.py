@@ -7,8 +7,8 @@ from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import minute_of
 from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
-from torpor_endpoint.services.runtime.meter import AlikeRequests, Concurrency, Meters
-from torpor_endpoint.services.runtime.observers import HIT, MODEL_CACHE, OK, Alike
+from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, Concurrency, Meters
+from torpor_endpoint.services.runtime.observing.observers import HIT, MODEL_CACHE, OK, Alike
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served, StreamFacts, Trail
 
 LOADING = frozenset({WaitStep.QUEUE.value, WaitStep.DOWNLOAD.value, WaitStep.UNPACK.value, WaitStep.LOAD.value})

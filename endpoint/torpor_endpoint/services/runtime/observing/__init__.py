@@ -1,0 +1,1 @@
+"""What happens once a request has ended: metrics, ledger, and whoever else observes requests."""
