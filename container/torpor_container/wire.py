@@ -73,6 +73,11 @@ UNLOAD_MODEL = "/_torpor/unload"
 the model anew; those in flight end on the old copy. After `reload`, the load also asks S3 for a newer version."""
 
 
+MEMORY = "/_torpor/memory"
+"""`POST` with a `MemoryChange`: the instance has another budget from now on. It answers a `MemoryChanged`, once the
+idle models beyond the budget have left."""
+
+
 class WaitStep(StrEnum):
     """What a request waited for, in the order it happens. Together they add up to its wall time."""
 
@@ -159,6 +164,17 @@ class LeavingModel(TypedDict):
     model: str
     was: str  # `resident`, `loading` or `absent`
     in_flight: int  # calls that end on the old copy
+
+
+class MemoryChange(TypedDict):
+    budget_bytes: int
+
+
+class MemoryChanged(TypedDict):
+    """More may be used than the budget: models in use leave later."""
+
+    budget_bytes: int
+    used_bytes: int  # measured
 
 
 class LoadedModel(TypedDict):
