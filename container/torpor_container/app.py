@@ -131,6 +131,7 @@ class InstanceProcess:
             "budget_bytes": self._memory.size_bytes,
             "used_bytes": used_bytes,
             "own_bytes": max(0, used_bytes - sum(model["size_bytes"] for model in models)),
+            "waiting": self._serving.waiting(),
             "disk_bytes": self._disk_tier.used_bytes if self._disk_tier else 0,
             "disk_budget_bytes": self._settings.disk_bytes,
             "cpu_s": await self._loader.cpu_s(),

@@ -196,6 +196,7 @@ class InstanceStatus(TypedDict):
     budget_bytes: int
     used_bytes: int  # measured, not planned
     own_bytes: NotRequired[int]  # of that, what models in memory do not explain; includes loads in progress
+    waiting: int  # models that wait until there is room for them in memory
     disk_bytes: int
     disk_budget_bytes: int
     cpu_s: float  # processor seconds used since it started

@@ -77,6 +77,11 @@ class Keeper:
         """The models in memory."""
         return self._tier.models(self._runners)
 
+    @property
+    def waiting(self) -> int:
+        """How many models wait until there is room for them in memory."""
+        return self._tier.waiting
+
     def name_of(self, target: str) -> str:
         """The model's one name, however the request spells it. Raises TargetForbidden."""
         return self._disk_tier.name_of(target)

@@ -48,6 +48,10 @@ class ContractMode:
         callable_now = self._loaded.keys() - self._closing
         return self._tier.models({name: self._loaded[name][1] for name in callable_now})
 
+    def waiting(self) -> int:
+        """None waits: a load without room is refused."""
+        return 0
+
     async def resize(self, memory: MemoryBudget) -> None:
         """Loads have this budget from now on. The platform unloads models where it is lower."""
         self._tier.residency.budget_bytes = memory.size_bytes

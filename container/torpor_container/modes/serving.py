@@ -36,6 +36,9 @@ class Serving(Protocol):
 
     def models(self) -> list[LoadedModel]: ...
 
+    def waiting(self) -> int:
+        """How many models wait until there is room for them in memory."""
+
     async def resize(self, memory: MemoryBudget) -> None:
         """Use what the budget has from now on: it was changed. No model that is in use leaves."""
 
@@ -74,6 +77,9 @@ class KeptMode:
 
     def models(self) -> list[LoadedModel]:
         return self._keeper.models()
+
+    def waiting(self) -> int:
+        return self._keeper.waiting
 
     async def resize(self, memory: MemoryBudget) -> None:
         """Idle models leave where the budget is lower; models that wait for room come in where it is higher."""

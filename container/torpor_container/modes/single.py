@@ -80,6 +80,10 @@ class Single:
             }
         ]
 
+    def waiting(self) -> int:
+        """None waits: the one model has all room."""
+        return 0
+
     async def resize(self, memory: MemoryBudget) -> None:
         """The one model stays, and its script keeps the limit that it started with."""
         memory.enforce()

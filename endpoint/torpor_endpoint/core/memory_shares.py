@@ -50,6 +50,21 @@ class ContainerMemory:
         return max(self.budget_bytes, self.used_bytes)
 
 
+@dataclass(frozen=True)
+class MemoryPlan:
+    """An instance's memory, the budgets with which its containers start, and whether each is its owner's value."""
+
+    memory_bytes: int
+    first_bytes: tuple[int, ...]
+    own: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, memory_bytes: int, own_bytes: Sequence[int | None]) -> "MemoryPlan":
+        """`own_bytes` are as in `first_budgets`. Raises ValueError."""
+        first_bytes = first_budgets(memory_bytes, own_bytes)
+        return cls(memory_bytes, first_bytes, tuple(own is not None for own in own_bytes))
+
+
 def first_budgets(memory_bytes: int, own_bytes: Sequence[int | None]) -> tuple[int, ...]:
     """The budgets of containers that start: a container's own value where it has one, and equal shares of the rest, in
     whole MiB.
