@@ -164,7 +164,16 @@ class InstanceProcess:
     def _make_loader(self, conventions: Conventions, ended: Callable[[], None]) -> ModelLoader:
         settings = self._settings
         if settings.container is None:
-            scripts = Scripts(settings, self._memory, conventions, self._zygote_access, theirs(self._environment))
+            # the one script of an instance may take what it had at first: its container gets that back
+            at_least_bytes = 0 if settings.multi_model else settings.memory_bytes
+            scripts = Scripts(
+                settings,
+                self._memory,
+                conventions,
+                self._zygote_access,
+                theirs(self._environment),
+                at_least_bytes=at_least_bytes,
+            )
             trials = self._make_trials(conventions) if settings.trials else None
             submitted = self._make_submitted()
             return BuiltInLoader(

@@ -85,7 +85,7 @@ class Single:
         return 0
 
     async def resize(self, memory: MemoryBudget) -> None:
-        """The one model stays, and its script keeps the limit that it started with."""
+        """The one model stays. Its script keeps the limit that it started with."""
         memory.enforce()
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:

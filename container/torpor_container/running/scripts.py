@@ -35,12 +35,14 @@ class Scripts:
         zygote: ZygoteAccess,
         environment: Mapping[str, str],
         installer: Mapping[str, str] | None = None,
+        at_least_bytes: int = 0,
     ) -> None:
-        """A script may take as much as `memory` has when it starts. `environment` has the container's variables;
-        scripts also get those that AWS's images set. `installer` has the variables for an installer of packages, if not
-        those of this process."""
+        """A script may take as much as `memory` has when it starts, or `at_least_bytes`. `environment` has the
+        container's variables; scripts also get those that AWS's images set. `installer` has the variables for an
+        installer of packages, if not those of this process."""
         self._settings = settings
         self._memory = memory
+        self._at_least_bytes = at_least_bytes
         self._conventions = conventions
         self._zygote = zygote
         self._environment = environment
@@ -75,7 +77,7 @@ class Scripts:
             "script": str(script),
             "root": str(root_of(script, self._settings.program)),
             "packages": str(packages) if packages else None,
-            "memory_bytes": self._memory.size_bytes,
+            "memory_bytes": max(self._memory.size_bytes, self._at_least_bytes),
             "conventions": asdict(self._conventions.within(self._memory.size_bytes)),
             "environment": environment(Place(directory, script, self._environment)),
         }

@@ -15,8 +15,11 @@ from dataclasses import dataclass
 from math import inf
 
 MIB = 1024 * 1024
-HEAD_MIN_BYTES, HEAD_PART = 32 * MIB, 8
-"""The head room of a container: one part in HEAD_PART of what it uses, and HEAD_MIN_BYTES at least."""
+HEAD_MIN_BYTES, HEAD_PART = 128 * MIB, 4
+"""The head room of a container: one part in HEAD_PART of what it uses, and HEAD_MIN_BYTES at least. A large request may
+need it at once."""
+NEAR_PART = 4
+"""A container that has less than one part in this many of its head room uses nearly its whole budget."""
 MOVE_MIN_BYTES = 16 * MIB
 """Budgets move only if a container gains this much."""
 
@@ -41,7 +44,7 @@ class ContainerMemory:
     @property
     def presses(self) -> bool:
         """Whether it needs more than it has: it lacked room, or it uses nearly its whole budget."""
-        near = self.budget_bytes - self.used_bytes < self.head_bytes // 2
+        near = self.budget_bytes - self.used_bytes < self.head_bytes // NEAR_PART
         return not self.fixed and (self.lacked_room or near)
 
     @property
@@ -111,7 +114,7 @@ def raised_budgets(memory_bytes: int, containers: Sequence[ContainerMemory], fai
 
 
 def replacement_budget(memory_bytes: int, others: Sequence[ContainerMemory], share_bytes: int) -> int:
-    """The budget of a container that starts again: its equal share, or what the others leave free. At least 1 MiB."""
+    """The budget of a container that starts again: its first one, or what the others leave free. At least 1 MiB."""
     free_bytes = memory_bytes - sum(one.held_bytes for one in others)
     return max(MIB, min(share_bytes, free_bytes))
 

@@ -8,12 +8,25 @@ import pytest
 
 from tests.container.helpers.contract_platform import Platform
 from tests.endpoint.helpers.model_artifacts import ROW, booster, put
+from tests.helpers.waiting import until
 from torpor_container import wire
 from torpor_container.models.resizing import REASON
 from torpor_container.processes.memory import uss_bytes
+from torpor_container.processes.zygote_client import ZygoteClient
 
 MIB = 1024 * 1024
 CSV = {"Content-Type": "text/csv"}
+LARGE = """
+import os
+
+def model_fn(folder):
+    return b"x" * (200 << 20)
+
+def transform_fn(model, body, content_type, accept):
+    if body == "die":
+        os._exit(7)
+    return str(len(model) >> 20), "text/plain"
+"""
 MODELS = ("a.json", "b.json")
 
 
@@ -54,6 +67,18 @@ def test_a_lower_budget_evicts_and_a_higher_one_lets_a_refused_model_in(kept: Pl
     assert invoked(kept, "a.json") == 507
     resized(kept, before["budget_bytes"])
     assert [invoked(kept, name) for name in MODELS] == [200, 200]
+
+
+def test_the_script_of_an_instance_of_one_model_keeps_its_limit_also_when_it_starts_again(
+    tmp_path: Path, zygote: ZygoteClient
+) -> None:
+    put(tmp_path, {"base/model/code/inference.py": LARGE.encode()})
+    settings = {"TORPOR_MEMORY_MIB": "400", "TORPOR_WARM_PARENT": str(zygote.path)}
+    with Platform(tmp_path / "base", SAGEMAKER_MULTI_MODEL="false", **settings) as platform:  # type: ignore[arg-type]
+        until(lambda: platform.get(wire.PING).status == 200)
+        resized(platform, 100 * MIB)
+        assert platform.request("POST", "/invocations", b"die", CSV).status == 500
+        assert platform.request("POST", "/invocations", b"x", CSV).body == b"200"
 
 
 def test_a_change_that_is_not_understood_changes_nothing(kept: Platform) -> None:

@@ -44,23 +44,23 @@ def after(containers: Sequence[ContainerMemory]) -> list[ContainerMemory]:
 
 # -- examples ----------------------------------------------------------------------------------------------------------
 def test_a_container_that_lacks_room_takes_what_the_others_do_not_use() -> None:
-    assert fair_budgets(1000 * MIB, [of(500, 80), of(500, 300, lacked_room=True)]) == (112 * MIB, 888 * MIB)
+    assert fair_budgets(1000 * MIB, [of(500, 80), of(500, 300, lacked_room=True)]) == (208 * MIB, 792 * MIB)
 
 
 def test_a_container_that_needs_its_share_gets_it_back() -> None:
-    back = [of(112, 80, lacked_room=True), of(888, 880)]
+    back = [of(208, 80, lacked_room=True), of(792, 780)]
     assert fair_budgets(1000 * MIB, back) == (500 * MIB, 500 * MIB)
 
 
 def test_two_that_lack_room_share_what_the_third_leaves() -> None:
     three = [of(300, 68), of(300, 290, lacked_room=True), of(300, 290)]
-    assert fair_budgets(900 * MIB, three) == (100 * MIB, 400 * MIB, 400 * MIB)
+    assert fair_budgets(900 * MIB, three) == (196 * MIB, 352 * MIB, 352 * MIB)
 
 
 def test_a_container_with_a_value_of_its_own_keeps_it() -> None:
     assert first_budgets(1000 * MIB, [None, 400 * MIB, None]) == (300 * MIB, 400 * MIB, 300 * MIB)
     three = [of(300, 10), of(400, 400, fixed=True), of(300, 290)]
-    assert fair_budgets(1000 * MIB, three) == (42 * MIB, 400 * MIB, 558 * MIB)
+    assert fair_budgets(1000 * MIB, three) == (138 * MIB, 400 * MIB, 462 * MIB)
 
 
 @pytest.mark.parametrize("own_mib", [[600, 401], [1000, None], [999.5, None]])

@@ -40,6 +40,7 @@ class MemorySharing:
         self._plan = plan
         self._incarnation = incarnation
         self._timing = timing
+        self._moving = asyncio.Lock()
         self._known = [
             ContainerMemory(budget_bytes, 0, fixed=own)
             for budget_bytes, own in zip(plan.first_bytes, plan.own, strict=True)
@@ -60,24 +61,35 @@ class MemorySharing:
 
     async def look(self) -> None:
         """Read the state of each container, and move budgets where the fair ones differ."""
-        containers = list(self._incarnation.containers)
-        await asyncio.gather(*map(self._read, containers, range(len(containers))))
-        looked = list(self._known)
-        fair = fair_budgets(self._plan.memory_bytes, looked)
-        await self._set(containers, [min(new, one.budget_bytes) for new, one in zip(fair, looked, strict=True)])
-        await self._set(containers, raised_budgets(self._plan.memory_bytes, self._known, fair))
+        async with self._moving:
+            containers = list(self._incarnation.containers)
+            await asyncio.gather(*map(self._read, containers, range(len(containers))))
+            looked = list(self._known)
+            fair = await self._lowered(containers)
+            await self._set(containers, raised_budgets(self._plan.memory_bytes, self._known, fair))
         for container, was, now, new in zip(containers, looked, self._known, fair, strict=True):
             if was.presses and now.budget_bytes < new:
                 container.lacked_room = True  # it gets the rest once others have given it back
 
-    def replaces(self, place: int) -> dict[str, str]:
-        """The budget of a container that is started again, as a variable. It counts from now on."""
-        budget_bytes, own = self._plan.first_bytes[place], self._plan.own[place]
-        if not own:
-            others = [one for other, one in enumerate(self._known) if other != place]
-            budget_bytes = replacement_budget(self._plan.memory_bytes, others, budget_bytes)
-        self._known[place] = ContainerMemory(budget_bytes, 0, fixed=own)
+    async def replaced(self, place: int) -> dict[str, str]:
+        """The budget of a container that is started again now, as a variable: the others give its share back first.
+        It counts from now on."""
+        async with self._moving:
+            containers, first_bytes = list(self._incarnation.containers), self._plan.first_bytes[place]
+            own, others = self._plan.own[place], [other for other in range(len(containers)) if other != place]
+            await asyncio.gather(*(self._read(containers[other], other) for other in others))
+            self._known[place] = ContainerMemory(first_bytes if own else 0, 0, lacked_room=True, fixed=own)
+            await self._lowered(containers)
+            held = [self._known[other] for other in others]
+            budget_bytes = replacement_budget(self._plan.memory_bytes, held, first_bytes)
+            self._known[place] = ContainerMemory(first_bytes if own else budget_bytes, 0, fixed=own)
         return {} if own else {MEMORY.variable: str(budget_bytes // MIB)}
+
+    async def _lowered(self, containers: Sequence[LiveContainer]) -> tuple[int, ...]:
+        """The fair budgets. Those that are lower than the present ones are set."""
+        fair = fair_budgets(self._plan.memory_bytes, self._known)
+        await self._set(containers, [min(new, one.budget_bytes) for new, one in zip(fair, self._known, strict=True)])
+        return fair
 
     async def _read(self, container: LiveContainer, place: int) -> None:
         """Learn what a container uses now. One that does not answer is fixed, until it answers again."""

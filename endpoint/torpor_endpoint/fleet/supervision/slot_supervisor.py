@@ -235,7 +235,7 @@ class SlotSupervisor:
             await self._empty(slot)
             await asyncio.sleep(self._timing.restart_pause_s(failures))
             try:
-                memory = sharing.replaces(slot.container) if sharing is not None else NO_VARIABLES
+                memory = await sharing.replaced(slot.container) if sharing is not None else NO_VARIABLES
                 gone = incarnation.containers[slot.container] = await self._relaunched(incarnation, slot, memory)
                 await self._until_all_answer([gone])
                 await connected(gone, self._timing)

@@ -78,8 +78,8 @@ def test_a_share_moves_to_a_container_that_evicts_and_comes_back_when_it_is_need
         assert (small.budget, large.budget) == (500, 500)
         large.evicted()
         await shared.look()
-        assert (small.budget, large.budget) == (112, 888)
-        large.used, small.used = 850, 105
+        assert (small.budget, large.budget) == (208, 792)
+        large.used, small.used = 750, 185
         await shared.look()
         assert (small.budget, large.budget, large.used) == (500, 500, 500)
 
@@ -107,19 +107,23 @@ def test_a_container_that_does_not_answer_keeps_its_share() -> None:
         assert (silent.budget, large.budget) == (500, 500)
         silent.silent = False
         await shared.look()
-        assert (silent.budget, large.budget) == (112, 888)
+        assert (silent.budget, large.budget) == (208, 792)
 
     run(story())
 
 
-def test_a_container_that_starts_again_gets_its_share_or_what_is_free() -> None:
+def test_a_container_that_starts_again_gets_its_share_back_or_what_is_free() -> None:
     async def story() -> None:
         small, large = FakeContainer(500, 80), FakeContainer(500, 300)
         shared, _ = sharing(small, large)
         large.evicted()
         await shared.look()
-        assert shared.replaces(0) == {"TORPOR_MEMORY_MIB": "112"}
-        assert shared.replaces(1) == {"TORPOR_MEMORY_MIB": "500"}
+        assert (small.budget, large.budget) == (208, 792)
+        large.used, small.silent = 780, True
+        assert await shared.replaced(0) == {"TORPOR_MEMORY_MIB": "500"}
+        assert (large.budget, large.used) == (500, 500)
+        large.in_use, large.used = 900, 900
+        assert await shared.replaced(0) == {"TORPOR_MEMORY_MIB": "100"}
 
     run(story())
 
@@ -129,8 +133,8 @@ def test_an_owner_s_own_value_never_moves() -> None:
         small, large, own = FakeContainer(300, 10), FakeContainer(300, 290), FakeContainer(400, 399)
         shared, _ = sharing(small, large, own, own=400)
         await shared.look()
-        assert (small.budget, large.budget, own.budget) == (42, 558, 400)
-        assert shared.replaces(2) == {}
+        assert (small.budget, large.budget, own.budget) == (138, 462, 400)
+        assert await shared.replaced(2) == {}
 
     run(story())
 
@@ -140,7 +144,7 @@ def test_a_model_that_waits_for_room_counts_as_lack_of_room() -> None:
         small, large = FakeContainer(500, 80), FakeContainer(500, 300, waiting=1)
         shared, _ = sharing(small, large)
         await shared.look()
-        assert large.budget == 888
+        assert large.budget == 792
 
     run(story())
 
