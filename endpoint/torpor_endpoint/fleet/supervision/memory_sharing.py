@@ -51,7 +51,7 @@ class MemorySharing:
         while True:
             await asyncio.sleep(self._timing.memory_pause_s)
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._timing.memory_period_s):
+                async with asyncio.timeout(self._timing.memory_period_s - self._timing.memory_pause_s):
                     await self._incarnation.lacks_room.wait()
             self._incarnation.lacks_room.clear()
             try:
