@@ -78,12 +78,18 @@ class MemorySharing:
             containers, first_bytes = list(self._incarnation.containers), self._plan.first_bytes[place]
             own, others = self._plan.own[place], [other for other in range(len(containers)) if other != place]
             await asyncio.gather(*(self._read(containers[other], other) for other in others))
-            self._known[place] = ContainerMemory(first_bytes if own else 0, 0, lacked_room=True, fixed=own)
-            await self._lowered(containers)
-            held = [self._known[other] for other in others]
-            budget_bytes = replacement_budget(self._plan.memory_bytes, held, first_bytes)
-            self._known[place] = ContainerMemory(first_bytes if own else budget_bytes, 0, fixed=own)
+            for other in others:
+                containers[other].lacked_room = self._known[other].lacked_room  # the next look acts on that
+            budget_bytes = first_bytes if own else self._free(others, first_bytes)
+            if budget_bytes < first_bytes:
+                self._known[place] = ContainerMemory(0, 0, lacked_room=True)
+                await self._lowered(containers)
+                budget_bytes = self._free(others, first_bytes)
+            self._known[place] = ContainerMemory(budget_bytes, 0, fixed=own)
         return {} if own else {MEMORY.variable: str(budget_bytes // MIB)}
+
+    def _free(self, others: Sequence[int], share_bytes: int) -> int:
+        return replacement_budget(self._plan.memory_bytes, [self._known[other] for other in others], share_bytes)
 
     async def _lowered(self, containers: Sequence[LiveContainer]) -> tuple[int, ...]:
         """The fair budgets. Those that are lower than the present ones are set."""

@@ -119,6 +119,9 @@ def test_a_container_that_starts_again_gets_its_share_back_or_what_is_free() -> 
         large.evicted()
         await shared.look()
         assert (small.budget, large.budget) == (208, 792)
+        assert await shared.replaced(1) == {"TORPOR_MEMORY_MIB": "500"}
+        assert small.budget == 208, "nothing is taken that is not needed"
+        await shared.look()
         large.used, small.silent = 780, True
         assert await shared.replaced(0) == {"TORPOR_MEMORY_MIB": "500"}
         assert (large.budget, large.used) == (500, 500)
