@@ -43,6 +43,7 @@ def serve(settings: Settings) -> None:
     from torpor_container.app import InstanceProcess  # here, so that `--help` works without the extra
     from torpor_container.http.server import Server, ServerOptions
     from torpor_container.processes.memory import confine
+    from torpor_container.processes.memory_budget import MemoryBudget, unlimited
 
     given = dict(os.environ)
     for name, value in ONE_THREAD.items():
@@ -52,9 +53,9 @@ def serve(settings: Settings) -> None:
 
     def make_app() -> "ASGIApp":
         """Runs in the process that serves."""
-        if settings.container is None:
-            confine(settings.memory_bytes)
-        return InstanceProcess(settings, environment=given).app()
+        limit = confine(settings.memory_bytes) if settings.container is None else unlimited
+        memory = MemoryBudget(settings.memory_bytes, limit)
+        return InstanceProcess(settings, memory, environment=given).app()
 
     Server(make_app, ServerOptions(bind=bind)).run()
 

@@ -43,12 +43,13 @@ from torpor_container.modes.contract import ContractMode
 from torpor_container.modes.serving import KeptMode, Serving
 from torpor_container.modes.single import Single
 from torpor_container.processes.memory import lean_heap
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, theirs
 from torpor_container.trials.suspects import Suspects
 from torpor_container.trials.trial_process import Trials
-from torpor_container.wire import InstanceStatus
+from torpor_container.wire import InstanceStatus, MemoryChanged
 
 clock = time.monotonic
 log = logging.getLogger(__name__)
@@ -81,18 +82,21 @@ class InstanceProcess:
     def __init__(
         self,
         settings: Settings,
+        memory: MemoryBudget | None = None,
         ended: Callable[[], None] = end,
         environment: Mapping[str, str] = os.environ,
         suspects: Suspects | None = None,
     ) -> None:
-        """`ended` is called when a foreign container's process ends by itself, or another instance should replace this
-        one. `environment` is the container's. `suspects` records which model predicts."""
+        """`memory` is the instance's budget; None for that of its settings. `ended` is called when a foreign
+        container's process ends by itself, or another instance should replace this one. `environment` is the
+        container's. `suspects` records which model predicts."""
         lean_heap()
         self._environment = environment
         if settings.container is None:
             for note in variables.notes(environment):
                 log.warning("%s", note)
         self._settings = settings
+        self._memory = memory or MemoryBudget(settings.memory_bytes)
         self._suspects = suspects
         self._journal = Journal(clock)
         conventions = Conventions(
@@ -103,7 +107,7 @@ class InstanceProcess:
             strict=settings.strict,
             ensemble=settings.ensemble,
             inference_output=settings.inference_output,
-            memory_bytes=settings.memory_bytes,
+            memory_bytes=self._memory.size_bytes,
         )
         self._zygote_access = ZygoteAccess(settings.zygote)
         self._meter = Meter()
@@ -112,7 +116,7 @@ class InstanceProcess:
         self._serving = self._make_serving(ended)
 
     def app(self) -> ASGIApp:
-        routes = Routes(self._serving, self.state, body_max_bytes(self._settings), clock)
+        routes = Routes(self._serving, self.state, self.resize, body_max_bytes(self._settings), clock)
         return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
 
     async def state(self, after: int, model: str | None) -> InstanceStatus:
@@ -124,15 +128,22 @@ class InstanceProcess:
             "fault": fault.value if fault else None,
             "kept": isinstance(self._serving, KeptMode),
             "models": models,
-            "budget_bytes": self._settings.memory_bytes,
+            "budget_bytes": self._memory.size_bytes,
             "used_bytes": used_bytes,
             "own_bytes": max(0, used_bytes - sum(model["size_bytes"] for model in models)),
+            "waiting": self._serving.waiting(),
             "disk_bytes": self._disk_tier.used_bytes if self._disk_tier else 0,
             "disk_budget_bytes": self._settings.disk_bytes,
             "cpu_s": await self._loader.cpu_s(),
             "decisions": self._journal.after(after, model),
             "last_seq": self._journal.last_seq,
         }
+
+    async def resize(self, budget_bytes: int) -> MemoryChanged:
+        """The answer to `POST /_torpor/memory`."""
+        self._memory.size_bytes = budget_bytes
+        await self._serving.resize(self._memory)
+        return {"budget_bytes": self._memory.size_bytes, "used_bytes": await self._loader.used_bytes()}
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncIterator[None]:
@@ -153,11 +164,28 @@ class InstanceProcess:
     def _make_loader(self, conventions: Conventions, ended: Callable[[], None]) -> ModelLoader:
         settings = self._settings
         if settings.container is None:
-            scripts = Scripts(settings, conventions, self._zygote_access, theirs(self._environment))
+            # the one script of an instance may take what it had at first: its container gets that back
+            at_least_bytes = 0 if settings.multi_model else settings.memory_bytes
+            scripts = Scripts(
+                settings,
+                self._memory,
+                conventions,
+                self._zygote_access,
+                theirs(self._environment),
+                at_least_bytes=at_least_bytes,
+            )
             trials = self._make_trials(conventions) if settings.trials else None
             submitted = self._make_submitted()
             return BuiltInLoader(
-                settings, conventions, scripts, clock, submitted, self._meter, trials=trials, suspects=self._suspects
+                settings,
+                self._memory,
+                conventions,
+                scripts,
+                clock,
+                submitted,
+                self._meter,
+                trials=trials,
+                suspects=self._suspects,
             )
         base_dir = Path(settings.base_dir)
         server = ForeignServer(settings.container, base_dir, self._zygote_access, ended)
@@ -167,9 +195,7 @@ class InstanceProcess:
 
     def _make_trials(self, conventions: Conventions) -> Trials:
         settings = self._settings
-        return Trials(
-            settings.memory_bytes, settings.load_timeout_s, conventions, self._zygote_access, self._environment
-        )
+        return Trials(self._memory, settings.load_timeout_s, conventions, self._zygote_access, self._environment)
 
     def _make_serving(self, ended: Callable[[], None]) -> Serving:
         settings = self._settings
@@ -185,10 +211,10 @@ class InstanceProcess:
                 raise BadSetting(
                     "TORPOR_CONTAINER: adapter mode needs TORPOR_MODEL_SOURCE, since its keeper loads the models"
                 )
-            residency = Residency(settings.memory_bytes, Nobody(), UNLIMITED, record)
+            residency = Residency(self._memory.size_bytes, Nobody(), UNLIMITED, record)
             return ContractMode(self._loader, residency, clock, settings.invocation_timeout_s)
         residency = Residency(
-            settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer()
+            self._memory.size_bytes, policy(settings.policy), settings.loads_max, self._journal.writer()
         )
         resting = _resting(settings)
         freshness = Freshness(self._disk_tier, clock, asks_s3=settings.revalidate == "resident")

@@ -12,6 +12,7 @@ from torpor_container.http.server import ServerOptions, configured
 from torpor_container.http.worker import serve_alone
 from torpor_container.models.quarantine import software_of
 from torpor_container.processes.memory import confine
+from torpor_container.processes.memory_budget import MemoryBudget, unlimited
 from torpor_container.settings import Settings
 from torpor_container.trials.suspects import Suspects, judge
 
@@ -31,9 +32,9 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     """Serve until a signal stops it. `descriptors[0]` is the listening socket."""
     settings = Settings.read()
     listener = socket.socket(fileno=descriptors[0])
-    if settings.container is None:
-        confine(settings.memory_bytes)
-    serve_alone(lambda: InstanceProcess(settings, suspects=_suspects(settings)).app(), listener, OPTIONS)
+    limit = confine(settings.memory_bytes) if settings.container is None else unlimited
+    memory = MemoryBudget(settings.memory_bytes, limit)
+    serve_alone(lambda: InstanceProcess(settings, memory, suspects=_suspects(settings)).app(), listener, OPTIONS)
     return 0
 
 

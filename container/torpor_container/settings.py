@@ -168,7 +168,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_MODEL_CACHE", "model_cache", _bool, "true", "`false`: the instance unloads a model after each call and deletes it from disk (ModelCacheSetting Disabled)."),
     Setting("TORPOR_REVALIDATE", "revalidate", _revalidate, "off", "When the instance asks S3 for a newer version of a model that it holds. `off`: never, as on AWS. `disk`: before it loads the model from disk. `resident`: also before the model answers from memory. It asks an S3 on another machine at most once a second for each model."),
     Setting("TORPOR_POLICY", "policy", _policy, "LRU", f"The rule that decides which model leaves first under memory pressure: {', '.join(POLICIES)}."),
-    Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "The memory of the instance: its own process, the models and their scripts. Without an endpoint, a container has no other way to know its limit."),
+    Setting("TORPOR_MEMORY_MIB", "memory_bytes", _mib, "1024", "The memory of the instance: its own process, the models and their scripts. Without an endpoint, a container has no other way to know its limit. On an endpoint, the default is the instance's memory. Several containers of one instance share it: one with its own value keeps that, and the shares of the others move to where they are needed."),
     Setting("TORPOR_DISK_MIB", "disk_bytes", _mib, "5120", "The disk space for unpacked artifacts."),
     Setting("TORPOR_VCPU", "vcpu", _count, "1", "The number of threads that predict."),
     Setting("TORPOR_MODEL_CONCURRENCY", "model_concurrency", _optional_count, "", "The number of threads that may predict for one model at once. Empty: all. With any value, models that wait for a thread get equal shares of the threads' time."),

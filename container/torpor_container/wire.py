@@ -78,6 +78,11 @@ UNLOAD_MODEL = "/_torpor/unload"
 the model anew; those in flight end on the old copy. After `reload`, the load also asks S3 for a newer version."""
 
 
+MEMORY = "/_torpor/memory"
+"""`POST` with a `MemoryChange`: the instance has another budget from now on. It answers a `MemoryChanged`, once the
+idle models beyond the budget have left."""
+
+
 class WaitStep(StrEnum):
     """What a request waited for, in the order it happens. Together they add up to its wall time."""
 
@@ -166,6 +171,17 @@ class LeavingModel(TypedDict):
     in_flight: int  # calls that end on the old copy
 
 
+class MemoryChange(TypedDict):
+    budget_bytes: int
+
+
+class MemoryChanged(TypedDict):
+    """More may be used than the budget: models in use leave later."""
+
+    budget_bytes: int
+    used_bytes: int  # measured
+
+
 class LoadedModel(TypedDict):
     name: str
     size_bytes: int
@@ -185,6 +201,7 @@ class InstanceStatus(TypedDict):
     budget_bytes: int
     used_bytes: int  # measured, not planned
     own_bytes: NotRequired[int]  # of that, what models in memory do not explain; includes loads in progress
+    waiting: int  # models that wait until there is room for them in memory
     disk_bytes: int
     disk_budget_bytes: int
     cpu_s: float  # processor seconds used since it started

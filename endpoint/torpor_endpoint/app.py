@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.core.autoscaling.delays import TimeScale
-from torpor_endpoint.core.cross_origin import OwnHosts, own_hosts
+from torpor_endpoint.core.origins.cross_origin import OwnHosts, own_hosts
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.metrics.registry import age

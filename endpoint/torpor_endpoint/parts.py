@@ -18,7 +18,7 @@ from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images
-from torpor_endpoint.host.launch import Surroundings, launch_spec
+from torpor_endpoint.host.launch import Surroundings, launch_spec, memory_plan
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.host.strays import end_strays
 from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
@@ -164,6 +164,7 @@ class Parts:
             start_delay_s,
             self.surroundings.images,
             vacated=self.surroundings.disks.remove,
+            memory_plan=memory_plan,
         )
 
     def _job_site(self) -> JobSite:

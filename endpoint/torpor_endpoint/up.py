@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from torpor_endpoint.core.cross_origin import is_host, is_loopback, origin_of
 from torpor_endpoint.core.emulation import EMULATED
+from torpor_endpoint.core.origins.cross_origin import is_host, is_loopback, origin_of
 from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
 from torpor_endpoint.options import LOG_LEVELS, REFUSABLE, Options
 from torpor_endpoint.storage.private import UMASK

@@ -14,7 +14,7 @@ from typing import Protocol
 
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import App, AwsRequest, Receive, Response, Scope, Send, Tell, adding, sent, taken
-from torpor_endpoint.core.cross_origin import HEADERS, Judgement, OwnHosts, Sender
+from torpor_endpoint.core.origins.cross_origin import HEADERS, Judgement, OwnHosts, Sender
 from torpor_endpoint.gateway import OWN_PAGES
 
 JUDGED_MAX = 256

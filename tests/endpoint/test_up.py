@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torpor_endpoint.app import own_hosts_of
-from torpor_endpoint.core.cross_origin import Sender
+from torpor_endpoint.core.origins.cross_origin import Sender
 from torpor_endpoint.options import Options
 from torpor_endpoint.up import _with_address, exposure
 

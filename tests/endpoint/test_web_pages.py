@@ -8,7 +8,7 @@ import pytest
 
 from tests.endpoint.helpers.browser_requests import Reply, call
 from torpor_endpoint.aws.wire.asgi import App, Response, Scope, sent
-from torpor_endpoint.core.cross_origin import own_hosts
+from torpor_endpoint.core.origins.cross_origin import own_hosts
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.web_pages import JUDGED_MAX, WebPages
 

@@ -216,6 +216,11 @@ class Residency(Occupancy):
         over_bytes = self.planned_bytes + self.unaccounted_bytes - self.budget_bytes
         return self._evict(over_bytes, newcomer, now_s) if over_bytes > 0 else ()
 
+    def evict_over_budget(self, reason: str, now_s: float) -> tuple[str, ...]:
+        """Make idle models leave until the tier is within a budget that was lowered, or none is idle. Their names."""
+        over_bytes = self.planned_bytes + self.unaccounted_bytes - self.budget_bytes
+        return self._evict(over_bytes, "", now_s, reason=reason)
+
     def evict_one(self, newcomer: str, now_s: float) -> tuple[str, ...]:
         """Make one idle model leave because a load found no memory, whatever was planned. Empty if none is idle."""
         return self._evict(1, newcomer, now_s, self._models[newcomer].awaited)
@@ -277,12 +282,14 @@ class Residency(Occupancy):
         self._note(now_s, name, "refuse", reason, size_bytes)
         return Refuse(reason)
 
-    def _evict(self, missing_bytes: int, newcomer: str, now_s: float, for_expected: bool = False) -> tuple[str, ...]:
+    def _evict(
+        self, missing_bytes: int, newcomer: str, now_s: float, for_expected: bool = False, reason: str = ""
+    ) -> tuple[str, ...]:
         victims = list[str]()
         may_leave = self._is_idle_and_unawaited if for_expected else self._is_idle
         while missing_bytes > 0 and (victim := self._policy.victim(may_leave)) is not None:
             missing_bytes -= self._models[victim].size_bytes
-            self._leave(victim, now_s, for_model=newcomer)
+            self._leave(victim, now_s, reason, newcomer)
             victims.append(victim)
         return tuple(victims)
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
@@ -55,6 +55,10 @@ class Conventions:
 
     pickles: bool = DEFAULTS.pickles
     """TORPOR_PICKLES: whether to load model files that run code as they load."""
+
+    def within(self, memory_bytes: int) -> "Conventions":
+        """The same with this memory limit."""
+        return replace(self, memory_bytes=memory_bytes)
 
     @property
     def toolkit(self) -> Answers:

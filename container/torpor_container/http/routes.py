@@ -39,6 +39,8 @@ LOAD_MEMBERS = {
     "model_name": re.compile(r"[^/\x00-\x1f\x7f\ud800-\udfff]+"),  # it is one segment of the paths that follow
     "url": re.compile(r"[^\x00\ud800-\udfff]+"),
 }
+BUDGET_END_BYTES = 2**60
+"""No budget is as large: the system's limits are signed numbers of 64 bits."""
 PAGE = 100
 """Models on one page of `GET /models`, as in AWS's own model server."""
 
@@ -54,11 +56,13 @@ class Routes:
         self,
         serving: Serving,
         state: Callable[[int, str | None], Awaitable[wire.InstanceStatus]],
+        resize: Callable[[int], Awaitable[wire.MemoryChanged]],
         body_max_bytes: int,
         clock: Clock,
     ) -> None:
         self._serving = serving
         self._state = state
+        self._resize = resize
         self._body_max_bytes = body_max_bytes
         self._clock = clock
 
@@ -71,6 +75,7 @@ class Routes:
             Route(wire.MODELS + "/{name}", self.get_model, methods=["GET"]),
             Route(wire.MODELS + "/{name}", self.unload_model, methods=["DELETE"]),
             Route(wire.STATE, self.state),
+            Route(wire.MEMORY, self.resize, methods=["POST"]),
             Route(wire.RELOAD_MODEL, self.reload, methods=["POST"]),
             Route(wire.UNLOAD_MODEL, self.unload, methods=["POST"]),
         ]
@@ -91,6 +96,9 @@ class Routes:
         if not after.isdecimal():
             raise BadInput(f"after={after!r} is not a decision's number")
         return JSONResponse(await self._state(int(after), request.query_params.get("model")))
+
+    async def resize(self, request: Request) -> Response:
+        return JSONResponse(await self._resize(_budget(await request.body())))
 
     # -- models ----------------------------------------------------------------------------------------------------
     async def load_model(self, request: Request) -> Response:
@@ -331,6 +339,18 @@ def _named(body: bytes) -> str:
         raise BadInput('the body must be {"model": "…"}, with the TargetModel')
     name: str = document["model"]
     return name
+
+
+def _budget(body: bytes) -> int:
+    """The member of `wire.MemoryChange`. Raises BadInput."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+    budget_bytes = document.get("budget_bytes") if isinstance(document, dict) and len(document) == 1 else None
+    if type(budget_bytes) is not int or not 0 < budget_bytes < BUDGET_END_BYTES:
+        raise BadInput('the body must be {"budget_bytes": n}, with the whole number of bytes, 1 or more')
+    return budget_bytes
 
 
 def _page_start(token: str | None) -> int:

@@ -23,6 +23,7 @@ from torpor_container.measuring.meter import Meter
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.models.quarantine import PROVED, Load, Quarantine, Version, mark_of, software_of
 from torpor_container.processes.memory import give_back, no_memory, uss_bytes
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.threads import Threads
 from torpor_container.running.predicting import Predictors
 from torpor_container.running.runners import InProcess, Runner
@@ -55,6 +56,7 @@ class BuiltInLoader:
     def __init__(
         self,
         settings: Settings,
+        memory: MemoryBudget,
         conventions: Conventions,
         scripts: Scripts,
         clock: Callable[[], float],
@@ -70,6 +72,7 @@ class BuiltInLoader:
         returns freed memory to the system. `trials` tries new versions of models before they are loaded; `suspects`
         records which model predicts."""
         self._settings = settings
+        self._memory = memory
         self._conventions = conventions
         self._formats = available()
         self._clock = clock
@@ -180,13 +183,13 @@ class BuiltInLoader:
     async def _load_here(self, found: Recognised) -> Loaded:
         """Load into this process."""
         await self._import(found.format)
-        size_bytes = found.predicted_bytes
+        size_bytes, conventions = found.predicted_bytes, self._conventions.within(self._memory.size_bytes)
         with self._meter.window() as alone:
             if not self._sizing.to_be_measured(found.placed.model_id, found.format.name, found.disk_bytes):
-                model, effort = await self._loaders.run(measured, _read, found, self._conventions)
+                model, effort = await self._loaders.run(measured, _read, found, conventions)
             else:
                 (model, grown_bytes), effort = await self._loaders.run(
-                    measured, _read_and_measure, found, self._conventions, self._gauge
+                    measured, _read_and_measure, found, conventions, self._gauge
                 )
                 if alone():
                     size_bytes = max(grown_bytes, FLOOR_BYTES)
@@ -213,7 +216,7 @@ class BuiltInLoader:
         return Loaded(runner, size_bytes, effort=effort)
 
     def _free_bytes(self) -> int:
-        return self._settings.memory_bytes - self._gauge.last_bytes() - self._other_processes_bytes
+        return self._memory.size_bytes - self._gauge.last_bytes() - self._other_processes_bytes
 
     # -- measuring -------------------------------------------------------------------------------------------------
     async def _settle(self) -> Settled:

@@ -15,6 +15,7 @@ from torpor_container.models.freshness import Freshness
 from torpor_container.models.last_uses import LastUses
 from torpor_container.models.loader import Found, Loaded, ModelLoader
 from torpor_container.models.relief import Relief
+from torpor_container.models.resizing import Resizing
 from torpor_container.models.tier import Tier
 from torpor_container.running.runners import Runner
 from torpor_container.wire import UNLOAD, ColdLoad, WaitStep
@@ -57,6 +58,7 @@ class ModelsInMemory:
         self._last_uses = LastUses(clock)
         self.tier = Tier(residency, clock, self._unload, self._settle, self._last_uses.add)
         self.relief = Relief(self.tier, self._settle, worn_out)
+        self.resizing = Resizing(self.tier, self._settle)
         self._disk_tier = disk_tier
         self._loader = loader
         self._residency = residency
@@ -73,6 +75,7 @@ class ModelsInMemory:
     async def close(self) -> None:
         """Cancel the loads in progress; wait up to CLOSE_S seconds for the models that leave."""
         await self.relief.close()
+        await self.resizing.close()
         tasks = [load.task for load in self.loads.values()]
         for task in tasks:
             task.cancel()

@@ -18,6 +18,7 @@ from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.in_memory import LoadInFlight, ModelsInMemory
 from torpor_container.models.loader import ModelLoader
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.running.runners import Runner
 from torpor_container.settings import DEFAULTS
 from torpor_container.wire import LeavingModel, LoadedModel
@@ -76,6 +77,11 @@ class Keeper:
         """The models in memory."""
         return self._tier.models(self._runners)
 
+    @property
+    def waiting(self) -> int:
+        """How many models wait until there is room for them in memory."""
+        return self._tier.waiting
+
     def name_of(self, target: str) -> str:
         """The model's one name, however the request spells it. Raises TargetForbidden."""
         return self._disk_tier.name_of(target)
@@ -126,6 +132,10 @@ class Keeper:
     def relieve(self) -> None:
         """Return memory to the system after a call found none. An instance that stays over its budget is replaced."""
         self._models.relief.begin()
+
+    async def resize(self, memory: MemoryBudget) -> None:
+        """Follow a change of the budget. Returns once the idle models beyond it have left."""
+        await self._models.resizing.to(memory)
 
     # -- for those that know the callers' habits -------------------------------------------------------------------
     def idle(self) -> list[str]:

@@ -36,6 +36,7 @@ class Tier:
         self._remove = remove
         self._measure = measure
         self._on_leave = on_leave
+        self.waiting = 0  # models that wait until there is room for them
         self._change: asyncio.Event | None = None  # only while some task waits for it
         self._background: set[asyncio.Task[None]] = set()
 
@@ -75,7 +76,7 @@ class Tier:
                     gone += victims
                     at_limit = self.residency.at_limit
                     if make_room is None or at_limit or not await make_room(self._missing_bytes(size_bytes)):
-                        await self.change()
+                        await self._change_makes_room(at_limit)
 
     async def planned(self, name: str, size_bytes: int) -> Admit | Later | Refuse:
         """The residency's plan. Before it refuses, memory that no model explains is measured anew: it may be free."""
@@ -134,6 +135,14 @@ class Tier:
         while pending := set(self._background):
             await asyncio.gather(*pending, return_exceptions=True)
             self._background -= pending
+
+    async def _change_makes_room(self, at_limit: bool) -> None:
+        """Wait for a change. A model at the limit of loads does not wait for room."""
+        self.waiting += not at_limit
+        try:
+            await self.change()
+        finally:
+            self.waiting -= not at_limit
 
     def _missing_bytes(self, size_bytes: int) -> int:
         residency = self.residency

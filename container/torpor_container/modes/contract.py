@@ -12,6 +12,7 @@ from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.loader import ModelLoader, Placed
 from torpor_container.models.tier import Tier
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner
 from torpor_container.wire import Fault, LoadedModel, WaitStep
@@ -46,6 +47,15 @@ class ContractMode:
         """The models that can be called. One that is being unloaded is not listed, even if a call still uses it."""
         callable_now = self._loaded.keys() - self._closing
         return self._tier.models({name: self._loaded[name][1] for name in callable_now})
+
+    def waiting(self) -> int:
+        """None waits: a load without room is refused."""
+        return 0
+
+    async def resize(self, memory: MemoryBudget) -> None:
+        """Loads have this budget from now on. The platform unloads models where it is lower."""
+        self._tier.residency.budget_bytes = memory.size_bytes
+        memory.enforce()
 
     def url_of(self, name: str) -> str:
         """The url with which the platform loaded the model. Raises ModelNotFound."""

@@ -15,6 +15,7 @@ from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import InProcess, Then
 from torpor_container.wire import Fault, LeavingModel, LoadedModel
@@ -34,6 +35,12 @@ class Serving(Protocol):
         """Why the instance will never be ready; None if it may be."""
 
     def models(self) -> list[LoadedModel]: ...
+
+    def waiting(self) -> int:
+        """How many models wait until there is room for them in memory."""
+
+    async def resize(self, memory: MemoryBudget) -> None:
+        """Use what the budget has from now on: it was changed. No model that is in use leaves."""
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply: ...
 
@@ -70,6 +77,13 @@ class KeptMode:
 
     def models(self) -> list[LoadedModel]:
         return self._keeper.models()
+
+    def waiting(self) -> int:
+        return self._keeper.waiting
+
+    async def resize(self, memory: MemoryBudget) -> None:
+        """Idle models leave where the budget is lower; models that wait for room come in where it is higher."""
+        await self._keeper.resize(memory)
 
     def reload(self, target: str) -> LeavingModel:
         """Make the next call that begins get the newest version. Raises TargetForbidden."""

@@ -14,6 +14,7 @@ from torpor_container.measuring.timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import ModelLoader, Placed
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner
 from torpor_container.wire import Fault, LoadedModel, WaitStep
@@ -79,6 +80,14 @@ class Single:
                 "hits": self._hits,
             }
         ]
+
+    def waiting(self) -> int:
+        """None waits: the one model has all room."""
+        return 0
+
+    async def resize(self, memory: MemoryBudget) -> None:
+        """The one model stays. Its script keeps the limit that it started with."""
+        memory.enforce()
 
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         return await retry_until_called(partial(self._invoke, invocation, timing), self._timeout_s)

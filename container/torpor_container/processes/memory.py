@@ -12,6 +12,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from torpor_container.processes.memory_budget import Limit
+
 M_MMAP_THRESHOLD = -3
 M_ARENA_MAX = -8
 LARGE_BYTES = 128 * 1024
@@ -73,10 +75,7 @@ def limit_data(more_bytes: int) -> None:
 
     This sets the soft RLIMIT_DATA (setrlimit(2)), not a limit on addresses, of which libraries reserve far more.
     """
-    import resource  # POSIX only
-
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    resource.setrlimit(resource.RLIMIT_DATA, (_data_bytes() + more_bytes, hard))
+    _limit_data(_data_bytes() + more_bytes)
 
 
 def end_before_others(score: int) -> None:
@@ -88,10 +87,20 @@ def end_before_others(score: int) -> None:
         Path("/proc/self/oom_score_adj").write_text(str(score))
 
 
-def confine(budget_bytes: int) -> None:
-    """Limit this process, an instance, to its budget: a load or an answer that needs more fails alone."""
-    limit_data(budget_bytes + STACKS_BYTES)
+def confine(budget_bytes: int) -> Limit:
+    """Limit this process, an instance, to its budget: a load or an answer that needs more fails alone.
+
+    Returns the function that limits it to another budget. A lower one leaves the process what it has already, and
+    STACKS_BYTES more: models that are in use go on.
+    """
+    began_bytes = _data_bytes()
+
+    def limit(budget_bytes: int) -> None:
+        _limit_data(max(began_bytes + budget_bytes, _data_bytes()) + STACKS_BYTES)
+
+    limit(budget_bytes)
     end_before_others(SCORE)
+    return limit
 
 
 def no_memory(error: BaseException) -> bool:
@@ -135,6 +144,13 @@ def _data_bytes() -> int:
             return int(statm.read().split()[5]) * mmap.PAGESIZE
     except OSError:
         return 0
+
+
+def _limit_data(most_bytes: int) -> None:
+    import resource  # POSIX only
+
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    resource.setrlimit(resource.RLIMIT_DATA, (most_bytes, hard))
 
 
 class _Mallinfo(ctypes.Structure):

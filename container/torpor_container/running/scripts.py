@@ -13,6 +13,7 @@ from torpor_container.formats.script import root_of
 from torpor_container.formats.script.environment import Place, environment
 from torpor_container.formats.script.process import ScriptProcess
 from torpor_container.measuring.effort import CLOCKS, Effort
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.running.requirements import Requirements
@@ -29,14 +30,19 @@ class Scripts:
     def __init__(
         self,
         settings: Settings,
+        memory: MemoryBudget,
         conventions: Conventions,
         zygote: ZygoteAccess,
         environment: Mapping[str, str],
         installer: Mapping[str, str] | None = None,
+        at_least_bytes: int = 0,
     ) -> None:
-        """`environment` has the container's variables; scripts also get those that AWS's images set. `installer` has
-        the variables for an installer of packages, if not those of this process."""
+        """A script may take as much as `memory` has when it starts, or `at_least_bytes`. `environment` has the
+        container's variables; scripts also get those that AWS's images set. `installer` has the variables for an
+        installer of packages, if not those of this process."""
         self._settings = settings
+        self._memory = memory
+        self._at_least_bytes = at_least_bytes
         self._conventions = conventions
         self._zygote = zygote
         self._environment = environment
@@ -71,8 +77,8 @@ class Scripts:
             "script": str(script),
             "root": str(root_of(script, self._settings.program)),
             "packages": str(packages) if packages else None,
-            "memory_bytes": self._settings.memory_bytes,
-            "conventions": asdict(self._conventions),
+            "memory_bytes": max(self._memory.size_bytes, self._at_least_bytes),
+            "conventions": asdict(self._conventions.within(self._memory.size_bytes)),
             "environment": environment(Place(directory, script, self._environment)),
         }
         try:

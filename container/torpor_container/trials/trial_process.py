@@ -20,6 +20,7 @@ from torpor_container.core.trials import MIB, QUICK_MAX, SLOW_MAX, End, limit_s,
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import RAISED
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.process_tree import resident_bytes
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
@@ -63,16 +64,16 @@ class Trials:
 
     def __init__(
         self,
-        budget_bytes: int,
+        memory: MemoryBudget,
         load_timeout_s: float,
         conventions: Conventions,
         zygote: ZygoteAccess,
         environment: Mapping[str, str],
     ) -> None:
-        self.budget_bytes = budget_bytes
+        self._memory = memory
+        self._conventions = conventions
         self._load_timeout_s = load_timeout_s
         self._arguments = {
-            "conventions": asdict(conventions),
             "environment": dict(environment),
             "search_path": sys.path,
             "directory": os.getcwd(),
@@ -85,6 +86,11 @@ class Trials:
         self._closing: asyncio.TimerHandle | None = None
         self._preparing: asyncio.Task[None] | None = None
         self._closed = False
+
+    @property
+    def budget_bytes(self) -> int:
+        """The instance's memory as it is now."""
+        return self._memory.size_bytes
 
     async def share(self, candidate: TrialCandidate, loaded: Callable[[], None] = lambda: None) -> TrialEnd:
         """Try with one share of the memory for trials. `loaded` is called once the trial has loaded the model."""
@@ -168,6 +174,8 @@ class Trials:
             self._preparing = None
 
     async def _fork(self) -> "_Tester":
+        conventions = self._conventions.within(self._memory.size_bytes)
+        arguments = {**self._arguments, "conventions": asdict(conventions)}
         ours, theirs = socket.socketpair()
         loaded_read, loaded_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         with theirs, ExitStack() as forked, ExitStack() as unfinished:
@@ -175,7 +183,7 @@ class Trials:
             unfinished.callback(os.close, loaded_read)
             unfinished.enter_context(ours)
             try:
-                child = await self._zygote.fork(Job(START, self._arguments), [theirs.fileno(), loaded_write, *OUTPUT])
+                child = await self._zygote.fork(Job(START, arguments), [theirs.fileno(), loaded_write, *OUTPUT])
             except (OSError, ValueError) as error:
                 raise LoadFailed(f"no process could be started to try the model in: {error}") from error
             ours.setblocking(False)

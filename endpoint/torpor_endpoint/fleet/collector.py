@@ -1,23 +1,20 @@
 """Reads each instance's state into the metrics: loaded models, memory, processor, disk, and load times."""
 
 import asyncio
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
-from urllib.parse import quote
 
 from torpor_container import wire
-from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.fleet.roster import Roster
+from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 PERIOD_S = 20.0
 """AWS emits these metrics every 60 s. A request to CloudWatch reads them at once."""
-ANSWER_WITHIN_S = 2.0
 SPAN_S = 5.0
 """The shortest span over which processor use is measured: processor time has steps of 10 ms."""
 MICROSECONDS = 1e6
@@ -175,19 +172,3 @@ def _percent(
 
 def _dimensions(endpoint: str, variant: str) -> dict[str, str]:
     return {"EndpointName": endpoint, "VariantName": variant}
-
-
-async def state_of(container: LiveContainer, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
-    """The container's own report of its state; None if it does not answer.
-
-    The report has the decisions later than number `after`, and only those about `model` if it is given.
-    """
-    path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
-    try:
-        answer = await container.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
-    except UpstreamError:
-        return None
-    if answer.status != 200:
-        return None
-    state: wire.InstanceStatus = json.loads(answer.body)
-    return state

@@ -29,6 +29,8 @@ class LiveContainer:
     log: Path | None = None
     well: bool = False  # it answered its last ping, and has not been suspected since
     last_seq: int = 0  # the number of the last residency decision that the collector has read
+    shared_seq: int = 0  # and the number of the last one that those who share the memory have read
+    lacked_room: bool = False  # a model found no memory, or another left for it, since the last look
     doubt: asyncio.Event = field(default_factory=asyncio.Event)  # set: the supervisor pings the container now
 
     @property
@@ -66,11 +68,17 @@ class Incarnation(PlacedInstance):
     phase: InstancePhase = InstancePhase.STARTING
     in_flight: int = 0
     streams: int = 0  # of those in flight
+    lacks_room: asyncio.Event = field(default_factory=asyncio.Event)  # set: the supervisor shares the memory anew now
 
     @property
     def well(self) -> bool:
         """Whether all containers are well."""
         return all(container.well for container in self.containers)
+
+    def lacked_room(self, container: int) -> None:
+        """Have the supervisor look whether other containers can give memory to this one."""
+        self.containers[container].lacked_room = True
+        self.lacks_room.set()
 
     def suspect(self) -> None:
         """Have the supervisor ping all containers now."""

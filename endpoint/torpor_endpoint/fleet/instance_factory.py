@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
+from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
@@ -24,6 +25,11 @@ async def disks_kept(endpoint: str, variant: str) -> None:
     """Keep the disks of the variant's instances."""
 
 
+def without_sharing(variant: Variant) -> MemoryPlan | None:
+    """Share no memory: each container keeps the budget that it starts with."""
+    return None
+
+
 def without_delay(variant: Variant) -> float:
     """Delay nothing: an instance is ready as soon as it answers."""
     return 0.0
@@ -36,7 +42,8 @@ class InstanceFactory:
     `clock` gives epoch seconds. Somebody may set the clock back: a recorded life still never ends before its start.
     `lived` gets each life whenever it changes. `farewell` runs for each drained instance while it still answers.
     `start_delay_s` is the shortest time until an instance of a variant is ready. `vacated` runs when the last instance
-    of a variant that is no longer served has stopped.
+    of a variant that is no longer served has stopped. `memory_plan` says how several containers share the memory of an
+    instance.
     """
 
     host: Host
@@ -48,6 +55,7 @@ class InstanceFactory:
     images: Images = field(default_factory=Images)
     timing: InstanceTiming = TIMING
     vacated: Callable[[str, str], Awaitable[None]] = disks_kept
+    memory_plan: Callable[[Variant], MemoryPlan | None] = without_sharing
 
     def slots(self, variant: Variant, slot: Slot) -> list[Slot]:
         """The slots of all containers of the instance in this slot."""

@@ -15,7 +15,7 @@ from torpor_endpoint.core.sessions import StatefulSessions
 from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.slot_supervisor import SlotSupervisor
+from torpor_endpoint.fleet.supervision.slot_supervisor import SlotSupervisor
 from torpor_endpoint.fleet.variant_settings import TimeLimits, VariantSettings
 from torpor_endpoint.host import Slot
 

@@ -14,6 +14,8 @@ class InstanceTiming:
     restart_pauses_s: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # by failed starts in a row
     death_pauses_s: tuple[float, ...] = (0.1, 0.1, 0.25, 0.5)  # by instances in a row that died soon after being ready
     steady_s: float = 2.0  # an instance that was ready for less than this died soon
+    memory_period_s: float = 2.0  # between looks at how containers share an instance's memory
+    memory_pause_s: float = 0.5  # the shortest pause between them, while a container lacks room
     stream_s: float = 480.0  # to drain streams, which a drain does not cut
     grace_s: float = 30.0  # to drain; and, as on AWS, from SIGTERM to SIGKILL
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from torpor_container import wire
 from torpor_container.processes.inherited_variables import OF_AWS
-from torpor_container.settings import DEFAULTS
+from torpor_container.settings import BY_FIELD, DEFAULTS, MIB
+from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.pricing.catalogue import (
     INSTANCE_DISK_MIB,
     SERVERLESS_DISK_MIB,
@@ -18,6 +19,7 @@ from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images, family
 
+MEMORY = BY_FIELD["memory_bytes"]
 SERVERLESS_BODY_MAX_BYTES = 4 * 1024 * 1024
 """AWS's largest request body for a serverless variant. For other variants, the setting's default holds."""
 
@@ -77,23 +79,40 @@ def size_of(variant: Variant) -> Size:
     return Size(known.vcpus, known.memory_mib, INSTANCE_DISK_MIB)
 
 
+def own_memory_bytes(container: Container) -> int | None:
+    """The memory that the container's `Environment` gives it, in bytes; None if it gives none. Raises ValueError."""
+    text = container.environment.get(MEMORY.variable)
+    return None if text is None else MEMORY.read(text)
+
+
+def memory_plan(variant: Variant) -> MemoryPlan:
+    """How the containers of an instance share its memory when they start. Raises ValueError if their own values do not
+    fit together; one container alone may have a value beyond the instance's size."""
+    memory_bytes = size_of(variant).memory_mib * MIB
+    if len(variant.containers) == 1:
+        return MemoryPlan(memory_bytes, (memory_bytes,), (False,))
+    own_bytes = [own_memory_bytes(container) for container in variant.containers]
+    return MemoryPlan.of(memory_bytes, own_bytes)
+
+
 def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpec:
     """Everything that the host needs. The user's `Environment` overrides Torpor's defaults, but not the wiring."""
     folder, container = around.disks.of(slot), variant.containers[slot.container]
     return LaunchSpec(
         slot,
-        {**_defaults(variant, container), **container.environment, **_wiring(container, around, folder)},
+        {**_defaults(variant, slot.container), **container.environment, **_wiring(container, around, folder)},
         around.logs / slot.endpoint / slot.variant,
         around.forgotten,
         container.name if len(variant.containers) > 1 else "",
     )
 
 
-def _defaults(variant: Variant, container: Container) -> dict[str, str]:
-    """Containers of one instance use the same processors, and have equal shares of its memory and disk at first."""
-    size, containers = size_of(variant), len(variant.containers)
+def _defaults(variant: Variant, place: int) -> dict[str, str]:
+    """Containers of one instance use the same processors, and have equal shares of its memory at first, and of its disk
+    for good."""
+    size, containers, container = size_of(variant), len(variant.containers), variant.containers[place]
     return {
-        "TORPOR_MEMORY_MIB": str(size.memory_mib // containers),
+        MEMORY.variable: str(memory_plan(variant).first_bytes[place] // MIB),
         "TORPOR_VCPU": str(size.vcpu),
         "TORPOR_DISK_MIB": str(size.disk_mib // containers),
         "TORPOR_MODEL_CACHE": "true" if container.model_cache else "false",

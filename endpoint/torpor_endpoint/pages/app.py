@@ -27,11 +27,11 @@ from torpor_endpoint.core.pages.state import (
     instance_page,
     variant_page,
 )
-from torpor_endpoint.fleet.collector import state_of
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 if TYPE_CHECKING:

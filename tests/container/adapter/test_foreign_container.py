@@ -97,6 +97,15 @@ def test_a_model_is_pulled_loaded_and_called_as_the_contract_says(adapted: Adapt
         assert call(platform, "a.tar.gz").headers["x-torpor-model-cache"] == "hit"
 
 
+def test_a_lower_budget_unloads_idle_models_from_the_container(adapted: AdaptedContainer) -> None:
+    adapted.put("a.tar.gz")
+    with adapted.instance() as platform:
+        assert call(platform, "a.tar.gz").status == 200
+        assert platform.request("POST", wire.MEMORY, b'{"budget_bytes": 1000000}').status == 200
+        assert resident(platform) == set()
+        assert ("unloaded", "a.tar.gz") in decisions(platform, "unloaded")
+
+
 def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_do(adapted: AdaptedContainer) -> None:
     adapted.put("a.tar.gz")
     forwarded = {name: f"value of {name}" for name in wire.FORWARDED}

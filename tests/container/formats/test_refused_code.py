@@ -15,6 +15,7 @@ from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.models.built_in_loader import BuiltInLoader
 from torpor_container.models.loader import Placed
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.scripts import Scripts
@@ -25,8 +26,9 @@ ROWS = np.random.default_rng(7).normal(size=(20, 3))
 
 def refusing(**settings: str) -> BuiltInLoader:
     read = Settings.read(settings)
-    conventions = Conventions(pickles=read.pickles)
-    return BuiltInLoader(read, conventions, Scripts(read, conventions, ZygoteAccess(""), {}), lambda: 0.0)
+    memory, conventions = MemoryBudget(read.memory_bytes), Conventions(pickles=read.pickles)
+    scripts = Scripts(read, memory, conventions, ZygoteAccess(""), {})
+    return BuiltInLoader(read, memory, conventions, scripts, lambda: 0.0)
 
 
 def load(shop: BuiltInLoader, folder: Path) -> str:

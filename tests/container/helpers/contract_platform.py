@@ -45,7 +45,7 @@ class Platform:
         environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder), **settings}
         self._loop = AdvanceableLoop()
         self._thread = threading.Thread(target=self._loop.run_forever)
-        self._app = InstanceProcess(Settings.read(environment), ended).app()
+        self._app = InstanceProcess(Settings.read(environment), ended=ended).app()
         self._stop = asyncio.Event()
         self._started = asyncio.Event()
 

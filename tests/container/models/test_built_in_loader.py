@@ -15,19 +15,21 @@ from torpor_container.measuring.gauge import MemoryGauge
 from torpor_container.models.built_in_loader import FLOOR_BYTES, BuiltInLoader
 from torpor_container.models.loader import Loaded, Placed
 from torpor_container.processes.memory import give_back
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.running.runners import Scripted
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
 
 SETTINGS, CONVENTIONS = Settings.read({}), Conventions()
+MEMORY = MemoryBudget(SETTINGS.memory_bytes)
 
 
 def loader(
     scripts: Scripts | None = None, gauge: MemoryGauge | None = None, give_back: Callable[[], None] = give_back
 ) -> BuiltInLoader:
-    scripts = scripts or Scripts(SETTINGS, CONVENTIONS, ZygoteAccess(""), {})
-    return BuiltInLoader(SETTINGS, CONVENTIONS, scripts, lambda: 0.0, gauge=gauge, give_back=give_back)
+    scripts = scripts or Scripts(SETTINGS, MEMORY, CONVENTIONS, ZygoteAccess(""), {})
+    return BuiltInLoader(SETTINGS, MEMORY, CONVENTIONS, scripts, lambda: 0.0, gauge=gauge, give_back=give_back)
 
 
 async def load(shop: BuiltInLoader, name: str, folder: Path) -> Loaded:

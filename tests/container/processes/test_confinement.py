@@ -39,6 +39,30 @@ def test_a_confined_process_finds_no_memory_beyond_its_budget_and_goes_on() -> N
     assert told.stdout.split("\n")[:2] == ["too much True", "60"]
 
 
+RESIZED = """
+from torpor_container.processes.memory import confine
+limit = confine(100 << 20)
+
+def fits(mib):
+    try:
+        return bool(bytearray(mib << 20))
+    except MemoryError:
+        return False
+
+print(fits(400))
+limit(500 << 20)
+print(fits(400))
+kept = bytearray(300 << 20)
+limit(1 << 20)
+print(fits(100), fits(200))
+"""
+
+
+def test_the_limit_follows_the_budget_and_leaves_a_process_what_it_has() -> None:
+    told = subprocess.run([sys.executable, "-c", RESIZED], capture_output=True, text=True, check=True)
+    assert told.stdout.splitlines() == ["False", "True", "True False"]
+
+
 class Prediction(list[Any]):
     """An object whose release a test can observe."""
 

@@ -13,6 +13,7 @@ from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.invocation import Invocation
 from torpor_container.measuring.timing import Timing
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import Requirements, unmet
@@ -96,7 +97,9 @@ def test_requirements_are_installed_once_beside_the_model_and_found_by_its_scrip
     settings = Settings.read({"TORPOR_REQUIREMENTS": "install", "SAGEMAKER_BASE_DIR": str(tmp_path / "base")})
 
     async def story() -> None:
-        scripts = Scripts(settings, Conventions(), ZygoteAccess(str(zygote.path)), {})
+        scripts = Scripts(
+            settings, MemoryBudget(settings.memory_bytes), Conventions(), ZygoteAccess(str(zygote.path)), {}
+        )
         for _ in range(2):
             running, _ = await scripts.start(model, script)
             reply = await running.invoke(Invocation(b""), 10.0, Timing(asyncio.get_running_loop().time))

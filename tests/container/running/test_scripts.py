@@ -17,6 +17,7 @@ from torpor_container.formats.script.environment import VARIABLES
 from torpor_container.invocation import Invocation
 from torpor_container.measuring.timing import Timing
 from torpor_container.processes.memory import uss_bytes
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.runners import Scripted
@@ -25,6 +26,7 @@ from torpor_container.settings import Settings
 from torpor_container.wire import WaitStep
 
 MIB = 1024 * 1024
+SETTINGS = Settings.read({})
 SCRIPT = """
 import json, os, subprocess, sys, time
 def model_fn(model_dir):
@@ -45,7 +47,9 @@ def transform_fn(model, body, content_type, accept):
 
 @asynccontextmanager
 async def running(parent: ZygoteClient, folder: Path, environment: Mapping[str, str]) -> AsyncIterator[Scripted]:
-    scripts = Scripts(Settings.read({}), Conventions(), ZygoteAccess(str(parent.path)), environment)
+    scripts = Scripts(
+        SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(parent.path)), environment
+    )
     script, _ = await scripts.start(folder, write_script(folder, SCRIPT))
     try:
         yield script
@@ -80,7 +84,9 @@ def transform_fn(model, body, content_type, accept):
     async def story() -> None:
         (tmp_path / "code").mkdir()
         (tmp_path / "code" / "vocabulary.txt").write_text("seven")
-        scripts = Scripts(Settings.read({}), Conventions(), ZygoteAccess(str(zygote.path)), {})
+        scripts = Scripts(
+            SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(zygote.path)), {}
+        )
         script, _ = await scripts.start(tmp_path, write_script(tmp_path, source, "code/inference.py"))
         try:
             assert await asked(script, b"") == b"seven"
@@ -116,7 +122,9 @@ def test_processor_time_of_a_script_and_its_processes_is_work_and_its_waiting_is
     tmp_path: Path, zygote: ZygoteClient
 ) -> None:
     async def story() -> None:
-        scripts = Scripts(Settings.read({}), Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": ""})
+        scripts = Scripts(
+            SETTINGS, MemoryBudget(SETTINGS.memory_bytes), Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": ""}
+        )
         script, load = await scripts.start(tmp_path, write_script(tmp_path, WORKS_AND_WAITS))
         timing = Timing(monotonic)
         await script.invoke(Invocation(b"", "application/octet-stream"), 30.0, timing)

@@ -17,6 +17,7 @@ from torpor_container.formats import Conventions, available, detect
 from torpor_container.measuring.effort import Effort
 from torpor_container.models.loader import Loaded
 from torpor_container.models.quarantine import Quarantine, Version, mark_of
+from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.runners import Runner
@@ -72,7 +73,9 @@ NO_RUNNER: Runner = _NoRunner()  # type: ignore[assignment]
 async def ward(
     parent: ZygoteClient, folder: Path, free_bytes: int = BUDGET_BYTES, load_timeout_s: float = HANGS_S
 ) -> AsyncIterator[Ward]:
-    trials = Trials(BUDGET_BYTES, load_timeout_s, Conventions(), ZygoteAccess(str(parent.path)), os.environ)
+    trials = Trials(
+        MemoryBudget(BUDGET_BYTES), load_timeout_s, Conventions(), ZygoteAccess(str(parent.path)), os.environ
+    )
     here = Ward(Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner)), folder)
     try:
         yield here
@@ -150,7 +153,7 @@ def test_a_version_that_is_known_to_be_good_costs_no_process(tmp_path: Path, zyg
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
             await here.load(good())
-        nobody = Trials(BUDGET_BYTES, 1.0, Conventions(), ZygoteAccess("/nowhere"), {})
+        nobody = Trials(MemoryBudget(BUDGET_BYTES), 1.0, Conventions(), ZygoteAccess("/nowhere"), {})
         again = Ward(Quarantine(nobody, lambda: 0, lambda runner: asyncio.sleep(0)), tmp_path)
         await again.load(good())
         assert again.loads == 1

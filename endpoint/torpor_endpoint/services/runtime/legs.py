@@ -5,6 +5,8 @@ body of the next: its chunks are handed on as they are. "SageMaker handles invoc
 In a direct variant, a request names the one container that it goes to.
 """
 
+import json
+
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer, size_of
 from torpor_endpoint.core.records import Variant
@@ -20,6 +22,9 @@ from torpor_endpoint.services.runtime.request import (
 
 CARRIED = (CONTENT_TYPE, CUSTOM_ATTRIBUTES)
 """The headers of an answer that the next container gets in place of the caller's."""
+COLD = wire.COLD.lower().encode()
+NO_MEMORY = 507
+"""AWS: "If there is not enough memory, the container must return an HTTP 507"."""
 NOTED = frozenset(
     name.lower().encode()
     for name in (wire.COLD, wire.MODEL_CACHE, wire.ARTIFACT_VERSION, wire.NEW_SESSION_ID, wire.CLOSED_SESSION_ID)
@@ -133,6 +138,14 @@ def note(passage: Passage, leg: Leg, served: Served) -> Served:
         return served
     served.answer.headers.extend(_missing(served.answer, trail))
     return served._replace(sent_s=sum(trail.seconds.values()))
+
+
+def lacked_room(answer: UpstreamAnswer) -> bool:
+    """Whether a container found no memory for a request, or a model left for the model of this request."""
+    if answer.status == NO_MEMORY:
+        return True
+    cold = answer.header(COLD)
+    return cold is not None and bool(json.loads(cold)["victims"])
 
 
 def _missing(answer: UpstreamAnswer, trail: Trail) -> list[tuple[bytes, bytes]]:

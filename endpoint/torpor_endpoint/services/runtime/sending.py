@@ -24,7 +24,7 @@ from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation, no_response, timed_out
-from torpor_endpoint.services.runtime.legs import first_leg, next_leg, note
+from torpor_endpoint.services.runtime.legs import first_leg, lacked_room, next_leg, note
 from torpor_endpoint.services.runtime.passage import Leg, Passage, Route, Served, parsed, routed
 from torpor_endpoint.services.runtime.request import SESSION_ID
 
@@ -234,6 +234,8 @@ class RequestSender:
             served = Served(result, incarnation.id, len(pool.ready), in_flight, self._clock() - sent_at_s)
             if passage.trail is None:
                 return served
+            if lacked_room(result):
+                incarnation.lacked_room(leg.container)
             served = note(passage, leg, served)
             try:
                 passage.trail.leg = next_leg(passage, leg, result, self._strict)

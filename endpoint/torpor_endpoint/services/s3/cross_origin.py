@@ -7,7 +7,7 @@ do. Torpor verifies no signature, so it refuses a request that no rule allows.
 from collections.abc import Callable
 from typing import Final
 
-from torpor_endpoint.core.cors import CorsRule, PageRequest, header_names, permission
+from torpor_endpoint.core.origins.cors import CorsRule, PageRequest, header_names, permission
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import copy_source
 from torpor_endpoint.services.s3.operations.cors_rules import cors_rules

@@ -63,6 +63,7 @@ def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[
     shadow = [False] * (len(productions) - len(shadows)) + [True] * len(shadows)
     variants = tuple(map(shapes.variant, productions, models, shadow))
     variants = shapes.with_capture(variants, request)
+    variant_rules.check_memory(variants)
     if control.strict:
         check(variant_rules.STRICT_RULES, variants)
         for production, model in zip(productions, models, strict=True):

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 from torpor_endpoint.core.pricing.catalogue import instance_type
 from torpor_endpoint.core.records import Variant
+from torpor_endpoint.host.launch import MEMORY, memory_plan
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.model_data import is_s3_url
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
@@ -97,6 +98,18 @@ def check_variants(params: Wire) -> None:
     for production in _sent(params):
         names = {"variant": production["VariantName"], "type": production.get("InstanceType")}
         check(VARIANT_RULES, production, **names)
+
+
+def check_memory(variants: tuple[Variant, ...]) -> None:
+    """Raises ValidationException if the containers of a variant have values of their own that its instance has not."""
+    for variant in variants:
+        try:
+            memory_plan(variant)
+        except ValueError as error:
+            raise errors.INVALID(
+                f'Production variant "{variant.name}": Environment.{MEMORY.variable} of its containers does not fit: '
+                f"{error}."
+            ) from error
 
 
 def _sent(params: Wire) -> list[Wire]:

@@ -42,6 +42,7 @@ STATUS: wire.InstanceStatus = {
     "models": [MODEL],
     "budget_bytes": 100,
     "used_bytes": 50,
+    "waiting": 0,
     "disk_bytes": 9,
     "disk_budget_bytes": 90,
     "cpu_s": 1.0,

@@ -1,5 +1,6 @@
 """The legs of a request as values: which containers it passes, and what each of them gets and adds."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -7,11 +8,20 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.services.runtime.legs import STRICT_HOP_BYTES, first_leg, next_leg, note, path_of, takes_target
+from torpor_endpoint.services.runtime.legs import (
+    STRICT_HOP_BYTES,
+    first_leg,
+    lacked_room,
+    next_leg,
+    note,
+    path_of,
+    takes_target,
+)
 from torpor_endpoint.services.runtime.passage import Leg, Passage, Route, Served, parsed
 from torpor_endpoint.services.runtime.request import (
     ACCEPT,
@@ -168,3 +178,21 @@ def test_only_strict_mode_has_aws_s_limit_between_two_containers() -> None:
         next_leg(strict, first_leg(strict), large, strict=True)
     assert refused.value.situation is Situation.HOP_OVERSIZE
     assert (refused.value.fields["container"], refused.value.fields["following"]) == ("before", "models")
+
+
+def cold(*victims: str) -> list[tuple[bytes, bytes]]:
+    return [(wire.COLD.lower().encode(), json.dumps({"victims": victims}).encode())]
+
+
+@pytest.mark.parametrize(
+    ("answer", "lacked"),
+    [
+        (UpstreamAnswer(200), False),
+        (UpstreamAnswer(200, cold()), False),
+        (UpstreamAnswer(200, cold("a.tar.gz")), True),
+        (UpstreamAnswer(500), False),
+        (UpstreamAnswer(507), True),
+    ],
+)
+def test_a_container_lacked_room_if_a_model_left_or_found_no_memory(answer: UpstreamAnswer, lacked: bool) -> None:
+    assert lacked_room(answer) is lacked

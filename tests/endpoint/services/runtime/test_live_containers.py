@@ -15,6 +15,7 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint, NotInService, Var
 from tests.endpoint.helpers.model_artifacts import put, script
 from tests.helpers.waiting import until
 
+MIB = 1024 * 1024
 TAGGED = """
 import os, time
 
@@ -178,6 +179,57 @@ def test_a_container_that_dies_is_replaced_and_the_others_keep_their_models(live
     [left] = again["containers"][0]["models"]
     assert left["name"] == "left.tar.gz"
     assert left["hits"] >= 2  # the same copy as before
+
+
+HOLDS = """
+held = []
+
+def model_fn(folder):
+    return b"x" * ({mib} << 20)
+
+def transform_fn(model, body, content_type, accept):
+    text = body if isinstance(body, str) else body.decode()
+    if text == "grow" and not held:
+        held.append(b"x" * ({grows_mib} << 20))
+    return text, "text/csv"
+"""
+
+
+def budgets(live: LiveEndpoint, endpoint: str) -> list[int]:
+    """The budget of each container, in MiB. Together they are within the instance, and so is what is used."""
+    [instance] = live.shown(endpoint)[0]["instances"]
+    containers = instance["containers"]
+    assert sum(container["budget_bytes"] for container in containers) <= 1024 * MIB
+    assert sum(container["used_bytes"] for container in containers) <= 1024 * MIB
+    return [container["budget_bytes"] // MIB for container in containers]
+
+
+def test_containers_share_the_memory_of_their_instance(live: LiveEndpoint, bucket: Path) -> None:
+    """The last container has 256 MiB of 1 GiB as its own value; the others have 384 MiB each at first."""
+    names = [f"held/{n}.tar.gz" for n in range(5)]
+    put(bucket, {name: script(HOLDS.format(mib=80, grows_mib=0)) for name in names})
+    put(bucket, {"small.tar.gz": script(HOLDS.format(mib=1, grows_mib=150))})
+    own = one("containers/echo.tar.gz", {"TORPOR_MEMORY_MIB": "256"})
+    containers = (one("containers/small.tar.gz"), many("containers/held"), own)
+    serverless = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 5}}
+    endpoint = live.deploy("Sharing", Variant(containers, members=serverless))
+
+    def all_answer() -> bool:
+        for name in names:
+            live.invoke(endpoint, b"x", TargetModel=name.removeprefix("held/"))
+        [instance] = live.shown(endpoint)[0]["instances"]
+        return len(instance["containers"][1]["models"]) == len(names)
+
+    assert budgets(live, endpoint) == [384, 384, 256]
+    until(all_answer)
+    small, models, fixed = budgets(live, endpoint)
+    assert small < 384 < models
+    assert fixed == 256
+    live.invoke(endpoint, b"grow", TargetModel="0.tar.gz")
+    until(lambda: budgets(live, endpoint)[0] > 350)
+    assert budgets(live, endpoint)[1] <= 768 - 350
+    [instance] = live.shown(endpoint)[0]["instances"]
+    assert len(instance["containers"][1]["models"]) < len(names)
 
 
 def test_metrics_logs_and_the_ledger_name_each_container(live: LiveEndpoint, bucket: Path) -> None:

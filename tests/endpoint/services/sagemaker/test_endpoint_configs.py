@@ -203,3 +203,31 @@ def test_a_config_is_described_as_it_was_sent(control_plane: InMemoryControlPlan
         "EnableNetworkIsolation": False,
         "CreationTime": 1000.0,
     }
+
+
+@pytest.mark.parametrize(
+    ("own_mib", "text"),
+    [
+        (
+            ("600", "500", None),
+            "their own values are 1100 MiB together, and the instance has 1024 MiB for all containers",
+        ),
+        (("1024", None, None), "the instance has 1024 MiB for all containers, also for those without a value"),
+        (("512", "512"), None),
+    ],
+)
+def test_containers_whose_own_memory_exceeds_the_instance_are_refused(
+    control_plane: InMemoryControlPlane, own_mib: tuple[str | None, ...], text: str | None
+) -> None:
+    environments = [{"TORPOR_MEMORY_MIB": mib} if mib else {} for mib in own_mib]
+    containers = [{"Image": "torpor", "Environment": environment} for environment in environments]
+    control_plane("CreateModel", ModelName="several", Containers=containers)
+    variant = {"VariantName": "v", "ModelName": "several", "ServerlessConfig": serverless(1024)}
+    config = {"EndpointConfigName": "c", "ProductionVariants": [variant]}
+    if text is None:
+        control_plane("CreateEndpointConfig", **config)
+        return
+    code, _, message = control_plane.refusal("CreateEndpointConfig", **config)
+    assert code == "ValidationException"
+    assert "Environment.TORPOR_MEMORY_MIB" in message
+    assert text in message

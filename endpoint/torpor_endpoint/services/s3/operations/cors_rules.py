@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from torpor_endpoint.core.cors import ANY, METHODS, CorsRule
+from torpor_endpoint.core.origins.cors import ANY, METHODS, CorsRule
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.wire.parsing import Element
 

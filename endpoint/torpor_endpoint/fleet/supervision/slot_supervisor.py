@@ -9,13 +9,17 @@ needed at all.
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
-from typing import Protocol
+from types import MappingProxyType
+from typing import Final, Protocol
 
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.records import Variant
-from torpor_endpoint.fleet.container_supervisor import (
+from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer, StartTrouble
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.supervision.container_supervisor import (
     Died,
     StartFailed,
     check_running,
@@ -24,12 +28,13 @@ from torpor_endpoint.fleet.container_supervisor import (
     until_ready,
     watched,
 )
-from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer, StartTrouble
-from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.probe import last_line
-from torpor_endpoint.host import Slot
+from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing
+from torpor_endpoint.fleet.supervision.probe import last_line
+from torpor_endpoint.host import LaunchSpec, Slot
 
 log = logging.getLogger(__name__)
+
+NO_VARIABLES: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class SlotOwner(Protocol):
@@ -128,14 +133,17 @@ class SlotSupervisor:
         for slot in self._factory.slots(self._pool.variant, self.slot)[1:]:
             incarnation.containers.append(await self._relaunched(incarnation, slot))
 
-    async def _relaunched(self, incarnation: Incarnation, slot: Slot) -> LiveContainer:
-        """Start a container of an instance that runs."""
+    async def _relaunched(
+        self, incarnation: Incarnation, slot: Slot, environment: Mapping[str, str] = NO_VARIABLES
+    ) -> LiveContainer:
+        """Start a container of an instance that runs. `environment` has what differs from the first launch."""
         variant = self._pool.variant
-        container, _ = await launched(
-            self._factory.host,
-            variant.containers[slot.container],
-            lambda: replace(self._factory.spec(variant, slot), instance=incarnation.id),
-        )
+
+        def spec() -> LaunchSpec:
+            first = self._factory.spec(variant, slot)
+            return replace(first, environment={**first.environment, **environment}, instance=incarnation.id)
+
+        container, _ = await launched(self._factory.host, variant.containers[slot.container], spec)
         return container
 
     async def _until_ready(self, incarnation: Incarnation) -> None:
@@ -177,19 +185,26 @@ class SlotSupervisor:
     # -- the watch -------------------------------------------------------------------------------------------------
     async def _watch(self, incarnation: Incarnation) -> str:
         """Watch a ready instance until its last container has ended, and return the reason."""
+        sharing = self._sharing(incarnation)
         kept = [
-            asyncio.ensure_future(self._keep(incarnation, slot))
+            asyncio.ensure_future(self._keep(incarnation, slot, sharing))
             for slot in self._factory.slots(self._pool.variant, self.slot)
         ]
+        beside = [asyncio.ensure_future(sharing.run())] if sharing is not None else []
         try:
             done, _ = await asyncio.wait(kept, return_when=asyncio.FIRST_COMPLETED)
             return done.pop().result()
         finally:
-            for one in kept:
+            for one in (*kept, *beside):
                 one.cancel()
-            await asyncio.gather(*kept, return_exceptions=True)
+            await asyncio.gather(*kept, *beside, return_exceptions=True)
 
-    async def _keep(self, incarnation: Incarnation, slot: Slot) -> str:
+    def _sharing(self, incarnation: Incarnation) -> MemorySharing | None:
+        """None for an instance of one container, which has all memory."""
+        plan = self._factory.memory_plan(self._pool.variant) if len(incarnation.containers) > 1 else None
+        return MemorySharing(plan, incarnation, self._timing) if plan is not None else None
+
+    async def _keep(self, incarnation: Incarnation, slot: Slot, sharing: MemorySharing | None) -> str:
         """Watch one container, and replace it while another one lives. Return why the last one ended."""
 
         def well() -> None:
@@ -207,10 +222,12 @@ class SlotSupervisor:
                 incarnation.happened(InstanceEvent.DIED if died else InstanceEvent.TIMED_OUT)
                 return why
             self._pool.suspect(incarnation)
-            await self._replace(incarnation, slot, container)
+            await self._replace(incarnation, slot, container, sharing)
             well()
 
-    async def _replace(self, incarnation: Incarnation, slot: Slot, gone: LiveContainer) -> None:
+    async def _replace(
+        self, incarnation: Incarnation, slot: Slot, gone: LiveContainer, sharing: MemorySharing | None
+    ) -> None:
         """Start the container again, until it is ready. The others go on, and keep their models."""
         for failures in count():
             gone.ended.cancel()
@@ -218,7 +235,8 @@ class SlotSupervisor:
             await self._empty(slot)
             await asyncio.sleep(self._timing.restart_pause_s(failures))
             try:
-                gone = incarnation.containers[slot.container] = await self._relaunched(incarnation, slot)
+                memory = await sharing.replaced(slot.container) if sharing is not None else NO_VARIABLES
+                gone = incarnation.containers[slot.container] = await self._relaunched(incarnation, slot, memory)
                 await self._until_all_answer([gone])
                 await connected(gone, self._timing)
                 return

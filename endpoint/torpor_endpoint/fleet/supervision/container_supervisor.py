@@ -14,7 +14,7 @@ from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.incarnation import LiveContainer
-from torpor_endpoint.fleet.probe import answers, final_fault, last_line, truncate_if_large
+from torpor_endpoint.fleet.supervision.probe import answers, final_fault, last_line, truncate_if_large
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec
 

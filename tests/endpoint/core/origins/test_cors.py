@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.cors import CorsRule, PageRequest, header_names, matches, permission
+from torpor_endpoint.core.origins.cors import CorsRule, PageRequest, header_names, matches, permission
 
 PATTERN = st.text("ab.*", max_size=6).filter(lambda text: text.count("*") < 2)
 

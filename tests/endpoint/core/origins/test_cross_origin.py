@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.cross_origin import (
+from torpor_endpoint.core.origins.cross_origin import (
     Judgement,
     OwnHosts,
     Sender,

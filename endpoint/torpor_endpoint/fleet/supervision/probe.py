@@ -1,14 +1,18 @@
-"""Pings one instance and reads the end of its output. A probe decides nothing."""
+"""Pings one container, and reads its state and the end of its output. A probe decides nothing."""
 
 import asyncio
 import json
 import os
 from contextlib import suppress
 from pathlib import Path
+from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamError
+from torpor_endpoint.fleet.incarnation import LiveContainer
 
+ANSWER_WITHIN_S = 2.0
+"""How long a container may take to report its state."""
 TAIL_BYTES = 4096
 LAST_LINES = 2
 """The last line of a foreign container, and the line that says that it ended."""
@@ -29,6 +33,22 @@ async def final_fault(upstream: Upstream, within_s: float) -> str | None:
         return None
     state: wire.InstanceStatus = json.loads(answer.body)
     return (state["unready"] or state["fault"]) if state["fault"] is not None else None
+
+
+async def state_of(container: LiveContainer, after: int = 0, model: str = "") -> wire.InstanceStatus | None:
+    """The container's own report of its state; None if it does not answer.
+
+    The report has the decisions later than number `after`, and only those about `model` if it is given.
+    """
+    path = f"{wire.STATE}?after={after}" + (f"&model={quote(model, safe='')}" if model else "")
+    try:
+        answer = await container.upstream.send("GET", path, (), [], ANSWER_WITHIN_S)
+    except UpstreamError:
+        return None
+    if answer.status != 200:
+        return None
+    state: wire.InstanceStatus = json.loads(answer.body)
+    return state
 
 
 async def last_line(output: Path | None) -> str:
