@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -56,7 +57,7 @@ CLIENTS = {"boto3", "botocore", "obstore", "httptools", "starlette", "gunicorn",
 
 def imports(path: Path) -> Iterator[str]:
     """Every module that the file imports, also inside functions and under TYPE_CHECKING."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (name.name for name in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -96,7 +97,13 @@ def test_cores_are_pure(core: str) -> None:
     assert wrong == []
 
 
-def modules() -> dict[str, Path]:
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def modules() -> Mapping[str, Path]:
     """Every module of the three packages, by its name."""
     paths = {path.relative_to(ROOT / FOLDERS[package]): path for package in FOLDERS for path in files(package)}
     return {".".join(path.with_suffix("").parts).removesuffix(".__init__"): file for path, file in paths.items()}
@@ -129,7 +136,7 @@ def circle(arrows: Mapping[str, Collection[str]]) -> list[str]:
 
 def test_no_imports_go_in_a_circle() -> None:
     known = modules()
-    assert circle({name: list(needed(ast.parse(path.read_text()), known)) for name, path in known.items()}) == []
+    assert circle({name: list(needed(parsed(path), known)) for name, path in known.items()}) == []
 
 
 def room(module: str) -> str:
@@ -145,7 +152,7 @@ def test_no_rooms_import_in_a_circle(package: str) -> None:
     arrows: dict[str, set[str]] = {}
     for name, path in known.items():
         if name.split(".")[0] == package and room(name):
-            within = {module for module in needed(ast.parse(path.read_text()), known) if module in known}
+            within = {module for module in needed(parsed(path), known) if module in known}
             leads_to = {room(module) for module in within if module.split(".")[0] == package}
             arrows.setdefault(room(name), set()).update(leads_to - {room(name), ""})
     assert circle(arrows) == []
