@@ -15,8 +15,9 @@ from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.errors import RuntimeFault
+from torpor_endpoint.services.runtime.holding import HoldLimits, PoolClosed
 from torpor_endpoint.services.runtime.passage import CallLimits, Route
-from torpor_endpoint.services.runtime.sending import HoldLimits, PoolClosed, RequestSender
+from torpor_endpoint.services.runtime.sending import RequestSender
 
 
 class SlowHost:

@@ -23,6 +23,7 @@ from torpor_endpoint.services.runtime.errors import (
     from_answer,
     wire_form,
 )
+from torpor_endpoint.services.runtime.holding import PoolClosed
 from torpor_endpoint.services.runtime.observing.observers import Observers
 from torpor_endpoint.services.runtime.passage import (
     CallLimits,
@@ -35,7 +36,7 @@ from torpor_endpoint.services.runtime.passage import (
 )
 from torpor_endpoint.services.runtime.request import Invoke, read_body
 from torpor_endpoint.services.runtime.router import Router
-from torpor_endpoint.services.runtime.sending import PoolClosed, RequestSender
+from torpor_endpoint.services.runtime.sending import RequestSender
 from torpor_endpoint.services.runtime.shadowing import CopyEnds, Shadowing
 from torpor_endpoint.services.runtime.streams import ResponseStreams, StreamEnds, parse_stream
 

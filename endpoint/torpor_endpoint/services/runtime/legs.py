@@ -63,6 +63,12 @@ def takes_target(variant: Variant, path: tuple[int, ...]) -> bool:
     return any(variant.containers[place].multi_model for place in path)
 
 
+def current_leg(passage: Passage) -> Leg:
+    """The part to send next."""
+    trail = passage.trail
+    return trail.leg if trail is not None and trail.leg is not None else first_leg(passage)
+
+
 def first_leg(passage: Passage) -> Leg:
     """The part of the first container. The passage has a route."""
     request, route = parsed(passage), routed(passage)

@@ -6,7 +6,7 @@ The steps, in their order, and the module of each:
     parse     the headers, checked once                             request
     route     the variant, and the target model                     router
     admit     throttle, or refuse for lack of capacity              router
-    hold      wait until an instance is ready                       sending
+    hold      wait until an instance is ready                       holding
     send      to one instance, and to another if it never arrived   sending
     answer    status, headers and body for the caller               app
     account   observers see the request and its answer              observers

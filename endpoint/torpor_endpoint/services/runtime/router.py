@@ -5,6 +5,7 @@ from collections.abc import Callable
 from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.services.runtime.choosing import session_key
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.legs import path_of, takes_target
 from torpor_endpoint.services.runtime.passage import Passage, Route, parsed, routed
@@ -16,7 +17,6 @@ from torpor_endpoint.services.runtime.request import (
     TARGET_VARIANT,
     Invoke,
 )
-from torpor_endpoint.services.runtime.sending import session_key
 
 DRAW = "torpor.draw"
 """The key of the scope under which a request keeps its draw between the inline way and the way by ASGI."""

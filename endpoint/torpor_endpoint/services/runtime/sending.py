@@ -1,13 +1,11 @@
-"""The steps of a passage that may wait: hold until an instance is ready, and send to it.
+"""The step send: to an instance that is ready, and to another one if the request never arrived.
 
 Placement decides which instance serves a model; the sizer decides how many there are. The sender keeps no table of
 models. A request that passes several containers is sent to each in its turn (`legs`).
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
 
 from torpor_container import wire
 from torpor_container.transport.streaming import StreamConnection, streamed
@@ -17,38 +15,19 @@ from torpor_container.transport.upstream import (
     UpstreamError,
     UpstreamRefused,
     UpstreamTimedOut,
-    size_of,
 )
-from torpor_endpoint.core.lifecycle import InstancePhase
-from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation, no_response, timed_out
-from torpor_endpoint.services.runtime.legs import first_leg, lacked_room, next_leg, note
-from torpor_endpoint.services.runtime.passage import Leg, Passage, Route, Served, parsed, routed
-from torpor_endpoint.services.runtime.request import SESSION_ID
+from torpor_endpoint.services.runtime.choosing import kept, let_go, note_session, pick, use, used
+from torpor_endpoint.services.runtime.errors import RuntimeFault, no_response, timed_out
+from torpor_endpoint.services.runtime.holding import HELD, Holding, HoldLimits, PoolClosed
+from torpor_endpoint.services.runtime.legs import current_leg, lacked_room, next_leg, note
+from torpor_endpoint.services.runtime.passage import Leg, Passage, Served, routed
 
-NEW_SESSION = wire.NEW_SESSION_ID.lower().encode()
-CLOSED_SESSION = wire.CLOSED_SESSION_ID.lower().encode()
 STREAM_IN_PARTS = (wire.STREAM.lower().encode(), wire.STREAM_IN_PARTS.encode())
 
 Result = UpstreamAnswer | UpstreamError
 Then = Callable[[Served | RuntimeFault | None], None]
-
-
-@dataclass(frozen=True)
-class HoldLimits:
-    """How many requests one variant holds at a time while no instance is ready, and bytes of their bodies together."""
-
-    requests: int = 1000
-    bytes: int = 256 * 1024 * 1024
-
-
-HELD = HoldLimits()
-
-
-class PoolClosed(Exception):
-    """The pool that a request waited for is no more: its endpoint was updated or deleted meanwhile."""
 
 
 class RequestSender:
@@ -57,7 +36,7 @@ class RequestSender:
     def __init__(self, clock: Callable[[], float], strict: bool, held: HoldLimits = HELD) -> None:
         self._clock = clock
         self._strict = strict
-        self._held = held
+        self._holding = Holding(clock, held)
 
     # -- whole answers ---------------------------------------------------------------------------------------------
     async def send(self, passage: Passage, sent: Callable[[], None] | None = None) -> Served:
@@ -230,7 +209,7 @@ class RequestSender:
         follows."""
         pool = routed(passage).pool
         if isinstance(result, UpstreamAnswer):
-            _note_session(passage, incarnation, result)
+            note_session(passage, incarnation, result)
             served = Served(result, incarnation.id, len(pool.ready), in_flight, self._clock() - sent_at_s)
             if passage.trail is None:
                 return served
@@ -252,139 +231,14 @@ class RequestSender:
         """The instance to send to. Raises RuntimeFault, or PoolClosed if nothing was sent yet."""
         while not pool.ready and not kept(passage, current_leg(passage)):
             try:
-                await self._hold(passage, pool, until_s)
+                await self._holding.hold(passage, pool, until_s)
             except PoolClosed:
                 if passage.trail is not None and passage.trail.leg is not None:
                     raise no_response(passage.place) from None  # the first container has acted on the request
                 raise
         return pick(passage)
 
-    async def _hold(self, passage: Passage, pool: InstancePool, until_s: float) -> None:
-        """Wait, within bounds, until an instance is ready: the variant wakes, or an instance is free to take requests.
-
-        Raises RuntimeFault, or PoolClosed.
-        """
-        if pool.closed:
-            raise PoolClosed
-        traffic, size_bytes = pool.traffic, size_of(passage.body)
-        if traffic.held >= self._held.requests or traffic.held_bytes + size_bytes > self._held.bytes:
-            raise RuntimeFault(Situation.HOLD_FULL, held=traffic.held)
-        began_s = self._clock()
-        step = (wire.WaitStep.HOLD if pool.size else wire.WaitStep.WAKE).value
-        traffic.held += 1
-        traffic.held_bytes += size_bytes
-        try:
-            async with asyncio.timeout(until_s - began_s):
-                await _woken(pool)
-        except TimeoutError:
-            passage.waited(step, self._clock() - began_s)
-            raise _not_ready(passage, pool, passage.limits.hold_s) from None
-        finally:
-            traffic.held -= 1
-            traffic.held_bytes -= size_bytes
-        passage.waited(step, self._clock() - began_s)
-        if pool.closed:
-            raise PoolClosed
-        if not pool.ready:
-            raise _not_ready(passage, pool, self._clock() - began_s)
-
-
-def current_leg(passage: Passage) -> Leg:
-    """The part to send next."""
-    trail = passage.trail
-    return trail.leg if trail is not None and trail.leg is not None else first_leg(passage)
-
-
-def use(passage: Passage, incarnation: Incarnation) -> None:
-    """Use the instance for a part of the request. One of several containers stays in use until `let_go`."""
-    trail = passage.trail
-    if trail is None:
-        incarnation.in_flight += 1
-    elif trail.kept is not incarnation:
-        let_go(passage)
-        incarnation.in_flight += 1
-        trail.kept = incarnation
-
-
-def used(passage: Passage, incarnation: Incarnation) -> None:
-    """The part has an outcome."""
-    if passage.trail is None:
-        routed(passage).pool.released(incarnation)
-
-
-def let_go(passage: Passage) -> None:
-    """No further part goes to the instance that is kept."""
-    trail = passage.trail
-    if trail is not None and trail.kept is not None:
-        routed(passage).pool.released(trail.kept)
-        trail.kept = None
-
-
-def kept(passage: Passage, leg: Leg) -> bool:
-    """Whether the instance that did the parts before this one can do this one too, perhaps while it drains."""
-    trail = passage.trail
-    if trail is None or trail.kept is None or trail.leg is None or trail.kept.containers[leg.container].has_ended:
-        return False
-    draining = trail.kept.phase is InstancePhase.DRAINING
-    return draining or routed(passage).pool.offered(trail.kept)
-
 
 def _sent(leg: Leg, sent: Callable[[], None] | None) -> Callable[[], None] | None:
     """The caller's body is the caller's to release; a body between two containers is released once it is sent."""
     return sent if leg.step == 0 else leg.body.clear
-
-
-def pick(passage: Passage) -> Incarnation:
-    """The instance for the request: there is a ready one, or one that is kept."""
-    route, trail = routed(passage), passage.trail
-    if trail is not None and trail.kept is not None and kept(passage, current_leg(passage)):
-        return trail.kept
-    if (holder := _holder(passage, route)) is not None:
-        return holder
-    return route.pool.ready.pick(route.target) if route.target is not None else route.pool.ready.least_busy()
-
-
-def _holder(passage: Passage, route: Route) -> Incarnation | None:
-    """The instance that holds the request's session; None if the request has none, or that instance is not ready."""
-    session = parsed(passage).headers.get(SESSION_ID)
-    if session is None:
-        return None
-    held = route.pool.sessions.holder(session_key(route.target, session))
-    ready = held and route.pool.ready.get(held.slot)
-    return ready if held and ready and ready.id == held.incarnation else None
-
-
-def _note_session(passage: Passage, incarnation: Incarnation, answer: UpstreamAnswer) -> None:
-    """Remember a session that a model began, and forget one that it ended."""
-    if SESSION_ID not in parsed(passage).headers:
-        return
-    route = routed(passage)
-    if (began := answer.header(NEW_SESSION)) is not None:
-        session = session_key(route.target, began.partition(b";")[0])
-        route.pool.sessions.began(session, SessionHolder(str(incarnation.slot), incarnation.id))
-    if (ended := answer.header(CLOSED_SESSION)) is not None:
-        route.pool.sessions.ended(session_key(route.target, ended))
-
-
-def session_key(target: str | None, session: bytes) -> SessionKey:
-    return SessionKey(target and target.removeprefix("/"), session)
-
-
-async def _woken(pool: InstancePool) -> None:
-    """Returns when the pool has a ready instance, or nobody should wait for one. A pool whose instances are taken away
-    meanwhile is woken again."""
-
-    def settled() -> bool:
-        return bool(pool.ready) or pool.closed or pool.hopeless
-
-    while True:
-        pool.wake()  # first: a pool at zero instances may be hopeless from an earlier start
-        await pool.until(lambda: settled() or not pool.size)
-        if settled():
-            return
-
-
-def _not_ready(passage: Passage, pool: InstancePool, waited_s: float) -> RuntimeFault:
-    why = f" ({pool.trouble.reason})" if pool.trouble is not None else ""
-    detail = f"No instance of production variant {pool.variant.name} was ready within {waited_s:g} s{why}. Try again."
-    return RuntimeFault(Situation.NOT_READY, detail=detail, steps=dict(passage.steps))

@@ -26,11 +26,12 @@ from torpor_container.transport.upstream import JOINED_MAX_BYTES, Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.services.runtime.holding import PoolClosed
 from torpor_endpoint.services.runtime.legs import path_of
 from torpor_endpoint.services.runtime.observing.metrics_observer import FAULT, REFUSED
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served, parsed
 from torpor_endpoint.services.runtime.router import Router, check_target
-from torpor_endpoint.services.runtime.sending import PoolClosed, RequestSender
+from torpor_endpoint.services.runtime.sending import RequestSender
 
 log = logging.getLogger(__name__)
 

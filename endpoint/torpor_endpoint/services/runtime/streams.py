@@ -25,6 +25,7 @@ from torpor_endpoint.services.runtime.errors import (
     no_response,
     timed_out,
 )
+from torpor_endpoint.services.runtime.holding import PoolClosed
 from torpor_endpoint.services.runtime.kept_parts import KeptLimits, KeptParts, KeptStreams
 from torpor_endpoint.services.runtime.observing.observers import Observers
 from torpor_endpoint.services.runtime.passage import (
@@ -36,7 +37,7 @@ from torpor_endpoint.services.runtime.passage import (
     server_timing,
 )
 from torpor_endpoint.services.runtime.request import ACCEPT, Invoke, read_body
-from torpor_endpoint.services.runtime.sending import PoolClosed, RequestSender
+from torpor_endpoint.services.runtime.sending import RequestSender
 
 log = logging.getLogger(__name__)
 
