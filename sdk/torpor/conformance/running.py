@@ -21,6 +21,8 @@ class Finding:
     reason: str = ""
     seen: str = ""
     took_s: float = 0.0
+    cause: str = ""
+    """Of a rule that was not judged because of another: why, such as `listens is broken`."""
 
     @property
     def is_broken_must(self) -> bool:
@@ -47,7 +49,8 @@ def judged(rule: Rule, container: CheckedContainer, before: Iterable[Finding]) -
         return Finding(rule, Judgement.NOT_APPLICABLE)
     for finding in before:
         if finding.rule.id in rule.needs and finding.judgement in KEPT_NO_MORE:
-            return Finding(rule, Judgement.SKIPPED, f"{finding.rule.id} is {finding.judgement.value}")
+            cause = finding.cause or f"{finding.rule.id} is {finding.judgement.value}"
+            return Finding(rule, Judgement.SKIPPED, cause, cause=cause)
     start_s = time.monotonic()
     try:
         rule.check(container)

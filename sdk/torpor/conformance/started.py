@@ -1,6 +1,7 @@
 """A container that is started by a command, as SageMaker starts an image with `serve`, and ended by its own id."""
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -13,7 +14,12 @@ from typing import Self
 DEFAULT_PORT = 8080
 PORT = "{port}"
 """Replaced in the command's arguments by the port."""
+BLOCKS = range(12100, 32000, 100)
+"""The ports that a container may be told; those up to the next are its safe range. All are below the ports that the
+system assigns, and below 32,768, the limit of Multi Model Server."""
 LOOK_S = 0.02
+END_S = 5.0
+"""How long a container may take to end once its checks are done."""
 QUOTED_LINES = 8
 
 
@@ -30,22 +36,32 @@ class StartedContainer:
         self.bound_port = free_port()
         self.names_port = any(PORT in word for word in command)
         self.default_port_was_free = not accepts(default_port)
-        own = {"SAGEMAKER_BIND_TO_PORT": str(self.bound_port), "SAGEMAKER_SAFE_PORT_RANGE": "20000-20999"}
+        own = {
+            "SAGEMAKER_BIND_TO_PORT": str(self.bound_port),
+            "SAGEMAKER_SAFE_PORT_RANGE": f"{self.bound_port + 1}-{self.bound_port + BLOCKS.step - 1}",
+        }
+        self._asked_to_end = False
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115  it is open as long as the container runs
-        self._process = subprocess.Popen(
-            [word.replace(PORT, str(self.bound_port)) for word in command],
-            env={**os.environ, **own, **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=self._printed,
-            stderr=self._printed,
-            start_new_session=True,  # so that what it starts ends with it
-        )
+        try:
+            self._process = subprocess.Popen(
+                [word.replace(PORT, str(self.bound_port)) for word in command],
+                env={**os.environ, **own, **environment},
+                stdin=subprocess.DEVNULL,
+                stdout=self._printed,
+                stderr=self._printed,
+                start_new_session=True,  # so that what it starts ends with it
+            )
+        except OSError:
+            self._printed.close()
+            raise
         self.started_s = time.monotonic()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
+        if not self.has_ended and not self._asked_to_end:
+            self.ended_by(signal.SIGTERM, END_S)  # a client of Docker passes it on, and no SIGKILL
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)  # its own session: whatever it started and left behind
         self._process.wait()
@@ -76,6 +92,7 @@ class StartedContainer:
 
     def ended_by(self, number: signal.Signals, within_s: float) -> bool:
         """Send the signal, and say whether the process ends within so many seconds."""
+        self._asked_to_end = True
         self._process.send_signal(number)
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(within_s)
@@ -89,10 +106,11 @@ class StartedContainer:
 
 
 def free_port() -> int:
-    """A port of this machine that is free now."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port: int = listener.getsockname()[1]
-        return port
+    """A port of BLOCKS that is free now. Raises OSError if none is."""
+    for port in random.sample(BLOCKS, len(BLOCKS)):
+        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
+            return port
+    raise OSError(f"none of the {len(BLOCKS)} ports for a container is free")
 
 
 def accepts(port: int) -> bool:

@@ -45,5 +45,5 @@ def the_first_part_comes_before_the_end(container: CheckedContainer) -> None:
 
 def streamed(container: CheckedContainer) -> ContainerAnswer:
     answer = container.invoke(container.material.stream)
-    expect_success(answer)
+    expect_success(answer, " to --stream-body" if container.material.stream else "")
     return answer

@@ -1,19 +1,15 @@
 """Each rule finds the fault that is planted for it, and no other rule takes that fault for its own."""
 
 from collections.abc import Collection
-from pathlib import Path
 
 import pytest
 
 from tests.sdk.helpers.broken_container import (
     COMMAND_FAULTS,
     FAULTS,
-    LARGE,
     LIMITS,
     MULTI,
     SINGLE,
-    SLOW,
-    STREAM,
     broken,
 )
 from torpor.conformance.client import ContainerClient
@@ -22,26 +18,13 @@ from torpor.conformance.judging import Judgement
 from torpor.conformance.rule import LISTENS
 from torpor.conformance.rules import BY_ID, RULES
 from torpor.conformance.running import Finding, run
-from torpor.conformance.samples import CSV, ModelArtifact, Sample
 from torpor.conformance.started import free_port
 
 KEPT_OR_NOT_FOR_IT = {Judgement.KEPT, Judgement.NOT_APPLICABLE}
 
 
-def material(folder: Path) -> Material:
-    for name in ("small", LARGE):
-        (folder / name).mkdir(exist_ok=True)
-    return Material(
-        sample=Sample(CSV, b"1,2,3\n"),
-        slow=Sample(CSV, SLOW),
-        stream=Sample(CSV, STREAM),
-        models=(ModelArtifact("small.tar.gz", folder / "small"),),
-        too_large=ModelArtifact("large.tar.gz", folder / LARGE),
-    )
-
-
-def checked(port: int, folder: Path, uses: Collection[ContainerUse]) -> list[Finding]:
-    container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset(uses), material(folder), LIMITS)
+def checked(port: int, material: Material, uses: Collection[ContainerUse]) -> list[Finding]:
+    container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset(uses), material, LIMITS)
     return run(RULES, container)
 
 
@@ -58,16 +41,16 @@ def uses_for(use: ContainerUse) -> set[ContainerUse]:
 
 
 @pytest.mark.parametrize("base", [SINGLE, MULTI])
-def test_a_container_without_a_fault_keeps_every_rule(tmp_path: Path, base: ContainerUse) -> None:
+def test_a_container_without_a_fault_keeps_every_rule(material: Material, base: ContainerUse) -> None:
     others = set(ContainerUse) - {SINGLE, MULTI}
     with broken() as port:
-        assert not_kept(checked(port, tmp_path, {base, *others})) == []
+        assert not_kept(checked(port, material, {base, *others})) == []
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_planted_fault_is_found_by_its_rule_alone(tmp_path: Path, fault: str) -> None:
+def test_a_planted_fault_is_found_by_its_rule_alone(material: Material, fault: str) -> None:
     with broken(fault) as port:
-        findings = checked(port, tmp_path, uses_for(FAULTS[fault].use))
+        findings = checked(port, material, uses_for(FAULTS[fault].use))
     assert ids_of_broken(findings) == [FAULTS[fault].breaks]
 
 
@@ -82,7 +65,7 @@ def test_a_rule_stands_after_those_that_it_needs() -> None:
     assert early == []
 
 
-def test_where_nothing_listens_only_that_is_reported(tmp_path: Path) -> None:
-    findings = checked(free_port(), tmp_path, {SINGLE})
+def test_where_nothing_listens_only_that_is_reported(material: Material) -> None:
+    findings = checked(free_port(), material, {SINGLE})
     assert ids_of_broken(findings) == [LISTENS]
     assert not [finding for finding in findings if finding.judgement is Judgement.KEPT]
