@@ -51,7 +51,7 @@ def line(finding: Finding) -> str:
 
 
 def summary(report: ConformanceReport) -> list[str]:
-    """The counts, and what to mend first with AWS's sentence."""
+    """The counts, and what to mend first with the sentence that asks for it."""
     counts = Counter(finding.judgement for finding in report.findings)
     broken = Counter(finding.rule.level for finding in report.broken)
     levels = ", ".join(f"{broken[level]} {level.value}" for level in Level if broken[level])
@@ -69,7 +69,7 @@ def mending(finding: Finding) -> list[str]:
     rule = finding.rule
     where = f"{rule.source.label}, {rule.source.url}" if rule.source.url else rule.source.label
     seen = [f"  seen: {row}" for row in finding.seen.splitlines()]
-    return [f"Mend first: {rule.id}: {finding.reason}", *seen, f"  {rule.mend}", f"  “{rule.says}” ({where})"]
+    return [f"Mend first: {rule.id}: {finding.reason}", *seen, f"  {rule.mend}", f"  Why: {rule.says} ({where})"]
 
 
 def as_json(report: ConformanceReport) -> str:

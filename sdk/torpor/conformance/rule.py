@@ -23,7 +23,7 @@ class Level(StrEnum):
 
     MUST = "must"  # SageMaker fails, or misunderstands the container
     SHOULD = "should"  # it works, and callers or operators suffer
-    MAY = "may"  # AWS's own containers differ
+    MAY = "may"  # AWS's own containers differ, and SageMaker avoids the case
 
 
 class Source(Enum):

@@ -158,7 +158,7 @@ def a_model_that_did_not_fit_leaves_nothing(container: CheckedContainer) -> None
 
 @rule(
     "odd-model-names",
-    Level.SHOULD,
+    Level.MAY,
     says="The model_name is an opaque identifier and is not necessarily the value of the TargetModel parameter.",
     source=Source.MULTI_MODEL,
     mend="Decode percent-encoding in the paths of /models/{model_name}, or refuse such names in LoadModel with 400.",

@@ -28,7 +28,7 @@ def it_listens_on_the_port_that_it_is_told(container: CheckedContainer) -> None:
 
 @rule(
     "answer-content-type",
-    Level.MUST,
+    Level.SHOULD,
     says="The answer of a container in a pipeline is the next one's request: its Content-Type says what it is.",
     source=Source.TORPOR,
     mend="Send Content-Type with each answer.",

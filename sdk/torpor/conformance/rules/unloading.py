@@ -72,7 +72,7 @@ def an_unloaded_model_can_be_loaded_again(container: CheckedContainer) -> None:
 
 @rule(
     "unload-while-busy",
-    Level.SHOULD,
+    Level.MAY,
     says="SageMaker unloads unused models; of a request in flight AWS says nothing, and its caller needs an answer.",
     source=Source.TORPOR,
     mend="Let requests in flight end before a model leaves memory; refuse later ones with 404.",

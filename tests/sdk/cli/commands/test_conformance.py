@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -15,6 +16,7 @@ from tests.sdk.helpers.small_models import ROWS, train_booster
 from torpor.cli import app
 from torpor.conformance.rules import BY_ID
 
+MULTI_MODEL_SERVER = Path(__file__).parents[4] / "examples" / "images" / "multi-model-server.sh"
 SCRIPT = """
 import time
 def model_fn(model_dir):
@@ -169,24 +171,11 @@ def test_our_own_container_keeps_the_contract_for_many_models(tmp_path: Path) ->
 def test_multi_model_server_keeps_the_rest(tmp_path: Path) -> None:
     written(tmp_path / "small", service_py=SERVICE)
     written(tmp_path / "large", service_py=FULL)
-    given = written(tmp_path, row_txt="a b c", slow_txt="slow", serve_sh=MULTI_MODEL_SERVER)
+    given = written(tmp_path, row_txt="a b c", slow_txt="slow")
     models = ("--model", f"small.tar.gz={tmp_path / 'small'}", "--too-large", f"large.tar.gz={tmp_path / 'large'}")
-    samples = ("--body", given["row_txt"], "--slow-body", given["slow_txt"], "--content-type", "text/plain")
-    command = ("sh", given["serve_sh"], "{port}", tmp_path, Path(sys.executable).parent)
-    done = run(*models, *samples, "--as", "pipeline", "--json", "--", *command)
+    samples = ("--body", given["row_txt"], "--slow-body", given["slow_txt"])
+    options = ("--content-type", "text/plain", "--time-scale", 5, "--as", "pipeline", "--json")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    done = run(*models, *samples, *options, "--", "sh", MULTI_MODEL_SERVER, "{port}", tmp_path, PATH=path)
     assert broken_in(done) <= OF_MULTI_MODEL_SERVER, done.output
     assert "load-507-again" in broken_in(done)
-
-
-MULTI_MODEL_SERVER = """
-cd "$2"
-cat > mms.properties <<PROPERTIES
-inference_address=http://127.0.0.1:$1
-management_address=http://127.0.0.1:$1
-model_store=/
-default_workers_per_model=1
-default_service_handler=service.py:handle
-decode_input_request=false
-PROPERTIES
-PATH="$3:$PATH" exec multi-model-server --start --foreground --model-store / --mms-config mms.properties
-"""
