@@ -62,10 +62,14 @@ class StartedContainer:
     def __exit__(self, *error: object) -> None:
         if not self.has_ended and not self._asked_to_end:
             self.ended_by(signal.SIGTERM, END_S)  # a client of Docker passes it on, and no SIGKILL
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)  # its own session: whatever it started and left behind
+        self.kill()
         self._process.wait()
         self._printed.close()
+
+    def kill(self) -> None:
+        """Kill the process, and whatever it has started and left behind: its session."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
 
     @property
     def has_ended(self) -> bool:

@@ -1,6 +1,7 @@
 """`torpor conformance`: plays SageMaker's side of the contract against a container, and shows what it breaks."""
 
 import difflib
+import signal
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,6 +34,7 @@ from torpor.errors import TorporError
 USES = {use.value: use for use in (ContainerUse.STREAMING, ContainerUse.PIPELINE, ContainerUse.BATCH)}
 """The uses that `--as` adds to that of one model, or of several."""
 BROKEN_MUST = 1
+SIGNALLED = 128
 
 COMMAND = "After --, the command that starts the container, with {port} for its port; instead of --url."
 URL = "Where the container answers, as http://127.0.0.1:8080."
@@ -172,13 +174,33 @@ def opened(
     if url is not None:
         yield CheckedContainer(ContainerClient(*address(url)), uses, material, limits, run=name)
         return
+    with killed_by_signals() as started:
+        try:
+            process = StartedContainer(command, environment(uses))
+        except OSError as error:
+            raise TorporError(f"{command[0]} cannot be run: {error}") from error
+        started.append(process)
+        with process:
+            client = ContainerClient("127.0.0.1", process.port(limits.start_s))
+            yield CheckedContainer(client, uses, material, limits, process, name)
+
+
+@contextmanager
+def killed_by_signals() -> Iterator[list[StartedContainer]]:
+    """SIGTERM and Ctrl-C kill the containers in this list: requests that wait for them end, and so does this process."""
+    started: list[StartedContainer] = []
+
+    def end(number: int, frame: object) -> None:
+        for process in started:
+            process.kill()
+        raise SystemExit(SIGNALLED + number)
+
+    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
-        process = StartedContainer(command, environment(uses))
-    except OSError as error:
-        raise TorporError(f"{command[0]} cannot be run: {error}") from error
-    with process:
-        client = ContainerClient("127.0.0.1", process.port(limits.start_s))
-        yield CheckedContainer(client, uses, material, limits, process, name)
+        yield started
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def address(url: str) -> tuple[str, int]:
