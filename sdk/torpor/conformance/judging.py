@@ -7,7 +7,7 @@ from typing import Any, Never
 from torpor.conformance.client import ContainerAnswer
 
 
-class Judgement(StrEnum):
+class RuleOutcome(StrEnum):
     """The outcome of one rule."""
 
     KEPT = "kept"

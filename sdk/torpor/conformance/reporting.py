@@ -6,15 +6,15 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from xml.etree import ElementTree
 
-from torpor.conformance.judging import Judgement
+from torpor.conformance.judging import RuleOutcome
 from torpor.conformance.rule import Level, Rule
 from torpor.conformance.running import Finding
 
 WORDS = {
-    Judgement.KEPT: "ok",
-    Judgement.BROKEN: "BROKEN",
-    Judgement.SKIPPED: "skipped",
-    Judgement.NOT_APPLICABLE: "n/a",
+    RuleOutcome.KEPT: "ok",
+    RuleOutcome.BROKEN: "BROKEN",
+    RuleOutcome.SKIPPED: "skipped",
+    RuleOutcome.NOT_APPLICABLE: "n/a",
 }
 ID_WIDTH = 27
 """The longest rule id, and a space."""
@@ -30,7 +30,7 @@ class ConformanceReport:
 
     @property
     def broken(self) -> list[Finding]:
-        return [finding for finding in self.findings if finding.judgement is Judgement.BROKEN]
+        return [finding for finding in self.findings if finding.judgement is RuleOutcome.BROKEN]
 
     @property
     def is_conformant(self) -> bool:
@@ -56,8 +56,9 @@ def summary(report: ConformanceReport) -> list[str]:
     broken = Counter(finding.rule.level for finding in report.broken)
     levels = ", ".join(f"{broken[level]} {level.value}" for level in Level if broken[level])
     parts = [
-        f"{counts[judgement]} {judgement.value}" + (f" ({levels})" if judgement is Judgement.BROKEN and levels else "")
-        for judgement in Judgement
+        f"{counts[judgement]} {judgement.value}"
+        + (f" ({levels})" if judgement is RuleOutcome.BROKEN and levels else "")
+        for judgement in RuleOutcome
         if counts[judgement]
     ]
     first = report.first_to_mend
@@ -120,7 +121,7 @@ def as_junit(report: ConformanceReport) -> bytes:
         if finding.is_broken_must:
             failure = ElementTree.SubElement(case, "failure", message=finding.reason)
             failure.text = "\n".join(mending(finding)[1:])
-        elif finding.judgement is not Judgement.KEPT:
+        elif finding.judgement is not RuleOutcome.KEPT:
             reason = f"{finding.judgement.value} ({finding.rule.level.value}): {finding.reason}".rstrip(": ")
             ElementTree.SubElement(case, "skipped", message=reason)
     failures = sum(finding.is_broken_must for finding in report.findings)

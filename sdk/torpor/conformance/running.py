@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 from torpor.conformance.client import NoContainerAnswer
 from torpor.conformance.container import CheckedContainer
-from torpor.conformance.judging import Judgement, RuleBroken, RuleSkipped
+from torpor.conformance.judging import RuleBroken, RuleOutcome, RuleSkipped
 from torpor.conformance.rule import Level, Rule
 
-KEPT_NO_MORE = (Judgement.BROKEN, Judgement.SKIPPED)
+KEPT_NO_MORE = (RuleOutcome.BROKEN, RuleOutcome.SKIPPED)
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Finding:
     """What is known of one rule. `reason` is empty if it is kept."""
 
     rule: Rule
-    judgement: Judgement
+    judgement: RuleOutcome
     reason: str = ""
     seen: str = ""
     took_s: float = 0.0
@@ -26,7 +26,7 @@ class Finding:
 
     @property
     def is_broken_must(self) -> bool:
-        return self.judgement is Judgement.BROKEN and self.rule.level is Level.MUST
+        return self.judgement is RuleOutcome.BROKEN and self.rule.level is Level.MUST
 
 
 def run(
@@ -46,18 +46,18 @@ def run(
 def judged(rule: Rule, container: CheckedContainer, before: Iterable[Finding]) -> Finding:
     """The finding for one rule, given those for the rules before it."""
     if not rule.applies_to(container):
-        return Finding(rule, Judgement.NOT_APPLICABLE)
+        return Finding(rule, RuleOutcome.NOT_APPLICABLE)
     for finding in before:
         if finding.rule.id in rule.needs and finding.judgement in KEPT_NO_MORE:
             cause = finding.cause or f"{finding.rule.id} is {finding.judgement.value}"
-            return Finding(rule, Judgement.SKIPPED, cause, cause=cause)
+            return Finding(rule, RuleOutcome.SKIPPED, cause, cause=cause)
     start_s = time.monotonic()
     try:
         rule.check(container)
     except RuleSkipped as error:
-        return Finding(rule, Judgement.SKIPPED, str(error), took_s=time.monotonic() - start_s)
+        return Finding(rule, RuleOutcome.SKIPPED, str(error), took_s=time.monotonic() - start_s)
     except RuleBroken as error:
-        return Finding(rule, Judgement.BROKEN, error.reason, error.seen, time.monotonic() - start_s)
+        return Finding(rule, RuleOutcome.BROKEN, error.reason, error.seen, time.monotonic() - start_s)
     except NoContainerAnswer as error:
-        return Finding(rule, Judgement.BROKEN, str(error), took_s=time.monotonic() - start_s)
-    return Finding(rule, Judgement.KEPT, took_s=time.monotonic() - start_s)
+        return Finding(rule, RuleOutcome.BROKEN, str(error), took_s=time.monotonic() - start_s)
+    return Finding(rule, RuleOutcome.KEPT, took_s=time.monotonic() - start_s)

@@ -3,17 +3,17 @@
 import json
 from xml.etree import ElementTree
 
-from torpor.conformance.judging import Judgement
+from torpor.conformance.judging import RuleOutcome
 from torpor.conformance.reporting import ID_WIDTH, ConformanceReport, as_json, as_junit, line, summary
 from torpor.conformance.rules import BY_ID, RULES
 from torpor.conformance.running import Finding
 
-KEPT = Finding(BY_ID["ping-200"], Judgement.KEPT, took_s=0.25)
-SHOULD = Finding(BY_ID["keep-alive"], Judgement.BROKEN, "it hung up", "200 text/csv 1")
-MUST = Finding(BY_ID["invoke"], Judgement.BROKEN, "it answered 500", "500 text/plain oh <no>")
-LATER_MUST = Finding(BY_ID["large-body"], Judgement.BROKEN, "it answered 413")
-SKIPPED = Finding(BY_ID["load-507"], Judgement.SKIPPED, "give a model")
-ABSENT = Finding(BY_ID["stops"], Judgement.NOT_APPLICABLE)
+KEPT = Finding(BY_ID["ping-200"], RuleOutcome.KEPT, took_s=0.25)
+SHOULD = Finding(BY_ID["keep-alive"], RuleOutcome.BROKEN, "it hung up", "200 text/csv 1")
+MUST = Finding(BY_ID["invoke"], RuleOutcome.BROKEN, "it answered 500", "500 text/plain oh <no>")
+LATER_MUST = Finding(BY_ID["large-body"], RuleOutcome.BROKEN, "it answered 413")
+SKIPPED = Finding(BY_ID["load-507"], RuleOutcome.SKIPPED, "give a model")
+ABSENT = Finding(BY_ID["stops"], RuleOutcome.NOT_APPLICABLE)
 
 
 def report(*findings: Finding) -> ConformanceReport:

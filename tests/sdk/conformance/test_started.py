@@ -8,7 +8,7 @@ from tests.helpers.processes import marked
 from tests.sdk.helpers.broken_container import COMMAND_FAULTS, LIMITS, PIPELINE, SINGLE
 from torpor.conformance.client import ContainerClient
 from torpor.conformance.container import CheckedContainer, Material
-from torpor.conformance.judging import Judgement
+from torpor.conformance.judging import RuleOutcome
 from torpor.conformance.rules import BY_ID
 from torpor.conformance.running import Finding, run
 from torpor.conformance.started import PORT, StartedContainer, free_port
@@ -30,11 +30,11 @@ def checked(material: Material, command: list[str]) -> list[Finding]:
 
 
 def broken_in(findings: list[Finding]) -> dict[str, str]:
-    return {one.rule.id: one.reason for one in findings if one.judgement is Judgement.BROKEN}
+    return {one.rule.id: one.reason for one in findings if one.judgement is RuleOutcome.BROKEN}
 
 
 def test_a_command_without_a_fault_is_started_judged_and_ended(material: Material) -> None:
-    assert [finding.judgement for finding in checked(material, SERVE)] == [Judgement.KEPT] * len(RULES)
+    assert [finding.judgement for finding in checked(material, SERVE)] == [RuleOutcome.KEPT] * len(RULES)
 
 
 @pytest.mark.parametrize("fault", COMMAND_FAULTS)
@@ -49,8 +49,8 @@ def test_a_command_that_ends_is_quoted(material: Material) -> None:
 
 def test_a_port_in_the_command_proves_nothing_of_the_variable(material: Material) -> None:
     by_id = {finding.rule.id: finding for finding in checked(material, [*SERVE, PORT])}
-    assert by_id["bind-to-port"].judgement is Judgement.SKIPPED
-    assert by_id["invoke"].judgement is Judgement.KEPT
+    assert by_id["bind-to-port"].judgement is RuleOutcome.SKIPPED
+    assert by_id["invoke"].judgement is RuleOutcome.KEPT
 
 
 def test_a_command_that_does_not_exist_raises_and_leaves_nothing() -> None:

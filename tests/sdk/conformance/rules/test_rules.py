@@ -14,13 +14,13 @@ from tests.sdk.helpers.broken_container import (
 )
 from torpor.conformance.client import ContainerClient
 from torpor.conformance.container import CheckedContainer, ContainerUse, Material
-from torpor.conformance.judging import Judgement
+from torpor.conformance.judging import RuleOutcome
 from torpor.conformance.rule import LISTENS
 from torpor.conformance.rules import BY_ID, RULES
 from torpor.conformance.running import Finding, run
 from torpor.conformance.started import free_port
 
-KEPT_OR_NOT_FOR_IT = {Judgement.KEPT, Judgement.NOT_APPLICABLE}
+KEPT_OR_NOT_FOR_IT = {RuleOutcome.KEPT, RuleOutcome.NOT_APPLICABLE}
 
 
 def checked(port: int, material: Material, uses: Collection[ContainerUse]) -> list[Finding]:
@@ -33,7 +33,7 @@ def not_kept(findings: list[Finding]) -> list[Finding]:
 
 
 def ids_of_broken(findings: list[Finding]) -> list[str]:
-    return [finding.rule.id for finding in findings if finding.judgement is Judgement.BROKEN]
+    return [finding.rule.id for finding in findings if finding.judgement is RuleOutcome.BROKEN]
 
 
 def uses_for(use: ContainerUse) -> set[ContainerUse]:
@@ -68,4 +68,4 @@ def test_a_rule_stands_after_those_that_it_needs() -> None:
 def test_where_nothing_listens_only_that_is_reported(material: Material) -> None:
     findings = checked(free_port(), material, {SINGLE})
     assert ids_of_broken(findings) == [LISTENS]
-    assert not [finding for finding in findings if finding.judgement is Judgement.KEPT]
+    assert not [finding for finding in findings if finding.judgement is RuleOutcome.KEPT]
