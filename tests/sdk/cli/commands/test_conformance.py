@@ -45,6 +45,7 @@ OF_A_SCRIPT = {"unknown-content-type", "bad-body-4xx"}
 OF_MULTI_MODEL_SERVER = {
     "load-bad-request-4xx",
     "load-507-again",
+    "odd-model-names",
     "connection-close",
     "get-refused",
     "unknown-content-type",
