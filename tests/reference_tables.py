@@ -4,6 +4,10 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from torpor.conformance.container import ContainerUse
+from torpor.conformance.limits import ContractLimits
+from torpor.conformance.rule import Rule
+from torpor.conformance.rules import MODULES, RULES
 from torpor_container.formats.script.environment import VARIABLES as SCRIPTS
 from torpor_container.formats.script.toolkits import NAMES, parts
 from torpor_container.image.variables import VARIABLES
@@ -109,7 +113,38 @@ def toolkits() -> str:
     return table(("import", "modules"), ((code(name), ", ".join(map(code, parts(name)))) for name in NAMES))
 
 
+def conformance_rules() -> str:
+    """A table for each group of rules."""
+    groups = {module.__name__.rpartition(".")[2]: module.__doc__ or "" for module in MODULES}
+    return "\n\n".join(_rules(group, about) for group, about in groups.items())
+
+
+def _rules(group: str, about: str) -> str:
+    rows = (
+        (code(rule.id), rule.level.value, _uses(rule), f"{rule.says} ({_source(rule)})", rule.mend)
+        for rule in RULES
+        if rule.group == group
+    )
+    shown = table(("rule", "level", "for", "what the source says", "how to mend it"), rows)
+    return f"### {group.replace('_', ' ').capitalize()}\n\n{about.strip()}\n\n{shown}"
+
+
+def _uses(rule: Rule) -> str:
+    command = "; with a command" if rule.needs_command else ""
+    return ", ".join(use.value for use in ContainerUse if use in rule.uses) + command
+
+
+def _source(rule: Rule) -> str:
+    return f"[{rule.source.label}]({rule.source.url})" if rule.source.url else rule.source.label
+
+
+def conformance_limits() -> str:
+    return table(("limit", "value"), ((code(name), f"{value:,}") for name, value in vars(ContractLimits()).items()))
+
+
 TABLES = {
+    "conformance-rules": conformance_rules,
+    "conformance-limits": conformance_limits,
     "variables": variables,
     "inherited": inherited,
     "script-variables": script_variables,

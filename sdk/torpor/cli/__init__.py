@@ -7,6 +7,7 @@ import typer
 
 from torpor.cli.commands import (
     cold_starts,
+    conformance,
     costs,
     demo,
     env,
@@ -63,5 +64,6 @@ for command in (
     replay.replay,
     simulate.simulate,
     plan.plan,
+    conformance.conformance,
 ):
     app.command()(command)

@@ -1,0 +1,71 @@
+"""Each rule finds the fault that is planted for it, and no other rule takes that fault for its own."""
+
+from collections.abc import Collection
+
+import pytest
+
+from tests.sdk.helpers.broken_container import (
+    COMMAND_FAULTS,
+    FAULTS,
+    LIMITS,
+    MULTI,
+    SINGLE,
+    broken,
+)
+from torpor.conformance.client import ContainerClient
+from torpor.conformance.container import CheckedContainer, ContainerUse, Material
+from torpor.conformance.judging import RuleOutcome
+from torpor.conformance.rule import LISTENS
+from torpor.conformance.rules import BY_ID, RULES
+from torpor.conformance.running import Finding, run
+from torpor.conformance.started import free_port
+
+KEPT_OR_NOT_FOR_IT = {RuleOutcome.KEPT, RuleOutcome.NOT_APPLICABLE}
+
+
+def checked(port: int, material: Material, uses: Collection[ContainerUse]) -> list[Finding]:
+    container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset(uses), material, LIMITS)
+    return run(RULES, container)
+
+
+def not_kept(findings: list[Finding]) -> list[Finding]:
+    return [finding for finding in findings if finding.judgement not in KEPT_OR_NOT_FOR_IT]
+
+
+def ids_of_broken(findings: list[Finding]) -> list[str]:
+    return [finding.rule.id for finding in findings if finding.judgement is RuleOutcome.BROKEN]
+
+
+def uses_for(use: ContainerUse) -> set[ContainerUse]:
+    return {use} if use is MULTI else {SINGLE, use}
+
+
+@pytest.mark.parametrize("base", [SINGLE, MULTI])
+def test_a_container_without_a_fault_keeps_every_rule(material: Material, base: ContainerUse) -> None:
+    others = set(ContainerUse) - {SINGLE, MULTI}
+    with broken() as port:
+        assert not_kept(checked(port, material, {base, *others})) == []
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_planted_fault_is_found_by_its_rule_alone(material: Material, fault: str) -> None:
+    with broken(fault) as port:
+        findings = checked(port, material, uses_for(FAULTS[fault].use))
+    assert ids_of_broken(findings) == [FAULTS[fault].breaks]
+
+
+def test_every_rule_has_a_planted_fault() -> None:
+    planted = {fault.breaks for fault in FAULTS.values()} | set(COMMAND_FAULTS.values()) | {LISTENS}
+    assert set(BY_ID) == planted
+
+
+def test_a_rule_stands_after_those_that_it_needs() -> None:
+    places = {rule.id: place for place, rule in enumerate(RULES)}
+    early = [rule.id for rule in RULES if any(places[needed] >= places[rule.id] for needed in rule.needs)]
+    assert early == []
+
+
+def test_where_nothing_listens_only_that_is_reported(material: Material) -> None:
+    findings = checked(free_port(), material, {SINGLE})
+    assert ids_of_broken(findings) == [LISTENS]
+    assert not [finding for finding in findings if finding.judgement is RuleOutcome.KEPT]
