@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from torpor.conformance.container import ContainerUse
+from torpor.conformance.container import UseCase
 from torpor.conformance.limits import ContractLimits
 from torpor.conformance.rule import Rule
 from torpor.conformance.rules import MODULES, RULES
@@ -131,7 +131,7 @@ def _rules(group: str, about: str) -> str:
 
 def _uses(rule: Rule) -> str:
     command = "; with a command" if rule.needs_command else ""
-    return ", ".join(use.value for use in ContainerUse if use in rule.uses) + command
+    return ", ".join(use.value for use in UseCase if use in rule.uses) + command
 
 
 def _source(rule: Rule) -> str:

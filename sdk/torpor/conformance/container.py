@@ -20,7 +20,7 @@ T = TypeVar("T")
 JSON_BOTH = {"Content-Type": "application/json", "Accept": "application/json"}
 
 
-class ContainerUse(StrEnum):
+class UseCase(StrEnum):
     """What SageMaker uses a container for. Each rule applies to some of them."""
 
     SINGLE = "single"
@@ -48,7 +48,7 @@ class CheckedContainer:
     """Everything that a check may use. Close it: it unloads the model that it keeps for invocations."""
 
     client: ContainerClient
-    uses: frozenset[ContainerUse]
+    uses: frozenset[UseCase]
     material: Material = Material()
     limits: ContractLimits = field(default_factory=ContractLimits)
     process: StartedContainer | None = None
@@ -58,7 +58,7 @@ class CheckedContainer:
 
     @property
     def is_multi(self) -> bool:
-        return ContainerUse.MULTI in self.uses
+        return UseCase.MULTI in self.uses
 
     # -- requests --------------------------------------------------------------------------------------------------
     def get(self, path: str, within_s: float | None = None) -> ContainerAnswer:

@@ -4,16 +4,16 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
-from torpor.conformance.container import CheckedContainer, ContainerUse
+from torpor.conformance.container import CheckedContainer, UseCase
 
 Check = Callable[[CheckedContainer], None]
 GUIDE = "https://docs.aws.amazon.com/sagemaker/latest/dg/"
 API = "https://docs.aws.amazon.com/sagemaker/latest/APIReference/"
-SERVED = frozenset({ContainerUse.SINGLE, ContainerUse.MULTI})
-MULTI = frozenset({ContainerUse.MULTI})
-STREAMING = frozenset({ContainerUse.STREAMING})
-PIPELINE = frozenset({ContainerUse.PIPELINE})
-BATCH = frozenset({ContainerUse.BATCH})
+SERVED = frozenset({UseCase.SINGLE, UseCase.MULTI})
+MULTI = frozenset({UseCase.MULTI})
+STREAMING = frozenset({UseCase.STREAMING})
+PIPELINE = frozenset({UseCase.PIPELINE})
+BATCH = frozenset({UseCase.BATCH})
 LISTENS = "listens"
 """The rule without which no other one can be judged."""
 
@@ -68,7 +68,7 @@ class Rule:
     mend: str
     """What to change in a container that breaks the rule."""
     check: Check
-    uses: frozenset[ContainerUse]
+    uses: frozenset[UseCase]
     """The rule applies to a container that is used for one of them."""
     needs: tuple[str, ...]
     """Rules that must be kept before this one can be judged."""
@@ -91,7 +91,7 @@ def rule(
     says: str,
     source: Source,
     mend: str,
-    uses: Collection[ContainerUse] = SERVED,
+    uses: Collection[UseCase] = SERVED,
     needs: Collection[str] = (),
     needs_command: bool = False,
 ) -> Callable[[Check], Rule]:

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from torpor.conformance.container import ContainerUse
+from torpor.conformance.container import UseCase
 from torpor.conformance.limits import ContractLimits
 
-SINGLE, MULTI, STREAMING, PIPELINE, BATCH = ContainerUse
+SINGLE, MULTI, STREAMING, PIPELINE, BATCH = UseCase
 LIMITS = ContractLimits(
     ping_s=0.5, invoke_s=1.2, load_s=1.2, unload_s=1.2, start_s=5.0, stop_s=1.0, request_bytes=200_000, hop_bytes=50_000
 )
@@ -42,7 +42,7 @@ class PlantedFault:
     """A fault, the one rule that it breaks, and the use in which it shows."""
 
     breaks: str
-    use: ContainerUse = SINGLE
+    use: UseCase = SINGLE
 
 
 FAULTS = {

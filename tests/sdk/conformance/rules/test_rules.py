@@ -13,7 +13,7 @@ from tests.sdk.helpers.broken_container import (
     broken,
 )
 from torpor.conformance.client import ContainerClient
-from torpor.conformance.container import CheckedContainer, ContainerUse, Material
+from torpor.conformance.container import CheckedContainer, Material, UseCase
 from torpor.conformance.judging import RuleOutcome
 from torpor.conformance.rule import LISTENS
 from torpor.conformance.rules import BY_ID, RULES
@@ -23,7 +23,7 @@ from torpor.conformance.started import free_port
 KEPT_OR_NOT_FOR_IT = {RuleOutcome.KEPT, RuleOutcome.NOT_APPLICABLE}
 
 
-def checked(port: int, material: Material, uses: Collection[ContainerUse]) -> list[Finding]:
+def checked(port: int, material: Material, uses: Collection[UseCase]) -> list[Finding]:
     container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset(uses), material, LIMITS)
     return run(RULES, container)
 
@@ -36,13 +36,13 @@ def ids_of_broken(findings: list[Finding]) -> list[str]:
     return [finding.rule.id for finding in findings if finding.judgement is RuleOutcome.BROKEN]
 
 
-def uses_for(use: ContainerUse) -> set[ContainerUse]:
+def uses_for(use: UseCase) -> set[UseCase]:
     return {use} if use is MULTI else {SINGLE, use}
 
 
 @pytest.mark.parametrize("base", [SINGLE, MULTI])
-def test_a_container_without_a_fault_keeps_every_rule(material: Material, base: ContainerUse) -> None:
-    others = set(ContainerUse) - {SINGLE, MULTI}
+def test_a_container_without_a_fault_keeps_every_rule(material: Material, base: UseCase) -> None:
+    others = set(UseCase) - {SINGLE, MULTI}
     with broken() as port:
         assert not_kept(checked(port, material, {base, *others})) == []
 

@@ -8,12 +8,12 @@ from uuid import uuid4
 
 from torpor.cli import choices
 from torpor.conformance.client import ContainerClient
-from torpor.conformance.container import CheckedContainer, ContainerUse, Material
+from torpor.conformance.container import CheckedContainer, Material, UseCase
 from torpor.conformance.limits import ContractLimits
 from torpor.conformance.started import StartedContainer
 from torpor.errors import TorporError
 
-USES = {use.value: use for use in (ContainerUse.STREAMING, ContainerUse.PIPELINE, ContainerUse.BATCH)}
+USES = {use.value: use for use in (UseCase.STREAMING, UseCase.PIPELINE, UseCase.BATCH)}
 """The uses that `--as` adds to that of one model, or of several."""
 SIGNALLED = 128
 """A shell's exit code for a signal, less its number."""
@@ -35,9 +35,9 @@ def opened(
         yield CheckedContainer(client, uses, material, limits, process, run)
 
 
-def uses_of(added: str | None, material: Material) -> frozenset[ContainerUse]:
+def uses_of(added: str | None, material: Material) -> frozenset[UseCase]:
     """Those of `--as`, and that of one model or of several. Raises TorporError."""
-    base = ContainerUse.MULTI if material.models else ContainerUse.SINGLE
+    base = UseCase.MULTI if material.models else UseCase.SINGLE
     return frozenset({base, *(USES[name] for name in (choices.known_names("--as", added, USES) if added else []))})
 
 
@@ -53,7 +53,7 @@ def address(url: str) -> tuple[str, int]:
     return host, port
 
 
-def started(command: Sequence[str], uses: frozenset[ContainerUse]) -> StartedContainer:
+def started(command: Sequence[str], uses: frozenset[UseCase]) -> StartedContainer:
     """Raises TorporError."""
     try:
         return StartedContainer(command, environment(uses))
@@ -61,10 +61,10 @@ def started(command: Sequence[str], uses: frozenset[ContainerUse]) -> StartedCon
         raise TorporError(f"{command[0]} cannot be run: {error}") from error
 
 
-def environment(uses: frozenset[ContainerUse]) -> Mapping[str, str]:
+def environment(uses: frozenset[UseCase]) -> Mapping[str, str]:
     """What SageMaker sets, beside the port."""
-    found = {"SAGEMAKER_MULTI_MODEL": "true"} if ContainerUse.MULTI in uses else {}
-    return {**found, **({"SAGEMAKER_BATCH": "true"} if ContainerUse.BATCH in uses else {})}
+    found = {"SAGEMAKER_MULTI_MODEL": "true"} if UseCase.MULTI in uses else {}
+    return {**found, **({"SAGEMAKER_BATCH": "true"} if UseCase.BATCH in uses else {})}
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 
 from torpor.cli.output import console, plain_table
-from torpor.conformance.container import CheckedContainer, ContainerUse
+from torpor.conformance.container import CheckedContainer, UseCase
 from torpor.conformance.judging import RuleOutcome
 from torpor.conformance.reporting import ConformanceReport, line, summary
 from torpor.conformance.rule import Level, Rule
@@ -17,7 +17,7 @@ def checked(
     rules: Sequence[Rule], container: CheckedContainer, name: str, printer: Console | None
 ) -> ConformanceReport:
     """Runs the rules, and prints each finding as it comes."""
-    uses = [use.value for use in ContainerUse if use in container.uses]
+    uses = [use.value for use in UseCase if use in container.uses]
     group = ""
 
     def show(finding: Finding) -> None:
@@ -48,6 +48,6 @@ def style(finding: Finding) -> str:
 def show_rules(rules: Sequence[Rule]) -> None:
     shown = plain_table("", "rule", "level", "for", "what the source says")
     for rule in rules:
-        uses = ", ".join(use.value for use in ContainerUse if use in rule.uses)
+        uses = ", ".join(use.value for use in UseCase if use in rule.uses)
         shown.add_row(rule.id, rule.level.value, uses, rule.says)
     console().print(shown)
