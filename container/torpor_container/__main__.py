@@ -55,7 +55,7 @@ def serve(settings: Settings) -> None:
         """Runs in the process that serves."""
         limit = confine(settings.memory_bytes) if settings.container is None else unlimited
         memory = MemoryBudget(settings.memory_bytes, limit)
-        return InstanceProcess(settings, memory, environment=given).app()
+        return InstanceProcess(settings, memory, environment=given).app(chunked=True)
 
     Server(make_app, ServerOptions(bind=bind)).run()
 

@@ -115,8 +115,9 @@ class InstanceProcess:
         self._disk_tier = self._make_disk_tier() if settings.model_source else None
         self._serving = self._make_serving(ended)
 
-    def app(self) -> ASGIApp:
-        routes = Routes(self._serving, self.state, self.resize, body_max_bytes(self._settings), clock)
+    def app(self, chunked: bool = False) -> ASGIApp:
+        """`chunked`: see `Routes`. A container that no endpoint of Torpor's started answers so."""
+        routes = Routes(self._serving, self.state, self.resize, body_max_bytes(self._settings), clock, chunked)
         return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
 
     async def state(self, after: int, model: str | None) -> InstanceStatus:

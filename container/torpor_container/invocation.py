@@ -44,15 +44,17 @@ PART_MAX_BYTES = 1 << 20
 
 class StreamReply(NamedTuple):
     """An answer in parts. `head` has no body; `parts` gives those that have come, at least one, and waits for the next
-    when it is asked again. It raises ContainerError if the model fails between two parts."""
+    when it is asked again. It raises ContainerError if the model fails between two parts. `whole`: the model made the
+    answer at once."""
 
     head: Reply
     parts: AsyncIterator[Sequence[bytes]]
+    whole: bool = False
 
 
 def in_one_part(reply: Reply) -> StreamReply:
     """A whole answer as a stream: one part, or several of PART_MAX_BYTES."""
-    return StreamReply(reply._replace(body=b""), _pieces(reply.body))
+    return StreamReply(reply._replace(body=b""), _pieces(reply.body), whole=True)
 
 
 async def _pieces(body: bytes) -> AsyncIterator[Sequence[bytes]]:

@@ -29,6 +29,13 @@ class Framed(Protocol):
     """The path that they are for."""
 
 
+@runtime_checkable
+class InParts(Protocol):
+    """What an ASGI application has whose answers may leave in parts, whoever calls."""
+
+    in_parts: bool
+
+
 class Exchange:
     """As ASGI has them. The answer is kept until it is whole."""
 

@@ -26,8 +26,8 @@ from torpor_container.errors import (
     NotSupported,
 )
 from torpor_container.http.exchange import Tell
-from torpor_container.http.streaming import send_parts, until_caller_leaves, wants_parts
-from torpor_container.invocation import Invocation, Reply
+from torpor_container.http.streaming import send_chunks, send_parts, until_caller_leaves, wants_parts
+from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import Clock, Timing
 from torpor_container.modes.contract import ContractMode
 from torpor_container.modes.serving import KeptMode, Serving
@@ -59,7 +59,11 @@ class Routes:
         resize: Callable[[int], Awaitable[wire.MemoryChanged]],
         body_max_bytes: int,
         clock: Clock,
+        chunked: bool = False,
     ) -> None:
+        """`chunked`: an answer that a model makes in parts leaves in parts, as plain HTTP, whoever calls. Otherwise only
+        a caller that asks for parts by a header of Torpor's own gets them."""
+        self.chunked = chunked
         self._serving = serving
         self._state = state
         self._resize = resize
@@ -165,6 +169,9 @@ class Routes:
             if wants_parts(scope["headers"]):
                 await until_caller_leaves(receive, self._stream(target, invocation, timing, send))
                 return
+            if self.chunked:
+                await until_caller_leaves(receive, self._send_chunked(target, invocation, timing, send))
+                return
             outcome = await self._serving.invoke(target, invocation, timing)
         except ContainerError as error:
             outcome = error
@@ -178,15 +185,22 @@ class Routes:
         invocation.streamed = True
         async with self._serving.stream(target, invocation, timing) as reply:
             if not 200 <= reply.head.status < 300:
-                whole = reply.head._replace(body=b"".join([part async for come in reply.parts for part in come]))
-                status, headers, content = _answer(target, whole, timing)
-                await send({"type": "http.response.start", "status": status, "headers": headers})
-                await send({"type": "http.response.body", "body": content})
+                await _send_whole(target, reply, timing, send)
                 return
             status, (_, *headers), _ = _answer(target, reply.head, timing)  # the length is not known
             failure = await send_parts((status, headers), reply.parts, send)
         if failure is not None:
             log.error("%s: %s", target or "the model", failure)
+
+    async def _send_chunked(self, target: str | None, invocation: Invocation, timing: Timing, send: Send) -> None:
+        """As `_stream`, in plain HTTP: only what a model makes in parts leaves in parts. Raises StreamBroken too."""
+        invocation.streamed = True
+        async with self._serving.stream(target, invocation, timing) as reply:
+            if reply.whole or not 200 <= reply.head.status < 300:
+                await _send_whole(target, reply, timing, send)
+                return
+            status, (_, *headers), _ = _answer(target, reply.head, timing)  # the length is not known
+            await send_chunks((status, headers), reply.parts, send)
 
     def take_inline(self, target: str | None, scope: Scope, body: bytes, tell: Tell) -> bool:
         """Takes a call that waits for nothing. False, and nothing is done, for any other."""
@@ -226,6 +240,7 @@ class HotPath:
         self._rest = rest
         self._invocations = prefix + wire.INVOCATIONS
         self.framed = self._invocations.encode()
+        self.in_parts = routes.chunked
         self._models = prefix + wire.MODELS + "/"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -301,6 +316,13 @@ def _answer(target: str | None, outcome: Reply | ContainerError, timing: Timing)
     if reply.more:
         headers.extend(reply.more)
     return reply.status, headers, reply.body
+
+
+async def _send_whole(target: str | None, reply: StreamReply, timing: Timing, send: Send) -> None:
+    body = b"".join([part async for come in reply.parts for part in come])
+    status, headers, content = _answer(target, reply.head._replace(body=body), timing)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
 
 
 def _json(document: Mapping[str, object]) -> Response:

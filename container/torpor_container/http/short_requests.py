@@ -130,7 +130,7 @@ class ShortRequests(BoundedRequests):
             if not self.idle_timer_runs and not self.finishing and not self.half_closed:
                 self.start_idle_timer()  # gunicorn does it after its own first answer
             headers, body = self._reader.take()
-            self._begin(self._scope(invocation[1], headers), body)
+            self._begin(self._scope(invocation[1], headers), body, data)
         elif (asked := UPGRADE.fullmatch(data)) and self.app.framed == asked[1] and self._idle():
             self._upgrade(asked[1])
         else:  # GUNICORN
@@ -196,7 +196,8 @@ class ShortRequests(BoundedRequests):
             "state": self.worker.state.copy(),
         }
 
-    def _begin(self, scope: Scope, body: bytes) -> None:
+    def _begin(self, scope: Scope, body: bytes, data: bytes) -> None:
+        """`data` is the whole request: gunicorn gets it where the answer may leave in parts."""
         self._busy = True
         try:
             if not self.write_paused and self.app.take_inline(scope, body, self._tell):
@@ -204,6 +205,10 @@ class ShortRequests(BoundedRequests):
         except Exception:  # the outer edge of a request, as below
             self.log.exception("Error in ASGI application")
             self._fail()
+            return
+        if self.app.in_parts:
+            self._busy = False
+            self.feed(data)
             return
         self._answering = self.worker.loop.create_task(self._answer(scope, Exchange(body, self._gone)))
 

@@ -39,6 +39,22 @@ async def send_parts(
     return failure
 
 
+class StreamBroken(Exception):
+    """The model failed between two parts. HTTP has no word for that: the connection ends before the answer does."""
+
+
+async def send_chunks(head: tuple[int, list[Header]], parts: AsyncIterator[Sequence[bytes]], send: Send) -> None:
+    """Send the answer as plain chunked HTTP, which SageMaker reads as a stream. Raises StreamBroken."""
+    status, headers = head
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    try:
+        async for come in parts:
+            await send({"type": "http.response.body", "body": b"".join(come), "more_body": True})
+    except ContainerError as error:
+        raise StreamBroken(str(error)) from error
+    await send({"type": "http.response.body", "body": b""})
+
+
 async def until_caller_leaves(receive: Receive, work: Coroutine[Any, Any, None]) -> None:
     """Do the work, for a request whose body was read. Cancel it when the caller closes the connection."""
     working, watching = asyncio.ensure_future(work), asyncio.ensure_future(_left(receive))

@@ -17,7 +17,7 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from torpor_container.http.connections import Connections, TrackedConnection
-from torpor_container.http.exchange import Framed, InlineApp, Tell
+from torpor_container.http.exchange import Framed, InlineApp, InParts, Tell
 from torpor_container.http.gunicorn_internals import GunicornWorker, Listener
 from torpor_container.http.half_closed import HalfClosedConnections
 from torpor_container.http.server import Server, ServerOptions, allowed_connections
@@ -38,6 +38,7 @@ class InFlight:
         self._app = app
         self._take_inline = app.take_inline if isinstance(app, InlineApp) else _never
         self.framed = app.framed if isinstance(app, Framed) else None
+        self.in_parts = isinstance(app, InParts) and app.in_parts
         self.requests = 0
         self._none: asyncio.Event | None = None  # there only while somebody waits
 

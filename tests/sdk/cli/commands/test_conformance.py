@@ -29,8 +29,14 @@ def transform_fn(model, body, content_type, accept):
     if str(body) == "slow":
         time.sleep(0.3)
         return "done", "text/plain"
+    if str(body) == "stream":
+        return slowly(), "text/plain"
     rows = str(body)[:600].split()
     return "".join(f"{sum(map(float, row.split(',')))}\\n" for row in rows), "text/csv"
+def slowly():
+    yield "first"
+    time.sleep(0.3)
+    yield "second"
 """
 SERVICE = """
 import time
@@ -158,11 +164,15 @@ def test_a_signal_ends_the_container_too() -> None:
 # -- real containers -----------------------------------------------------------------------------------------------
 def test_our_own_container_keeps_the_contract_for_one_model(tmp_path: Path) -> None:
     written(tmp_path / "model", inference_py=SCRIPT)
-    given = written(tmp_path, row_csv="1,2,3\n", slow_csv="slow")
-    samples = ("--body", given["row_csv"], "--slow-body", given["slow_csv"], "--as", "pipeline", "--json")
-    done = run(*samples, "--", sys.executable, "-m", "torpor_container", "serve", SAGEMAKER_BASE_DIR=str(tmp_path))
+    given = written(tmp_path, row_csv="1,2,3\n", slow_csv="slow", stream_csv="stream")
+    samples = ("--body", given["row_csv"], "--slow-body", given["slow_csv"], "--stream-body", given["stream_csv"])
+    uses = ("--as", "pipeline,streaming", "--json")
+    done = run(
+        *samples, *uses, "--", sys.executable, "-m", "torpor_container", "serve", SAGEMAKER_BASE_DIR=str(tmp_path)
+    )
     assert broken_in(done) <= OF_A_SCRIPT, done.output
     assert done.exit_code == 0
+    assert {"stream-chunked", "stream-first-part"} <= judged(done, "kept")
 
 
 def test_our_own_container_keeps_the_contract_for_many_models(tmp_path: Path) -> None:
