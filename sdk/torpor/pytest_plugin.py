@@ -4,16 +4,30 @@ Every pytest run in the environment loads this module, so it imports nothing but
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from torpor.hosting.process import Start
     from torpor.hosting.serving import SharedProcess
 
 
 @pytest.fixture(scope="session")
-def torpor_endpoint() -> "Iterator[SharedProcess]":
+def torpor_start() -> "Start":
+    """The options of the session's endpoint process. Override this fixture to start it otherwise:
+
+    @pytest.fixture(scope="session")
+    def torpor_start():
+        return torpor.testing.Start(strict=True)
+    """
+    from torpor.hosting.process import Start
+
+    return Start()
+
+
+@pytest.fixture(scope="session")
+def torpor_endpoint(torpor_start: "Start") -> "Iterator[SharedProcess]":
     """An endpoint process on a free port, with no SageMaker endpoint, model or bucket in it yet.
 
         def test_a_model(torpor_endpoint):
@@ -25,9 +39,35 @@ def torpor_endpoint() -> "Iterator[SharedProcess]":
             folder = torpor_endpoint.bucket_folder("models")     # a bucket is a folder: copy artifacts into it
             torpor_endpoint.url, torpor_endpoint.environment     # the URL, and the AWS_* variables for other processes
 
-    The data folder is temporary. When the session ends, or is killed, the process ends with it.
+    The data folder is temporary. When the session ends, or is killed, the process ends with it. Each worker of
+    pytest-xdist has a process of its own.
     """
     from torpor.hosting.serving import SharedProcess
 
-    with SharedProcess() as process:
+    with SharedProcess(torpor_start) as process:
         yield process.until_ready()
+
+
+@pytest.fixture
+def torpor_environment(torpor_endpoint: "SharedProcess", monkeypatch: pytest.MonkeyPatch) -> "SharedProcess":
+    """Leads an unmodified application to the endpoint: its boto3 clients without options call it for this test.
+
+    The test has the endpoint's `AWS_*` variables, and no others of the shell. boto3's default session is a new one.
+    """
+    from torpor.testing.environment import lead_here
+
+    lead_here(torpor_endpoint.environment, monkeypatch)
+    return torpor_endpoint
+
+
+@pytest.fixture
+def torpor_s3(torpor_endpoint: "SharedProcess") -> Iterator[Any]:
+    """A boto3 client of S3, connected to the endpoint. Buckets that the test makes are deleted after it."""
+    from torpor.testing.buckets import new_buckets_deleted
+
+    client = torpor_endpoint.client("s3")
+    try:
+        with new_buckets_deleted(client):
+            yield client
+    finally:
+        torpor_endpoint.release(client)

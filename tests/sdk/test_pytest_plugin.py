@@ -1,4 +1,4 @@
-"""The pytest plugin in a test session of its own."""
+"""The pytest plugin in test sessions of its own."""
 
 import os
 import subprocess
@@ -6,6 +6,8 @@ import sys
 from pathlib import Path
 
 SESSION = """
+import boto3
+
 def test_first(torpor_endpoint):
     torpor_endpoint.bucket_folder("models").joinpath("a.txt").write_text("hello")
     assert torpor_endpoint.client("s3").get_object(Bucket="models", Key="a.txt")["Body"].read() == b"hello"
@@ -21,13 +23,102 @@ def test_third(torpor_endpoint):
         assert one.url == two.url == torpor_endpoint.url
         assert {found["EndpointName"] for found in sagemaker.list_endpoints()["Endpoints"]} == {"one", "two"}
     assert sagemaker.list_endpoints()["Endpoints"] == []
+
+def test_fourth(torpor_s3):
+    torpor_s3.create_bucket(Bucket="of-one-test")
+    torpor_s3.put_object(Bucket="of-one-test", Key="a", Body=b"1")
+
+def test_fifth(torpor_s3, torpor_environment):
+    assert [bucket["Name"] for bucket in boto3.client("s3").list_buckets()["Buckets"]] == ["models", "torpor-local"]
+"""
+
+BESIDE_MOTO = """
+import boto3
+from moto import mock_aws
+
+def buckets(client):
+    return [bucket["Name"] for bucket in client.list_buckets()["Buckets"]]
+
+@mock_aws
+def test_under_the_decorator(torpor_s3):
+    mocked = boto3.client("s3", region_name="us-east-1")
+    mocked.create_bucket(Bucket="in-moto")
+    torpor_s3.create_bucket(Bucket="in-torpor")
+    assert buckets(mocked) == ["in-moto"]
+    assert buckets(torpor_s3) == ["in-torpor"]
+
+def test_inside_the_block(torpor_endpoint):
+    with mock_aws():
+        boto3.resource("dynamodb", region_name="us-east-1").create_table(
+            TableName="t", BillingMode="PAY_PER_REQUEST",
+            KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+            AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+        )
+        with torpor_endpoint.local(name="beside") as endpoint:
+            assert endpoint.client("sagemaker").list_endpoints()["Endpoints"][0]["EndpointName"] == "beside"
+        assert boto3.client("dynamodb", region_name="us-east-1").list_tables()["TableNames"] == ["t"]
+
+def test_after_it(torpor_s3):
+    assert buckets(torpor_s3) == ["torpor-local"]
+"""
+
+OF_A_WORKER = """
+import os, pytest
+
+@pytest.mark.parametrize("turn", range(4))
+def test_a_worker_has_its_own(torpor_endpoint, turn, request):
+    folder = torpor_endpoint.bucket_folder("mine")
+    folder.joinpath(os.environ["PYTEST_XDIST_WORKER"]).touch()
+    assert [path.name for path in folder.iterdir()] == [os.environ["PYTEST_XDIST_WORKER"]]
+    with open(os.environ["SEEN"], "a") as seen:
+        seen.write(f"{torpor_endpoint.url}\\n")
+"""
+
+OTHERWISE = """
+import pytest
+from torpor.testing import Start
+
+@pytest.fixture(scope="session")
+def torpor_start():
+    return Start(region="eu-west-1")
+
+def test_the_region(torpor_endpoint):
+    assert torpor_endpoint.environment["AWS_DEFAULT_REGION"] == "eu-west-1"
+    assert torpor_endpoint.client("s3").meta.region_name == "eu-west-1"
 """
 
 
-def test_a_session_gets_one_endpoint_for_all_its_tests(tmp_path: Path) -> None:
-    (tmp_path / "test_session.py").write_text(SESSION)
+def session(tmp_path: Path, temporary: Path, tests: str, *options: str, **variables: str) -> str:
+    """The output of a pytest session with these tests. It leaves nothing in its temporary folder."""
+    (tmp_path / "test_session.py").write_text(tests)
     surroundings = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", str(tmp_path)]
-    done = subprocess.run(command, cwd=tmp_path, env=surroundings, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-W", "error", *options, str(tmp_path)]
+    done = subprocess.run(
+        command,
+        cwd=tmp_path,
+        env={**surroundings, "TMPDIR": str(temporary), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 0, done.stdout
-    assert "3 passed" in done.stdout
+    assert list(temporary.glob("torpor-*")) == []
+    return done.stdout
+
+
+def test_a_session_gets_one_endpoint_for_all_its_tests(tmp_path: Path, temporary: Path) -> None:
+    assert "5 passed" in session(tmp_path, temporary, SESSION)
+
+
+def test_it_works_beside_motos_decorators(tmp_path: Path, temporary: Path) -> None:
+    assert "3 passed" in session(tmp_path, temporary, BESIDE_MOTO)
+
+
+def test_each_worker_of_xdist_gets_an_endpoint_of_its_own(tmp_path: Path, temporary: Path) -> None:
+    seen = tmp_path / "seen.txt"
+    assert "4 passed" in session(tmp_path, temporary, OF_A_WORKER, "-n", "2", "--dist=load", SEEN=str(seen))
+    assert len(set(seen.read_text().split())) == 2
+
+
+def test_a_project_starts_it_with_options_of_its_own(tmp_path: Path, temporary: Path) -> None:
+    assert "1 passed" in session(tmp_path, temporary, OTHERWISE)

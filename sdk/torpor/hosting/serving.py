@@ -11,6 +11,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torpor.calling.connection import EndpointConnection
 from torpor.calling.rows import decode, encode
 from torpor.calling.streaming import parts_of, with_target_model
 from torpor.errors import EndpointFailed, TorporError
@@ -19,6 +20,7 @@ from torpor.hosting.options import BUCKET, EndpointOptions
 from torpor.hosting.process import ChildEndpoint, Start
 from torpor.pages import accounts, frames, inquiry, listing, retiring, state
 from torpor.pages.listing import Listing
+from torpor.pages.observed import NamedEndpoint
 from torpor.pages.story import Story
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, RetiredModel
@@ -61,6 +63,11 @@ class Local:
     def variant(self) -> str:
         """The name of its one production variant."""
         return self._plan.variant
+
+    @property
+    def connection(self) -> EndpointConnection:
+        """The connection to the endpoint's process, for `torpor.testing`."""
+        return self._process.connection
 
     @property
     def url(self) -> str:
@@ -256,6 +263,10 @@ class SharedProcess(ChildEndpoint):
         super().__init__(start or Start())
         self._opened: dict[str, Local] = {}
         """The latest endpoint of each name."""
+
+    def named(self, name: str) -> NamedEndpoint:
+        """An endpoint that somebody else deploys on this process, such as the application under test."""
+        return NamedEndpoint(self.connection, name)
 
     def local(self, models: "str | PathLike[str] | None" = None, *, name: str = "local", **options: Any) -> Local:
         """As `torpor.local`, with the options that concern the endpoint itself.

@@ -1,0 +1,22 @@
+"""What tests of other people's code need: assertions on an endpoint's answers, models and metrics, and its fixtures."""
+
+from torpor.hosting.process import Start
+from torpor.pages.observed import NamedEndpoint
+from torpor.testing.answers import assert_cold, assert_warm
+from torpor.testing.endpoints import (
+    assert_asleep,
+    assert_awake,
+    assert_evicted,
+    assert_metric,
+)
+
+__all__ = [
+    "NamedEndpoint",
+    "Start",
+    "assert_asleep",
+    "assert_awake",
+    "assert_cold",
+    "assert_evicted",
+    "assert_metric",
+    "assert_warm",
+]
