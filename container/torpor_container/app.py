@@ -31,6 +31,7 @@ from torpor_container.formats import Conventions
 from torpor_container.http.routes import Routes
 from torpor_container.image import variables
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
+from torpor_container.measuring.calendar import Calendar
 from torpor_container.measuring.meter import Meter
 from torpor_container.models.built_in_loader import BuiltInLoader
 from torpor_container.models.disk_tier import DiskTier
@@ -94,7 +95,10 @@ class InstanceProcess:
                 log.warning("%s", note)
         self._settings = settings
         self._suspects = suspects
-        self._journal = Journal(clock)
+        ahead_s = settings.clock_ahead_s
+        self._movable = None if ahead_s is None else Calendar(clock, ahead_s)
+        self._calendar = self._movable or clock
+        self._journal = Journal(self._calendar, lambda: time.time() + (ahead_s or 0.0))
         conventions = Conventions(
             multi_model=settings.multi_model,
             default_accept=settings.default_accept,
@@ -112,7 +116,7 @@ class InstanceProcess:
         self._serving = self._make_serving(ended)
 
     def app(self) -> ASGIApp:
-        routes = Routes(self._serving, self.state, body_max_bytes(self._settings), clock)
+        routes = Routes(self._serving, self.state, body_max_bytes(self._settings), clock, self._movable)
         return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
 
     async def state(self, after: int, model: str | None) -> InstanceStatus:
@@ -178,7 +182,14 @@ class InstanceProcess:
             name = settings.model_source.rpartition("/")[2]
             directory = Path(settings.base_dir) / "model"
             return Single(
-                self._loader, directory, self._disk_tier, name, clock, patience, settings.invocation_timeout_s
+                self._loader,
+                directory,
+                self._disk_tier,
+                name,
+                clock,
+                patience,
+                settings.invocation_timeout_s,
+                self._calendar,
             )
         if self._disk_tier is None:
             if settings.container is not None:
@@ -186,16 +197,25 @@ class InstanceProcess:
                     "TORPOR_CONTAINER: adapter mode needs TORPOR_MODEL_SOURCE, since its keeper loads the models"
                 )
             residency = Residency(settings.memory_bytes, Nobody(), UNLIMITED, record)
-            return ContractMode(self._loader, residency, clock, settings.invocation_timeout_s)
+            return ContractMode(self._loader, residency, self._calendar, settings.invocation_timeout_s)
         residency = Residency(
             settings.memory_bytes, policy(settings.policy), settings.loads_max, self._journal.writer()
         )
         resting = _resting(settings)
-        freshness = Freshness(self._disk_tier, clock, asks_s3=settings.revalidate == "resident")
+        freshness = Freshness(self._disk_tier, self._calendar, asks_s3=settings.revalidate == "resident")
         keeper = Keeper(
-            self._disk_tier, self._loader, residency, patience, clock, settings.model_cache, resting, freshness, ended
+            self._disk_tier,
+            self._loader,
+            residency,
+            patience,
+            clock,
+            settings.model_cache,
+            resting,
+            freshness,
+            ended,
+            self._calendar,
         )
-        chore = KeepAliveChore(keeper, resting, clock) if resting is not None else None
+        chore = KeepAliveChore(keeper, resting, self._calendar) if resting is not None else None
         return KeptMode(keeper, settings.invocation_timeout_s, chore)
 
     def _make_disk_tier(self) -> DiskTier:
@@ -207,7 +227,15 @@ class InstanceProcess:
         store = self._make_store(prefix)
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
         return DiskTier(
-            prefix, store, disk, residency, self._limits, clock, settings.revalidate != "off", self._meter, loose
+            prefix,
+            store,
+            disk,
+            residency,
+            self._limits,
+            self._calendar,
+            settings.revalidate != "off",
+            self._meter,
+            loose,
         )
 
     def _make_submitted(self) -> Submitted | None:

@@ -73,6 +73,11 @@ UNLOAD_MODEL = "/_torpor/unload"
 the model anew; those in flight end on the old copy. After `reload`, the load also asks S3 for a newer version."""
 
 
+CLOCK = "/_torpor/clock"
+"""`POST` with an `AheadOfTime` to an instance of an endpoint whose clock travels; it answers a `MovedClock` when the
+models that leave or come by that time have done so."""
+
+
 class WaitStep(StrEnum):
     """What a request waited for, in the order it happens. Together they add up to its wall time."""
 
@@ -159,6 +164,18 @@ class LeavingModel(TypedDict):
     model: str
     was: str  # `resident`, `loading` or `absent`
     in_flight: int  # calls that end on the old copy
+
+
+class AheadOfTime(TypedDict):
+    """How far a clock is ahead of real time."""
+
+    ahead_s: float
+
+
+class MovedClock(TypedDict):
+    """What an instance answers when its clock was moved."""
+
+    due_s: float | None  # seconds until a model leaves or comes by itself; None if none will
 
 
 class LoadedModel(TypedDict):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.wire.asgi import App
+from torpor_endpoint.chores import Chores
+from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.registry import RUNTIME, SERVICES
@@ -18,19 +20,21 @@ from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 if TYPE_CHECKING:
+    from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.ledger import Pages
 
 
 class ServiceApps:
     """Makes the applications of one endpoint."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, chores: Chores) -> None:
         self._parts = parts
+        self._chores = chores
         self._options = parts.options
         self.runtime = self._runtime()
         self._of_services = ServiceParts(
             options=parts.options,
-            clock=time.time,
+            clock=parts.clock.epoch,
             database=parts.database,
             store=parts.store,
             objects=parts.objects,
@@ -62,22 +66,37 @@ class ServiceApps:
 
         parts = self._parts
         pages = OwnPages(
-            parts.roster, parts.registry, parts.refresh_metrics, parts.folders.endpoint_logs, self._ledger_pages
+            parts.roster,
+            parts.registry,
+            parts.refresh_metrics,
+            parts.folders.endpoint_logs,
+            self._ledger_pages,
+            self._clock_page(),
         )
         return pages.app()
 
     def _runtime(self) -> RuntimeApp:
-        router = Router(self._parts.roster, random.random, time.perf_counter, self._options.strict)
+        traffic_clock, strict = self._parts.clock.steady, self._options.strict
+        router = Router(self._parts.roster, random.random, time.perf_counter, strict, traffic_clock=traffic_clock)
         shadowing = Shadowing(router, time.perf_counter, random.random, self._parts.meters.dropped)
         account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
-        clocks = Clocks(time.time, time.perf_counter)
+        clocks = Clocks(self._parts.clock.epoch, time.perf_counter)
         return RuntimeApp(router, self._parts.observers, account, clocks, shadowing=shadowing)
+
+    def _clock_page(self) -> "ClockPage | None":
+        """None unless the clock travels."""
+        clock = self._parts.clock
+        if not isinstance(clock, TravellingClock):
+            return None
+        from torpor_endpoint.pages.clock import ClockPage
+
+        return ClockPage(clock, partial(clock.travel, company=self._chores))
 
     def _ledger_pages(self) -> "Pages":
         from torpor_endpoint.ledger.reading import LedgerReader
         from torpor_endpoint.pages.ledger import Pages
 
-        return Pages(self._parts.flush_ledger, LedgerReader(self._parts.ledger.tables, time.time))
+        return Pages(self._parts.flush_ledger, LedgerReader(self._parts.ledger.tables, self._parts.clock.epoch))
 
     def _s3_cross_origin(self) -> App:
         from torpor_endpoint.services.s3.service import compose_cross_origin

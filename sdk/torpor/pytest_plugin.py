@@ -11,19 +11,20 @@ import pytest
 if TYPE_CHECKING:
     from torpor.hosting.process import Start
     from torpor.hosting.serving import SharedProcess
+    from torpor.testing.clock import MovableClock
 
 
 @pytest.fixture(scope="session")
 def torpor_start() -> "Start":
-    """The options of the session's endpoint process. Override this fixture to start it otherwise:
+    """The options of the session's endpoint process: a travelling clock. Override this fixture to start it otherwise:
 
     @pytest.fixture(scope="session")
     def torpor_start():
-        return torpor.testing.Start(strict=True)
+        return torpor.testing.Start(strict=True, travelling_clock=True)
     """
     from torpor.hosting.process import Start
 
-    return Start()
+    return Start(travelling_clock=True)
 
 
 @pytest.fixture(scope="session")
@@ -58,6 +59,17 @@ def torpor_environment(torpor_endpoint: "SharedProcess", monkeypatch: pytest.Mon
 
     lead_here(torpor_endpoint.environment, monkeypatch)
     return torpor_endpoint
+
+
+@pytest.fixture
+def torpor_clock(torpor_endpoint: "SharedProcess") -> "MovableClock":
+    """The endpoint's clock, which moves forward: `advance(minutes=20)`, `set(datetime(…, tzinfo=UTC))`, `now`.
+
+    It is the clock of the process, and is not set back: a later test finds it where this one leaves it.
+    """
+    from torpor.testing.clock import MovableClock
+
+    return MovableClock(torpor_endpoint.connection)
 
 
 @pytest.fixture

@@ -74,6 +74,18 @@ def test_a_worker_has_its_own(torpor_endpoint, turn, request):
         seen.write(f"{torpor_endpoint.url}\\n")
 """
 
+OF_TIME = """
+from datetime import timedelta
+from torpor.testing import assert_asleep, assert_awake
+
+def test_it_travels(torpor_endpoint, torpor_clock):
+    with torpor_endpoint.local(name="night", sleep_after_s=1200) as endpoint:
+        assert_awake(endpoint)
+        before = torpor_clock.now
+        assert torpor_clock.advance(hours=2) - before >= timedelta(hours=2)
+        assert_asleep(endpoint)
+"""
+
 OTHERWISE = """
 import pytest
 from torpor.testing import Start
@@ -122,3 +134,7 @@ def test_each_worker_of_xdist_gets_an_endpoint_of_its_own(tmp_path: Path, tempor
 
 def test_a_project_starts_it_with_options_of_its_own(tmp_path: Path, temporary: Path) -> None:
     assert "1 passed" in session(tmp_path, temporary, OTHERWISE)
+
+
+def test_a_test_moves_the_clock(tmp_path: Path, temporary: Path) -> None:
+    assert "1 passed" in session(tmp_path, temporary, OF_TIME)

@@ -2,8 +2,9 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from math import inf
 from urllib.parse import quote
 
 from torpor_container import wire
@@ -48,8 +49,10 @@ class Collector:
         registry: MetricRegistry,
         epoch: Callable[[], float],
         looked: Callable[[MemoryReading], None] = lambda reading: None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`looked` gets each instance's use of memory beside its models."""
+        self._pause = pause
         self._roster = roster
         self._registry = registry
         self._epoch = epoch
@@ -61,7 +64,12 @@ class Collector:
         """Read every instance each PERIOD_S, for ever."""
         while True:
             await self.refresh()
-            await asyncio.sleep(PERIOD_S)
+            await self._pause(PERIOD_S)
+
+    def quiet_s(self, period_s: float) -> float:
+        """Seconds that no reading is needed, if each `period_s` of a ready instance should have one."""
+        ready = any(pool.ready for live in self._roster for pool in live.pools.values())
+        return period_s if ready else inf
 
     async def refresh(self) -> None:
         """Read every ready instance now."""

@@ -1,6 +1,7 @@
 """Computes the launch specification of an instance: its size, its environment and its log. It does no I/O."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -38,6 +39,8 @@ class Surroundings:
     access_key: str = "torpor"
     secret_key: str = "torpor"
     strict: bool = False  # --aws-strict
+    clock_ahead_s: Callable[[], float] | None = None
+    """How far the endpoint's clock is ahead of real time; None for a clock that does not travel."""
 
     @property
     def wiring(self) -> dict[str, str]:
@@ -120,6 +123,7 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
         "TORPOR_CONTAINER": _foreign(variant, around),
         "TORPOR_IMAGE": family(around.images.conventions_of(variant.container.image)),
+        "TORPOR_CLOCK_AHEAD_SECONDS": "" if around.clock_ahead_s is None else repr(around.clock_ahead_s()),
         "TORPOR_AWS_STRICT": "true" if around.strict else "false",
         "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
         "TORPOR_MODEL_COMPRESSION": "gzip" if variant.container.compressed else "none",

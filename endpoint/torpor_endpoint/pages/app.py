@@ -35,6 +35,7 @@ from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 if TYPE_CHECKING:
+    from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.ledger import Pages
 
 LOG_MAX_BYTES = 256 * 1024
@@ -53,6 +54,8 @@ class OwnPages:
     refresh: Callable[[], Awaitable[None]]
     logs_folder: Path
     ledger: Callable[[], "Pages"]
+    clock: "ClockPage | None" = None
+    """None for a clock that does not travel."""
 
     def app(self) -> Starlette:
         """The ASGI application that serves every row of `PAGES`."""
@@ -64,7 +67,7 @@ class OwnPages:
 
     async def index(self, request: Request) -> Response:
         """The list of pages."""
-        return PlainTextResponse("".join(f"{page}\n" for page in PAGES))
+        return PlainTextResponse("".join(f"{page}\n" for page in PAGES if self._has(page)))
 
     async def metrics(self, request: Request) -> Response:
         """The metrics of all endpoints, in the text format of Prometheus."""
@@ -108,6 +111,23 @@ class OwnPages:
     async def unload(self, request: Request) -> Response:
         """Have each instance unload the model when the requests that use it have ended."""
         return await self._retire(request, wire.UNLOAD_MODEL)
+
+    async def show_clock(self, request: Request) -> Response:
+        """What the travelling clock shows."""
+        return await self._travelling().show()
+
+    async def move_clock(self, request: Request) -> Response:
+        """Move the travelling clock forward."""
+        return await self._travelling().move(request)
+
+    def _has(self, page: "OwnPage") -> bool:
+        return page.name != PageName.CLOCK or self.clock is not None
+
+    def _travelling(self) -> "ClockPage":
+        """Raises HTTPException 404 for an endpoint that was started without it."""
+        if self.clock is None:
+            raise HTTPException(404, "the clock of this endpoint is the real one: start it with --travelling-clock")
+        return self.clock
 
     async def _retire(self, request: Request, path: str) -> Response:
         live, model = self._named(request), request.query_params.get("model", "")
@@ -172,6 +192,14 @@ PAGES = (
         "POST",
     ),
     OwnPage(PageName.UNLOAD, OwnPages.unload, "unload a model when no request uses it", ("endpoint", "model"), "POST"),
+    OwnPage(PageName.CLOCK, OwnPages.show_clock, "the clock, with --travelling-clock"),
+    OwnPage(
+        PageName.CLOCK,
+        OwnPages.move_clock,
+        "move the clock forward, with --travelling-clock",
+        ("advance_s", "to_s"),
+        "POST",
+    ),
     OwnPage(PageName.COSTS, OwnPages.costs, "the costs at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
 

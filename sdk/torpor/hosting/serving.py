@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import fields, replace
@@ -18,7 +17,7 @@ from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.deploying import IMAGE, EndpointPlan, deploy, new_revision, withdraw
 from torpor.hosting.options import BUCKET, EndpointOptions
 from torpor.hosting.process import ChildEndpoint, Start
-from torpor.pages import accounts, frames, inquiry, listing, retiring, state
+from torpor.pages import accounts, clock, frames, inquiry, listing, retiring, state
 from torpor.pages.listing import Listing
 from torpor.pages.observed import NamedEndpoint
 from torpor.pages.story import Story
@@ -223,7 +222,7 @@ class Local:
         return frames.costs_frame(accounts.costs(self._process.connection, self._which(last_s)), by)
 
     def _which(self, last_s: float | None) -> accounts.Which:
-        return accounts.Which(self.name, None if last_s is None else max(0.0, time.time() - last_s))
+        return accounts.Which(self.name, None if last_s is None else max(0.0, clock.now_s(self.connection) - last_s))
 
     # -- its life --------------------------------------------------------------------------------------------------
     def deploy(self, *, memory_mib: float | None = None, environment: Mapping[str, str] | None = None) -> None:

@@ -1,8 +1,9 @@
-"""What tests of other people's code need: assertions on an endpoint's answers, models and metrics, and its fixtures."""
+"""What tests of other people's code need: assertions on an endpoint's answers, models and metrics, and its clock."""
 
 from torpor.hosting.process import Start
 from torpor.pages.observed import NamedEndpoint
 from torpor.testing.answers import assert_cold, assert_warm
+from torpor.testing.clock import MovableClock
 from torpor.testing.endpoints import (
     assert_asleep,
     assert_awake,
@@ -11,6 +12,7 @@ from torpor.testing.endpoints import (
 )
 
 __all__ = [
+    "MovableClock",
     "NamedEndpoint",
     "Start",
     "assert_asleep",

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from time import time
 from typing import Any
 
-from torpor.pages import inquiry, state
+from torpor.pages import clock, inquiry, state
 from torpor.pages.numbers import VariantWindow
 from torpor.pages.observed import ObservedEndpoint, cold_starts, state_of
 from torpor_endpoint.core.pages.state import VariantState
@@ -78,7 +77,9 @@ def assert_metric(
     wanted = Expected(value, at_least, at_most)
     cloudwatch = endpoint.connection.client("cloudwatch")
     try:
-        found = MetricRead(cloudwatch, endpoint.name, variant, name, statistic).last(last_s)
+        found = MetricRead(cloudwatch, endpoint.name, variant, name, statistic).last(
+            last_s, clock.now_s(endpoint.connection)
+        )
     finally:
         cloudwatch.close()
     if not wanted.holds(found.value):
@@ -130,8 +131,9 @@ class MetricRead:
     name: str
     statistic: str
 
-    def last(self, last_s: float) -> MetricValue:
-        end = datetime.fromtimestamp(time(), UTC) + timedelta(seconds=1)
+    def last(self, last_s: float, now_s: float) -> MetricValue:
+        """The value over the last `last_s` seconds before `now_s`, in epoch seconds."""
+        end = datetime.fromtimestamp(now_s, UTC) + timedelta(seconds=1)
         window = VariantWindow(self.endpoint, self.variant, end - timedelta(seconds=last_s + 1), end)
         listed = self.cloudwatch.get_paginator("list_metrics").paginate(Dimensions=window.dimensions)
         metrics = [metric for page in listed for metric in page["Metrics"]]

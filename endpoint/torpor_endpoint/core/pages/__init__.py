@@ -27,6 +27,7 @@ class PageName(StrEnum):
     RELOAD = "reload"
     UNLOAD = "unload"
     COSTS = "costs"
+    CLOCK = "clock"
 
 
 def picked(record: type[Record], page: Mapping[str, Any]) -> Record:

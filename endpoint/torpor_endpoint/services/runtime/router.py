@@ -70,10 +70,13 @@ class Router:
         clock: Callable[[], float],
         strict: bool,
         held: HoldLimits = HELD,
+        traffic_clock: Callable[[], float] | None = None,
     ) -> None:
+        """`traffic_clock` is that of the variants' idle times, unless it is `clock`."""
         self._roster = roster
         self._draw = draw
         self._clock = clock
+        self._traffic_clock = traffic_clock or clock
         self._strict = strict
         self._held = held
 
@@ -135,7 +138,7 @@ class Router:
         anything was sent: route the passage again then.
         """
         pool = _routed(passage).pool
-        pool.traffic.came(self._clock())
+        pool.traffic.came(self._traffic_clock())
         in_flight = pool.traffic.in_flight
         until_s = self._clock() + passage.limits.hold_s
         try:
@@ -150,7 +153,7 @@ class Router:
                 if outcome is not None:
                     raise outcome
         finally:
-            pool.traffic.went(self._clock())
+            pool.traffic.went(self._traffic_clock())
 
     def send_inline(self, passage: Passage, then: Callable[[Served | RuntimeFault | None], None]) -> bool:
         """Send the request if an instance is ready and the connection to it is open; else do nothing, and answer False.
@@ -165,13 +168,13 @@ class Router:
 
         def ended(result: UpstreamAnswer | UpstreamError) -> None:
             pool.released(incarnation)
-            pool.traffic.went(self._clock())
+            pool.traffic.went(self._traffic_clock())
             then(self._outcome(passage, incarnation, in_flight, sent_at_s, result))
 
         (body,) = passage.body
         if not incarnation.multiplexed.send(_forwarded(passage), body, _timeout_s(passage), ended):
             return False
-        pool.traffic.came(sent_at_s)
+        pool.traffic.came(self._traffic_clock())
         in_flight = pool.traffic.in_flight
         incarnation.in_flight += 1
         return True
@@ -195,11 +198,11 @@ class Router:
         block, the connection raises StreamFailed and UpstreamBroken. Raises RuntimeFault and PoolClosed as `send`.
         """
         pool = _routed(passage).pool
-        pool.traffic.came(self._clock())
+        pool.traffic.came(self._traffic_clock())
         in_flight = pool.traffic.in_flight
         until_s = self._clock() + passage.limits.hold_s
         async with AsyncExitStack() as use:
-            use.callback(lambda: pool.traffic.went(self._clock()))
+            use.callback(lambda: pool.traffic.went(self._traffic_clock()))
             outcome: Served | RuntimeFault | None = None
             while outcome is None:
                 if not pool.ready:

@@ -55,10 +55,17 @@ class Capturing:
             await self._some.wait()
             self._some.clear()
             while self.backlog or self._files or self._delivery:
-                await self._encode()
-                self._delivery.add(self._files.take_due())
-                self._delivery.start()
+                await self._send_due()
                 await asyncio.sleep(PERIOD_S)
+
+    async def deliver(self) -> None:
+        """Send every file that is due, and return when S3 has taken or refused it."""
+        await (await self._send_due())
+
+    async def _send_due(self) -> "asyncio.Task[None]":
+        await self._encode()
+        self._delivery.add(self._files.take_due())
+        return self._delivery.start()
 
     async def flush(self, endpoint: str) -> None:
         """Send all files of an endpoint that goes. Waits `FLUSH_S` for them at most."""

@@ -1,0 +1,54 @@
+"""The route that moves an instance's clock is there only with a calendar."""
+
+import asyncio
+import json
+from typing import Any
+
+from starlette.types import Message
+
+from torpor_container import wire
+from torpor_container.http.routes import Routes
+from torpor_container.measuring.calendar import Calendar
+
+
+class NoServing:
+    """Serves nothing: the routes of the clock ask for no model."""
+
+
+async def no_state(after: int, model: str | None) -> wire.InstanceStatus:
+    raise NotImplementedError
+
+
+def posted(calendar: Calendar | None, body: bytes) -> tuple[int, Any]:
+    """The status and the JSON of a POST to the clock's path."""
+    app = Routes(NoServing(), no_state, 1000, lambda: 0.0, calendar).app("", lambda app: None)  # type: ignore[arg-type]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        return {"type": "http.request", "body": body}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": wire.CLOCK, "headers": [], "query_string": b""}
+    asyncio.run(app(scope, receive, send))  # type: ignore[arg-type]
+    return sent[0]["status"], sent[1]["body"]
+
+
+def test_it_moves_the_calendar_and_tells_that_nothing_is_due() -> None:
+    calendar = Calendar(lambda: 10.0, 0.0)
+    status, body = posted(calendar, b'{"ahead_s": 1200.0}')
+    assert (status, json.loads(body)) == (200, {"due_s": None})
+    assert calendar() == 1210.0
+
+
+def test_a_body_without_a_number_is_refused() -> None:
+    for body in (b"", b"{}", b'{"ahead_s": "soon"}', b"[]"):
+        status, said = posted(Calendar(lambda: 10.0, 0.0), body)
+        assert status == 400
+        assert b"the body must be" in said
+
+
+def test_a_real_clock_has_no_such_route() -> None:
+    status, _ = posted(None, b'{"ahead_s": 1200.0}')
+    assert status == 404
