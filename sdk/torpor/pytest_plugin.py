@@ -50,15 +50,15 @@ def torpor_endpoint(torpor_start: "Start") -> "Iterator[SharedProcess]":
 
 
 @pytest.fixture
-def torpor_environment(torpor_endpoint: "SharedProcess", monkeypatch: pytest.MonkeyPatch) -> "SharedProcess":
+def torpor_environment(torpor_endpoint: "SharedProcess") -> "Iterator[SharedProcess]":
     """Leads an unmodified application to the endpoint: its boto3 clients without options call it for this test.
 
     The test has the endpoint's `AWS_*` variables, and no others of the shell. boto3's default session is a new one.
     """
     from torpor.testing.environment import lead_here
 
-    lead_here(torpor_endpoint.environment, monkeypatch)
-    return torpor_endpoint
+    with lead_here(torpor_endpoint.environment):
+        yield torpor_endpoint
 
 
 @pytest.fixture

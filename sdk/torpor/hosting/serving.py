@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
 from inspect import signature
 from os import PathLike
@@ -266,6 +266,24 @@ class SharedProcess(ChildEndpoint):
     def named(self, name: str) -> NamedEndpoint:
         """An endpoint that somebody else deploys on this process, such as the application under test."""
         return NamedEndpoint(self.connection, name)
+
+    @contextmanager
+    def served(self, name: str, model_data_url: str, **options: Any) -> Iterator[NamedEndpoint]:
+        """For the block, an endpoint over an S3 prefix that the application writes itself, such as `s3://bucket/models/`.
+
+        Its options are those of `local`. The prefix may be empty so far. Raises EndpointFailed.
+        """
+        _check(options)
+        plan = replace(EndpointOptions(**options).plan(name), model_data_url=model_data_url)
+        sagemaker, revision = self.client("sagemaker"), new_revision(name)
+        try:
+            deploy(sagemaker, plan, revision)
+            yield self.named(name)
+        finally:
+            try:
+                withdraw(sagemaker, name, [revision])
+            finally:
+                self.release(sagemaker)
 
     def local(self, models: "str | PathLike[str] | None" = None, *, name: str = "local", **options: Any) -> Local:
         """As `torpor.local`, with the options that concern the endpoint itself.

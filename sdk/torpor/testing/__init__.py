@@ -10,8 +10,10 @@ from torpor.testing.endpoints import (
     assert_evicted,
     assert_metric,
 )
+from torpor.testing.unittests import EndpointTestCase, endpoint_process
 
 __all__ = [
+    "EndpointTestCase",
     "MovableClock",
     "NamedEndpoint",
     "Start",
@@ -21,4 +23,5 @@ __all__ = [
     "assert_evicted",
     "assert_metric",
     "assert_warm",
+    "endpoint_process",
 ]

@@ -2,29 +2,38 @@
 
 import os
 import sys
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
 
 PREFIX = "AWS_"
 
 
-class Patching(Protocol):
-    """pytest's MonkeyPatch, as far as it is needed here."""
+@contextmanager
+def lead_here(environment: Mapping[str, str]) -> Iterator[None]:
+    """Set these variables for the block, and remove every other `AWS_*` variable: a profile, or the URL of one service,
+    would lead clients elsewhere. boto3 makes its default session anew, since the old one has read the old variables."""
+    removed = [name for name in os.environ if name.startswith(PREFIX) and name not in environment]
+    before = {name: os.environ.get(name) for name in (*removed, *environment)}
+    session = _replace_session(None)
+    try:
+        for name in removed:
+            del os.environ[name]
+        os.environ.update(environment)
+        yield
+    finally:
+        _replace_session(session)
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
 
-    def setenv(self, name: str, value: str) -> None: ...
 
-    def delenv(self, name: str) -> None: ...
-
-    def setattr(self, target: object, name: str, value: object) -> None: ...
-
-
-def lead_here(environment: Mapping[str, str], patching: Patching) -> None:
-    """Set these variables, and remove every other `AWS_*` variable: a profile or the URL of one service would lead
-    clients elsewhere. boto3's default session, which has read the old variables, is replaced when it is next used."""
-    for name in [name for name in os.environ if name.startswith(PREFIX) and name not in environment]:
-        patching.delenv(name)
-    for name, value in environment.items():
-        patching.setenv(name, value)
+def _replace_session(session: Any) -> Any:
+    """Make this boto3's default session (None: a new one when it is needed), and return the former one."""
     boto3: Any = sys.modules.get("boto3")
-    if boto3 is not None:
-        patching.setattr(boto3, "DEFAULT_SESSION", None)
+    if boto3 is None:
+        return None
+    before, boto3.DEFAULT_SESSION = boto3.DEFAULT_SESSION, session
+    return before

@@ -16,8 +16,7 @@ def test_no_variable_of_the_shell_leads_elsewhere(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("AWS_PROFILE", "work")
     monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "https://s3.example.com")
     monkeypatch.setenv("AWS_ENDPOINT_URL", "https://example.com")
-    with pytest.MonkeyPatch.context() as patching:
-        lead_here(HERE, patching)
+    with lead_here(HERE):
         present = {name: value for name, value in os.environ.items() if name.startswith("AWS_")}
         assert present == {name: value for name, value in HERE.items() if name.startswith("AWS_")}
         assert boto3.client("s3").meta.endpoint_url == HERE["AWS_ENDPOINT_URL"]
