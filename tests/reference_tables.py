@@ -12,6 +12,7 @@ from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
+from torpor_endpoint.core.testing import fault_schedule as injected_faults
 from torpor_endpoint.metrics.metrics import METRICS
 from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
@@ -109,6 +110,14 @@ def toolkits() -> str:
     return table(("import", "modules"), ((code(name), ", ".join(map(code, parts(name)))) for name in NAMES))
 
 
+def injected() -> str:
+    """The kinds of faults that a test has strike."""
+    return table(
+        ("fault", "strikes", "what happens", "`seconds`"),
+        ((code(kind), row.occasion, row.meaning, code(row.seconds)) for kind, row in injected_faults.KINDS.items()),
+    )
+
+
 TABLES = {
     "variables": variables,
     "inherited": inherited,
@@ -118,6 +127,7 @@ TABLES = {
     "options": options,
     "errors": errors,
     "faults": faults,
+    "injected-faults": injected,
     "control-errors": control_errors,
     "metrics": metrics,
     "operations": operations,

@@ -28,6 +28,7 @@ from torpor_container.core.policies import LRU, Nobody, policy
 from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
+from torpor_container.http.control_means import ControlMeans
 from torpor_container.http.routes import Routes
 from torpor_container.image import variables
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
@@ -35,6 +36,7 @@ from torpor_container.measuring.calendar import Calendar
 from torpor_container.measuring.meter import Meter
 from torpor_container.models.built_in_loader import BuiltInLoader
 from torpor_container.models.disk_tier import DiskTier
+from torpor_container.models.faulty_loader import FaultyLoader
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.journal import ON_DISK, Journal
 from torpor_container.models.keep_alive import KeepAliveChore
@@ -111,12 +113,16 @@ class InstanceProcess:
         )
         self._zygote_access = ZygoteAccess(settings.zygote)
         self._meter = Meter()
-        self._loader = self._make_loader(conventions, ended)
+        loader = self._make_loader(conventions, ended)
+        self._built_in = loader if isinstance(loader, BuiltInLoader) else None
+        self._faulty_loader = FaultyLoader(loader) if settings.faults else None
+        self._loader: ModelLoader = self._faulty_loader or loader
         self._disk_tier = self._make_disk_tier() if settings.model_source else None
         self._serving = self._make_serving(ended)
 
     def app(self) -> ASGIApp:
-        routes = Routes(self._serving, self.state, body_max_bytes(self._settings), clock, self._movable)
+        means = ControlMeans(self._movable, self._faulty_loader)
+        routes = Routes(self._serving, self.state, body_max_bytes(self._settings), clock, means)
         return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
 
     async def state(self, after: int, model: str | None) -> InstanceStatus:
@@ -148,8 +154,8 @@ class InstanceProcess:
             closing.push_async_callback(self._serving.close)
             if self._disk_tier is not None:
                 await self._disk_tier.restore()
-            if isinstance(self._loader, BuiltInLoader) and not (self._disk_tier and self._disk_tier.used_bytes):
-                self._loader.expect_new()
+            if self._built_in is not None and not (self._disk_tier and self._disk_tier.used_bytes):
+                self._built_in.expect_new()
             await self._serving.start()
             yield
 

@@ -196,6 +196,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_IMAGE", "image", _image, "", "The image of AWS whose conventions this container follows: `xgboost` or `scikit-learn`. The endpoint sets it."),
     Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "`true`: the container does as AWS's image does, even where that image gives a surprising answer. The endpoint sets it for `--aws-strict`."),
     Setting("TORPOR_CLOCK_AHEAD_SECONDS", "clock_ahead_s", _optional_number, "", "How far the instance's dates and idle times are ahead of real time, to begin with. The endpoint sets it for `--travelling-clock`, and moves the clock later. Empty: the clock is real."),
+    Setting("TORPOR_FAULTS", "faults", _bool, "false", "`true`: the endpoint may have the next loads of the instance find no memory. The endpoint sets it for `--faults`."),
     Setting("TORPOR_WARM_PARENT", "zygote", str, "", "The socket of the zygote. The endpoint sets it. Without it, the container starts a zygote when a script needs one."),
 )  # fmt: skip
 
@@ -256,6 +257,7 @@ class Settings:
     image: str
     strict: bool
     clock_ahead_s: float | None
+    faults: bool
     zygote: str
 
     @classmethod

@@ -78,6 +78,10 @@ CLOCK = "/_torpor/clock"
 models that leave or come by that time have done so."""
 
 
+OUT_OF_MEMORY = "/_torpor/out-of-memory"
+"""`POST` with a `FailingLoads` to an instance of an endpoint with faults: one load finds no memory."""
+
+
 class WaitStep(StrEnum):
     """What a request waited for, in the order it happens. Together they add up to its wall time."""
 
@@ -164,6 +168,12 @@ class LeavingModel(TypedDict):
     model: str
     was: str  # `resident`, `loading` or `absent`
     in_flight: int  # calls that end on the old copy
+
+
+class FailingLoads(TypedDict):
+    """The model whose next load is to find no memory."""
+
+    model: str  # the TargetModel; empty: any
 
 
 class AheadOfTime(TypedDict):

@@ -14,6 +14,7 @@ from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Variant
+from torpor_endpoint.faults.injector import FaultInjector
 from torpor_endpoint.fleet.collector import Collector
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -68,6 +69,7 @@ class Parts:
         self.options = options
         self.clock: EndpointClock = TravellingClock() if options.travelling_clock else RealClock()
         epoch, pause_of = self.clock.epoch, self.clock.pause_of
+        self.faults = FaultInjector(epoch) if options.faults else None
         # storage
         self.folders = DataDir(options.data_dir.resolve())
         self.lock = self.folders.lock()
@@ -199,5 +201,6 @@ def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float
         s3_folder=folders.objects if embedded else None,
         refused=options.refused,
         strict=options.strict,
+        faults=options.faults,
         clock_ahead_s=ahead_s if options.travelling_clock else None,
     )

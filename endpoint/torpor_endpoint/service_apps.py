@@ -53,6 +53,10 @@ class ServiceApps:
     def by_name(self) -> dict[str, App]:
         """The services by botocore's names."""
         services: dict[str, App] = {one.name: LazyApp(partial(one.compose, self._of_services)) for one in SERVICES}
+        if self._parts.faults is not None:
+            from torpor_endpoint.faults.store import FaultyStore
+
+            services["s3"] = FaultyStore(services["s3"], self._parts.faults)
         services[RUNTIME] = self.runtime  # it is on the warm path: the gateway calls it without a step between
         return services
 
@@ -72,16 +76,25 @@ class ServiceApps:
             parts.folders.endpoint_logs,
             self._ledger_pages,
             self._clock_page(),
+            parts.faults,
         )
         return pages.app()
 
     def _runtime(self) -> RuntimeApp:
-        traffic_clock, strict = self._parts.clock.steady, self._options.strict
-        router = Router(self._parts.roster, random.random, time.perf_counter, strict, traffic_clock=traffic_clock)
+        router = self._router()
         shadowing = Shadowing(router, time.perf_counter, random.random, self._parts.meters.dropped)
         account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
         clocks = Clocks(self._parts.clock.epoch, time.perf_counter)
         return RuntimeApp(router, self._parts.observers, account, clocks, shadowing=shadowing)
+
+    def _router(self) -> Router:
+        parts, faults, strict = self._parts, self._parts.faults, self._options.strict
+        if faults is None:
+            return Router(parts.roster, random.random, time.perf_counter, strict, traffic_clock=parts.clock.steady)
+        from torpor_endpoint.faults.routing import FaultyRouter
+
+        faulty = FaultyRouter(parts.roster, random.random, time.perf_counter, strict, traffic_clock=parts.clock.steady)
+        return faulty.use(faults, parts.host)
 
     def _clock_page(self) -> "ClockPage | None":
         """None unless the clock travels."""

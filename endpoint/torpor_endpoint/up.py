@@ -154,6 +154,16 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         lambda options: not options.travelling_clock or options.time_scale == 1.0,
         "it moves AWS's automatic scaling too: leave out --time-scale",
     ),
+    (
+        "--faults",
+        lambda options: not options.faults or is_loopback(options.host),
+        "whoever reaches the endpoint can have faults strike: use a loopback address, such as --host 127.0.0.1",
+    ),
+    (
+        "--faults",
+        lambda options: not options.faults or options.s3_endpoint is None,
+        "they strike the embedded S3: leave out --s3-endpoint",
+    ),
     ("--log-level", lambda options: options.log_level in LOG_LEVELS, f"choose one of {', '.join(LOG_LEVELS)}"),
 )
 """Each row: the flag, a check, and the rule for the error message."""

@@ -12,11 +12,14 @@ if TYPE_CHECKING:
     from torpor.hosting.process import Start
     from torpor.hosting.serving import SharedProcess
     from torpor.testing.clock import MovableClock
+    from torpor.testing.faults import FaultInjection
 
 
 @pytest.fixture(scope="session")
-def torpor_start() -> "Start":
-    """The options of the session's endpoint process: a travelling clock. Override this fixture to start it otherwise:
+def torpor_start(request: pytest.FixtureRequest) -> "Start":
+    """The options of the session's endpoint process: a travelling clock, and faults if a test asks for them.
+
+    Override this fixture to start it otherwise:
 
     @pytest.fixture(scope="session")
     def torpor_start():
@@ -24,7 +27,8 @@ def torpor_start() -> "Start":
     """
     from torpor.hosting.process import Start
 
-    return Start(travelling_clock=True)
+    wanted = (getattr(item, "fixturenames", ()) for item in request.session.items)
+    return Start(travelling_clock=True, faults=any("torpor_faults" in names for names in wanted))
 
 
 @pytest.fixture(scope="session")
@@ -70,6 +74,19 @@ def torpor_clock(torpor_endpoint: "SharedProcess") -> "MovableClock":
     from torpor.testing.clock import MovableClock
 
     return MovableClock(torpor_endpoint.connection)
+
+
+@pytest.fixture
+def torpor_faults(torpor_endpoint: "SharedProcess") -> "Iterator[FaultInjection]":
+    """Has faults strike the endpoint for this test: `torpor_faults.inject(FaultSchedule.parse("throttled times=2"))`.
+
+    `struck` lists what has struck so far. After the test nothing strikes any more.
+    """
+    from torpor.testing.faults import FaultInjection
+
+    injection = FaultInjection(torpor_endpoint.connection)
+    yield injection
+    injection.clear()
 
 
 @pytest.fixture

@@ -78,6 +78,6 @@ def test_the_page_on_tests_runs(tmp_path: Path) -> None:
     for number, block in enumerate(blocks(ROOT / "docs" / "how-to" / "test-your-application.md")):
         name = f"test_{number}.py" if "def test_" in block else f"program_{number}.py"
         (tmp_path / name).write_text(block)
-    assert "3 passed" in run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."], tmp_path)
+    assert "7 passed" in run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."], tmp_path)
     [program] = tmp_path.glob("program_*.py")
     assert "InService" in run([program.name], tmp_path)

@@ -86,6 +86,25 @@ def test_it_travels(torpor_endpoint, torpor_clock):
         assert_asleep(endpoint)
 """
 
+OF_FAULTS = """
+from torpor.testing import FaultSchedule
+
+def test_it_is_throttled(torpor_endpoint, torpor_faults):
+    torpor_faults.inject(FaultSchedule.parse("skewed-clock model=a.txt"))
+    torpor_endpoint.bucket_folder("models").joinpath("a.txt").write_text("hello")
+    s3 = torpor_endpoint.client("s3")
+    try:
+        s3.get_object(Bucket="models", Key="a.txt")
+        raise AssertionError("no fault struck")
+    except s3.exceptions.ClientError as error:
+        assert error.response["Error"]["Code"] == "RequestTimeTooSkewed"
+    torpor_faults.inject(FaultSchedule.parse("skewed-clock times=100"))
+
+def test_nothing_strikes_afterwards(torpor_endpoint):
+    s3 = torpor_endpoint.client("s3")
+    assert s3.get_object(Bucket="models", Key="a.txt")["Body"].read() == b"hello"
+"""
+
 OTHERWISE = """
 import pytest
 from torpor.testing import Start
@@ -138,3 +157,7 @@ def test_a_project_starts_it_with_options_of_its_own(tmp_path: Path, temporary: 
 
 def test_a_test_moves_the_clock(tmp_path: Path, temporary: Path) -> None:
     assert "1 passed" in session(tmp_path, temporary, OF_TIME)
+
+
+def test_faults_strike_in_the_test_that_asks_for_them(tmp_path: Path, temporary: Path) -> None:
+    assert "2 passed" in session(tmp_path, temporary, OF_FAULTS)

@@ -25,10 +25,10 @@ from torpor_container.errors import (
     ModelNotFound,
     NotSupported,
 )
+from torpor_container.http.control_means import NO_MEANS, ControlMeans
 from torpor_container.http.exchange import Tell
 from torpor_container.http.streaming import send_parts, until_caller_leaves, wants_parts
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.measuring.calendar import Calendar
 from torpor_container.measuring.timing import Clock, Timing
 from torpor_container.modes.contract import ContractMode
 from torpor_container.modes.serving import KeptMode, Serving
@@ -57,11 +57,11 @@ class Routes:
         state: Callable[[int, str | None], Awaitable[wire.InstanceStatus]],
         body_max_bytes: int,
         clock: Clock,
-        calendar: Calendar | None = None,
+        means: ControlMeans = NO_MEANS,
     ) -> None:
-        """`calendar` is a clock that the endpoint may move; None: it cannot be moved."""
+        """`means` are those that an endpoint under test has: without them, there are no routes to them."""
         self._serving = serving
-        self._calendar = calendar
+        self._means = means
         self._state = state
         self._body_max_bytes = body_max_bytes
         self._clock = clock
@@ -78,8 +78,7 @@ class Routes:
             Route(wire.RELOAD_MODEL, self.reload, methods=["POST"]),
             Route(wire.UNLOAD_MODEL, self.unload, methods=["POST"]),
         ]
-        if self._calendar is not None:
-            table.append(Route(wire.CLOCK, self.move_clock, methods=["POST"]))
+        table += self._means.routes(self._serving)
         routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
         handlers = {ContainerError: _container_error}
         rest = Starlette(routes=routed, exception_handlers=handlers, lifespan=lifespan)  # type: ignore[arg-type]
@@ -129,13 +128,6 @@ class Routes:
 
     async def unload(self, request: Request) -> Response:
         return JSONResponse(self._kept().unload(_named(await request.body())))
-
-    async def move_clock(self, request: Request) -> Response:
-        assert self._calendar is not None, "the route is there only with a calendar"
-        self._calendar.move(_ahead_s(await request.body()))
-        due_s = await self._serving.arrive() if isinstance(self._serving, KeptMode) else None
-        moved: wire.MovedClock = {"due_s": due_s}
-        return JSONResponse(moved)
 
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""
@@ -339,14 +331,6 @@ def _named(body: bytes) -> str:
         raise BadInput('the body must be {"model": "…"}, with the TargetModel')
     name: str = document["model"]
     return name
-
-
-def _ahead_s(body: bytes) -> float:
-    """The member of `wire.AheadOfTime`. Raises BadInput."""
-    try:
-        return float(json.loads(body)["ahead_s"])
-    except (ValueError, TypeError, KeyError, RecursionError):
-        raise BadInput('the body must be {"ahead_s": seconds}') from None
 
 
 def _page_start(token: str | None) -> int:

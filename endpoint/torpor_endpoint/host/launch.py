@@ -39,6 +39,7 @@ class Surroundings:
     access_key: str = "torpor"
     secret_key: str = "torpor"
     strict: bool = False  # --aws-strict
+    faults: bool = False  # --faults
     clock_ahead_s: Callable[[], float] | None = None
     """How far the endpoint's clock is ahead of real time; None for a clock that does not travel."""
 
@@ -124,11 +125,12 @@ def _wiring(variant: Variant, around: Surroundings, folder: Path) -> dict[str, s
         "TORPOR_CONTAINER": _foreign(variant, around),
         "TORPOR_IMAGE": family(around.images.conventions_of(variant.container.image)),
         "TORPOR_CLOCK_AHEAD_SECONDS": "" if around.clock_ahead_s is None else repr(around.clock_ahead_s()),
+        "TORPOR_FAULTS": "true" if around.faults else "false",
         "TORPOR_AWS_STRICT": "true" if around.strict else "false",
         "TORPOR_MODEL_SOURCE": variant.container.model_data_url or "",
         "TORPOR_MODEL_COMPRESSION": "gzip" if variant.container.compressed else "none",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
-        "TORPOR_S3_FOLDER": str(around.s3_folder or ""),
+        "TORPOR_S3_FOLDER": "" if around.faults else str(around.s3_folder or ""),  # faults strike reads by S3's API
         **{f"TORPOR_{kind.upper()}": "refuse" for kind in sorted(around.refused)},
         **around.wiring,
     }

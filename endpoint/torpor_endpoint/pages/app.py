@@ -35,6 +35,7 @@ from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 if TYPE_CHECKING:
+    from torpor_endpoint.faults.injector import FaultInjector
     from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.ledger import Pages
 
@@ -56,6 +57,8 @@ class OwnPages:
     ledger: Callable[[], "Pages"]
     clock: "ClockPage | None" = None
     """None for a clock that does not travel."""
+    faults: "FaultInjector | None" = None
+    """None for an endpoint without faults."""
 
     def app(self) -> Starlette:
         """The ASGI application that serves every row of `PAGES`."""
@@ -121,7 +124,29 @@ class OwnPages:
         return await self._travelling().move(request)
 
     def _has(self, page: "OwnPage") -> bool:
-        return page.name != PageName.CLOCK or self.clock is not None
+        absent = (PageName.CLOCK, self.clock), (PageName.FAULTS, self.faults)
+        return all(page.name != name or means is not None for name, means in absent)
+
+    async def show_faults(self, request: Request) -> Response:
+        """What has struck, and what is left."""
+        return JSONResponse(self._injector().page())
+
+    async def begin_faults(self, request: Request) -> Response:
+        """Have the schedule in the body strike from now on."""
+        from torpor_endpoint.core.testing.fault_schedule import BadFault, FaultSchedule
+
+        injector = self._injector()
+        try:
+            injector.begin(FaultSchedule.parse((await request.body()).decode()))
+        except (BadFault, UnicodeDecodeError) as error:
+            raise HTTPException(400, str(error)) from None
+        return JSONResponse(injector.page())
+
+    def _injector(self) -> "FaultInjector":
+        """Raises HTTPException 404 for an endpoint that was started without it."""
+        if self.faults is None:
+            raise HTTPException(404, "no fault strikes this endpoint: start it with --faults")
+        return self.faults
 
     def _travelling(self) -> "ClockPage":
         """Raises HTTPException 404 for an endpoint that was started without it."""
@@ -200,6 +225,8 @@ PAGES = (
         ("advance_s", "to_s"),
         "POST",
     ),
+    OwnPage(PageName.FAULTS, OwnPages.show_faults, "the faults that have struck, with --faults"),
+    OwnPage(PageName.FAULTS, OwnPages.begin_faults, "have a schedule of faults strike, with --faults", (), "POST"),
     OwnPage(PageName.COSTS, OwnPages.costs, "the costs at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
 

@@ -46,6 +46,7 @@ class Start:
     unknown_images: str = "refuse"
     log_level: str = "warning"
     travelling_clock: bool = False
+    faults: bool = False
 
 
 class ChildEndpoint:

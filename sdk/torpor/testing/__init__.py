@@ -10,10 +10,17 @@ from torpor.testing.endpoints import (
     assert_evicted,
     assert_metric,
 )
+from torpor.testing.faults import FaultInjection, drawn
 from torpor.testing.unittests import EndpointTestCase, endpoint_process
+from torpor_endpoint.core.testing.fault_schedule import BadFault, FaultKind, FaultSchedule, InjectedFault
 
 __all__ = [
+    "BadFault",
     "EndpointTestCase",
+    "FaultInjection",
+    "FaultKind",
+    "FaultSchedule",
+    "InjectedFault",
     "MovableClock",
     "NamedEndpoint",
     "Start",
@@ -23,5 +30,6 @@ __all__ = [
     "assert_evicted",
     "assert_metric",
     "assert_warm",
+    "drawn",
     "endpoint_process",
 ]

@@ -28,6 +28,7 @@ class PageName(StrEnum):
     UNLOAD = "unload"
     COSTS = "costs"
     CLOCK = "clock"
+    FAULTS = "faults"
 
 
 def picked(record: type[Record], page: Mapping[str, Any]) -> Record:

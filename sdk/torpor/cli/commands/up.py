@@ -44,6 +44,7 @@ def up(
     travelling_clock: Annotated[
         bool, typer.Option("--travelling-clock", help=MEANING["travelling_clock"])
     ] = DEFAULT.travelling_clock,
+    faults: Annotated[bool, typer.Option("--faults", help=MEANING["faults"])] = DEFAULT.faults,
     region: Annotated[str, typer.Option(help=MEANING["region"])] = DEFAULT.region,
     account: Annotated[str, typer.Option(help=MEANING["account"])] = DEFAULT.account,
     log_level: Annotated[str, typer.Option(help=MEANING["log_level"])] = DEFAULT.log_level,
@@ -67,6 +68,7 @@ def up(
         seed=seed,
         time_scale=time_scale,
         travelling_clock=travelling_clock,
+        faults=faults,
         region=region,
         account=account,
         log_level=log_level,
