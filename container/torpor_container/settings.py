@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from torpor_container.core.keepalive import keep_alive
@@ -124,6 +124,8 @@ def _optional_amount(text: str) -> float | None:
 
 
 def _optional_number(text: str) -> float | None:
+    if text and not isfinite(float(text)):
+        raise ValueError("must be a number of seconds")
     return float(text) if text else None
 
 

@@ -88,13 +88,20 @@ class ServiceApps:
         return RuntimeApp(router, self._parts.observers, account, clocks, shadowing=shadowing)
 
     def _router(self) -> Router:
-        parts, faults, strict = self._parts, self._parts.faults, self._options.strict
-        if faults is None:
-            return Router(parts.roster, random.random, time.perf_counter, strict, traffic_clock=parts.clock.steady)
+        parts, strict, idle = self._parts, self._options.strict, self._parts.clock.steady
+        if parts.faults is None:
+            return Router(parts.roster, random.random, time.perf_counter, strict, traffic_clock=idle)
         from torpor_endpoint.faults.routing import FaultyRouter
 
-        faulty = FaultyRouter(parts.roster, random.random, time.perf_counter, strict, traffic_clock=parts.clock.steady)
-        return faulty.use(faults, parts.host)
+        return FaultyRouter(
+            parts.roster,
+            random.random,
+            time.perf_counter,
+            strict,
+            traffic_clock=idle,
+            injector=parts.faults,
+            host=parts.host,
+        )
 
     def _clock_page(self) -> "ClockPage | None":
         """None unless the clock travels."""

@@ -155,6 +155,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "it moves AWS's automatic scaling too: leave out --time-scale",
     ),
     (
+        "--travelling-clock",
+        lambda options: not options.travelling_clock or options.emulate is None,
+        "the emulated delays are of real time: leave out --emulate",
+    ),
+    (
         "--faults",
         lambda options: not options.faults or is_loopback(options.host),
         "whoever reaches the endpoint can have faults strike: use a loopback address, such as --host 127.0.0.1",

@@ -14,6 +14,7 @@ from torpor_endpoint.core.testing.fault_schedule import FaultKind, InjectedFault
 from torpor_endpoint.faults.injector import FaultInjector, of_kinds
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Passage, Served
@@ -27,14 +28,22 @@ GONE_WITHIN_S = 10.0
 
 
 class FaultyRouter(Router):
-    """A router whose invocations are occasions of faults. `use` gives it both before the first request."""
+    """A router whose invocations are occasions of faults. The first arguments are those of `Router`."""
 
-    _injector: FaultInjector
-    _host: LocalHost
-
-    def use(self, injector: FaultInjector, host: LocalHost) -> "FaultyRouter":
-        self._injector, self._host = injector, host
-        return self
+    def __init__(
+        self,
+        roster: Roster,
+        draw: Callable[[], float],
+        clock: Callable[[], float],
+        strict: bool,
+        *,
+        traffic_clock: Callable[[], float],
+        injector: FaultInjector,
+        host: LocalHost,
+    ) -> None:
+        super().__init__(roster, draw, clock, strict, traffic_clock=traffic_clock)
+        self._injector = injector
+        self._host = host
 
     def admit(self, passage: Passage) -> None:
         """Raises RuntimeFault also for a request that a fault throttles."""

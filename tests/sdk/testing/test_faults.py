@@ -3,18 +3,19 @@
 from collections.abc import Iterator
 
 import pytest
+from botocore.config import Config
 from botocore.exceptions import ClientError
 
 import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.errors import EndpointRefused, TorporError
 from torpor.hosting.serving import SharedProcess
-from torpor.testing import FaultInjection, FaultKind, FaultSchedule, InjectedFault, Start, drawn
+from torpor.testing import FaultInjection, FaultKind, FaultSchedule, InjectedFault, MovableClock, Start, drawn
 
 
 @pytest.fixture(scope="module")
 def faulty() -> Iterator[SharedProcess]:
-    with SharedProcess(Start(faults=True)) as process:
+    with SharedProcess(Start(faults=True, travelling_clock=True)) as process:
         yield process.until_ready()
 
 
@@ -56,6 +57,19 @@ def test_faults_strike_an_endpoint_until_they_are_cleared(faulty: SharedProcess,
         injection.clear()
         assert len(injection.left) == 0
         assert len(endpoint.invoke(CITIES[0], ROWS)) == len(ROWS)
+
+
+def test_a_fault_waits_for_its_moment(faulty: SharedProcess, models: object) -> None:
+    injection, clock = FaultInjection(faulty.connection), MovableClock(faulty.connection)
+    with faulty.local(models, name="moment") as endpoint:  # type: ignore[arg-type]  # as above
+        injection.inject(FaultSchedule.parse("throttled from_s=3600"))
+        runtime = endpoint.client("sagemaker-runtime", config=Config(retries={"total_max_attempts": 1}))
+        call = {"EndpointName": "moment", "TargetModel": CITIES[0], "ContentType": "text/csv", "Body": "1,2,3,4"}
+        assert runtime.invoke_endpoint(**call)["Body"].read()
+        clock.advance(hours=1)
+        with pytest.raises(ClientError, match="ThrottlingException"):
+            runtime.invoke_endpoint(**call)
+        injection.clear()
 
 
 def test_an_endpoint_without_faults_is_refused_with_the_way_out(shared: SharedProcess) -> None:

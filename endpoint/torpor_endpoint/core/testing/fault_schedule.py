@@ -60,6 +60,7 @@ KINDS: Final[Mapping[FaultKind, KindRow]] = {
 }
 TIMES_MAX = 1_000_000
 SECONDS_MAX = 3600.0
+FROM_MAX_S = 10 * 366 * 86_400.0
 
 
 class BadFault(ValueError):
@@ -75,6 +76,8 @@ class InjectedFault:
     after: int = 0
     times: int = 1
     seconds: float | None = None
+    from_s: float = 0.0
+    """Seconds of the endpoint's clock after the schedule began: earlier requests are no occasions."""
 
     def __post_init__(self) -> None:
         """Raises BadFault."""
@@ -92,6 +95,8 @@ class InjectedFault:
             raise BadFault(f"after: {self.after} must be from 0 to {TIMES_MAX}")
         if not 1 <= self.times <= TIMES_MAX:
             raise BadFault(f"times: {self.times} must be from 1 to {TIMES_MAX}")
+        if not 0 <= self.from_s <= FROM_MAX_S:
+            raise BadFault(f"from_s: {self.from_s:g} must be from 0 to {FROM_MAX_S:g}")
         if any(letter.isspace() for letter in self.model):
             raise BadFault(f"model: {self.model!r} has a space")
 
@@ -99,7 +104,7 @@ class InjectedFault:
         """The line that `parse` reads."""
         plain = InjectedFault(self.kind)
         words = [
-            f"{name}={getattr(self, name):{'.15g' if name == 'seconds' else ''}}"
+            f"{name}={getattr(self, name):{'.15g' if _READ[name] is float else ''}}"
             for name in _NAMES
             if getattr(self, name) != getattr(plain, name)
         ]
@@ -137,7 +142,7 @@ class InjectedFault:
 
 
 _NAMES = tuple(one.name for one in fields(InjectedFault) if one.name != "kind")
-_READ: Final[Mapping[str, type]] = {"model": str, "after": int, "times": int, "seconds": float}
+_READ: Final[Mapping[str, type]] = {"model": str, "after": int, "times": int, "seconds": float, "from_s": float}
 
 
 @dataclass(frozen=True)
@@ -171,27 +176,31 @@ class FaultCounts:
     def __post_init__(self) -> None:
         self.had = [0] * len(self.schedule)
 
-    def struck(self, occasion: Occasion, name: str) -> list[InjectedFault]:
-        """Count an occasion. The faults that strike it, in the order of the schedule."""
+    def struck(self, occasion: Occasion, name: str, elapsed_s: float = 0.0) -> list[InjectedFault]:
+        """Count an occasion, so many seconds after the schedule began. The faults that strike it, in their order."""
         found = []
         for number, fault in enumerate(self.schedule):
-            if fault.may_strike(occasion, name):
+            if fault.may_strike(occasion, name) and fault.from_s <= elapsed_s:
                 if fault.strikes(self.had[number]):
                     found.append(fault)
                 self.had[number] += 1
         return found
 
-    def next_read(self, name: str) -> list[InjectedFault]:
+    def next_read(self, name: str, elapsed_s: float = 0.0) -> list[InjectedFault]:
         """The faults that would strike the next read of this object. Counts nothing."""
         pairs = zip(self.schedule, self.had, strict=True)
-        return [one for one, had in pairs if one.may_strike(Occasion.READ, name) and one.strikes(had)]
+        return [
+            one
+            for one, had in pairs
+            if one.may_strike(Occasion.READ, name) and one.strikes(had) and one.from_s <= elapsed_s
+        ]
 
-    @property
-    def left(self) -> FaultSchedule:
-        """What has not struck yet."""
+    def left(self, elapsed_s: float = 0.0) -> FaultSchedule:
+        """What has not struck yet, as a schedule that begins now."""
         faults = []
         for fault, had in zip(self.schedule, self.had, strict=True):
             gone = max(0, had - fault.after)
             if gone < fault.times:
-                faults.append(replace(fault, after=max(0, fault.after - had), times=fault.times - gone))
+                after, from_s = max(0, fault.after - had), max(0.0, fault.from_s - elapsed_s)
+                faults.append(replace(fault, after=after, times=fault.times - gone, from_s=from_s))
         return FaultSchedule(tuple(faults))

@@ -21,7 +21,8 @@ NAMES = st.sampled_from(["", "a.tar.gz", "texas/b.tar.gz", "ö=1"])
 def faults(draw: st.DrawFn) -> InjectedFault:
     kind = draw(st.sampled_from(FaultKind))
     seconds = draw(st.floats(0.001, 3600.0)) if KINDS[kind].seconds is not None else None
-    return InjectedFault(kind, draw(NAMES), draw(st.integers(0, 9)), draw(st.integers(1, 9)), seconds)
+    from_s = draw(st.sampled_from([0.0, 0.25, 3600.0]))
+    return InjectedFault(kind, draw(NAMES), draw(st.integers(0, 9)), draw(st.integers(1, 9)), seconds, from_s)
 
 
 SCHEDULES = st.builds(FaultSchedule, st.lists(faults(), max_size=6).map(tuple))
@@ -50,9 +51,10 @@ def test_a_line_has_what_differs_from_the_defaults() -> None:
         ("slow-s3 seconds=0", "must be more than 0"),
         ("slow-s3 seconds=nan", "must be more than 0"),
         ("throttled after=-1", "after: -1 must be from 0"),
+        ("throttled from_s=-1", "from_s: -1 must be from 0"),
         ("throttled times=0", "times: 0 must be from 1"),
         ("throttled times=some", "times='some' is no number"),
-        ("throttled time=1", "'time=1' is none of model=, after=, times=, seconds="),
+        ("throttled time=1", "'time=1' is none of model=, after=, times=, seconds=, from_s="),
         ("throttled times=1 times=2", "each once"),
         ("throttled kind=slow-s3", "'kind=slow-s3' is none of"),
     ],
@@ -80,6 +82,13 @@ def test_a_fault_counts_only_what_it_could_strike() -> None:
     assert [one.kind for one in counts.struck(Occasion.INVOCATION, "a.tar.gz")] == [FaultKind.THROTTLED]
 
 
+def test_a_fault_strikes_from_its_moment_on() -> None:
+    counts = FaultCounts(FaultSchedule.parse("throttled after=1 from_s=3600"))
+    moments = (0.0, 3599.0, 3600.0, 3601.0, 3602.0)
+    assert [bool(counts.struck(Occasion.INVOCATION, "a", at_s)) for at_s in moments] == [False] * 3 + [True, False]
+    assert str(FaultCounts(FaultSchedule.parse("throttled from_s=3600")).left(600.0)) == "throttled from_s=3000"
+
+
 @given(SCHEDULES, st.lists(st.tuples(st.sampled_from(Occasion), NAMES), max_size=30))
 def test_what_is_left_strikes_as_the_rest_of_the_schedule_would(
     schedule: FaultSchedule, occasions: list[tuple[Occasion, str]]
@@ -89,7 +98,7 @@ def test_what_is_left_strikes_as_the_rest_of_the_schedule_would(
     for occasion, name in occasions[:half]:
         assert whole.next_read(name) == whole.next_read(name)
         whole.struck(occasion, name)
-    rest = FaultCounts(whole.left)
+    rest = FaultCounts(whole.left())
     for occasion, name in occasions[half:]:
         expected = [(one.kind, one.model) for one in whole.struck(occasion, name)]
         assert [(one.kind, one.model) for one in rest.struck(occasion, name)] == expected

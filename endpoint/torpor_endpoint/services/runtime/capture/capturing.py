@@ -59,8 +59,8 @@ class Capturing:
                 await asyncio.sleep(PERIOD_S)
 
     async def deliver(self) -> None:
-        """Send every file that is due, and return when S3 has taken or refused it."""
-        await (await self._send_due())
+        """Send every file that is due. Waits `FLUSH_S` for S3 at most."""
+        await asyncio.wait({await self._send_due()}, timeout=FLUSH_S)
 
     async def _send_due(self) -> "asyncio.Task[None]":
         await self._encode()
