@@ -16,6 +16,7 @@ from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
+from torpor_endpoint.core.testing import fault_schedule as injected_faults
 from torpor_endpoint.metrics.metrics import METRICS
 from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
@@ -142,6 +143,14 @@ def conformance_limits() -> str:
     return table(("limit", "value"), ((code(name), f"{value:,}") for name, value in vars(ContractLimits()).items()))
 
 
+def injected() -> str:
+    """The kinds of faults that a test has strike."""
+    return table(
+        ("fault", "strikes", "what happens", "`seconds`"),
+        ((code(kind), row.occasion, row.meaning, code(row.seconds)) for kind, row in injected_faults.KINDS.items()),
+    )
+
+
 TABLES = {
     "conformance-rules": conformance_rules,
     "conformance-limits": conformance_limits,
@@ -153,6 +162,7 @@ TABLES = {
     "options": options,
     "errors": errors,
     "faults": faults,
+    "injected-faults": injected,
     "control-errors": control_errors,
     "metrics": metrics,
     "operations": operations,

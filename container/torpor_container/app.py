@@ -28,12 +28,15 @@ from torpor_container.core.policies import LRU, Nobody, policy
 from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
+from torpor_container.http.control_means import ControlMeans
 from torpor_container.http.routes import Routes
 from torpor_container.image import variables
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
+from torpor_container.measuring.calendar import Calendar
 from torpor_container.measuring.meter import Meter
 from torpor_container.models.built_in_loader import BuiltInLoader
 from torpor_container.models.disk_tier import DiskTier
+from torpor_container.models.faulty_loader import FaultyLoader
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.journal import ON_DISK, Journal
 from torpor_container.models.keep_alive import KeepAliveChore
@@ -98,7 +101,10 @@ class InstanceProcess:
         self._settings = settings
         self._memory = memory or MemoryBudget(settings.memory_bytes)
         self._suspects = suspects
-        self._journal = Journal(clock)
+        ahead_s = settings.clock_ahead_s
+        self._movable = None if ahead_s is None else Calendar(clock, ahead_s)
+        self._calendar = self._movable or clock
+        self._journal = Journal(self._calendar, lambda: time.time() + (ahead_s or 0.0))
         conventions = Conventions(
             multi_model=settings.multi_model,
             default_accept=settings.default_accept,
@@ -111,13 +117,18 @@ class InstanceProcess:
         )
         self._zygote_access = ZygoteAccess(settings.zygote)
         self._meter = Meter()
-        self._loader = self._make_loader(conventions, ended)
+        loader = self._make_loader(conventions, ended)
+        self._built_in = loader if isinstance(loader, BuiltInLoader) else None
+        self._faulty_loader = FaultyLoader(loader) if settings.faults else None
+        self._loader: ModelLoader = self._faulty_loader or loader
         self._disk_tier = self._make_disk_tier() if settings.model_source else None
         self._serving = self._make_serving(ended)
 
     def app(self, chunked: bool = False) -> ASGIApp:
         """`chunked`: see `Routes`. A container that no endpoint of Torpor's started answers so."""
-        routes = Routes(self._serving, self.state, self.resize, body_max_bytes(self._settings), clock, chunked)
+        means = ControlMeans(self._movable, self._faulty_loader)
+        most_bytes = body_max_bytes(self._settings)
+        routes = Routes(self._serving, self.state, self.resize, most_bytes, clock, chunked, means)
         return routes.app(self._settings.path_prefix.rstrip("/"), self._lifespan)
 
     async def state(self, after: int, model: str | None) -> InstanceStatus:
@@ -156,8 +167,8 @@ class InstanceProcess:
             closing.push_async_callback(self._serving.close)
             if self._disk_tier is not None:
                 await self._disk_tier.restore()
-            if isinstance(self._loader, BuiltInLoader) and not (self._disk_tier and self._disk_tier.used_bytes):
-                self._loader.expect_new()
+            if self._built_in is not None and not (self._disk_tier and self._disk_tier.used_bytes):
+                self._built_in.expect_new()
             await self._serving.start()
             yield
 
@@ -205,7 +216,14 @@ class InstanceProcess:
             name = settings.model_source.rpartition("/")[2]
             directory = Path(settings.base_dir) / "model"
             return Single(
-                self._loader, directory, self._disk_tier, name, clock, patience, settings.invocation_timeout_s
+                self._loader,
+                directory,
+                self._disk_tier,
+                name,
+                clock,
+                patience,
+                settings.invocation_timeout_s,
+                self._calendar,
             )
         if self._disk_tier is None:
             if settings.container is not None:
@@ -213,16 +231,25 @@ class InstanceProcess:
                     "TORPOR_CONTAINER: adapter mode needs TORPOR_MODEL_SOURCE, since its keeper loads the models"
                 )
             residency = Residency(self._memory.size_bytes, Nobody(), UNLIMITED, record)
-            return ContractMode(self._loader, residency, clock, settings.invocation_timeout_s)
+            return ContractMode(self._loader, residency, self._calendar, settings.invocation_timeout_s)
         residency = Residency(
             self._memory.size_bytes, policy(settings.policy), settings.loads_max, self._journal.writer()
         )
         resting = _resting(settings)
-        freshness = Freshness(self._disk_tier, clock, asks_s3=settings.revalidate == "resident")
+        freshness = Freshness(self._disk_tier, self._calendar, asks_s3=settings.revalidate == "resident")
         keeper = Keeper(
-            self._disk_tier, self._loader, residency, patience, clock, settings.model_cache, resting, freshness, ended
+            self._disk_tier,
+            self._loader,
+            residency,
+            patience,
+            clock,
+            settings.model_cache,
+            resting,
+            freshness,
+            ended,
+            self._calendar,
         )
-        chore = KeepAliveChore(keeper, resting, clock) if resting is not None else None
+        chore = KeepAliveChore(keeper, resting, self._calendar) if resting is not None else None
         return KeptMode(keeper, settings.invocation_timeout_s, chore)
 
     def _make_disk_tier(self) -> DiskTier:
@@ -234,7 +261,15 @@ class InstanceProcess:
         store = self._make_store(prefix)
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
         return DiskTier(
-            prefix, store, disk, residency, self._limits, clock, settings.revalidate != "off", self._meter, loose
+            prefix,
+            store,
+            disk,
+            residency,
+            self._limits,
+            self._calendar,
+            settings.revalidate != "off",
+            self._meter,
+            loose,
         )
 
     def _make_submitted(self) -> Submitted | None:

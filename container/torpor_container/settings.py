@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
-from math import inf
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from torpor_container.core.keepalive import keep_alive
@@ -123,6 +123,12 @@ def _optional_amount(text: str) -> float | None:
     return _amount(text) if text else None
 
 
+def _optional_number(text: str) -> float | None:
+    if text and not isfinite(float(text)):
+        raise ValueError("must be a number of seconds")
+    return float(text) if text else None
+
+
 def _selected(text: str) -> str:
     selected(text)
     return text
@@ -191,6 +197,8 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_MODEL_KEEP_ALIVE", "model_keep_alive", _keep_alive, "fixed", "It needs TORPOR_MODEL_IDLE_SECONDS. `fixed`: a model leaves after that time. `histogram`: the instance also learns when calls come, and loads the model again before the next one."),
     Setting("TORPOR_IMAGE", "image", _image, "", "The image of AWS whose conventions this container follows: `xgboost` or `scikit-learn`. The endpoint sets it."),
     Setting("TORPOR_AWS_STRICT", "strict", _bool, "false", "`true`: the container does as AWS's image does, even where that image gives a surprising answer. The endpoint sets it for `--aws-strict`."),
+    Setting("TORPOR_CLOCK_AHEAD_SECONDS", "clock_ahead_s", _optional_number, "", "How far the instance's dates and idle times are ahead of real time, to begin with. The endpoint sets it for `--travelling-clock`, and moves the clock later. Empty: the clock is real."),
+    Setting("TORPOR_FAULTS", "faults", _bool, "false", "`true`: the endpoint may have the next loads of the instance find no memory. The endpoint sets it for `--faults`."),
     Setting("TORPOR_WARM_PARENT", "zygote", str, "", "The socket of the zygote. The endpoint sets it. Without it, the container starts a zygote when a script needs one."),
 )  # fmt: skip
 
@@ -250,6 +258,8 @@ class Settings:
     model_keep_alive: str
     image: str
     strict: bool
+    clock_ahead_s: float | None
+    faults: bool
     zygote: str
 
     @classmethod

@@ -81,6 +81,13 @@ the model anew; those in flight end on the old copy. After `reload`, the load al
 MEMORY = "/_torpor/memory"
 """`POST` with a `MemoryChange`: the instance has another budget from now on. It answers a `MemoryChanged`, once the
 idle models beyond the budget have left."""
+CLOCK = "/_torpor/clock"
+"""`POST` with an `AheadOfTime` to an instance of an endpoint whose clock travels; it answers a `MovedClock` when the
+models that leave or come by that time have done so."""
+
+
+OUT_OF_MEMORY = "/_torpor/out-of-memory"
+"""`POST` with a `FailingLoads` to an instance of an endpoint with faults: one load finds no memory."""
 
 
 class WaitStep(StrEnum):
@@ -180,6 +187,24 @@ class MemoryChanged(TypedDict):
 
     budget_bytes: int
     used_bytes: int  # measured
+
+
+class FailingLoads(TypedDict):
+    """The model whose next load is to find no memory."""
+
+    model: str  # the TargetModel; empty: any
+
+
+class AheadOfTime(TypedDict):
+    """How far a clock is ahead of real time."""
+
+    ahead_s: float
+
+
+class MovedClock(TypedDict):
+    """What an instance answers when its clock was moved."""
+
+    due_s: float | None  # seconds until a model leaves or comes by itself; None if none will
 
 
 class LoadedModel(TypedDict):

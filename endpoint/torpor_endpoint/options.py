@@ -37,6 +37,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts."),
     Option("--seed", "seed", int, None, "The seed of the emulated delays and of the samples of data capture. The same seed gives the same ones."),
     Option("--time-scale", "time_scale", float, 1.0, "The divisor of the delays of AWS's automatic scaling: 60 turns its minutes into seconds."),
+    Option("--travelling-clock", "travelling_clock", None, False, "For tests: `/_torpor/clock` moves the endpoint's clock forward, and everything that falls due on the way is done (`docs/how-to/test-your-application.md`). Only on a loopback address, and without `--time-scale` and `--emulate`."),
+    Option("--faults", "faults", None, False, "For tests: `/_torpor/faults` has faults strike the embedded S3, instances and invocations (`docs/how-to/test-your-application.md`). Only on a loopback address, and without `--s3-endpoint`."),
     Option("--region", "region", str, "us-east-1", "The region in ARNs and texts, and of the instances."),
     Option("--account", "account", str, "123456789012", "The account number in ARNs and texts."),
     Option("--log-level", "log_level", str, "warning", "The lowest level of the log lines to print: debug, info, warning or error."),
@@ -67,6 +69,8 @@ class Options:
     allow_origins: tuple[str, ...] = ()
     unknown_images: str = "refuse"
     refuse: str | None = None
+    travelling_clock: bool = False
+    faults: bool = False
 
     @property
     def url(self) -> str:

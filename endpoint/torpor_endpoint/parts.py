@@ -3,15 +3,18 @@
 import asyncio
 import os
 import random
-import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from torpor_container.processes.zygote_client import OwnedZygote
+from torpor_endpoint.clocks.clock import EndpointClock, RealClock
+from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Variant
+from torpor_endpoint.faults.injector import FaultInjector
 from torpor_endpoint.fleet.collector import Collector
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -66,49 +69,52 @@ class Parts:
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self.clock: EndpointClock = TravellingClock() if options.travelling_clock else RealClock()
+        epoch, pause_of = self.clock.epoch, self.clock.pause_of
+        self.faults = FaultInjector(epoch) if options.faults else None
         # storage
         self.folders = DataDir(options.data_dir.resolve())
         self.lock = self.folders.lock()
         self.was_open = closed_to_others(self.folders.root)
-        self.surroundings = surroundings(options, self.folders)
+        self.surroundings = surroundings(options, self.folders, self._ahead_s)
         self.database = opened(self.folders.database)
-        self.store = Store(self.database, time.time)
-        self.objects = ObjectStore(self.folders.objects, clock=time.time)
+        self.store = Store(self.database, epoch)
+        self.objects = ObjectStore(self.folders.objects, clock=epoch)
         # the host
         end_strays(str(self.folders.instances))  # of an endpoint that was killed
         self.host = LocalHost(self.folders.sockets, partial(OwnedZygote.start, forgotten=self.surroundings.forgotten))
         # metrics and the ledger
         self.roster = Roster()
-        self.registry = MetricRegistry(time.time)
+        self.registry = MetricRegistry(epoch)
         self.meters = Meters(self.registry)
-        self.ledger = Ledger(self.folders.ledger, time.time)
-        self.collector = Collector(self.roster, self.registry, time.time, self.ledger.looked)
+        self.ledger = Ledger(self.folders.ledger, epoch, pause=pause_of("ledger"))
+        self.collector = Collector(self.roster, self.registry, epoch, self.ledger.looked, pause_of("collector"))
         self.storage = self._storage()
-        self.capturing = Capturing(self.storage, LoneThread("data capture"), time.perf_counter, self.meters.captured)
+        self.capturing = Capturing(self.storage, LoneThread("data capture"), self.clock.steady, self.meters.captured)
         draw = random.Random(options.seed).random
         sampling = CaptureObserver(draw, self.capturing.backlog.add, self.capturing.missed)
         self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters)], [sampling])
-        self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served)
+        self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served, pause_of("heartbeat"))
         # the fleet
-        self.controller = Controller(self.store, self.roster, self._factory(), time.time, self._endpoint_deleted)
+        self.controller = Controller(self.store, self.roster, self._factory(), epoch, self._endpoint_deleted)
         # the services
-        self.jobs = Jobs(self.database, time.time)
+        self.jobs = Jobs(self.database, epoch)
         self.trainer = Trainer(self.jobs, self._job_site(), parallel=os.cpu_count() or 1)
         self.long_tail = LongTail(options.account)
         refused = refusal(self.store, strict=options.strict)
-        self.autoscaling = Autoscaling(self.database, self.store, time.time, refused)
+        self.autoscaling = Autoscaling(self.database, self.store, epoch, refused)
         actions = alarm_actions(self.long_tail.answer, self.autoscaling.fired)
-        self.alarms = Alarms(self.database, self.store, time.time, actions)
+        self.alarms = Alarms(self.database, self.store, epoch, actions)
         self.experiments = Experiments(self.database)
         self.experimenting = Experimenting(self.control(), self.experiments)
         groups = Groups(self.folders.endpoint_logs, self.folders.training_logs)
-        self.logs = Logs(groups, LogMarks(), self.store, time.time, self._growing_logs)
+        self.logs = Logs(groups, LogMarks(self._ahead_s), self.store, epoch, self._growing_logs)
 
     def control(self) -> Control:
         """What the operations of SageMaker act on."""
         return Control(
             self.store,
-            time.time,
+            self.clock.epoch,
             self.options.strict,
             self.roster,
             self.controller.changed,
@@ -158,7 +164,7 @@ class Parts:
         return InstanceFactory(
             self.host,
             partial(launch_spec, around=self.surroundings),
-            time.time,
+            self.clock.epoch,
             self._instance_changed,
             self.collector.farewell,
             start_delay_s,
@@ -176,8 +182,12 @@ class Parts:
             wiring=self.surroundings.wiring,
             forgotten=self.surroundings.forgotten,
             cpus=os.cpu_count() or 1,
-            clock=time.time,
+            clock=self.clock.epoch,
         )
+
+    def _ahead_s(self) -> float:
+        """How far the endpoint's clock is ahead of real time."""
+        return self.clock.ahead_s if isinstance(self.clock, TravellingClock) else 0.0
 
     def _storage(self) -> "EmbeddedStorage | RemoteStorage":
         """The S3 of training jobs and captured data."""
@@ -188,8 +198,8 @@ class Parts:
         return RemoteStorage.at(self.options.s3_endpoint, self.options.region)
 
 
-def surroundings(options: Options, folders: DataDir) -> Surroundings:
-    """What every instance of this endpoint shares. Raises BadImages."""
+def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float] = lambda: 0.0) -> Surroundings:
+    """What every instance of this endpoint shares. `ahead_s` is how far its clock is ahead. Raises BadImages."""
     embedded = options.s3_endpoint is None
     return Surroundings(
         endpoint_url=options.url,
@@ -201,4 +211,6 @@ def surroundings(options: Options, folders: DataDir) -> Surroundings:
         s3_folder=folders.objects if embedded else None,
         refused=options.refused,
         strict=options.strict,
+        faults=options.faults,
+        clock_ahead_s=ahead_s if options.travelling_clock else None,
     )

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.wire.asgi import App
+from torpor_endpoint.chores import Chores
+from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.registry import RUNTIME, SERVICES
@@ -19,19 +21,21 @@ from torpor_endpoint.services.runtime.sending import RequestSender
 from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 if TYPE_CHECKING:
+    from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.ledger import Pages
 
 
 class ServiceApps:
     """Makes the applications of one endpoint."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, chores: Chores) -> None:
         self._parts = parts
+        self._chores = chores
         self._options = parts.options
         self.runtime = self._runtime()
         self._of_services = ServiceParts(
             options=parts.options,
-            clock=time.time,
+            clock=parts.clock.epoch,
             database=parts.database,
             store=parts.store,
             objects=parts.objects,
@@ -51,6 +55,10 @@ class ServiceApps:
     def by_name(self) -> dict[str, App]:
         """The services by botocore's names."""
         services: dict[str, App] = {one.name: LazyApp(partial(one.compose, self._of_services)) for one in SERVICES}
+        if self._parts.faults is not None:
+            from torpor_endpoint.faults.store import FaultyStore
+
+            services["s3"] = FaultyStore(services["s3"], self._parts.faults)
         services[RUNTIME] = self.runtime  # it is on the warm path: the gateway calls it without a step between
         return services
 
@@ -64,23 +72,47 @@ class ServiceApps:
 
         parts = self._parts
         pages = OwnPages(
-            parts.roster, parts.registry, parts.refresh_metrics, parts.folders.endpoint_logs, self._ledger_pages
+            parts.roster,
+            parts.registry,
+            parts.refresh_metrics,
+            parts.folders.endpoint_logs,
+            self._ledger_pages,
+            self._clock_page(),
+            parts.faults,
         )
         return pages.app()
 
     def _runtime(self) -> RuntimeApp:
-        router = Router(self._parts.roster, random.random, self._options.strict)
-        sender = RequestSender(time.perf_counter, self._options.strict)
+        router, sender = self._routing()
         shadowing = Shadowing(router, sender, time.perf_counter, random.random, self._parts.meters.dropped)
         account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
-        clocks = Clocks(time.time, time.perf_counter)
+        clocks = Clocks(self._parts.clock.epoch, time.perf_counter)
         return RuntimeApp(router, sender, self._parts.observers, account, clocks, shadowing=shadowing)
+
+    def _routing(self) -> tuple[Router, RequestSender]:
+        parts, strict, idle = self._parts, self._options.strict, self._parts.clock.steady
+        if parts.faults is None:
+            sender = RequestSender(time.perf_counter, strict, traffic_clock=idle)
+            return Router(parts.roster, random.random, strict), sender
+        from torpor_endpoint.faults.routing import FaultyRouter, FaultySender
+
+        faulty = FaultySender(time.perf_counter, strict, traffic_clock=idle, injector=parts.faults, host=parts.host)
+        return FaultyRouter(parts.roster, random.random, strict, parts.faults), faulty
+
+    def _clock_page(self) -> "ClockPage | None":
+        """None unless the clock travels."""
+        clock = self._parts.clock
+        if not isinstance(clock, TravellingClock):
+            return None
+        from torpor_endpoint.pages.clock import ClockPage
+
+        return ClockPage(clock, partial(clock.travel, company=self._chores))
 
     def _ledger_pages(self) -> "Pages":
         from torpor_endpoint.ledger.reading import LedgerReader
         from torpor_endpoint.pages.ledger import Pages
 
-        return Pages(self._parts.flush_ledger, LedgerReader(self._parts.ledger.tables, time.time))
+        return Pages(self._parts.flush_ledger, LedgerReader(self._parts.ledger.tables, self._parts.clock.epoch))
 
     def _s3_cross_origin(self) -> App:
         from torpor_endpoint.services.s3.service import compose_cross_origin

@@ -46,8 +46,9 @@ def run(options: Options) -> None:
     check(options)
     from torpor_container.http.server import Server, ServerOptions  # not needed to check options
 
-    os.umask(UMASK)
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
+    check(known)  # the socket has the address
+    os.umask(UMASK)
     if warning := exposure(known):
         print(warning, file=sys.stderr, flush=True)
     server = ServerOptions(
@@ -143,6 +144,31 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
     ),
     ("--warm-idle", lambda options: 0 < options.warm_idle_s < inf, "it must be more than 0"),
     ("--time-scale", lambda options: 0 < options.time_scale < inf, "it must be more than 0"),
+    (
+        "--travelling-clock",
+        lambda options: not options.travelling_clock or is_loopback(options.host),
+        "whoever reaches the endpoint can move its clock: use a loopback address, such as --host 127.0.0.1",
+    ),
+    (
+        "--travelling-clock",
+        lambda options: not options.travelling_clock or options.time_scale == 1.0,
+        "it moves AWS's automatic scaling too: leave out --time-scale",
+    ),
+    (
+        "--travelling-clock",
+        lambda options: not options.travelling_clock or options.emulate is None,
+        "the emulated delays are of real time: leave out --emulate",
+    ),
+    (
+        "--faults",
+        lambda options: not options.faults or is_loopback(options.host),
+        "whoever reaches the endpoint can have faults strike: use a loopback address, such as --host 127.0.0.1",
+    ),
+    (
+        "--faults",
+        lambda options: not options.faults or options.s3_endpoint is None,
+        "they strike the embedded S3: leave out --s3-endpoint",
+    ),
     ("--log-level", lambda options: options.log_level in LOG_LEVELS, f"choose one of {', '.join(LOG_LEVELS)}"),
 )
 """Each row: the flag, a check, and the rule for the error message."""

@@ -4,16 +4,35 @@ Every pytest run in the environment loads this module, so it imports nothing but
 """
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from torpor.hosting.process import Start
     from torpor.hosting.serving import SharedProcess
+    from torpor.testing.clock import MovableClock
+    from torpor.testing.faults import FaultInjection
 
 
 @pytest.fixture(scope="session")
-def torpor_endpoint() -> "Iterator[SharedProcess]":
+def torpor_start(request: pytest.FixtureRequest) -> "Start":
+    """The options of the session's endpoint process: a travelling clock, and faults if a test asks for them.
+
+    Override this fixture to start it otherwise:
+
+    @pytest.fixture(scope="session")
+    def torpor_start():
+        return torpor.testing.Start(strict=True, travelling_clock=True)
+    """
+    from torpor.hosting.process import Start
+
+    wanted = (getattr(item, "fixturenames", ()) for item in request.session.items)
+    return Start(travelling_clock=True, faults=any("torpor_faults" in names for names in wanted))
+
+
+@pytest.fixture(scope="session")
+def torpor_endpoint(torpor_start: "Start") -> "Iterator[SharedProcess]":
     """An endpoint process on a free port, with no SageMaker endpoint, model or bucket in it yet.
 
         def test_a_model(torpor_endpoint):
@@ -25,9 +44,59 @@ def torpor_endpoint() -> "Iterator[SharedProcess]":
             folder = torpor_endpoint.bucket_folder("models")     # a bucket is a folder: copy artifacts into it
             torpor_endpoint.url, torpor_endpoint.environment     # the URL, and the AWS_* variables for other processes
 
-    The data folder is temporary. When the session ends, or is killed, the process ends with it.
+    The data folder is temporary. When the session ends, or is killed, the process ends with it. Each worker of
+    pytest-xdist has a process of its own.
     """
     from torpor.hosting.serving import SharedProcess
 
-    with SharedProcess() as process:
+    with SharedProcess(torpor_start) as process:
         yield process.until_ready()
+
+
+@pytest.fixture
+def torpor_environment(torpor_endpoint: "SharedProcess") -> "Iterator[SharedProcess]":
+    """Leads an unmodified application to the endpoint: its boto3 clients without options call it for this test.
+
+    The test has the endpoint's `AWS_*` variables, and no others of the shell. boto3's default session is a new one.
+    """
+    from torpor.testing.environment import lead_here
+
+    with lead_here(torpor_endpoint.environment):
+        yield torpor_endpoint
+
+
+@pytest.fixture
+def torpor_clock(torpor_endpoint: "SharedProcess") -> "MovableClock":
+    """The endpoint's clock, which moves forward: `advance(minutes=20)`, `set(datetime(…, tzinfo=UTC))`, `now`.
+
+    It is the clock of the process, and is not set back: a later test finds it where this one leaves it.
+    """
+    from torpor.testing.clock import MovableClock
+
+    return MovableClock(torpor_endpoint.connection)
+
+
+@pytest.fixture
+def torpor_faults(torpor_endpoint: "SharedProcess") -> "Iterator[FaultInjection]":
+    """Has faults strike the endpoint for this test: `torpor_faults.inject(FaultSchedule.parse("throttled times=2"))`.
+
+    `struck` lists what has struck so far. After the test nothing strikes any more.
+    """
+    from torpor.testing.faults import FaultInjection
+
+    injection = FaultInjection(torpor_endpoint.connection)
+    yield injection
+    injection.clear()
+
+
+@pytest.fixture
+def torpor_s3(torpor_endpoint: "SharedProcess") -> Iterator[Any]:
+    """A boto3 client of S3, connected to the endpoint. Buckets that the test makes are deleted after it."""
+    from torpor.testing.buckets import new_buckets_deleted
+
+    client = torpor_endpoint.client("s3")
+    try:
+        with new_buckets_deleted(client):
+            yield client
+    finally:
+        torpor_endpoint.release(client)

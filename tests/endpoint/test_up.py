@@ -10,7 +10,7 @@ import pytest
 from torpor_endpoint.app import own_hosts_of
 from torpor_endpoint.core.origins.cross_origin import Sender
 from torpor_endpoint.options import Options
-from torpor_endpoint.up import _with_address, exposure
+from torpor_endpoint.up import BadOption, _with_address, check, exposure, run
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.1.1", "localhost", "::1"])
@@ -45,3 +45,25 @@ def test_the_host_name_of_the_options_is_still_an_own_host() -> None:
     assert found.host == "127.0.0.1"
     assert own_hosts_of(found, "box").judge([(b"host", b"box.internal:1")]).sender is Sender.OWN
     assert own_hosts_of(found, "box").judge([(b"host", b"box:1")]).sender is Sender.ELSEWHERE
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (Options(travelling_clock=True, host="0.0.0.0"), r"--travelling-clock: .* loopback address"),
+        (Options(travelling_clock=True, time_scale=60.0), r"--travelling-clock: .*leave out --time-scale"),
+        (Options(travelling_clock=True, emulate="aws"), r"--travelling-clock: .*leave out --emulate"),
+        (Options(faults=True, host="10.0.0.1"), r"--faults: .* loopback address"),
+        (Options(faults=True, s3_endpoint="http://127.0.0.1:9000"), r"--faults: .*leave out --s3-endpoint"),
+    ],
+)
+def test_means_of_tests_are_for_an_endpoint_of_this_machine(options: Options, said: str) -> None:
+    with pytest.raises(BadOption, match=said):
+        check(options)
+
+
+def test_a_travelling_clock_is_refused_on_an_inherited_socket_that_others_reach(tmp_path: Path) -> None:
+    with socket.create_server(("0.0.0.0", 0)) as listener:
+        options = Options(tmp_path, travelling_clock=True, descriptor=listener.fileno())
+        with pytest.raises(BadOption, match="loopback address"):
+            run(options)

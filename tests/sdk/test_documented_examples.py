@@ -3,12 +3,14 @@
 import inspect
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from sklearn.linear_model import LinearRegression
 
 import torpor
 from torpor.hosting.process import ChildEndpoint
@@ -66,3 +68,16 @@ def test_the_readme_runs(tmp_path: Path) -> None:
         printed = run(["readme.py"], tmp_path, {**os.environ, **process.environment})
     assert "predict;dur=" in printed
     assert "now: in memory" in printed
+
+
+@pytest.mark.slow
+def test_the_page_on_tests_runs(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "examples" / "boto3-application" / "houses.py", tmp_path)
+    houses = LinearRegression().fit([[0.1, 0.2, 0.3], [0.4, 0.2, 0.7]], [1.0, 2.0])
+    torpor.bundle(houses, tmp_path / "models" / "Houston_TX.tar.gz")
+    for number, block in enumerate(blocks(ROOT / "docs" / "how-to" / "test-your-application.md")):
+        name = f"test_{number}.py" if "def test_" in block else f"program_{number}.py"
+        (tmp_path / name).write_text(block)
+    assert "7 passed" in run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."], tmp_path)
+    [program] = tmp_path.glob("program_*.py")
+    assert "InService" in run([program.name], tmp_path)

@@ -78,6 +78,11 @@ class Resting:
             habit.awaited = False
         return Moves(self._asleep(idle, checked, now_s), tuple(name for name, _ in due))
 
+    def next_check_s(self) -> float | None:
+        """When the next look finds a model to check, unless a use ends before; None if none is expected."""
+        times = (check_s for check_s, name in self._checks if (one := self._known.get(name)) and one.check_s == check_s)
+        return min(times, default=None)
+
     # -- inside ----------------------------------------------------------------------------------------------------
     def _asleep(self, idle: Iterable[str], checked: dict[str, Habit], now_s: float) -> tuple[str, ...]:
         """The idle models among these whose nap says sleep; among all models, once in SWEEP_S."""

@@ -25,6 +25,7 @@ from torpor_container.errors import (
     ModelNotFound,
     NotSupported,
 )
+from torpor_container.http.control_means import NO_MEANS, ControlMeans
 from torpor_container.http.exchange import Tell
 from torpor_container.http.streaming import send_chunks, send_parts, until_caller_leaves, wants_parts
 from torpor_container.invocation import Invocation, Reply, StreamReply
@@ -60,11 +61,14 @@ class Routes:
         body_max_bytes: int,
         clock: Clock,
         chunked: bool = False,
+        means: ControlMeans = NO_MEANS,
     ) -> None:
-        """`chunked`: an answer that a model makes in parts leaves in parts, as plain HTTP, whoever calls. Otherwise only
-        a caller that asks for parts by a header of Torpor's own gets them."""
+        """`chunked`: an answer that a model makes in parts leaves in parts, as plain HTTP, whoever calls. Otherwise
+        only a caller that asks for parts by a header of Torpor's own gets them. `means` are those that an endpoint
+        under test has: without them, there are no routes to them."""
         self.chunked = chunked
         self._serving = serving
+        self._means = means
         self._state = state
         self._resize = resize
         self._body_max_bytes = body_max_bytes
@@ -83,6 +87,7 @@ class Routes:
             Route(wire.RELOAD_MODEL, self.reload, methods=["POST"]),
             Route(wire.UNLOAD_MODEL, self.unload, methods=["POST"]),
         ]
+        table += self._means.routes(self._serving)
         routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
         handlers = {ContainerError: _container_error}
         rest = Starlette(routes=routed, exception_handlers=handlers, lifespan=lifespan)  # type: ignore[arg-type]

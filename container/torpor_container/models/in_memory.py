@@ -47,6 +47,7 @@ class ModelsInMemory:
         residency: Residency,
         load_timeout_s: float,
         clock: Callable[[], float],
+        calendar: Callable[[], float],
         keeps_models: bool,
         freshness: Freshness,
         worn_out: Callable[[], None],
@@ -55,8 +56,8 @@ class ModelsInMemory:
         should replace this one."""
         self.runners: dict[str, Runner] = {}
         self.loads: dict[str, LoadInFlight] = {}
-        self._last_uses = LastUses(clock)
-        self.tier = Tier(residency, clock, self._unload, self._settle, self._last_uses.add)
+        self._last_uses = LastUses(calendar)
+        self.tier = Tier(residency, calendar, self._unload, self._settle, self._last_uses.add)
         self.relief = Relief(self.tier, self._settle, worn_out)
         self.resizing = Resizing(self.tier, self._settle)
         self._disk_tier = disk_tier
@@ -64,6 +65,7 @@ class ModelsInMemory:
         self._residency = residency
         self._load_timeout_s = load_timeout_s
         self._clock = clock
+        self._calendar = calendar
         self._keeps_models = keeps_models
         self._freshness = freshness
         self._last_unload: Effort | None = None
@@ -105,7 +107,7 @@ class ModelsInMemory:
             return False
         unwanted = retired or "ModelCacheSetting is Disabled"
         reason = unwanted if runner.alive else "its process ended"
-        dropped = self._residency.drop(name, reason, self._clock())
+        dropped = self._residency.drop(name, reason, self._calendar())
         if dropped:
             self.tier.dismiss((name,))
         return dropped
@@ -122,7 +124,7 @@ class ModelsInMemory:
                     loaded = await self._load_in_time(name, spans)
                 self.runners[name] = loaded.runner
                 spans.cold = self._report(loaded, spans, why, began_s)
-                self._residency.loaded(name, loaded.size_bytes, loaded.took_s, self._clock(), loaded.note)
+                self._residency.loaded(name, loaded.size_bytes, loaded.took_s, self._calendar(), loaded.note)
                 self.drop_if_unwanted(name)  # all its callers may have given up
                 unless_loaded.pop_all()
         self.tier.run_to_completion(self._measure(name))
@@ -179,7 +181,7 @@ class ModelsInMemory:
             try:
                 return await found.load()
             except NoMemoryNow:
-                victims = self._residency.evict_one(name, self._clock())
+                victims = self._residency.evict_one(name, self._calendar())
                 if not victims:
                     raise
                 spans.victims.extend(victims)
@@ -198,7 +200,7 @@ class ModelsInMemory:
         if sum(self._disk_tier.size_of(name) for _, name in idle) < missing_bytes:
             return False
         _, victim = min(idle)
-        self._residency.drop(victim, f"{newcomer} needs the room of its folder on disk", self._clock())
+        self._residency.drop(victim, f"{newcomer} needs the room of its folder on disk", self._calendar())
         spans.victims.append(victim)
         await self.tier.dismiss((victim,))
         return True
@@ -218,7 +220,7 @@ class ModelsInMemory:
         model = residency.get(newcomer)
         if not residency.has_room(model.size_bytes if model is not None else 0):
             residency.measured(await self._settle())
-        self.tier.dismiss(residency.evict_excess(newcomer, self._clock()))
+        self.tier.dismiss(residency.evict_excess(newcomer, self._calendar()))
         if residency.overrun:
             self.relief.begin()
         self.tier.changed()  # the model may take less than the residency planned

@@ -23,8 +23,9 @@ ON_DISK = {
 class Journal:
     """A bounded, numbered list of decisions. It turns times of the clock into epoch seconds."""
 
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._epoch_offset_s = time.time() - clock()
+    def __init__(self, clock: Callable[[], float], epoch: Callable[[], float] = time.time) -> None:
+        """`clock` is that of the decisions' times. `epoch` gives epoch seconds, and is read once."""
+        self._epoch_offset_s = epoch() - clock()
         self._records: deque[DecisionRecord] = deque(maxlen=RECORDS_MAX)
         self.last_seq = 0
 

@@ -20,8 +20,20 @@ class KeepAliveChore:
     async def run(self) -> None:
         while True:
             await asyncio.sleep(PERIOD_S)
-            moves = self._resting.look(self._keeper.idle(), self._clock())
-            for name in moves.leaving:
-                self._keeper.dismiss(name, "nobody calls")
-            for name in moves.coming:
-                self._keeper.expect(name)
+            self.look()
+
+    def look(self) -> None:
+        """Have the models leave and come that should do so now."""
+        moves = self._resting.look(self._keeper.idle(), self._clock())
+        for name in moves.leaving:
+            self._keeper.dismiss(name, "nobody calls")
+        for name in moves.coming:
+            self._keeper.expect(name)
+
+    async def arrive(self) -> float | None:
+        """Look now, after the clock was moved, and wait until the models have left and come. Returns the seconds until
+        the next one is due; None if none is."""
+        self.look()
+        await self._keeper.moves_done()
+        next_s = self._resting.next_check_s()
+        return None if next_s is None else next_s - self._clock()

@@ -46,18 +46,23 @@ class Keeper:
         resting: Resting | None = None,
         freshness: Freshness | None = None,
         worn_out: Callable[[], None] = lambda: None,
+        calendar: Callable[[], float] | None = None,
     ) -> None:
-        """`cache`: models stay in memory after their last call. The keeper reports each use to `resting`, which says
+        """`calendar` is the clock of idle times, unless it is `clock`, which measures durations.
+
+        `cache`: models stay in memory after their last call. The keeper reports each use to `resting`, which says
         which models their callers' habits let leave or come back. It calls `worn_out` when another instance should
-        replace this one."""
+        replace this one.
+        """
         self._disk_tier = disk_tier
         self._residency = residency
         self._ready_wait_s = limits.ready_wait_s
         self._clock = clock
+        self._calendar = calendar = calendar or clock
         self._resting = resting
-        self._freshness = freshness or Freshness(disk_tier, clock)
+        self._freshness = freshness or Freshness(disk_tier, calendar)
         self._models = ModelsInMemory(
-            disk_tier, loader, residency, limits.load_timeout_s, clock, cache, self._freshness, worn_out
+            disk_tier, loader, residency, limits.load_timeout_s, clock, calendar, cache, self._freshness, worn_out
         )
         self._tier = self._models.tier
         self._runners = self._models.runners
@@ -119,14 +124,14 @@ class Keeper:
 
     def take(self, name: str) -> None:
         """Pin a model that is at hand, until `give_back`."""
-        now_s = self._clock()
+        now_s = self._calendar()
         if self._resting is not None and not self._is_pinned(name):
             self._resting.called(name, now_s)
         self._residency.request(name, now_s)
 
     def give_back(self, name: str) -> None:
         """End the pin of a caller that was served."""
-        if not self._unpin(name) and self._residency.drop_unless_kept(name, self._clock()):
+        if not self._unpin(name) and self._residency.drop_unless_kept(name, self._calendar()):
             self._tier.dismiss((name,))
 
     def relieve(self) -> None:
@@ -144,14 +149,19 @@ class Keeper:
 
     def dismiss(self, name: str, reason: str) -> None:
         """Unload an idle model, whatever the policy says. A model in use stays."""
-        if self._residency.drop(name, reason, self._clock()):
+        if self._residency.drop(name, reason, self._calendar()):
             self._tier.dismiss((name,))
 
     def expect(self, name: str) -> None:
         """Load a model before a caller asks for it, unless it is in memory, on its way in or on its way out."""
-        if self._residency.expect(name, self._clock()):
+        if self._residency.expect(name, self._calendar()):
             load = self._models.begin_load(name)
             load.task.add_done_callback(lambda _: self._unpin_expected(name, load))
+
+    async def moves_done(self) -> None:
+        """Wait until the models that are on their way in or out have come or left."""
+        await asyncio.gather(*(load.task for load in self._loads.values()), return_exceptions=True)
+        await self._tier.close()
 
     def _unpin_expected(self, name: str, load: LoadInFlight) -> None:
         """End the pin of an expected load. It is no use of the model, whose habit still starts at its last call."""
@@ -187,7 +197,7 @@ class Keeper:
         """Pin the model, and load it if it is not in memory. True if it was in memory."""
         since_s = self._clock()
         if self._resting is not None and not self._is_pinned(name):
-            self._resting.called(name, since_s)
+            self._resting.called(name, self._calendar())
         if self._freshness.asks_s3 and name in self._residency and await self._freshness.outdated(name):
             self.retire(name, "the object in S3 is newer", doubt=True)
         plan = await self._planned(name)
@@ -230,7 +240,7 @@ class Keeper:
         if not self._tier.released(name):
             return False
         if self._resting is not None:
-            self._resting.ended(name, self._clock())
+            self._resting.ended(name, self._calendar())
         return self._models.drop_if_unwanted(name)
 
     def _is_pinned(self, name: str) -> bool:

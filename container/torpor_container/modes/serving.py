@@ -93,6 +93,10 @@ class KeptMode:
         """Unload the model once no call uses it. It stays on disk. Raises TargetForbidden."""
         return self._keeper.retire(self._keeper.name_of(target), "it was to be unloaded", doubt=False)
 
+    async def arrive(self) -> float | None:
+        """Do what is due now, after the clock was moved. Returns the seconds until a model is due by itself."""
+        return None if self._keep_alive is None else await self._keep_alive.arrive()
+
     async def invoke(self, target: str | None, invocation: Invocation, timing: Timing) -> Reply:
         if not target:
             raise TargetMissing

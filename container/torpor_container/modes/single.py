@@ -34,19 +34,22 @@ class Single:
         clock: Callable[[], float],
         limits: WaitLimits,
         timeout_s: float,
+        calendar: Callable[[], float] | None = None,
     ) -> None:
+        """`calendar` is the clock of idle times, unless it is `clock`, which measures durations."""
         self._loader = loader
         self._directory = directory
         self._disk_tier = disk_tier
         self._key = key
         self._clock = clock
+        self._calendar = calendar or clock
         self._limits = limits
         self._timeout_s = timeout_s
         self._runner: Runner | None = None
         self._version = ""
         self._size_bytes = 0
         self._hits = self._in_flight = 0
-        self._used_s = clock()
+        self._used_s = self._calendar()
         self._loading: asyncio.Task[None] | None = None
         self.failure: ContainerError | None = None
 
@@ -75,7 +78,7 @@ class Single:
                 "name": self._key or "model",
                 "size_bytes": self._size_bytes,
                 "in_flight": self._in_flight,
-                "idle_s": 0.0 if self._in_flight else self._clock() - self._used_s,
+                "idle_s": 0.0 if self._in_flight else self._calendar() - self._used_s,
                 "format": self._runner.format,
                 "hits": self._hits,
             }
@@ -122,7 +125,7 @@ class Single:
             yield runner
         finally:
             self._in_flight -= 1
-            self._used_s = self._clock()
+            self._used_s = self._calendar()
             if runner is self._runner and not runner.alive:
                 self._runner = None
                 self._loading = asyncio.create_task(self._load(instead_of=runner))

@@ -150,6 +150,19 @@ class Habits:
         rest = KeepAliveState(used or nap.awake(idle_s) or nap.awake(resized_for_s), nap.due(idle_s))
         return desired(allowed, present, rest, self._demand, now_s)
 
+    def quiet_s(self, allowed: InstanceRange, present: int, traffic: Traffic, now_s: float) -> float:
+        """Seconds in which `wanted` gives the same number, unless a request comes or ends; 0 if it may differ at
+        once."""
+        if traffic.gaps or not allowed.floor <= present <= max(1, allowed.floor):
+            return 0.0
+        if traffic.in_flight:
+            return inf if traffic.in_flight <= present * allowed.concurrency else 0.0
+        nap, resized_for_s = self._keep_alive.nap(), now_s - self._resized_s
+        changes_s = (nap.sleep_s, nap.wake_s, nap.until_s)
+        idle_s = traffic.idle_s(now_s)
+        until = [*(at_s - idle_s for at_s in changes_s), *(at_s - resized_for_s for at_s in (SHRINK_S, *changes_s))]
+        return min((left_s for left_s in until if left_s > 0), default=inf)
+
 
 def desired(
     allowed: InstanceRange, present: int, rest: KeepAliveState, demand: Demand, now_s: float

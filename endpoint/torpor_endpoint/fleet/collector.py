@@ -1,8 +1,9 @@
 """Reads each instance's state into the metrics: loaded models, memory, processor, disk, and load times."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from typing import Literal
 
 from torpor_container import wire
@@ -46,8 +47,10 @@ class Collector:
         registry: MetricRegistry,
         epoch: Callable[[], float],
         looked: Callable[[MemoryReading], None] = lambda reading: None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         """`looked` gets each instance's use of memory beside its models."""
+        self._pause = pause
         self._roster = roster
         self._registry = registry
         self._epoch = epoch
@@ -59,7 +62,12 @@ class Collector:
         """Read every instance each PERIOD_S, for ever."""
         while True:
             await self.refresh()
-            await asyncio.sleep(PERIOD_S)
+            await self._pause(PERIOD_S)
+
+    def quiet_s(self, period_s: float) -> float:
+        """Seconds that no reading is needed, if each `period_s` of a ready instance should have one."""
+        ready = any(pool.ready for live in self._roster for pool in live.pools.values())
+        return period_s if ready else inf
 
     async def refresh(self) -> None:
         """Read every ready instance now."""

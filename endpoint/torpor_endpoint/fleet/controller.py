@@ -57,6 +57,10 @@ class Controller:
         if (loop := self._loop) is not None:
             loop.call_soon_threadsafe(self._schedule, name)
 
+    def under_way(self) -> str | None:
+        """The first endpoint that is being changed; None if there is none."""
+        return next((f"endpoint {name} is being changed" for name in self._tasks), None)
+
     async def close(self) -> None:
         """Stop the tasks and every instance. The records stay as they are."""
         self._loop = None

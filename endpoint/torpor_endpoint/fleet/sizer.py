@@ -1,7 +1,8 @@
 """Sizes the pool of each variant once a second, by the scaling rule of `core.scaling`."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from math import inf
 from weakref import WeakKeyDictionary
 
 from torpor_container.core.keepalive import keep_alive
@@ -15,9 +16,15 @@ PERIOD_S = 1.0
 class Sizer:
     """Sizes every pool of the fleet. `clock` is the router's, in seconds: both write times of one `Traffic`."""
 
-    def __init__(self, roster: Roster, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        roster: Roster,
+        clock: Callable[[], float],
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._roster = roster
         self._clock = clock
+        self._pause = pause
         self._known: WeakKeyDictionary[InstancePool, Habits] = WeakKeyDictionary()
 
     async def run(self) -> None:
@@ -26,7 +33,20 @@ class Sizer:
             for live in self._roster:
                 for pool in live.pools.values():
                     self.resize(pool)
-            await asyncio.sleep(PERIOD_S)
+            await self._pause(PERIOD_S)
+
+    def quiet_s(self) -> float:
+        """Seconds in which no pool changes its size, unless a request comes; 0 if one may change at the next look."""
+        return min((self._quiet_s(pool) for live in self._roster for pool in live.pools.values()), default=inf)
+
+    def _quiet_s(self, pool: InstancePool) -> float:
+        allowed = size_range(pool.variant, pool.settings.concurrency)
+        if allowed is None:
+            return inf
+        if pool.resized:
+            return 0.0
+        allowed = allowed.with_at_least(pool.at_least)
+        return self._habits_of(pool).quiet_s(allowed, pool.size, pool.traffic, self._clock())
 
     def resize(self, pool: InstancePool) -> None:
         """Scale the pool to the number of instances that its traffic needs. A variant of a fixed size keeps it."""

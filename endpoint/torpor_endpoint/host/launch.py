@@ -1,6 +1,7 @@
 """Computes the launch specification of an instance: its size, its environment and its log. It does no I/O."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,6 +41,9 @@ class Surroundings:
     access_key: str = "torpor"
     secret_key: str = "torpor"
     strict: bool = False  # --aws-strict
+    faults: bool = False  # --faults
+    clock_ahead_s: Callable[[], float] | None = None
+    """How far the endpoint's clock is ahead of real time; None for a clock that does not travel."""
 
     @property
     def wiring(self) -> dict[str, str]:
@@ -141,11 +145,13 @@ def _wiring(container: Container, around: Surroundings, folder: Path) -> dict[st
         "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
         "TORPOR_CONTAINER": _foreign(container, around),
         "TORPOR_IMAGE": family(around.images.conventions_of(container.image)),
+        "TORPOR_CLOCK_AHEAD_SECONDS": "" if around.clock_ahead_s is None else repr(around.clock_ahead_s()),
+        "TORPOR_FAULTS": "true" if around.faults else "false",
         "TORPOR_AWS_STRICT": "true" if around.strict else "false",
         "TORPOR_MODEL_SOURCE": container.model_data_url or "",
         "TORPOR_MODEL_COMPRESSION": "gzip" if container.compressed else "none",
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
-        "TORPOR_S3_FOLDER": str(around.s3_folder or ""),
+        "TORPOR_S3_FOLDER": "" if around.faults else str(around.s3_folder or ""),  # faults strike reads by S3's API
         **{f"TORPOR_{kind.upper()}": "refuse" for kind in sorted(around.refused)},
         **around.wiring,
     }

@@ -8,6 +8,7 @@ import asyncio
 import os
 import secrets
 import shutil
+import signal
 import socket
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack, suppress
@@ -80,6 +81,13 @@ class LocalHost:
     def health(self, slot: Slot) -> Launched | None:
         running = self._running.get(slot)
         return _with_phase(running) if running is not None else None
+
+    def signal(self, slot: Slot, number: signal.Signals) -> None:
+        """Send a signal to the slot's instance. An empty slot is no error."""
+        running = self._running.get(slot)
+        if running is not None and running.child.running:
+            with suppress(ProcessLookupError):
+                os.kill(running.child.pid, number)
 
     async def retire(
         self, busy: Callable[[], bool], idle_s: float, pause: Callable[[float], Awaitable[None]] = asyncio.sleep

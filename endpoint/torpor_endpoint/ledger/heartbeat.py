@@ -1,7 +1,7 @@
 """Notes in the ledger, every ten minutes and at the end, which variants exist: also those without any request."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
 from torpor_endpoint.fleet.roster import Roster
 
@@ -12,15 +12,21 @@ PERIOD_S = 600.0
 class LedgerHeartbeat:
     """`served` gets the names of an endpoint and a variant."""
 
-    def __init__(self, roster: Roster, served: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        roster: Roster,
+        served: Callable[[str, str], None],
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._roster = roster
+        self._pause = pause
         self._served = served
 
     async def run(self) -> None:
         """Note the variants each PERIOD_S, for ever."""
         while True:
             self.call()
-            await asyncio.sleep(PERIOD_S)
+            await self._pause(PERIOD_S)
 
     def call(self) -> None:
         """Note the variants now."""

@@ -7,7 +7,8 @@ import asyncio
 import logging
 import sqlite3
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from math import inf
 from pathlib import Path
 from threading import Lock
 
@@ -30,7 +31,7 @@ from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, 
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 
 PERIOD_S = 1.0
-PRUNING_PERIODS = 600
+PRUNING_S = 600.0
 COLD_PENDING_MAX = 10_000
 """The most cold starts that wait to be written. Further ones in the same second count only in their minutes."""
 SIZE_KEPT_S = 60.0
@@ -45,8 +46,15 @@ class Ledger:
     `clock` gives epoch seconds. Raises SchemaTooNew.
     """
 
-    def __init__(self, path: Path, clock: Callable[[], float], retention: Retention = RETENTION) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Callable[[], float],
+        retention: Retention = RETENTION,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._clock = clock
+        self._pause = pause
         self._retention = retention
         self.tables = Tables(path)
         self._pending = Batch()
@@ -98,11 +106,14 @@ class Ledger:
 
     async def run(self) -> None:
         """Write every second and prune every ten minutes, for ever."""
+        pruned_s = -inf
         while True:
-            await asyncio.to_thread(self._writer.prune, self._retention, self._clock())
-            for _ in range(PRUNING_PERIODS):
-                await asyncio.sleep(PERIOD_S)
-                await self.flush()
+            now_s = self._clock()
+            if not 0 <= now_s - pruned_s < PRUNING_S:  # or the clock was set back
+                await asyncio.to_thread(self._writer.prune, self._retention, now_s)
+                pruned_s = now_s
+            await self._pause(PERIOD_S)
+            await self.flush()
 
     async def flush(self) -> None:
         """Write all pending rows, so that they can be read."""

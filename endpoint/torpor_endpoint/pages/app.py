@@ -35,6 +35,8 @@ from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.metrics.registry import MetricRegistry
 
 if TYPE_CHECKING:
+    from torpor_endpoint.faults.injector import FaultInjector
+    from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.ledger import Pages
 
 LOG_MAX_BYTES = 256 * 1024
@@ -53,6 +55,10 @@ class OwnPages:
     refresh: Callable[[], Awaitable[None]]
     logs_folder: Path
     ledger: Callable[[], "Pages"]
+    clock: "ClockPage | None" = None
+    """None for a clock that does not travel."""
+    faults: "FaultInjector | None" = None
+    """None for an endpoint without faults."""
 
     def app(self) -> Starlette:
         """The ASGI application that serves every row of `PAGES`."""
@@ -64,7 +70,7 @@ class OwnPages:
 
     async def index(self, request: Request) -> Response:
         """The list of pages."""
-        return PlainTextResponse("".join(f"{page}\n" for page in PAGES))
+        return PlainTextResponse("".join(f"{page}\n" for page in PAGES if self._has(page)))
 
     async def metrics(self, request: Request) -> Response:
         """The metrics of all endpoints, in the text format of Prometheus."""
@@ -108,6 +114,45 @@ class OwnPages:
     async def unload(self, request: Request) -> Response:
         """Have each instance unload the model when the requests that use it have ended."""
         return await self._retire(request, wire.UNLOAD_MODEL)
+
+    async def show_clock(self, request: Request) -> Response:
+        """What the travelling clock shows."""
+        return await self._travelling().show()
+
+    async def move_clock(self, request: Request) -> Response:
+        """Move the travelling clock forward."""
+        return await self._travelling().move(request)
+
+    def _has(self, page: "OwnPage") -> bool:
+        absent = (PageName.CLOCK, self.clock), (PageName.FAULTS, self.faults)
+        return all(page.name != name or means is not None for name, means in absent)
+
+    async def show_faults(self, request: Request) -> Response:
+        """What has struck, and what is left."""
+        return JSONResponse(self._injector().page())
+
+    async def begin_faults(self, request: Request) -> Response:
+        """Have the schedule in the body strike from now on."""
+        from torpor_endpoint.core.testing.fault_schedule import BadFault, FaultSchedule
+
+        injector = self._injector()
+        try:
+            injector.begin(FaultSchedule.parse((await request.body()).decode()))
+        except (BadFault, UnicodeDecodeError) as error:
+            raise HTTPException(400, str(error)) from None
+        return JSONResponse(injector.page())
+
+    def _injector(self) -> "FaultInjector":
+        """Raises HTTPException 404 for an endpoint that was started without it."""
+        if self.faults is None:
+            raise HTTPException(404, "no fault strikes this endpoint: start it with --faults")
+        return self.faults
+
+    def _travelling(self) -> "ClockPage":
+        """Raises HTTPException 404 for an endpoint that was started without it."""
+        if self.clock is None:
+            raise HTTPException(404, "the clock of this endpoint is the real one: start it with --travelling-clock")
+        return self.clock
 
     async def _retire(self, request: Request, path: str) -> Response:
         live, model = self._named(request), request.query_params.get("model", "")
@@ -172,6 +217,16 @@ PAGES = (
         "POST",
     ),
     OwnPage(PageName.UNLOAD, OwnPages.unload, "unload a model when no request uses it", ("endpoint", "model"), "POST"),
+    OwnPage(PageName.CLOCK, OwnPages.show_clock, "the clock, with --travelling-clock"),
+    OwnPage(
+        PageName.CLOCK,
+        OwnPages.move_clock,
+        "move the clock forward, with --travelling-clock",
+        ("advance_s", "to_s"),
+        "POST",
+    ),
+    OwnPage(PageName.FAULTS, OwnPages.show_faults, "the faults that have struck, with --faults"),
+    OwnPage(PageName.FAULTS, OwnPages.begin_faults, "have a schedule of faults strike, with --faults", (), "POST"),
     OwnPage(PageName.COSTS, OwnPages.costs, "the costs at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
 

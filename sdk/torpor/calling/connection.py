@@ -78,12 +78,16 @@ class EndpointConnection:
         query: Mapping[str, str] = MappingProxyType({}),
         timeout_s: float = 10.0,
         method: str = "GET",
+        sent: bytes | None = None,
     ) -> bytes:
-        """The body of one of the endpoint's own pages, `/_torpor/<name>`. Raises EndpointUnreachable,
-        EndpointRefused."""
+        """The body of one of the endpoint's own pages, `/_torpor/<name>`; `sent` is the body of the request.
+
+        Raises EndpointUnreachable, EndpointRefused.
+        """
         address = f"{self.url}/_torpor/{name}" + (f"?{urlencode(query)}" if query else "")
         try:
-            with build_opener(ProxyHandler({})).open(Request(address, method=method), timeout=timeout_s) as answer:
+            request = Request(address, sent, method=method)
+            with build_opener(ProxyHandler({})).open(request, timeout=timeout_s) as answer:
                 body: bytes = answer.read()
                 return body
         except HTTPError as error:

@@ -45,6 +45,8 @@ class Start:
     images: Path | None = None
     unknown_images: str = "refuse"
     log_level: str = "warning"
+    travelling_clock: bool = False
+    faults: bool = False
 
 
 class ChildEndpoint:

@@ -2,23 +2,24 @@
 
 import os
 import shutil
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from torpor.calling.connection import EndpointConnection
 from torpor.calling.rows import decode, encode
 from torpor.calling.streaming import parts_of, with_target_model
 from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.deploying import IMAGE, EndpointPlan, deploy, new_revision, withdraw
 from torpor.hosting.options import BUCKET, EndpointOptions
 from torpor.hosting.process import ChildEndpoint, Start
-from torpor.pages import accounts, frames, inquiry, listing, retiring, state
+from torpor.pages import accounts, clock, frames, inquiry, listing, retiring, state
 from torpor.pages.listing import Listing
+from torpor.pages.observed import NamedEndpoint
 from torpor.pages.story import Story
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, RetiredModel
@@ -61,6 +62,11 @@ class Local:
     def variant(self) -> str:
         """The name of its one production variant."""
         return self._plan.variant
+
+    @property
+    def connection(self) -> EndpointConnection:
+        """The connection to the endpoint's process, for `torpor.testing`."""
+        return self._process.connection
 
     @property
     def url(self) -> str:
@@ -216,7 +222,7 @@ class Local:
         return frames.costs_frame(accounts.costs(self._process.connection, self._which(last_s)), by)
 
     def _which(self, last_s: float | None) -> accounts.Which:
-        return accounts.Which(self.name, None if last_s is None else max(0.0, time.time() - last_s))
+        return accounts.Which(self.name, None if last_s is None else max(0.0, clock.now_s(self.connection) - last_s))
 
     # -- its life --------------------------------------------------------------------------------------------------
     def deploy(self, *, memory_mib: float | None = None, environment: Mapping[str, str] | None = None) -> None:
@@ -256,6 +262,28 @@ class SharedProcess(ChildEndpoint):
         super().__init__(start or Start())
         self._opened: dict[str, Local] = {}
         """The latest endpoint of each name."""
+
+    def named(self, name: str) -> NamedEndpoint:
+        """An endpoint that somebody else deploys on this process, such as the application under test."""
+        return NamedEndpoint(self.connection, name)
+
+    @contextmanager
+    def served(self, name: str, model_data_url: str, **options: Any) -> Iterator[NamedEndpoint]:
+        """For the block, an endpoint over an S3 prefix that the application writes itself, such as `s3://bucket/models/`.
+
+        Its options are those of `local`. The prefix may be empty so far. Raises EndpointFailed.
+        """
+        _check(options)
+        plan = replace(EndpointOptions(**options).plan(name), model_data_url=model_data_url)
+        sagemaker, revision = self.client("sagemaker"), new_revision(name)
+        try:
+            deploy(sagemaker, plan, revision)
+            yield self.named(name)
+        finally:
+            try:
+                withdraw(sagemaker, name, [revision])
+            finally:
+                self.release(sagemaker)
 
     def local(self, models: "str | PathLike[str] | None" = None, *, name: str = "local", **options: Any) -> Local:
         """As `torpor.local`, with the options that concern the endpoint itself.

@@ -1,10 +1,8 @@
 """Collects a model's story from an endpoint: the decisions of its instances, and the cold starts in the ledger."""
 
-import time
-
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
-from torpor.pages import accounts, state
+from torpor.pages import accounts, clock, state
 from torpor.pages.story import Story
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.state import EndpointState
@@ -18,7 +16,7 @@ def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -
     decisions = tuple(state.decisions(connection, endpoint.name, model))
     resident = tuple(found for instance in endpoint.instances for found in instance.models if found.name == model)
     past = () if decisions else _past(connection, endpoint.name, model)
-    return Story(model, decisions, resident, endpoint.variants, past, time.time())
+    return Story(model, decisions, resident, endpoint.variants, past, clock.now_s(connection))
 
 
 def _past(connection: EndpointConnection, endpoint: str, model: str) -> tuple[ColdStart, ...]:

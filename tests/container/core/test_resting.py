@@ -133,3 +133,27 @@ def test_looks_give_the_same_moves_as_asking_every_keep_alive_each_time(
         there.update(dict.fromkeys(moves.coming))
         gone = [*moves.leaving, *(name for name in there if rng.random() < 0.01)]  # or there was no room
         there = {name: None for name in there if name not in gone}
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(1.0, 4000.0)), min_size=1, max_size=30), st.booleans())
+def test_no_model_moves_before_the_next_check(uses: list[tuple[str, float]], learns: bool) -> None:
+    """So that a clock that is moved may go to the next check at once. The sweep is for models without a use."""
+    resting, now_s = Resting(lambda: Histogram(300.0) if learns else Fixed(300.0)), 0.0
+    memory: set[str] = set()
+
+    def look(at_s: float) -> Moves:
+        moves = resting.look(sorted(memory), at_s)
+        memory.difference_update(moves.leaving)
+        memory.update(moves.coming)
+        return moves
+
+    for name, gap_s in uses:
+        now_s += gap_s
+        look(now_s - 0.5)
+        used(resting, name, now_s)
+        memory.add(name)
+    look(now_s)
+    next_s = resting.next_check_s()
+    before_s = now_s + 1e6 if next_s is None else next_s - 0.01
+    if before_s > now_s:
+        assert look(before_s) == NOBODY

@@ -163,3 +163,40 @@ def test_instances_that_an_update_waits_for_are_wanted_even_above_the_ceiling(
     assert allowed.with_at_least(size).clamped(0) == max(allowed.floor, size)
     wanted = desired(allowed.with_at_least(size), size, ASLEEP, seen([0] * 70), 1000.0)
     assert wanted is None or wanted.size >= size
+
+
+@given(
+    st.lists(st.floats(1.0, 8000.0), min_size=1, max_size=30),
+    st.integers(0, 1),
+    st.integers(0, 1),
+    st.booleans(),
+    st.booleans(),
+    st.floats(0.0, 1.0, exclude_max=True),
+)
+def test_nothing_changes_while_it_is_quiet(
+    gaps: list[float], floor: int, more: int, learns: bool, resized: bool, share: float
+) -> None:
+    """So that a clock that is moved may go to the end of that time at once."""
+    keep_alive: KeepAlive = Histogram(1200.0) if learns else Fixed(1200.0)
+    habits, traffic, allowed, now_s = Habits(keep_alive), Traffic(), InstanceRange(floor, max(1, floor), 8), 0.0
+    for gap_s in gaps:
+        now_s += gap_s
+        traffic.came(now_s)
+        traffic.went(now_s)
+    if resized:
+        habits.resized(now_s)
+    now_s += 1.0
+    first = habits.wanted(allowed, floor + more, traffic, now_s)
+    present = floor + more if first is None else first.size
+    quiet_s = min(habits.quiet_s(allowed, present, traffic, now_s), 1e6)
+    assert habits.wanted(allowed, present, traffic, now_s + share * quiet_s) is None
+
+
+def test_it_is_not_quiet_while_requests_wait_for_more_instances() -> None:
+    habits, traffic, allowed = Habits(Fixed(1200.0)), Traffic(), InstanceRange(0, 4, 2)
+    traffic.came(0.0)
+    assert habits.quiet_s(allowed, 0, traffic, 1.0) == 0.0
+    assert habits.quiet_s(allowed, 1, traffic, 1.0) == float("inf")
+    traffic.came(1.0)
+    traffic.came(1.0)
+    assert habits.quiet_s(allowed, 1, traffic, 1.0) == 0.0

@@ -1,5 +1,6 @@
 """Models that each answer one number, so that a test sees which model answered."""
 
+import gzip
 import io
 import time
 from collections.abc import Iterator
@@ -33,6 +34,11 @@ def constant(number: float, ballast_bytes: int = 0) -> bytes:
     file = io.BytesIO()
     joblib.dump(model, file)
     return packed({"model.joblib": file.getvalue()}, "w")
+
+
+def constant_gz(number: float) -> bytes:
+    """As `constant`, in an archive whose checksum shows any other byte."""
+    return gzip.compress(constant(number), mtime=0)
 
 
 def sleeper() -> bytes:

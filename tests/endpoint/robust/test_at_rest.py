@@ -87,6 +87,7 @@ def test_the_arbiter_has_imported_nothing_that_serves() -> None:
     [
         Options(),
         Options(Path("a b"), "::1", 0, 7, True, "http://s3", Path("-i"), 1.5, "aws", 0, 60.0, "1" * 12, "eu", "info"),
+        Options(travelling_clock=True, faults=True),
         Options(allow_hosts=("a", "b.c"), allow_origins=("http://a:1",)),
     ],
 )

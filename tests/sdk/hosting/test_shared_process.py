@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.sdk.helpers.small_models import CITIES, ROWS
+import torpor
+from tests.sdk.helpers.small_models import CITIES, ROWS, train_booster
 from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.options import BUCKET, EndpointOptions
 from torpor.hosting.serving import Local, SharedProcess
@@ -133,3 +134,23 @@ def test_a_closed_endpoint_raises_an_error(shared: SharedProcess) -> None:
         pass
     with pytest.raises(TorporError, match="this endpoint is closed"):
         endpoint.invoke("a.tar.gz", [[1.0]])
+
+
+def test_an_endpoint_serves_the_prefix_that_an_application_writes(shared: SharedProcess, sagemaker: Any) -> None:
+    before = sagemaker.list_models()["Models"]
+    with shared.served("of-the-application", "s3://own-bucket/models/", memory_mib=2048) as served:
+        assert served.name == "of-the-application"
+        described = sagemaker.describe_endpoint(EndpointName=served.name)
+        assert described["EndpointStatus"] == "InService"
+        folder = shared.bucket_folder("own-bucket") / "models"
+        torpor.bundle(train_booster(rounds=2), folder / "a.tar.gz")
+        runtime = shared.client("sagemaker-runtime")
+        call = {"EndpointName": served.name, "TargetModel": "a.tar.gz", "ContentType": "text/csv"}
+        assert runtime.invoke_endpoint(**call, Body="1,2,3,4")["Body"].read()
+        shared.release(runtime)
+    assert sagemaker.list_models()["Models"] == before
+
+
+def test_an_unknown_option_of_served_is_refused(shared: SharedProcess) -> None:
+    with pytest.raises(TypeError, match="no option memory"), shared.served("x", "s3://b/", memory=1):
+        pass

@@ -27,6 +27,8 @@ class PageName(StrEnum):
     RELOAD = "reload"
     UNLOAD = "unload"
     COSTS = "costs"
+    CLOCK = "clock"
+    FAULTS = "faults"
 
 
 def picked(record: type[Record], page: Mapping[str, Any]) -> Record:

@@ -31,10 +31,18 @@ Then = Callable[[Served | RuntimeFault | None], None]
 
 
 class RequestSender:
-    """`clock` gives seconds that only go forward. `strict`: AWS's limits hold between containers too."""
+    """`clock` gives seconds that only go forward. `strict`: AWS's limits hold between containers too. `traffic_clock`
+    is that of the variants' idle times, unless it is `clock`."""
 
-    def __init__(self, clock: Callable[[], float], strict: bool, held: HoldLimits = HELD) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        strict: bool,
+        held: HoldLimits = HELD,
+        traffic_clock: Callable[[], float] | None = None,
+    ) -> None:
         self._clock = clock
+        self._traffic_clock = traffic_clock or clock
         self._strict = strict
         self._holding = Holding(clock, held)
 
@@ -47,7 +55,7 @@ class RequestSender:
         anything was sent: route the passage again then.
         """
         pool = routed(passage).pool
-        pool.traffic.came(self._clock())
+        pool.traffic.came(self._traffic_clock())
         in_flight = pool.traffic.in_flight
         until_s = self._clock() + passage.limits.hold_s
         try:
@@ -57,7 +65,7 @@ class RequestSender:
                 outcome = await self._attempt(passage, incarnation, in_flight, sent)
         finally:
             let_go(passage)
-            pool.traffic.went(self._clock())
+            pool.traffic.went(self._traffic_clock())
         if isinstance(outcome, RuntimeFault):
             raise outcome
         return outcome
@@ -74,12 +82,12 @@ class RequestSender:
         leg, now_s = current_leg(passage), self._clock()
 
         def ended(outcome: Served | RuntimeFault | None) -> None:
-            pool.traffic.went(self._clock())
+            pool.traffic.went(self._traffic_clock())
             then(outcome)
 
         if not self._send_leg(passage, leg, pool.traffic.in_flight + 1, now_s, ended):
             return False
-        pool.traffic.came(now_s)
+        pool.traffic.came(self._traffic_clock())
         return True
 
     def _send_leg(self, passage: Passage, leg: Leg, in_flight: int, sent_at_s: float, then: Then) -> bool:
@@ -124,12 +132,12 @@ class RequestSender:
         PoolClosed as `send`.
         """
         pool = routed(passage).pool
-        pool.traffic.came(self._clock())
+        pool.traffic.came(self._traffic_clock())
         in_flight = pool.traffic.in_flight
         until_s = self._clock() + passage.limits.hold_s
         last = len(routed(passage).path) - 1
         async with AsyncExitStack() as uses:
-            uses.callback(lambda: pool.traffic.went(self._clock()))
+            uses.callback(lambda: pool.traffic.went(self._traffic_clock()))
             uses.callback(let_go, passage)
             outcome: Served | RuntimeFault | None = None
             connection: StreamConnection | None = None

@@ -41,6 +41,10 @@ def up(
     emulate: Annotated[str | None, typer.Option(help=MEANING["emulate"], metavar="aws")] = DEFAULT.emulate,
     seed: Annotated[int | None, typer.Option(help=MEANING["seed"])] = DEFAULT.seed,
     time_scale: Annotated[float, typer.Option(help=MEANING["time_scale"])] = DEFAULT.time_scale,
+    travelling_clock: Annotated[
+        bool, typer.Option("--travelling-clock", help=MEANING["travelling_clock"])
+    ] = DEFAULT.travelling_clock,
+    faults: Annotated[bool, typer.Option("--faults", help=MEANING["faults"])] = DEFAULT.faults,
     region: Annotated[str, typer.Option(help=MEANING["region"])] = DEFAULT.region,
     account: Annotated[str, typer.Option(help=MEANING["account"])] = DEFAULT.account,
     log_level: Annotated[str, typer.Option(help=MEANING["log_level"])] = DEFAULT.log_level,
@@ -63,6 +67,8 @@ def up(
         emulate=emulate,
         seed=seed,
         time_scale=time_scale,
+        travelling_clock=travelling_clock,
+        faults=faults,
         region=region,
         account=account,
         log_level=log_level,

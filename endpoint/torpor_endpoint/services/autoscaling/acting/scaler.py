@@ -51,6 +51,7 @@ class Scaler:
         self._change_context = ChangeContext(world.apply, context.activities, context.clock)
         self._timetable = Timetable(context, context.clock)
         self._supervised: dict[str, SupervisedTarget] = {}
+        self._stepped = False  # whether a target has a step policy
         self._looked_s = 0.0
 
     async def run(self) -> None:
@@ -75,11 +76,23 @@ class Scaler:
         await self._timetable.look()
         new_bounds = self._context.new_bounds.take()  # before the targets, so that their new bounds are read
         every = await asyncio.to_thread(self._records)
+        self._stepped = any(next(records.stepping(self._scale), None) for records in every)
         self._supervised = {records.target.name: self._supervision(records.target.name) for records in every}
         for records in every:
             supervised = self._supervised[records.target.name]
             supervised.new_bounds |= records.target.name in new_bounds
             await self._supervise(records, supervised)
+
+    def quiet_s(self) -> float:
+        """Seconds in which no target changes, by the targets of the last look: none has a policy or a change."""
+        if any(supervised.samples or supervised.running for supervised in self._supervised.values()) or self._stepped:
+            return 0.0
+        return self._timetable.next_s - self._clock()
+
+    @property
+    def under_way(self) -> bool:
+        """Whether a change of a target is being made."""
+        return any(one.running is not None and one.running.under_way for one in self._supervised.values())
 
     async def close(self) -> None:
         """Begin no more changes. Running ones go on, but no activity records them."""

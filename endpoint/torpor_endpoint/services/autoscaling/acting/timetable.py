@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from math import inf
 
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.context import Autoscaling
@@ -36,6 +37,11 @@ class Timetable:
                 self._next[action] = _next_or_never(action, now_s)
                 await asyncio.to_thread(self._run, action, now_s)
         self._looked_s = now_s
+
+    @property
+    def next_s(self) -> float:
+        """When the next action falls due, by the actions of the last look; infinity for none."""
+        return min((next_s for next_s in self._next.values() if next_s is not None), default=inf)
 
     def restart(self) -> None:
         """Calculate all next times again, after the clock was set back."""

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from math import inf
 
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.alarms import State, judged
@@ -18,8 +19,9 @@ TICK_S = 10
 """ "If the alarm period is 10 seconds, 20 seconds, or 30 seconds, the alarm is evaluated every 10 seconds"; others
 are every minute, as soon as it is over."""
 
-Turn = tuple[float, float, int]
-"""The time of a configuration, the time of a standing, and an interval: an alarm is judged once for each."""
+Turn = tuple[float, float, int, int]
+"""The time of a configuration, the time of a standing, and an interval with its number: an alarm is judged once for
+each."""
 
 
 def every_alarm(alarm: Alarm) -> bool:
@@ -43,6 +45,13 @@ class Watch:
         while True:
             await self.look()
             await self.pause(TICK_S - self.alarms.clock() % TICK_S)
+
+    def quiet_s(self) -> float:
+        """Seconds in which no alarm is due, by the alarms of the last look."""
+        if not self._turns:
+            return inf
+        short = any(interval_s < MINUTE_S for *_, interval_s, _ in self._turns.values())
+        return 0.0 if short else MINUTE_S - self.alarms.clock() % MINUTE_S
 
     async def look(self) -> None:
         """Judge each alarm that is due: also one that was configured or set to a state since its last evaluation."""
@@ -72,4 +81,4 @@ def next_standing(registry: MetricRegistry, alarm: Alarm, now_s: float) -> Stand
 
 def _turn(alarm: Alarm, now_s: float) -> Turn:
     interval_s = TICK_S if period_s(alarm.request) < MINUTE_S else MINUTE_S
-    return alarm.configured_s, alarm.standing.since_s, int(now_s // interval_s)
+    return alarm.configured_s, alarm.standing.since_s, interval_s, int(now_s // interval_s)

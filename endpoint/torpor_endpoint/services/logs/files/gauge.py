@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 
 from torpor_endpoint.services.logs.files.reading import Logs
@@ -23,11 +24,14 @@ class LogGrowth:
 
     async def run(self) -> None:
         """Note and tidy, for ever."""
+        tidied_s = -inf
         while True:
-            await asyncio.to_thread(self.tidy, set(self.logs.writing()))
-            for _ in range(TIDYING_S):
-                await asyncio.to_thread(self.note, set(self.logs.writing()))
-                await self.pause(PERIOD_S)
+            now_s = self.logs.clock()
+            if not 0 <= now_s - tidied_s < TIDYING_S:  # or the clock was set back
+                await asyncio.to_thread(self.tidy, set(self.logs.writing()))
+                tidied_s = now_s
+            await asyncio.to_thread(self.note, set(self.logs.writing()))
+            await self.pause(PERIOD_S)
 
     def note(self, writing: set[Path]) -> None:
         """Note the sizes of the logs that are being written, and once more of those that no longer are."""

@@ -2,6 +2,7 @@
 
 import os
 from collections import OrderedDict
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,9 @@ CACHED = 1000
 class LogMarks:
     """The marks of `<name>.log` are in `<name>.marks`: the generation, then an offset and a time on each line."""
 
-    def __init__(self) -> None:
+    def __init__(self, ahead_s: Callable[[], float] = lambda: 0.0) -> None:
+        """`ahead_s` is how far the endpoint's clock is ahead of that of the files."""
+        self._ahead_s = ahead_s
         self._lock = Lock()
         self._known: OrderedDict[Path, Marks] = OrderedDict()
 
@@ -25,7 +28,7 @@ class LogMarks:
         with self._lock:
             found = log.stat()
             known = self._known.pop(log, None) or _read(log)
-            marks = known.noted(found.st_size, found.st_mtime_ns // 1_000_000)
+            marks = known.noted(found.st_size, found.st_mtime_ns // 1_000_000 + round(self._ahead_s() * 1000))
             if marks is not known:
                 _write(log, known, marks)
             self._known[log] = marks

@@ -55,14 +55,21 @@ class Capturing:
             await self._some.wait()
             self._some.clear()
             while self.backlog or self._files or self._delivery:
-                await self._encode()
-                self._delivery.add(self._files.take_due())
-                self._delivery.start()
+                await self._send_due()
                 await asyncio.sleep(PERIOD_S)
 
     def missed(self, endpoint: str, variant: str) -> None:
         """A request of the variant was to be captured, and there was no memory to keep it until its end."""
         self._count(endpoint, variant, 1, False)
+
+    async def deliver(self) -> None:
+        """Send every file that is due. Waits `FLUSH_S` for S3 at most."""
+        await asyncio.wait({await self._send_due()}, timeout=FLUSH_S)
+
+    async def _send_due(self) -> "asyncio.Task[None]":
+        await self._encode()
+        self._delivery.add(self._files.take_due())
+        return self._delivery.start()
 
     async def flush(self, endpoint: str) -> None:
         """Send all files of an endpoint that goes. Waits `FLUSH_S` for them at most."""

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from math import inf
 
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import InferenceExperiment
@@ -21,6 +22,7 @@ class ExperimentRunner:
         self._context = context
         self._clock = context.control.clock
         self._pause = pause
+        self._due_s = 0.0  # epoch seconds when something is due next
 
     async def run(self) -> None:
         """Look when something is due, and at once when an operation wakes the runner, for ever."""
@@ -32,7 +34,12 @@ class ExperimentRunner:
     def look(self) -> float:
         """Do all that is due now. Returns when to look again, in epoch seconds."""
         experiments = self._context.experiments.unfinished()
-        return min([self._clock() + RESTING_S, *map(self._brought_forward, experiments)])
+        self._due_s = min(map(self._brought_forward, experiments), default=inf)
+        return min(self._clock() + RESTING_S, self._due_s)
+
+    def quiet_s(self) -> float:
+        """Seconds in which nothing is due, by the last look."""
+        return max(0.0, self._due_s - self._clock())
 
     def _brought_forward(self, experiment: InferenceExperiment) -> float:
         from torpor_endpoint.services.sagemaker.experiments.steps import bring_forward  # few endpoints need it

@@ -1,0 +1,111 @@
+"""The work that runs beside the requests for as long as the endpoint lives, by a name for the log and for the clock."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from torpor_endpoint.clocks import instance_clocks
+from torpor_endpoint.clocks.clock import Pause
+from torpor_endpoint.clocks.travelling import TravellingClock
+from torpor_endpoint.core.autoscaling.delays import TimeScale
+from torpor_endpoint.fleet.sizer import Sizer
+from torpor_endpoint.metrics.registry import age
+from torpor_endpoint.metrics.series import MINUTE_S
+from torpor_endpoint.parts import Parts
+from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
+from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
+from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_by_cloudwatch
+from torpor_endpoint.services.cloudwatch.alarms.watch import Watch
+from torpor_endpoint.services.logs.files.gauge import LogGrowth
+from torpor_endpoint.services.sagemaker.experiments.runner import ExperimentRunner
+
+CHORE_PAUSE_S = 1.0
+"""The pause before a failed chore starts again."""
+
+MINUTES_FOR_S = 86_400.0
+"""Levels of instances have a sample in each minute of the first day that the clock travels, then in each hour."""
+HOUR_S = 3600.0
+
+log = logging.getLogger(__name__)
+
+
+class Chores:
+    """The chores of one endpoint. They travel with its clock, if it travels (`clocks.travelling.Company`)."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        options, pause_of = parts.options, parts.clock.pause_of
+        rescaling = Rescaling(parts.roster, parts.control(), options.account, options.region)
+        world = World(rescaling.load, parts.registry, rescaling.apply)
+        self._sizer = Sizer(parts.roster, parts.clock.steady, pause_of("sizer"))
+        self._watch = Watch(
+            parts.alarms, parts.registry, parts.refresh_metrics, pause_of("alarms"), judges=judged_by_cloudwatch
+        )
+        self._scaler = Scaler(parts.autoscaling, world, TimeScale(options.time_scale), pause_of("scaler"))
+        self._experiments = ExperimentRunner(parts.experimenting, pause_of("inference experiments"))
+        self._growth = LogGrowth(parts.logs, pause_of("logs"))
+
+    def runs(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """What each chore does for ever, by its name. The zygote and data capture keep to real time."""
+        parts = self._parts
+        pause_of = parts.clock.pause_of
+        return {
+            "collector": parts.collector.run,
+            "metrics": lambda: age(parts.registry, parts.roster, pause_of("metrics")),
+            "sizer": self._sizer.run,
+            "ledger": parts.ledger.run,
+            "heartbeat": parts.heartbeat.run,
+            "zygote": lambda: parts.host.retire(lambda: bool(parts.trainer.writing), parts.options.warm_idle_s),
+            "alarms": self._watch.run,
+            "scaler": self._scaler.run,
+            "data capture": parts.capturing.run,
+            "inference experiments": self._experiments.run,
+            "logs": self._growth.run,
+        }
+
+    # -- on the way with a travelling clock ------------------------------------------------------------------------
+    def quiet_s(self, chore: str, gone_s: float) -> float | None:
+        """Seconds in which the chore has nothing to do, if nothing else happens; None if it may wait for the arrival.
+
+        Rows and samples have times of their own: it changes nothing to write and to age them late.
+        """
+        match chore:
+            case "collector":
+                return self._parts.collector.quiet_s(MINUTE_S if gone_s < MINUTES_FOR_S else HOUR_S)
+            case "sizer":
+                return self._sizer.quiet_s()
+            case "alarms":
+                return self._watch.quiet_s()
+            case "scaler":
+                return self._scaler.quiet_s()
+            case "inference experiments":
+                return self._experiments.quiet_s()
+            case "ledger" | "logs" | "metrics" | "heartbeat":
+                return None
+            case _:
+                return 0.0
+
+    def under_way(self) -> str | None:
+        """The first thing that began and is not done yet."""
+        if self._scaler.under_way:
+            return "automatic scaling changes a target"
+        return self._parts.controller.under_way() or instance_clocks.under_way(self._parts.roster)
+
+    async def arrive(self) -> float:
+        """Let the instances and the logs follow to where the clock stands. Returns the seconds until a model is due."""
+        parts = self._parts
+        assert isinstance(parts.clock, TravellingClock), "only a clock that travels arrives"
+        due_s = await instance_clocks.moved(parts.roster, parts.clock.ahead_s)
+        await asyncio.to_thread(self._growth.note, set(parts.logs.writing()))
+        await parts.capturing.deliver()
+        return due_s
+
+
+async def repeated(name: str, chore: Callable[[], Awaitable[None]], pause: Pause) -> None:
+    """Do a chore for ever. If it fails, the log says so and it starts again."""
+    while True:
+        try:
+            await chore()
+        except Exception:  # outer edge of a chore: one fault must not end it while the endpoint runs
+            log.exception("the chore %r failed; starting it again in %g s", name, CHORE_PAUSE_S)
+            await pause(CHORE_PAUSE_S)

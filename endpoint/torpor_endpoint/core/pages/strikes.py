@@ -1,0 +1,33 @@
+"""The page of faults: what has struck so far, and what is left of the schedule."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torpor_endpoint.core.pages import Json, picked
+from torpor_endpoint.core.testing.fault_schedule import FaultSchedule
+
+
+@dataclass(frozen=True)
+class Strike:
+    """A fault that has struck: its line of the schedule, and the object, or the invocation's model and instance."""
+
+    fault: str
+    on: str
+    at_s: float
+    """Epoch seconds of the endpoint's clock."""
+
+
+@dataclass(frozen=True)
+class FaultState:
+    """How far the schedule is."""
+
+    struck: tuple[Strike, ...]
+    left: FaultSchedule
+
+    @classmethod
+    def read(cls, page: Json) -> "FaultState":
+        return cls(tuple(picked(Strike, one) for one in page["struck"]), FaultSchedule.parse(page["left"]))
+
+
+def faults_page(struck: Sequence[Strike], left: FaultSchedule) -> Json:
+    return {"struck": [vars(one) for one in struck], "left": str(left)}

@@ -1,0 +1,35 @@
+"""What tests of other people's code need: assertions on an endpoint's answers, models and metrics, and its clock."""
+
+from torpor.hosting.process import Start
+from torpor.pages.observed import NamedEndpoint
+from torpor.testing.answers import assert_cold, assert_warm
+from torpor.testing.clock import MovableClock
+from torpor.testing.endpoints import (
+    assert_asleep,
+    assert_awake,
+    assert_evicted,
+    assert_metric,
+)
+from torpor.testing.faults import FaultInjection, drawn
+from torpor.testing.unittests import EndpointTestCase, endpoint_process
+from torpor_endpoint.core.testing.fault_schedule import BadFault, FaultKind, FaultSchedule, InjectedFault
+
+__all__ = [
+    "BadFault",
+    "EndpointTestCase",
+    "FaultInjection",
+    "FaultKind",
+    "FaultSchedule",
+    "InjectedFault",
+    "MovableClock",
+    "NamedEndpoint",
+    "Start",
+    "assert_asleep",
+    "assert_awake",
+    "assert_cold",
+    "assert_evicted",
+    "assert_metric",
+    "assert_warm",
+    "drawn",
+    "endpoint_process",
+]

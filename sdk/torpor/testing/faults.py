@@ -1,0 +1,65 @@
+"""Has faults strike an endpoint in a test, and draws schedules of them."""
+
+import random
+from collections.abc import Sequence
+
+from torpor.calling.connection import EndpointConnection
+from torpor.errors import EndpointRefused, TorporError
+from torpor.pages import faults
+from torpor_endpoint.core.pages.strikes import Strike
+from torpor_endpoint.core.testing.fault_schedule import KINDS, FaultKind, FaultSchedule, InjectedFault
+
+ALL = tuple(FaultKind)
+SECONDS = (0.05, 0.3)
+"""The shortest and the longest seconds of a drawn fault."""
+
+
+def drawn(
+    seed: int,
+    count: int = 5,
+    *,
+    kinds: Sequence[FaultKind] = ALL,
+    models: Sequence[str] = ("",),
+    within: int = 20,
+) -> FaultSchedule:
+    """A schedule of `count` faults of these kinds, for these models, that begin within so many occasions.
+
+    The same arguments give the same schedule, on every machine. Print it to see it.
+    """
+    dice = random.Random(seed)
+    return FaultSchedule(tuple(_drawn(dice, kinds, models, within) for _ in range(count)))
+
+
+def _drawn(dice: random.Random, kinds: Sequence[FaultKind], models: Sequence[str], within: int) -> InjectedFault:
+    kind, model, after = dice.choice(kinds), dice.choice(models), dice.randrange(within)
+    seconds = round(dice.uniform(*SECONDS), 2)
+    return InjectedFault(kind, model, after, dice.randint(1, 3), seconds if KINDS[kind].seconds is not None else None)
+
+
+class FaultInjection:
+    """The faults of one endpoint process. Raises TorporError for one that was started without faults."""
+
+    def __init__(self, connection: EndpointConnection) -> None:
+        self._connection = connection
+        try:
+            faults.state(connection)
+        except EndpointRefused as error:
+            raise TorporError(f"{error}; in tests: torpor.testing.Start(faults=True)") from None
+
+    def inject(self, schedule: FaultSchedule) -> None:
+        """Have these faults strike from now on, in place of former ones."""
+        faults.begin(self._connection, schedule)
+
+    def clear(self) -> None:
+        """Have nothing strike from now on."""
+        self.inject(FaultSchedule())
+
+    @property
+    def struck(self) -> tuple[Strike, ...]:
+        """What has struck since the last `inject`, in its order."""
+        return faults.state(self._connection).struck
+
+    @property
+    def left(self) -> FaultSchedule:
+        """What has not struck yet, as a schedule of its own."""
+        return faults.state(self._connection).left
