@@ -15,6 +15,7 @@ from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.collector import Collector
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.readings import Readings
 from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images
@@ -80,7 +81,8 @@ class Parts:
         self.registry = MetricRegistry(time.time)
         self.meters = Meters(self.registry)
         self.ledger = Ledger(self.folders.ledger, time.time)
-        self.collector = Collector(self.roster, self.registry, time.time, self.ledger.looked)
+        self.readings = Readings()
+        self.collector = Collector(self.roster, self.registry, time.time, self.ledger.looked, self.readings)
         self.storage = self._storage()
         self.capturing = Capturing(self.storage, LoneThread("data capture"), time.perf_counter, self.meters.captured)
         sampling = CaptureObserver(random.Random(options.seed).random, self.capturing.backlog.add)
@@ -133,6 +135,7 @@ class Parts:
     def _instance_changed(self, life: InstanceLife) -> None:
         """Record that an instance has begun, is ready, or has ended."""
         self.ledger.lived(life)
+        self.readings.lived(life)
         if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
             self.meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s, life.ready_s)
 

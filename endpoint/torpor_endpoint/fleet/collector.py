@@ -10,6 +10,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.readings import InstanceReading, Readings
 from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -48,13 +49,15 @@ class Collector:
         registry: MetricRegistry,
         epoch: Callable[[], float],
         looked: Callable[[MemoryReading], None] = lambda reading: None,
+        readings: Readings | None = None,
     ) -> None:
-        """`looked` gets each instance's use of memory beside its models."""
+        """`looked` gets each instance's use of memory beside its models; `readings`, all that instances report."""
         self._roster = roster
         self._registry = registry
         self._epoch = epoch
         self._looked = looked
-        self._readings: dict[str, ProcessorReading] = {}
+        self._readings = readings or Readings()
+        self._processors: dict[str, ProcessorReading] = {}
         self._reading = asyncio.Lock()
 
     async def run(self) -> None:
@@ -77,20 +80,22 @@ class Collector:
                 for variant, pool in live.pools.items():
                     self._put_held(live.name, variant, pool.traffic.held)
             present = {incarnation.id for _, _, incarnation in incarnations}
-            self._readings = {name: reading for name, reading in self._readings.items() if name in present}
+            self._processors = {name: reading for name, reading in self._processors.items() if name in present}
+            self._readings.keep(present)
 
     async def farewell(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
         """Read what a leaving instance has done since its last reading."""
         state = await state_of(incarnation, after=incarnation.last_seq)
         if state is not None:
-            self._add_times(endpoint, variant, incarnation, state)
+            self._add_decisions(endpoint, variant, incarnation, state)
 
     async def _read(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
         state = await state_of(incarnation, after=incarnation.last_seq)
         if state is None:
             return
-        self._add_times(endpoint, variant, incarnation, state)
+        self._add_decisions(endpoint, variant, incarnation, state)
         now_s = self._epoch()
+        self._readings.read(incarnation.id, InstanceReading(now_s, state))
         if "own_bytes" in state:
             known = state["budget_bytes"], state["own_bytes"]
             self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))
@@ -108,9 +113,12 @@ class Collector:
         if held or series.has(HELD, now_s):
             series.put(HELD, float(held), now_s)
 
-    def _add_times(self, endpoint: str, variant: str, incarnation: Incarnation, state: wire.InstanceStatus) -> None:
+    def _add_decisions(self, endpoint: str, variant: str, incarnation: Incarnation, state: wire.InstanceStatus) -> None:
         for record in state["decisions"]:
-            if record["seq"] > incarnation.last_seq and record["action"] in TIMES:  # two readings may overlap
+            if record["seq"] <= incarnation.last_seq:  # two readings may overlap
+                continue
+            self._readings.decided(endpoint, variant, incarnation.id, record)
+            if record["action"] in TIMES:
                 series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
                 series.add(record["took_s"] * MICROSECONDS, record["at_s"])
         incarnation.last_seq = max(incarnation.last_seq, state["last_seq"])
@@ -125,12 +133,12 @@ class Collector:
         }
         if state["kept"]:
             levels[metrics.LOADED_MODEL_COUNT] = float(len(state["models"]))
-        began = self._readings.setdefault(incarnation.id, ProcessorReading(state["cpu_s"], now_s))
+        began = self._processors.setdefault(incarnation.id, ProcessorReading(state["cpu_s"], now_s))
         span_s = now_s - began.at_s
         if span_s >= SPAN_S:
             levels[metrics.CPU_UTILIZATION] = 100 * (state["cpu_s"] - began.cpu_s) / span_s
         if not 0 <= span_s < SPAN_S:  # the span is over, or the clock was set back
-            self._readings[incarnation.id] = ProcessorReading(state["cpu_s"], now_s)
+            self._processors[incarnation.id] = ProcessorReading(state["cpu_s"], now_s)
         return levels
 
 

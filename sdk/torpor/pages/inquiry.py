@@ -5,9 +5,9 @@ import time
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
 from torpor.pages import accounts, state
-from torpor.pages.story import Story
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.state import EndpointState
+from torpor_endpoint.core.pages.story import Story
 
 PAST = 5
 """The number of cold starts in the story of a model about which no running instance has decided anything."""

@@ -30,8 +30,8 @@ from torpor.cli.commands.up import next_step
 from torpor.hosting.deploying import EndpointPlan, deploy, withdraw
 from torpor.hosting.process import ChildEndpoint, Start
 from torpor.hosting.serving import SharedProcess
-from torpor.pages.story import Story
 from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, VariantState
+from torpor_endpoint.core.pages.story import Story
 from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))

@@ -14,9 +14,9 @@ from torpor.cli.output import console, plain_table
 from torpor.cli.progress import bar
 from torpor.errors import TorporError
 from torpor.extras import require
-from torpor.pages import story
 from torpor.prices.money import dollars
 from torpor.spans import DAY_S, HOUR_S, MINUTE_S
+from torpor_endpoint.core.pages import story
 
 if TYPE_CHECKING:
     from torpor.simulator.inputs import SimulationInputs
