@@ -66,6 +66,16 @@ class ServiceApps:
         )
         return pages.app()
 
+    def dashboard(self) -> App:
+        """The dashboard."""
+        from torpor_endpoint.dashboard.app import Dashboard
+        from torpor_endpoint.dashboard.feed import Feed
+        from torpor_endpoint.dashboard.looking import Looking
+
+        parts = self._parts
+        looking = Looking(parts.roster, parts.store, parts.registry, parts.readings, parts.refresh_metrics, time.time)
+        return Dashboard(Feed(looking.look, looking.later, time.time)).app()
+
     def _runtime(self) -> RuntimeApp:
         router = Router(self._parts.roster, random.random, time.perf_counter, self._options.strict)
         shadowing = Shadowing(router, time.perf_counter, random.random, self._parts.meters.dropped)

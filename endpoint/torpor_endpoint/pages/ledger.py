@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from torpor_endpoint.core.pages import picked
-from torpor_endpoint.core.pages.cold_starts import LIMIT, LIMIT_MAX, cold_starts_page
+from torpor_endpoint.core.pages.cold_starts import LIMIT, LIMIT_MAX, TOLD, ColdStart, cold_starts_page, read_cold_starts
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
 from torpor_endpoint.core.pricing.costs import ModelCosts, total
@@ -41,6 +41,12 @@ class Pages:
             return JSONResponse(cold_starts_page(found))
 
         return await asyncio.to_thread(page)
+
+    async def latest_cold_starts(self, endpoint: str, model: str) -> tuple[ColdStart, ...]:
+        """The latest cold starts of a model, for its story."""
+        await self.written()
+        found = await asyncio.to_thread(self.reading.cold_starts, endpoint, model, 0.0, TOLD)
+        return tuple(read_cold_starts(cold_starts_page(found)))
 
     async def costs_page(self, request: Request) -> Response:
         """Costs by variant and model (`?endpoint=…&since_s=<epoch>&until_s=<epoch>&models=…`).

@@ -140,6 +140,10 @@ class DecisionRow:
     instance: str = ""
     """The id of the instance that decided."""
 
+    @classmethod
+    def read(cls, page: Json) -> "DecisionRow":
+        return picked(cls, page)
+
 
 def decision_page(decision: wire.DecisionRecord, incarnation: str) -> Json:
     return {**decision, "instance": incarnation}
@@ -151,7 +155,7 @@ def decisions_page(decisions: Sequence[Json]) -> Json:
 
 
 def read_decisions(page: Json) -> list[DecisionRow]:
-    return [picked(DecisionRow, decision) for decision in page["decisions"]]
+    return [DecisionRow.read(decision) for decision in page["decisions"]]
 
 
 @dataclass(frozen=True)

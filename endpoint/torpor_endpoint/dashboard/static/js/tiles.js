@@ -1,0 +1,130 @@
+// One instance's memory as a picture: its own part, a tile for each model, and what is free.
+
+import { palette, stepOf } from "./ages.js";
+import { canvasContext, el, token } from "./dom.js";
+import { ago, bytes, counted, modelName } from "./format.js";
+import { tipOver } from "./tip.js";
+import { squarified } from "./treemap.js";
+
+const EDGE = 1;
+const LABEL_MIN_WIDTH = 64;
+const LABEL_MIN_HEIGHT = 18;
+
+export class Tiles {
+  /** The canvas. */
+  node = el("canvas", { role: "img" });
+  #part = null;
+  #tiles = [];
+  #nowS = 0;
+  #drawn = "";
+
+  /** `open(model)` is called for a click on a model's tile. */
+  constructor(open) {
+    tipOver(this.node, (x, y) => this.#said(x, y));
+    this.node.addEventListener("click", (event) => {
+      const tile = this.#at(event.offsetX, event.offsetY);
+      if (tile) open(tile.item.name);
+    });
+    new ResizeObserver(() => this.draw(true)).observe(this.node);
+    document.addEventListener("themechange", () => this.draw(true));
+  }
+
+  /** `part` and `models` are records of the snapshot, `nowS` is the endpoint's clock. */
+  update(part, models, nowS) {
+    this.#part = part;
+    this.#nowS = nowS;
+    this.items = Object.entries(models)
+      .map(([name, [size, usedS, hits, inFlight, format]]) => ({ name, size, usedS, hits, inFlight, format }))
+      .sort((a, b) => b.size - a.size || a.name.localeCompare(b.name));
+    this.node.setAttribute(
+      "aria-label",
+      `${counted(this.items.length, "model")} in memory, ${bytes(part.used_bytes)} of ${bytes(part.budget_bytes)} used`,
+    );
+    this.draw(false);
+  }
+
+  /** Draw again if something that can be seen has changed, or `always`. */
+  draw(always) {
+    if (this.#part === null || this.node.clientWidth === 0) return;
+    const steps = this.items.map((item) => `${item.name}:${item.size}:${this.#step(item)}:${item.inFlight > 0}`);
+    const seen = `${this.#part.used_bytes >> 20} ${steps.join(" ")}`;
+    if (seen === this.#drawn && !always) return;
+    this.#drawn = seen;
+    this.#paint();
+  }
+
+  #paint() {
+    const { context, width, height } = canvasContext(this.node);
+    const { budget_bytes: budget, own_bytes: own } = this.#part;
+    const models = this.items.reduce((sum, item) => sum + item.size, 0);
+    const scale = width / Math.max(budget, own + models, 1);
+    const left = own * scale;
+    hatch(context, left, height);
+    this.#tiles = squarified(this.items, left, 0, models * scale, height);
+    const colours = palette();
+    const busy = token("--busy");
+    context.font = `12px ${token("--sans")}`;
+    context.textBaseline = "top";
+    for (const tile of this.#tiles) this.#tile(context, tile, colours[this.#step(tile.item)], busy);
+  }
+
+  #tile(context, { item, x, y, width, height }, colour, busy) {
+    const edge = width > 3 && height > 3 ? EDGE : 0;
+    context.fillStyle = colour.fill;
+    context.fillRect(x, y, Math.max(width - edge, 0.5), Math.max(height - edge, 0.5));
+    if (item.inFlight > 0 && width > 6 && height > 6) {
+      context.strokeStyle = busy;
+      context.lineWidth = 2;
+      context.strokeRect(x + 1, y + 1, width - edge - 2, height - edge - 2);
+    }
+    if (width < LABEL_MIN_WIDTH || height < LABEL_MIN_HEIGHT) return;
+    context.save();
+    context.beginPath();
+    context.rect(x, y, width - 6, height);
+    context.clip();
+    context.fillStyle = colour.text;
+    context.fillText(modelName(item.name), x + 6, y + 5);
+    if (height > 38) {
+      context.globalAlpha = 0.85;
+      context.fillText(bytes(item.size), x + 6, y + 20);
+    }
+    context.restore();
+  }
+
+  #step = (item) => Math.max(0, stepOf(this.#nowS - item.usedS));
+
+  #at = (x, y) =>
+    this.#tiles.find((tile) => x >= tile.x && x < tile.x + tile.width && y >= tile.y && y < tile.y + tile.height);
+
+  #said(x, y) {
+    if (this.#part === null) return null;
+    const tile = this.#at(x, y);
+    if (tile) {
+      const { name, size, usedS, hits, inFlight, format } = tile.item;
+      const busy = inFlight ? [counted(inFlight, "request") + " in flight"] : [];
+      return [name, `${format}, ${bytes(size)}, ${counted(hits, "hit")}`, `used ${ago(this.#nowS - usedS)}`, ...busy];
+    }
+    const { budget_bytes: budget, used_bytes: used, own_bytes: own } = this.#part;
+    const first = this.#tiles[0]?.x ?? (own / budget) * this.node.clientWidth;
+    if (x < first) return [`the instance itself: ${bytes(own)}`];
+    return [`free: ${bytes(Math.max(0, budget - used))}`];
+  }
+}
+
+/** The instance's own memory: stripes, since it is no model. */
+function hatch(context, width, height) {
+  if (width < 1) return;
+  context.save();
+  context.beginPath();
+  context.rect(0, 0, Math.max(width - EDGE, 1), height);
+  context.clip();
+  context.strokeStyle = token("--own");
+  context.lineWidth = 1.5;
+  for (let x = -height; x < width; x += 7) {
+    context.beginPath();
+    context.moveTo(x, height);
+    context.lineTo(x + height, 0);
+    context.stroke();
+  }
+  context.restore();
+}
