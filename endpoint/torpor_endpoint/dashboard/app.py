@@ -46,11 +46,12 @@ class Dashboard:
         """The live feed, as server-sent events."""
         if self.feed.full:
             raise HTTPException(503, "too many pages watch this endpoint: close one of them")
+        await request.body()  # the next message is then that the viewer has left
         return FeedResponse(self.feed)
 
 
 class FeedResponse(Response):
-    """The feed's messages until the viewer leaves."""
+    """The feed's messages until the viewer leaves. The request's body has been read."""
 
     media_type = "text/event-stream"
 
