@@ -18,6 +18,7 @@ from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 if TYPE_CHECKING:
+    from torpor_endpoint.ledger.reading import LedgerReader
     from torpor_endpoint.pages.ledger import Pages
 
 
@@ -74,7 +75,8 @@ class ServiceApps:
 
         parts = self._parts
         looking = Looking(parts.roster, parts.store, parts.registry, parts.readings, parts.refresh_metrics, time.time)
-        return Dashboard(Feed(looking.look, looking.later, time.time)).app()
+        feed = Feed(looking.look, looking.later, time.time)
+        return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger).app()
 
     def _runtime(self) -> RuntimeApp:
         router = Router(self._parts.roster, random.random, time.perf_counter, self._options.strict)
@@ -84,10 +86,14 @@ class ServiceApps:
         return RuntimeApp(router, self._parts.observers, account, clocks, shadowing=shadowing)
 
     def _ledger_pages(self) -> "Pages":
-        from torpor_endpoint.ledger.reading import LedgerReader
         from torpor_endpoint.pages.ledger import Pages
 
-        return Pages(self._parts.flush_ledger, LedgerReader(self._parts.ledger.tables, time.time))
+        return Pages(self._parts.flush_ledger, self._ledger_reader())
+
+    def _ledger_reader(self) -> "LedgerReader":
+        from torpor_endpoint.ledger.reading import LedgerReader
+
+        return LedgerReader(self._parts.ledger.tables, time.time)
 
     def _s3_cross_origin(self) -> App:
         from torpor_endpoint.services.s3.service import compose_cross_origin

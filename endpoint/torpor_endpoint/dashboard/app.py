@@ -1,5 +1,7 @@
 """Answers the dashboard's addresses: its page and files, the live feed, and what the page asks for on demand."""
 
+import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,13 +9,17 @@ from types import MappingProxyType
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, Router
 from starlette.staticfiles import StaticFiles
 
 from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, until_disconnected
+from torpor_endpoint.dashboard.charts import charts, window_of
 from torpor_endpoint.dashboard.door import PAGE, PREFIX
 from torpor_endpoint.dashboard.feed import Feed
+from torpor_endpoint.dashboard.looking import Looking
+from torpor_endpoint.ledger.reading import LedgerReader
+from torpor_endpoint.metrics.series import MINUTE_S, MINUTES_KEPT_S
 
 FILES = Path(__file__).with_name("static")
 FRESH = MappingProxyType({"cache-control": "no-cache"})
@@ -27,6 +33,10 @@ class Dashboard:
     """The dashboard's routes, and the parts that they read."""
 
     feed: Feed
+    looking: Looking
+    ledger: LedgerReader
+    flush: Callable[[], Awaitable[None]]
+    """Has the ledger write what it still buffers."""
 
     def app(self) -> Router:
         """The ASGI application."""
@@ -34,6 +44,7 @@ class Dashboard:
             routes=[
                 Route(PAGE, self.page),
                 Route(f"{PREFIX}feed", self.watch),
+                Route(f"{PREFIX}charts", self.charts),
                 Mount(f"{PREFIX}static", FreshFiles(directory=FILES)),
             ]
         )
@@ -42,12 +53,39 @@ class Dashboard:
         """The page itself."""
         return FileResponse(FILES / "index.html", headers={"vary": "Accept", **FRESH})
 
+    async def charts(self, request: Request) -> Response:
+        """The charts of one endpoint (`?endpoint=…&span_s=…`) up to now."""
+        name, span_s = request.query_params.get("endpoint", ""), _span_s(request.query_params.get("span_s", "3600"))
+        looking, live = self.looking, self.looking.roster.get(name)
+        if live is None:
+            raise HTTPException(404, f"no endpoint {name!r} is in service")
+        await self.flush()
+        window = window_of(span_s, looking.clock())
+        production = {(name, variant) for variant in live.production}
+
+        def made() -> Response:
+            cold = self.ledger.cold_periods(name, window.start_s, window.end_s, window.period_s)
+            return JSONResponse(charts(looking.registry, production, window, cold))
+
+        return await asyncio.to_thread(made)
+
     async def watch(self, request: Request) -> Response:
         """The live feed, as server-sent events."""
         if self.feed.full:
             raise HTTPException(503, "too many pages watch this endpoint: close one of them")
         await request.body()  # the next message is then that the viewer has left
         return FeedResponse(self.feed)
+
+
+def _span_s(text: str) -> float:
+    """The time that charts show. Raises HTTPException 400."""
+    try:
+        span_s = float(text)
+    except ValueError:
+        raise HTTPException(400, f"span_s is a number of seconds, not {text!r}") from None
+    if not MINUTE_S <= span_s <= MINUTES_KEPT_S:
+        raise HTTPException(400, f"span_s is from {MINUTE_S} to {MINUTES_KEPT_S} seconds, not {text}")
+    return span_s
 
 
 class FeedResponse(Response):

@@ -178,7 +178,7 @@ PAGES = (
         PageName.COLD_STARTS,
         OwnPages.cold_starts,
         "the requests that had to wait, with the time of each step",
-        ("endpoint", "model", "since_s", "limit"),
+        ("endpoint", "model", "since_s", "limit", "order"),
     ),
     OwnPage(
         PageName.RELOAD,

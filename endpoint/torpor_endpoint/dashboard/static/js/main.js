@@ -1,18 +1,28 @@
 // Makes the parts of the page, and shows each message of the feed in those that can be seen.
 
+import { Charts } from "./charts.js";
+import { Costs } from "./costs.js";
 import { byId, setFigures, setText } from "./dom.js";
 import { EndpointList, endpointsOf, moodOf } from "./endpoint-list.js";
 import { Feed } from "./feed.js";
 import { figuresOf } from "./figures.js";
+import { InvokeForm } from "./invoke.js";
 import { MemoryPanel } from "./memory.js";
 import { ModelList } from "./models.js";
 import * as route from "./route.js";
 import { StoryDialog } from "./story.js";
 import { Tabs } from "./tabs.js";
 import { Timeline } from "./timeline.js";
+import { UploadForm } from "./upload.js";
+import { Waterfalls } from "./waterfalls.js";
 
 const feed = new Feed();
-const story = new StoryDialog(() => route.go({ panel: "invoke" }));
+const invoke = new InvokeForm();
+const invokeModel = (model) => {
+  invoke.choose(model);
+  route.go({ panel: "invoke" });
+};
+const story = new StoryDialog(invokeModel);
 const openStory = (model) => story.open(chosenName(), model);
 const list = new EndpointList();
 const tabs = new Tabs();
@@ -21,9 +31,9 @@ const models = new ModelList(openStory);
 const panels = {
   memory: [memory, models],
   timeline: [new Timeline(openStory)],
-  charts: [],
-  cold: [],
-  invoke: [],
+  charts: [new Charts(), new Costs()],
+  cold: [new Waterfalls(openStory)],
+  invoke: [invoke, new UploadForm(invokeModel)],
   "what-if": [],
 };
 
