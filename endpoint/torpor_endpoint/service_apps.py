@@ -72,11 +72,13 @@ class ServiceApps:
         from torpor_endpoint.dashboard.app import Dashboard
         from torpor_endpoint.dashboard.feed import Feed
         from torpor_endpoint.dashboard.looking import Looking
+        from torpor_endpoint.dashboard.simulating import Simulating
 
         parts = self._parts
         looking = Looking(parts.roster, parts.store, parts.registry, parts.readings, parts.refresh_metrics, time.time)
+        simulating = Simulating(parts.options.what_if, parts.folders.ledger.resolve())
         feed = Feed(looking.look, looking.later, time.time)
-        return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger).app()
+        return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
 
     def _runtime(self) -> RuntimeApp:
         router = Router(self._parts.roster, random.random, time.perf_counter, self._options.strict)

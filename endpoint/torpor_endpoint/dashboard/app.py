@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
+from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, JSONResponse, Response
-from starlette.routing import Mount, Route, Router
+from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, until_disconnected
@@ -18,6 +19,8 @@ from torpor_endpoint.dashboard.charts import charts, window_of
 from torpor_endpoint.dashboard.door import PAGE, PREFIX
 from torpor_endpoint.dashboard.feed import Feed
 from torpor_endpoint.dashboard.looking import Looking
+from torpor_endpoint.dashboard.simulating import CannotSimulate, Simulating, question_of
+from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.ledger.reading import LedgerReader
 from torpor_endpoint.metrics.series import MINUTE_S, MINUTES_KEPT_S
 
@@ -37,14 +40,16 @@ class Dashboard:
     ledger: LedgerReader
     flush: Callable[[], Awaitable[None]]
     """Has the ledger write what it still buffers."""
+    simulating: Simulating
 
-    def app(self) -> Router:
+    def app(self) -> Starlette:
         """The ASGI application."""
-        return Router(
+        return Starlette(
             routes=[
                 Route(PAGE, self.page),
                 Route(f"{PREFIX}feed", self.watch),
                 Route(f"{PREFIX}charts", self.charts),
+                Route(f"{PREFIX}what-if", self.what_if, methods=["POST"]),
                 Mount(f"{PREFIX}static", FreshFiles(directory=FILES)),
             ]
         )
@@ -55,19 +60,38 @@ class Dashboard:
 
     async def charts(self, request: Request) -> Response:
         """The charts of one endpoint (`?endpoint=…&span_s=…`) up to now."""
-        name, span_s = request.query_params.get("endpoint", ""), _span_s(request.query_params.get("span_s", "3600"))
-        looking, live = self.looking, self.looking.roster.get(name)
-        if live is None:
-            raise HTTPException(404, f"no endpoint {name!r} is in service")
+        looking, live = self.looking, self._named(request)
+        name, span_s = live.name, _span_s(request.query_params.get("span_s", "3600"))
         await self.flush()
-        window = window_of(span_s, looking.clock())
+        now_s = looking.clock()
+        window = window_of(span_s, now_s)
         production = {(name, variant) for variant in live.production}
 
         def made() -> Response:
             cold = self.ledger.cold_periods(name, window.start_s, window.end_s, window.period_s)
-            return JSONResponse(charts(looking.registry, production, window, cold))
+            return JSONResponse(charts(looking.registry, production, window, cold, now_s))
 
         return await asyncio.to_thread(made)
+
+    async def what_if(self, request: Request) -> Response:
+        """One variant's last day served in other ways (`?endpoint=…&variant=…`), by simulation. It takes seconds."""
+        await request.body()
+        live, variant = self._named(request), request.query_params.get("variant", "")
+        if variant not in live.pools:
+            raise HTTPException(404, f"{live.name} has no variant {variant!r}: it has {', '.join(live.pools)}")
+        await self.flush()
+        try:
+            work = self.simulating.answer(question_of(live.pools[variant], self.simulating.ledger))
+            return JSONResponse((await until_disconnected(request.receive, work)).page())
+        except CannotSimulate as error:
+            raise HTTPException(503, str(error)) from error
+
+    def _named(self, request: Request) -> LiveEndpoint:
+        name = request.query_params.get("endpoint", "")
+        live = self.looking.roster.get(name)
+        if live is None:
+            raise HTTPException(404, f"no endpoint {name!r} is in service")
+        return live
 
     async def watch(self, request: Request) -> Response:
         """The live feed, as server-sent events."""

@@ -28,6 +28,9 @@ from torpor_endpoint.metrics.windows import PeriodWindow
 POINTS_MAX = 360
 """The most points of a chart: a longer time has longer periods."""
 
+OPEN_MIN_S = 5.0
+"""The rate in a period that has just begun is that of this many seconds at least: one request is no burst."""
+
 Column = list[float | None]
 
 
@@ -40,9 +43,14 @@ def window_of(span_s: float, now_s: float) -> PeriodWindow:
 
 
 def charts(
-    registry: MetricRegistry, production: Collection[VariantName], window: PeriodWindow, cold: Iterable[ColdPeriod]
+    registry: MetricRegistry,
+    production: Collection[VariantName],
+    window: PeriodWindow,
+    cold: Iterable[ColdPeriod],
+    now_s: float,
 ) -> dict[str, Any]:
-    """The columns. Latencies are in seconds; `hit_ratio` is from 0 to 1; `cold_s` is seconds of waiting."""
+    """The columns. Latencies are in seconds, `hit_ratio` is from 0 to 1, `requests_hz` and `errors_hz` are a second, and
+    `cold_s` has the seconds that requests waited, for each second."""
 
     def tallies(*metrics: Metric) -> Mapping[int, Tally]:
         found = (by_variant(registry.find(metric.namespace, metric.name)) for metric in metrics)
@@ -54,20 +62,23 @@ def charts(
     latency, overhead = tallies(MODEL_LATENCY), tallies(OVERHEAD_LATENCY)
     models, memory = tallies(LOADED_MODEL_COUNT), tallies(MEMORY_UTILIZATION)
     minutes = window.period_s / MINUTE_S  # an instance reports a level once a minute
-    looked = {period.at_s: period for period in cold}
+    waited_s = {period.at_s: period.waited_s for period in cold}
+
+    def each_second(at_s: int, total: float) -> float | None:
+        return rounded(total, min(window.period_s, max(now_s - at_s, OPEN_MIN_S)))
+
     return {
         "period_s": window.period_s,
         "at_s": list(grid),
-        "requests": [_sum(requests.get(at_s)) for at_s in grid],
-        "errors": [_sum(errors.get(at_s)) for at_s in grid],
+        "requests_hz": [each_second(at_s, _sum(requests.get(at_s))) for at_s in grid],
+        "errors_hz": [each_second(at_s, _sum(errors.get(at_s))) for at_s in grid],
         "hit_ratio": [_mean(hits.get(at_s)) for at_s in grid],
         "p50_s": _percentiles(latency, grid, 0.5),
         "p99_s": _percentiles(latency, grid, 0.99),
         "outside_p99_s": _percentiles(overhead, grid, 0.99),
         "models": [_sum(models.get(at_s)) / minutes for at_s in grid],
         "instances": [_count(memory.get(at_s)) / minutes for at_s in grid],
-        "cold": [looked[at_s].requests if at_s in looked else 0 for at_s in grid],
-        "cold_s": [round(looked[at_s].waited_s, 4) if at_s in looked else 0.0 for at_s in grid],
+        "cold_s": [each_second(at_s, waited_s.get(at_s, 0.0)) for at_s in grid],
     }
 
 

@@ -19,6 +19,7 @@ from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.hosting.occupancy import ensure_free, ensure_writable
 from torpor.hosting.process import READY_WITHIN_S
+from torpor.hosting.simulator_module import simulator
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import OPTIONS, Options, command_line
 
@@ -67,6 +68,7 @@ def up(
         account=account,
         log_level=log_level,
         refuse=refuse,
+        what_if=simulator(),
     )
     try:
         check(options)

@@ -1,22 +1,22 @@
 // Charts by the minute, drawn by uPlot. The caption of each says its latest value, so that it can be heard as well.
 
 import { json } from "./asking.js";
-import { byId, el, setText, token } from "./dom.js";
-import { count, duration, figures, NONE, percent } from "./format.js";
+import { byId, el, keyed, setText, token } from "./dom.js";
+import { duration, figures, NONE, percent } from "./format.js";
 import { Polling } from "./polling.js";
 
 const EVERY_S = 5;
 const HEIGHT = 160;
 
-/** The charts: each line has a column of `charts.py`, a colour and a name. `per` says that values are sums of a period. */
+/** The charts: each line has a column of `charts.py`, a colour and a name. */
 const CHARTS = [
   {
     title: "Requests",
-    per: true,
-    text: count,
+    unit: "a second",
+    text: figures,
     lines: [
-      { column: "requests", name: "requests", colour: "--accent" },
-      { column: "errors", name: "errors", colour: "--bad" },
+      { column: "requests_hz", name: "requests", colour: "--accent" },
+      { column: "errors_hz", name: "errors", colour: "--bad" },
     ],
   },
   { title: "Hit ratio", text: percent, most: 1, lines: [{ column: "hit_ratio", name: "in memory", colour: "--accent" }] },
@@ -26,14 +26,14 @@ const CHARTS = [
     lines: [
       { column: "p50_s", name: "p50", colour: "--accent" },
       { column: "p99_s", name: "p99", colour: "--warn" },
-      { column: "outside_p99_s", name: "p99 outside the instance", colour: "--sleep" },
+      { column: "outside_p99_s", name: "p99 outside", colour: "--sleep" },
     ],
   },
   { title: "Models in memory", text: figures, lines: [{ column: "models", name: "models", colour: "--accent" }] },
   { title: "Instances", text: figures, lines: [{ column: "instances", name: "instances", colour: "--good" }] },
   {
-    title: "Cold requests waited",
-    per: true,
+    title: "Waits of cold requests",
+    unit: "in each second",
     text: duration,
     lines: [{ column: "cold_s", name: "all together", colour: "--warn" }],
   },
@@ -70,30 +70,31 @@ class Chart {
   #chart;
   #plot = null;
   #data = null;
-  #latest = el("span");
+  #latest = el("span", { class: "latest" });
   #box = el("div", { class: "plot" });
 
   constructor(chart) {
     this.#chart = chart;
-    this.node = el("figure", { class: "chart" }, el("figcaption", {}, chart.title, this.#latest), this.#box);
+    this.node = el("figure", { class: "chart" }, el("figcaption", {}, el("span", { class: "title" }, chart.title, el("span", {}, chart.unit ? ` ${chart.unit}` : "")), this.#latest), this.#box);
     new ResizeObserver(() => this.#plot?.setSize(this.#size())).observe(this.#box);
   }
 
   show(columns) {
-    const { lines, text, per } = this.#chart;
+    const { lines, text } = this.#chart;
     this.#data = [columns.at_s, ...lines.map(({ column }) => columns[column])];
-    const latest = lines.map(({ column, name }) => {
+    keyed(this.#latest, lines.map(({ column }) => column), makeLatest, (node, column) => {
+      const { name, colour } = lines.find((line) => line.column === column);
       const value = columns[column].findLast((one) => one !== null) ?? null;
-      return `${value === null ? NONE : text(value)}${lines.length > 1 ? ` ${name}` : ""}`;
+      const [dot, words] = node.children;
+      dot.style.background = `var(${colour})`;
+      setText(words, `${value === null ? NONE : text(value)}${lines.length > 1 ? ` ${name}` : ""}`);
     });
-    const period = per ? ` in ${duration(columns.period_s)}` : "";
-    setText(this.#latest, `${latest.join(", ")}${period}`);
     if (this.#plot === null) this.#draw();
     else this.#plot.setData(this.#data);
   }
 
   fail(error) {
-    setText(this.#latest, error.message);
+    this.#latest.replaceChildren(error.message);
   }
 
   /** Draw again in the colours of another theme. */
@@ -116,8 +117,8 @@ class Chart {
         cursor: { y: false, sync: { key: "charts" }, points: { size: 6 } },
         scales: { y: { range: (_, low, high) => [0, Math.max(most ?? 0, (high ?? 0) * 1.1) || 1] } },
         axes: [
-          { ...axis, font, space: 70 },
-          { ...axis, font, size: 62, values: (_, values) => values.map((value) => (value === null ? "" : text(value))) },
+          { ...axis, font, space: 60, size: 28, values: (_, times) => times.map(clock) },
+          { ...axis, font, size: 58, values: (_, values) => values.map((value) => (value === null ? "" : text(value))) },
         ],
         series: [
           {},
@@ -141,11 +142,15 @@ class Chart {
     const { idx } = plot.cursor;
     const { lines, text } = this.#chart;
     if (idx === null || idx === undefined) return;
-    const at = new Date(plot.data[0][idx] * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
     const values = lines.map(({ name }, index) => {
       const value = plot.data[index + 1][idx];
       return `${name} ${value === null || value === undefined ? NONE : text(value)}`;
     });
-    this.#box.title = `${at}: ${values.join(", ")}`;
+    this.#box.title = `${clock(plot.data[0][idx])}: ${values.join(", ")}`;
   }
 }
+
+const makeLatest = () => el("span", {}, el("span", { class: "dot" }), el("span"));
+
+/** `09:15`; `atS` is epoch seconds. */
+const clock = (atS) => new Date(atS * 1000).toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });

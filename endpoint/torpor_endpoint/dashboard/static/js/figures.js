@@ -1,6 +1,6 @@
 // The figures above the panels: one endpoint at a glance.
 
-import { bytes, count, duration, figures, NONE, percent } from "./format.js";
+import { bytes, count, counted, duration, figures, NONE, percent } from "./format.js";
 
 const memoryOf = (endpoint) => (endpoint.budgetBytes ? bytes(endpoint.usedBytes) : NONE);
 
@@ -10,15 +10,15 @@ export function figuresOf(endpoint) {
   const sum = (name) => production.reduce((total, record) => total + (record[name] ?? 0), 0);
   const worst = (name) => production.reduce((most, record) => Math.max(most ?? 0, record[name] ?? 0) || null, null);
   const lookedUp = sum("looked_up");
+  const errors = sum("errors");
   return [
     ["requests a second", figures(endpoint.rate)],
-    ["hit ratio since the start", percent(lookedUp ? sum("hits") / lookedUp : null)],
-    ["p50, last minutes", duration(worst("p50_s"))],
-    ["p99, last minutes", duration(worst("p99_s"))],
+    ["hit ratio", percent(lookedUp ? sum("hits") / lookedUp : null)],
+    ["p50 lately", duration(worst("p50_s"))],
+    ["p99 lately", duration(worst("p99_s"))],
     ["models in memory", count(endpoint.models)],
     ["instances", count(endpoint.instances)],
-    [endpoint.budgetBytes ? `memory, of ${bytes(endpoint.budgetBytes)}` : "memory", memoryOf(endpoint)],
-    ["requests since the start", count(sum("requests"))],
-    ["errors of these", count(sum("errors"))],
+    [endpoint.budgetBytes ? `of ${bytes(endpoint.budgetBytes)} memory` : "memory", memoryOf(endpoint)],
+    [`requests, ${counted(errors, "error")}`, count(sum("requests"))],
   ];
 }

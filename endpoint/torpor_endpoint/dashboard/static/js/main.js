@@ -15,6 +15,7 @@ import { Tabs } from "./tabs.js";
 import { Timeline } from "./timeline.js";
 import { UploadForm } from "./upload.js";
 import { Waterfalls } from "./waterfalls.js";
+import { WhatIf } from "./what-if.js";
 
 const feed = new Feed();
 const invoke = new InvokeForm();
@@ -34,7 +35,7 @@ const panels = {
   charts: [new Charts(), new Costs()],
   cold: [new Waterfalls(openStory)],
   invoke: [invoke, new UploadForm(invokeModel)],
-  "what-if": [],
+  "what-if": [new WhatIf()],
 };
 
 let endpoints = new Map();

@@ -19,6 +19,8 @@ export class MemoryPanel {
       key.style.background = `var(${name})`;
       legend.append(el("li", {}, key, words));
     });
+    legend.append(el("li", {}, el("i", { class: "outlined" }), "in use now"));
+    legend.append(el("li", {}, el("i", { class: "hatched" }), "the instance itself"));
     byId("variants").before(legend);
   }
 

@@ -68,7 +68,7 @@ export class ModelList {
     const used = inFlight ? "in use" : ago(ageS);
     key.className = "key";
     key.style.background = `var(${AGES[Math.max(0, stepOf(ageS))].name})`;
-    const texts = [name, bytes(size), used, counted(hits, "hit"), format, instance];
+    const texts = [name, bytes(size), used, count(hits), format, instance];
     texts.forEach((text, index) => setText(cells[index], text));
     row.title = name;
     return `${name}, ${bytes(size)}, used ${used}, ${counted(hits, "hit")}, ${format}, on ${instance}`;

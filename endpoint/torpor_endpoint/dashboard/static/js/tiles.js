@@ -7,7 +7,7 @@ import { tipOver } from "./tip.js";
 import { squarified } from "./treemap.js";
 
 const EDGE = 1;
-const LABEL_MIN_WIDTH = 64;
+const LABEL_MIN_WIDTH = 40;
 const LABEL_MIN_HEIGHT = 18;
 
 export class Tiles {
@@ -78,17 +78,10 @@ export class Tiles {
       context.strokeRect(x + 1, y + 1, width - edge - 2, height - edge - 2);
     }
     if (width < LABEL_MIN_WIDTH || height < LABEL_MIN_HEIGHT) return;
-    context.save();
-    context.beginPath();
-    context.rect(x, y, width - 6, height);
-    context.clip();
     context.fillStyle = colour.text;
-    context.fillText(modelName(item.name), x + 6, y + 5);
-    if (height > 38) {
-      context.globalAlpha = 0.85;
-      context.fillText(bytes(item.size), x + 6, y + 20);
-    }
-    context.restore();
+    context.fillText(fitted(context, modelName(item.name), width - 10), x + 5, y + 5);
+    const size = bytes(item.size);
+    if (height > 38 && context.measureText(size).width <= width - 8) context.fillText(size, x + 5, y + 20);
   }
 
   #step = (item) => Math.max(0, stepOf(this.#nowS - item.usedS));
@@ -109,6 +102,13 @@ export class Tiles {
     if (x < first) return [`the instance itself: ${bytes(own)}`];
     return [`free: ${bytes(Math.max(0, budget - used))}`];
   }
+}
+
+/** The text, or as much of its end as fits: names of models differ at their ends. */
+function fitted(context, text, width) {
+  if (context.measureText(text).width <= width) return text;
+  const kept = Math.floor((text.length * width) / context.measureText(text).width) - 1;
+  return kept < 4 ? "" : `…${text.slice(-kept)}`;
 }
 
 /** The instance's own memory: stripes, since it is no model. */
