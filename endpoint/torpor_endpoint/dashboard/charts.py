@@ -49,8 +49,8 @@ def charts(
     cold: Iterable[ColdPeriod],
     now_s: float,
 ) -> dict[str, Any]:
-    """The columns. Latencies are in seconds, `hit_ratio` is from 0 to 1, `requests_hz` and `errors_hz` are a second, and
-    `cold_s` has the seconds that requests waited, for each second."""
+    """The columns. Latencies are in seconds, and `hit_ratio` is from 0 to 1. `requests_hz`, `errors_hz` and `cold_s`,
+    the seconds that requests waited for instances and models, are for each second."""
 
     def tallies(*metrics: Metric) -> Mapping[int, Tally]:
         found = (by_variant(registry.find(metric.namespace, metric.name)) for metric in metrics)

@@ -50,7 +50,8 @@ class WhatIfAnswer:
 
     @classmethod
     def read(cls, page: Json) -> "WhatIfAnswer":
-        return picked(cls, {**page, "rows": tuple(picked(WhatIfRow, row) for row in page["rows"])})
+        rows = tuple(picked(WhatIfRow, row) for row in page["rows"])
+        return picked(cls, {**page, "rows": rows, "notes": tuple(page.get("notes", ()))})
 
     def page(self) -> Json:
         return asdict(self)
