@@ -12,7 +12,7 @@ from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Variant
-from torpor_endpoint.fleet.collector import Collector
+from torpor_endpoint.fleet.collector import Collector, Wanted
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.readings import Readings
@@ -118,6 +118,11 @@ class Parts:
         """Bring the metrics up to date before they are read."""
         self.observers.settle()
         await self.collector.refresh()
+
+    async def refresh_some(self, wanted: Wanted) -> None:
+        """Bring the metrics up to date, those of instances only where they are wanted."""
+        self.observers.settle()
+        await self.collector.refresh(wanted)
 
     async def flush_ledger(self) -> None:
         """Bring the ledger's file up to date before it is read."""

@@ -75,7 +75,7 @@ class ServiceApps:
         from torpor_endpoint.dashboard.simulating import Simulating
 
         parts = self._parts
-        looking = Looking(parts.roster, parts.store, parts.registry, parts.readings, parts.refresh_metrics, time.time)
+        looking = Looking(parts.roster, parts.store, parts.registry, parts.readings, parts.refresh_some, time.time)
         simulating = Simulating(parts.options.what_if, parts.folders.ledger.resolve())
         feed = Feed(looking.look, looking.later, time.time)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()

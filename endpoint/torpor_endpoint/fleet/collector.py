@@ -10,6 +10,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
 from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.metrics import metrics
@@ -30,6 +31,10 @@ TIMES = {
     "loaded": metrics.MODEL_LOADING_TIME,
     "unloaded": metrics.MODEL_UNLOADING_TIME,
 }
+
+
+Wanted = Callable[[InstancePool, Incarnation], bool]
+"""Whether an instance of this pool is to be read."""
 
 
 @dataclass
@@ -66,20 +71,21 @@ class Collector:
             await self.refresh()
             await asyncio.sleep(PERIOD_S)
 
-    async def refresh(self) -> None:
-        """Read every ready instance now."""
+    async def refresh(self, wanted: Wanted = lambda pool, incarnation: True) -> None:
+        """Read every ready instance now, or only those that are wanted."""
         async with self._reading:
             incarnations = [
-                (live.name, variant, incarnation)
+                (pool, incarnation)
                 for live in self._roster
-                for variant, pool in live.pools.items()
+                for pool in live.pools.values()
                 for incarnation in pool.ready
             ]
-            await asyncio.gather(*(self._read(*incarnation) for incarnation in incarnations))
+            asked = [(pool, incarnation) for pool, incarnation in incarnations if wanted(pool, incarnation)]
+            await asyncio.gather(*(self._read(pool.endpoint, pool.variant.name, one) for pool, one in asked))
             for live in self._roster:
                 for variant, pool in live.pools.items():
                     self._put_held(live.name, variant, pool.traffic.held)
-            present = {incarnation.id for _, _, incarnation in incarnations}
+            present = {incarnation.id for _, incarnation in incarnations}
             self._processors = {name: reading for name, reading in self._processors.items() if name in present}
             self._readings.keep(present)
 

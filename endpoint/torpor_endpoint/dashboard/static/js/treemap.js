@@ -15,10 +15,14 @@ export function squarified(items, x, y, width, height) {
   for (const item of items) {
     const size = item.size * scale;
     const side = Math.min(area.width, area.height);
-    if (row.length > 0 && worst(row, rowSize, side) < worst([...ends(row), size], rowSize + size, side)) {
-      lay(row, rowSize, area, found);
-      row = [];
-      rowSize = 0;
+    if (row.length > 0) {
+      const largest = row[0].area;
+      const now = worst(largest, row.at(-1).area, rowSize, side);
+      if (now < worst(largest, size, rowSize + size, side)) {
+        lay(row, rowSize, area, found);
+        row = [];
+        rowSize = 0;
+      }
     }
     row.push({ item, area: size });
     rowSize += size;
@@ -27,16 +31,9 @@ export function squarified(items, x, y, width, height) {
   return found;
 }
 
-/** The areas of the first and the last of a row: they are its largest and smallest. */
-const ends = (row) => [row[0].area, row.at(-1).area];
-
-/** The worst ratio of sides in a row along a side of this length. */
-function worst(row, rowSize, side) {
-  const areas = row.map((one) => one.area ?? one);
-  const largest = areas[0];
-  const smallest = areas.at(-1);
-  return Math.max((side ** 2 * largest) / rowSize ** 2, rowSize ** 2 / (side ** 2 * smallest));
-}
+/** The worst ratio of sides in a row along a side of this length: that of its largest or of its smallest area. */
+const worst = (largest, smallest, rowSize, side) =>
+  Math.max((side ** 2 * largest) / rowSize ** 2, rowSize ** 2 / (side ** 2 * smallest));
 
 /** Lay a row along the shorter side of the free area, and cut the row off it. */
 function lay(row, rowSize, area, found) {
