@@ -9,8 +9,7 @@ from typing import Any
 
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.pages.state import DecisionRow, decision_page
-from torpor_endpoint.core.pages.story import described
+from torpor_endpoint.core.pages.story import milliseconds, size
 from torpor_endpoint.fleet.readings import Happening
 
 Row = dict[str, Any]
@@ -39,7 +38,7 @@ DECISIONS = {
 
 
 def rows(happenings: Iterable[Happening]) -> list[Row]:
-    """The rows of these happenings, oldest first. `what` is a sentence without its subject, and has the reason."""
+    """The rows of these happenings, oldest first. `what` is the reason, and what it took."""
     begun: dict[tuple[str, str], str] = {}  # why a load began, by instance and model
     found = []
     for one in happenings:
@@ -61,18 +60,18 @@ def _decision_row(whose: Row, decision: wire.DecisionRecord, begun: dict[tuple[s
         return None
     if kind is EventKind.EVICTION and not decision["for_model"]:
         kind = EventKind.SLEEP  # nobody calls the model: no other one needs its room
-    if kind is EventKind.LOAD and load in begun:
-        decision = {**decision, "reason": f"{decision['reason']}; {begun.pop(load)}"}
-    what = described(DecisionRow.read(decision_page(decision, whose["instance"])))
+    what = decision["reason"]
+    if kind is EventKind.LOAD:
+        took = f"{size(decision['bytes'])} in {milliseconds(decision['took_s'])}"
+        what = "; ".join(filter(None, (took, begun.pop(load, ""))))
     return {**whose, "kind": kind, "at_s": decision["at_s"], "model": decision["model"], "what": what}
 
 
 def _life_row(whose: Row, life: InstanceLife) -> Row | None:
     """A row when an instance is ready, and one when it has stopped. Its launch alone gets none."""
     if life.stopped_s is not None:
-        return {**whose, "kind": EventKind.SLEEP, "at_s": life.stopped_s, "what": f"stopped: {life.why_stopped}"}
+        return {**whose, "kind": EventKind.SLEEP, "at_s": life.stopped_s, "what": life.why_stopped}
     if life.ready_s is None:
         return None
-    took_s = life.ready_s - life.started_s
-    what = f"was ready after {took_s * 1000:,.0f} ms: {life.why_started}"
+    what = f"{life.why_started}; ready after {milliseconds(life.ready_s - life.started_s)}"
     return {**whose, "kind": EventKind.WAKE, "at_s": life.ready_s, "what": what}

@@ -17,7 +17,7 @@ def decision(action: str, reason: str = "", took_s: float = 0.0, for_model: str 
         "model": "a",
         "action": action,
         "reason": reason,
-        "bytes": 1,
+        "bytes": 2048,
         "took_s": took_s,
         "for_model": for_model,
     }
@@ -34,12 +34,8 @@ def told(*happened: Any) -> list[dict[str, Any]]:
 
 
 def test_a_load_has_the_reason_for_which_it_began() -> None:
-    (row,) = told(decision("load", "there is room"), decision("loaded", "measured 5 bytes", 0.0119))
-    assert (row["kind"], row["model"], row["what"]) == (
-        EventKind.LOAD,
-        "a",
-        "was loaded in 11.9 ms: measured 5 bytes; there is room",
-    )
+    (row,) = told(decision("load", "there is room"), decision("loaded", "measured 2,048 bytes", 0.0119))
+    assert (row["kind"], row["model"], row["what"]) == (EventKind.LOAD, "a", "2 KiB in 11.9 ms; there is room")
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ export class EndpointList {
       label: "Endpoints",
       rowHeight: 50,
       cells: 4,
-      empty: "No endpoint of this name.",
+      empty: "No endpoint yet.",
       fill: fillRow,
       open: (endpoint) => route.go({ endpoint: endpoint.name }),
       selected: (endpoint) => endpoint.name === route.current().endpoint,
@@ -80,7 +80,8 @@ export class EndpointList {
 
   #show() {
     const part = this.#filter.value.trim().toLowerCase();
-    this.#list.show(this.#all.filter((one) => one.name.toLowerCase().includes(part)));
+    const found = this.#all.filter((one) => one.name.toLowerCase().includes(part));
+    this.#list.show(found, part ? "No endpoint has such a name." : "No endpoint yet.");
   }
 }
 

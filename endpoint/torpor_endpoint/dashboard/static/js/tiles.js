@@ -1,4 +1,5 @@
-// One instance's memory as a picture: its own part, a tile for each model, and what is free.
+// One instance's memory as a picture: a bar to scale, of its own part, its models and what is free; and below it, as
+// wide as the picture, a tile for each model. However few or small the models are, their tiles can be seen.
 
 import { palette, stepOf } from "./ages.js";
 import { canvasContext, el, token } from "./dom.js";
@@ -7,6 +8,8 @@ import { tipOver } from "./tip.js";
 import { squarified } from "./treemap.js";
 
 const EDGE = 1;
+const BAR = 16;
+const LENS = 14;
 const LABEL_MIN_WIDTH = 40;
 const LABEL_MIN_HEIGHT = 18;
 
@@ -15,6 +18,7 @@ export class Tiles {
   node = el("canvas", { role: "img" });
   #part = null;
   #tiles = [];
+  #bar = { ownEnd: 0, modelsEnd: 0 };
   #nowS = 0;
   #drawn = "";
 
@@ -40,6 +44,7 @@ export class Tiles {
       "aria-label",
       `${counted(this.items.length, "model")} in memory, ${bytes(part.used_bytes)} of ${bytes(part.budget_bytes)} used`,
     );
+    this.node.classList.toggle("bare", this.items.length === 0);
     this.draw(false);
   }
 
@@ -55,17 +60,40 @@ export class Tiles {
 
   #paint() {
     const { context, width, height } = canvasContext(this.node);
-    const { budget_bytes: budget, own_bytes: own } = this.#part;
-    const models = this.items.reduce((sum, item) => sum + item.size, 0);
-    const scale = width / Math.max(budget, own + models, 1);
-    const left = own * scale;
-    hatch(context, left, height);
-    this.#tiles = squarified(this.items, left, 0, models * scale, height);
     const colours = palette();
+    const [own, models] = this.#shares();
+    this.#bar = { ownEnd: own * width, modelsEnd: (own + models) * width };
+    context.fillStyle = token("--raised");
+    context.fillRect(0, 0, width, BAR);
+    hatch(context, this.#bar.ownEnd, BAR);
+    context.fillStyle = colours[0].fill;
+    context.fillRect(this.#bar.ownEnd, 0, Math.max(this.#bar.modelsEnd - this.#bar.ownEnd, 1), BAR);
+    if (this.items.length > 0) this.#lens(context, width);
+    const top = BAR + LENS;
+    this.#tiles = squarified(this.items, 0, top, width, height - top);
     const busy = token("--busy");
     context.font = `12px ${token("--sans")}`;
     context.textBaseline = "top";
     for (const tile of this.#tiles) this.#tile(context, tile, colours[this.#step(tile.item)], busy);
+  }
+
+  /** The parts of the memory that the instance itself and its models take, as shares of the whole. */
+  #shares() {
+    const { budget_bytes: budget, own_bytes: own } = this.#part;
+    const models = this.items.reduce((sum, item) => sum + item.size, 0);
+    const whole = Math.max(budget, own + models, 1);
+    return [own / whole, models / whole];
+  }
+
+  /** A pale shape that leads from the models' part of the bar to their tiles. */
+  #lens(context, width) {
+    context.fillStyle = token("--raised");
+    context.beginPath();
+    context.moveTo(this.#bar.ownEnd, BAR);
+    context.lineTo(this.#bar.modelsEnd, BAR);
+    context.lineTo(width, BAR + LENS);
+    context.lineTo(0, BAR + LENS);
+    context.fill();
   }
 
   #tile(context, { item, x, y, width, height }, colour, busy) {
@@ -97,9 +125,10 @@ export class Tiles {
       const busy = inFlight ? [counted(inFlight, "request") + " in flight"] : [];
       return [name, `${format}, ${bytes(size)}, ${counted(hits, "hit")}`, `used ${ago(this.#nowS - usedS)}`, ...busy];
     }
+    if (y > BAR) return null;
     const { budget_bytes: budget, used_bytes: used, own_bytes: own } = this.#part;
-    const first = this.#tiles[0]?.x ?? (own / budget) * this.node.clientWidth;
-    if (x < first) return [`the instance itself: ${bytes(own)}`];
+    if (x < this.#bar.ownEnd) return [`the instance itself: ${bytes(own)}`];
+    if (x < this.#bar.modelsEnd) return [`models: ${bytes(used - own)}`];
     return [`free: ${bytes(Math.max(0, budget - used))}`];
   }
 }

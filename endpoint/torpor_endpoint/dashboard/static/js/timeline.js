@@ -141,5 +141,5 @@ function fillRow(row, event) {
   setText(subject, event.model ? modelName(name) : name);
   setText(what, event.what);
   row.title = `${name}: ${event.what}`;
-  return `${moment(event.at_s)}, ${words}, ${name} ${event.what}`;
+  return `${moment(event.at_s)}, ${words}, ${name}: ${event.what}`;
 }

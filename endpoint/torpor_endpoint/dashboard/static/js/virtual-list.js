@@ -1,7 +1,7 @@
 // A list of which only the visible rows are in the document. It is one listbox for the keyboard and screen readers:
 // arrows, Page Up and Down, Home and End move, Enter opens.
 
-import { el } from "./dom.js";
+import { el, setText } from "./dom.js";
 
 const SPARE = 4;
 let lists = 0;
@@ -28,7 +28,6 @@ export class VirtualList {
     box.setAttribute("role", "listbox");
     box.setAttribute("aria-label", options.label);
     box.tabIndex = 0;
-    this.#empty.textContent = options.empty;
     box.append(this.#rows, this.#empty);
     box.addEventListener("scroll", () => this.#later(), { passive: true });
     box.addEventListener("keydown", (event) => this.#key(event));
@@ -36,9 +35,10 @@ export class VirtualList {
     new ResizeObserver(() => this.#later()).observe(box);
   }
 
-  /** Show these items instead. The place of the scroll stays. */
-  show(items) {
+  /** Show these items instead, or the text `empty` if there are none. The place of the scroll stays. */
+  show(items, empty = this.#options.empty) {
     this.#items = items;
+    setText(this.#empty, empty);
     this.#current = Math.min(this.#current, Math.max(0, items.length - 1));
     this.#rows.style.height = `${items.length * this.#options.rowHeight}px`;
     this.#empty.hidden = items.length > 0;
