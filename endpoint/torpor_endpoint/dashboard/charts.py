@@ -28,8 +28,8 @@ from torpor_endpoint.metrics.windows import PeriodWindow
 POINTS_MAX = 360
 """The most points of a chart: a longer time has longer periods."""
 
-OPEN_MIN_S = 5.0
-"""The rate in a period that has just begun is that of this many seconds at least: one request is no burst."""
+OPEN_MIN_S = 10.0
+"""A period that has lasted no longer has no values yet: a first second would look like a burst, or like a silence."""
 
 Column = list[float | None]
 
@@ -65,7 +65,12 @@ def charts(
     waited_s = {period.at_s: period.waited_s for period in cold}
 
     def each_second(at_s: int, total: float) -> float | None:
-        return rounded(total, min(window.period_s, max(now_s - at_s, OPEN_MIN_S)))
+        lasted_s = min(window.period_s, now_s - at_s)
+        return None if lasted_s < OPEN_MIN_S else rounded(total, lasted_s)
+
+    def level(at_s: int, total: float) -> float | None:
+        """Of the open period, only if an instance has reported in it. In any other, silence is that of no instance."""
+        return None if not total and now_s < at_s + window.period_s else round(total / minutes, 2)
 
     return {
         "period_s": window.period_s,
@@ -76,8 +81,8 @@ def charts(
         "p50_s": _percentiles(latency, grid, 0.5),
         "p99_s": _percentiles(latency, grid, 0.99),
         "outside_p99_s": _percentiles(overhead, grid, 0.99),
-        "models": [_sum(models.get(at_s)) / minutes for at_s in grid],
-        "instances": [_count(memory.get(at_s)) / minutes for at_s in grid],
+        "models": [level(at_s, _sum(models.get(at_s))) for at_s in grid],
+        "instances": [level(at_s, _count(memory.get(at_s))) for at_s in grid],
         "cold_s": [each_second(at_s, waited_s.get(at_s, 0.0)) for at_s in grid],
     }
 

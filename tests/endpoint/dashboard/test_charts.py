@@ -38,6 +38,14 @@ def test_columns_have_a_value_for_each_minute() -> None:
     assert found["cold_s"] == [0.01, 0.0, 0.0]
 
 
+def test_a_minute_that_has_just_begun_has_no_values_yet() -> None:
+    found = charts(registry(), PRODUCTION, window_of(120, NOON_S + 183), [], NOON_S + 183)
+    assert found["at_s"] == [NOON_S + 120, NOON_S + 180]
+    columns = ("requests_hz", "cold_s", "models", "instances")
+    assert [found[name][-1] for name in columns] == [None] * 4
+    assert (found["requests_hz"][0], found["models"][0]) == (0.5, 7.0)
+
+
 @pytest.mark.parametrize(("span_s", "period_s"), [(60, 60), (3600, 60), (21_600, 60), (86_400, 240)])
 def test_a_long_time_has_longer_periods(span_s: float, period_s: int) -> None:
     window = window_of(span_s, NOON_S + 1)
