@@ -47,7 +47,7 @@ class WatchSizes:
     watched_s: float = 15.0
     pause_s: float = 0.02
     turn_s: float = 2.0
-    rounds: int = 11
+    rounds: int = 15
 
 
 SHORT = WatchSizes(models=20, endpoints=2, viewers=(0, 1), watched_s=2.0, turn_s=0.2, rounds=1)

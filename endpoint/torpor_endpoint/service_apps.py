@@ -3,6 +3,7 @@
 Most are made when their first request comes: an endpoint that only answers invocations never imports the others.
 """
 
+import asyncio
 import random
 import time
 from functools import partial
@@ -75,7 +76,8 @@ class ServiceApps:
         from torpor_endpoint.dashboard.simulating import Simulating
 
         parts = self._parts
-        looking = Looking(parts.roster, parts.store, parts.registry, parts.readings, parts.refresh_some, time.time)
+        cards = partial(asyncio.to_thread, parts.store.endpoint_cards)
+        looking = Looking(parts.roster, cards, parts.registry, parts.readings, parts.refresh_some, time.time)
         simulating = Simulating(parts.options.what_if, parts.folders.ledger.resolve())
         feed = Feed(looking.look, looking.later, time.time)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()

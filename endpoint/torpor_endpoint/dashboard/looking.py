@@ -1,7 +1,6 @@
 """Looks at the running endpoint for the feed: refreshes the collector's readings, and makes a snapshot of them."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,48 +8,60 @@ from torpor_endpoint.dashboard.figures import figures
 from torpor_endpoint.dashboard.snapshot import snapshot
 from torpor_endpoint.dashboard.timeline import rows
 from torpor_endpoint.fleet.collector import Wanted
-from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import Readings
 from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.record_table import Card
 
-QUIET_S = 5.0
-"""An instance that nobody calls is read this often. Its models may still rest, or be unloaded by hand."""
+LINGER_LOOKS = 5
+"""So many more looks read the instances of a pool after its last request: a load may go on without its caller. Later
+the collector's own period is enough, so that a quiet endpoint costs a viewer nothing."""
+
+
+@dataclass(frozen=True)
+class SeenPool:
+    """A pool at one look: its requests since the start, and how many looks have seen no new one."""
+
+    invocations: int
+    quiet: int
 
 
 @dataclass(frozen=True)
 class Looking:
-    """The parts of the endpoint that the feed reads. `refresh` reads the instances that are wanted, and all metrics."""
+    """The parts of the endpoint that the feed reads.
+
+    `cards` lists the stored endpoints; `refresh` reads the instances that are wanted, and all metrics.
+    """
 
     roster: Roster
-    store: Store
+    cards: Callable[[], Awaitable[Sequence[Card]]]
     registry: MetricRegistry
     readings: Readings
     refresh: Callable[[Wanted], Awaitable[None]]
     clock: Callable[[], float]
-    _invocations: dict[InstancePool, int] = field(default_factory=dict)
-    """The requests of each pool at the previous look."""
+    _seen: dict[InstancePool, SeenPool] = field(default_factory=dict)
 
     async def look(self, before: Mapping[str, Any]) -> dict[str, Any]:
         """A new snapshot; `before` is the previous one."""
         busy = self._busy()
-        await self.refresh(lambda pool, incarnation: pool in busy or self._old(incarnation))
-        cards = await asyncio.to_thread(self.store.endpoint_cards)
-        return snapshot(cards, self.roster, self.readings.latest, figures(self.registry, self.clock()), before)
+        await self.refresh(lambda pool, incarnation: pool in busy or incarnation.id not in self.readings.latest)
+        return snapshot(
+            await self.cards(), self.roster, self.readings.latest, figures(self.registry, self.clock()), before
+        )
 
     def _busy(self) -> set[InstancePool]:
-        """The pools that have had a request since the previous look."""
-        pools = {pool for live in self.roster for pool in live.pools.values()}
-        busy = {one for one in pools if one.traffic.in_flight or one.traffic.invocations != self._invocations.get(one)}
-        self._invocations.clear()
-        self._invocations.update({pool: pool.traffic.invocations for pool in pools})
-        return busy
+        """The pools that have had a request in the last few looks."""
+        now = {pool: self._look_at(pool) for live in self.roster for pool in live.pools.values()}
+        self._seen.clear()
+        self._seen.update(now)
+        return {pool for pool, seen in now.items() if seen.quiet <= LINGER_LOOKS}
 
-    def _old(self, incarnation: Incarnation) -> bool:
-        reading = self.readings.latest.get(incarnation.id)
-        return reading is None or not 0 <= self.clock() - reading.at_s < QUIET_S
+    def _look_at(self, pool: InstancePool) -> SeenPool:
+        traffic, before = pool.traffic, self._seen.get(pool)
+        if before is None or traffic.in_flight or traffic.invocations != before.invocations:
+            return SeenPool(traffic.invocations, 0)
+        return SeenPool(traffic.invocations, before.quiet + 1)
 
     def later(self, number: int) -> tuple[list[dict[str, Any]], int]:
         """The timeline's rows after this number, and the last number."""
