@@ -49,7 +49,7 @@ class Dashboard:
                 Route(PAGE, self.page),
                 Route(f"{PREFIX}feed", self.watch),
                 Route(f"{PREFIX}charts", self.charts),
-                Route(f"{PREFIX}what-if", self.what_if, methods=["POST"]),
+                Route(f"{PREFIX}what-if", self.what_if, methods=["GET", "POST"]),
                 Mount(f"{PREFIX}static", FreshFiles(directory=FILES)),
             ]
         )
@@ -74,8 +74,13 @@ class Dashboard:
         return await asyncio.to_thread(made)
 
     async def what_if(self, request: Request) -> Response:
-        """One variant's last day served in other ways (`?endpoint=…&variant=…`), by simulation. It takes seconds."""
+        """One variant's last day served in other ways (`?endpoint=…&variant=…`), by simulation. It takes seconds.
+
+        A GET only says whether there is a simulator.
+        """
         await request.body()
+        if request.method != "POST":
+            return JSONResponse({"unavailable": self.simulating.unavailable})
         live, variant = self._named(request), request.query_params.get("variant", "")
         if variant not in live.pools:
             raise HTTPException(404, f"{live.name} has no variant {variant!r}: it has {', '.join(live.pools)}")

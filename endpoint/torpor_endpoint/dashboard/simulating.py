@@ -19,6 +19,7 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 
 LAST_S = 24 * 3600.0
 WITHIN_S = 120.0
+NO_SIMULATOR = "This endpoint has no simulator. `torpor up` brings one, with the extra torpor[simulator]."
 ERROR_MAX = 2_000
 """The most characters of a simulator's error that are passed on."""
 
@@ -36,10 +37,15 @@ class Simulating:
     within_s: float = WITHIN_S
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
+    @property
+    def unavailable(self) -> str:
+        """Why there is no simulator; empty if there is one."""
+        return NO_SIMULATOR if self.module is None else ""
+
     async def answer(self, question: WhatIfQuestion) -> WhatIfAnswer:
         """Raises CannotSimulate."""
         if self.module is None:
-            raise CannotSimulate("This endpoint has no simulator: start it by `torpor up`, which brings one.")
+            raise CannotSimulate(NO_SIMULATOR)
         if self._one.locked():
             raise CannotSimulate("Another simulation runs: try again when it is over.")
         async with self._one:

@@ -145,13 +145,12 @@ def test_a_file_that_is_no_model_is_refused(scene: Scene) -> None:
     page.get_by_text("notes.txt is no artifact").wait_for()
 
 
-def test_a_simulation_that_cannot_be_made_says_why(scene: Scene) -> None:
-    """The requests of this minute are not in a minute that is over."""
+def test_an_endpoint_without_a_simulator_says_so(scene: Scene) -> None:
+    """`python -m torpor_endpoint` has none."""
     scene.visit.show(PRESSED, "what-if")
     page = scene.visit.page
-    page.get_by_role("button", name="Simulate").click()
-    page.get_by_role("alert").get_by_text("start it by `torpor up`").wait_for()
-    scene.visit.complaints.clear()  # the browser logs the status
+    page.get_by_role("alert").get_by_text("`torpor up` brings one").wait_for()
+    assert page.get_by_role("button", name="Simulate").is_disabled()
 
 
 def test_tabs_are_walked_by_arrows_and_back_returns(scene: Scene) -> None:

@@ -36,7 +36,7 @@ def test_the_simulator_gets_the_question_and_its_answer_comes_back(written: Path
 @pytest.mark.parametrize(
     ("module", "within_s", "said"),
     [
-        (None, 30.0, "start it by `torpor up`"),
+        (None, 30.0, "`torpor up` brings one"),
         ("fails", 30.0, "no requests to houses/v"),
         ("sleeps", 0.3, "longer than 0.3 s"),
     ],

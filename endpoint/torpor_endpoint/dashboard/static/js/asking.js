@@ -7,6 +7,3 @@ export async function json(page, parameters = {}, options = {}) {
   if (!answer.ok) throw new Error((await answer.text()) || `HTTP ${answer.status}`);
   return answer.json();
 }
-
-/** Whether the error only says that a newer question has replaced this one. */
-export const aborted = (error) => error.name === "AbortError";

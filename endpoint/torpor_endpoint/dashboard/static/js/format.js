@@ -40,14 +40,16 @@ export function duration(seconds) {
   return `${figures(seconds / 3600)} h`;
 }
 
-/** How long ago, roughly: `now`, `12 s ago`, `5 min ago`. */
-export function ago(seconds) {
-  if (seconds < 2) return "now";
-  if (seconds < 90) return `${Math.round(seconds)} s ago`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min ago`;
-  if (seconds < 172800) return `${Math.round(seconds / 3600)} h ago`;
-  return `${Math.round(seconds / 86400)} days ago`;
+/** A duration in whole units: `12 s`, `5 min`, `3 h`, `4 days`. */
+export function roughly(seconds) {
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86400)} days`;
 }
+
+/** How long ago, roughly: `now`, `12 s ago`. */
+export const ago = (seconds) => (seconds < 2 ? "now" : `${roughly(seconds)} ago`);
 
 /** `95.2 %` */
 export const percent = (share) => (share === null ? NONE : `${figures(Math.round(share * 1000) / 10)} %`);

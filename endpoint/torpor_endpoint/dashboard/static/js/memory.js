@@ -2,7 +2,7 @@
 
 import { AGES } from "./ages.js";
 import { byId, el, keyed, setText } from "./dom.js";
-import { bytes, counted, duration } from "./format.js";
+import { bytes, counted, roughly } from "./format.js";
 import { Tiles } from "./tiles.js";
 
 export class MemoryPanel {
@@ -72,7 +72,7 @@ export class MemoryPanel {
       known ? `${bytes(part.used_bytes)} of ${bytes(part.budget_bytes)}` : "not read yet",
       known ? counted(Object.keys(models).length, "model") : "",
       instance.in_flight ? `${instance.in_flight} in flight` : "",
-      instance.phase === "ready" ? `awake for ${duration(Math.max(0, Math.round(nowS - instance.ready_s)))}` : instance.phase,
+      instance.phase === "ready" ? `awake for ${roughly(Math.max(0, nowS - instance.ready_s))}` : instance.phase,
     ];
     if (caption.childElementCount === 0) caption.append(el("strong"), ...texts.slice(1).map(() => el("span")));
     texts.forEach((text, index) => setText(caption.children[index], text));

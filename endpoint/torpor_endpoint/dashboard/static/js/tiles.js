@@ -11,6 +11,7 @@ const EDGE = 1;
 const BAR = 16;
 const LENS = 14;
 const LABEL_MIN_WIDTH = 40;
+const LABEL_MIN_LETTERS = 4;
 const LABEL_MIN_HEIGHT = 18;
 
 export class Tiles {
@@ -135,9 +136,11 @@ export class Tiles {
 
 /** The text, or as much of its end as fits: names of models differ at their ends. */
 function fitted(context, text, width) {
-  if (context.measureText(text).width <= width) return text;
-  const kept = Math.floor((text.length * width) / context.measureText(text).width) - 1;
-  return kept < 4 ? "" : `…${text.slice(-kept)}`;
+  const whole = context.measureText(text).width;
+  if (whole <= width) return text;
+  let kept = Math.floor((text.length * width) / whole);
+  while (kept >= LABEL_MIN_LETTERS && context.measureText(`…${text.slice(-kept)}`).width > width) kept -= 1;
+  return kept < LABEL_MIN_LETTERS ? "" : `…${text.slice(-kept)}`;
 }
 
 /** The instance's own memory: stripes, since it is no model. */

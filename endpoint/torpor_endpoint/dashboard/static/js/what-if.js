@@ -20,10 +20,20 @@ export class WhatIf {
   update(endpoint) {
     const names = endpoint.variants.map(({ record }) => record.name);
     const old = [...this.#select.options].map((option) => option.value);
-    if (this.#endpoint !== endpoint.name) this.#show();
+    if (this.#endpoint !== endpoint.name) this.#begin();
     if (this.#endpoint === endpoint.name && old.join() === names.join()) return;
     this.#endpoint = endpoint.name;
     this.#select.replaceChildren(...names.map((name) => el("option", { value: name }, name)));
+  }
+
+  /** Another endpoint is shown: forget the answer about the last one, and say at once if there is no simulator. */
+  async #begin() {
+    this.#show();
+    const asked = this.#asked;
+    const { unavailable } = await json("dashboard/what-if");
+    if (!unavailable || asked !== this.#asked) return;
+    this.#show(el("p", { role: "alert" }, unavailable));
+    this.#form.querySelector("button").disabled = true;
   }
 
   #show(...nodes) {
