@@ -58,10 +58,10 @@ class Looking:
         return {pool for pool, seen in now.items() if seen.quiet <= LINGER_LOOKS}
 
     def _look_at(self, pool: InstancePool) -> SeenPool:
-        traffic, before = pool.traffic, self._seen.get(pool)
-        if before is None or traffic.in_flight or traffic.invocations != before.invocations:
-            return SeenPool(traffic.invocations, 0)
-        return SeenPool(traffic.invocations, before.quiet + 1)
+        traffic = pool.traffic
+        before = self._seen.get(pool, SeenPool(traffic.invocations, LINGER_LOOKS))  # the collector has read it lately
+        called = traffic.in_flight > 0 or traffic.invocations != before.invocations
+        return SeenPool(traffic.invocations, 0 if called else before.quiet + 1)
 
     def later(self, number: int) -> tuple[list[dict[str, Any]], int]:
         """The timeline's rows after this number, and the last number."""

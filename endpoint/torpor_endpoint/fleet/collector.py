@@ -101,7 +101,7 @@ class Collector:
             return
         self._add_decisions(endpoint, variant, incarnation, state)
         now_s = self._epoch()
-        self._readings.read(incarnation.id, InstanceReading(now_s, state))
+        self._readings.read(incarnation.id, InstanceReading(now_s, {**state, "decisions": []}))
         if "own_bytes" in state:
             known = state["budget_bytes"], state["own_bytes"]
             self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))

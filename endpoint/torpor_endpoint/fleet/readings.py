@@ -15,7 +15,7 @@ HAPPENINGS_MAX = 2_000
 
 @dataclass(frozen=True, slots=True)
 class InstanceReading:
-    """An instance's own report, and when it came. `decisions` in it are only those since the reading before."""
+    """An instance's own report, and when it came. Its decisions are not in it: they are happenings."""
 
     at_s: float  # epoch seconds
     status: wire.InstanceStatus

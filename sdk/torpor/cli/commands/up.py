@@ -92,7 +92,8 @@ def next_step(url: str, program: str) -> str:
     """What a person at a terminal can do next. `program` is how this command was called."""
     torpor = shlex.quote(program) if Path(program).name == "torpor" else f"{shlex.quote(sys.executable)} -m torpor"
     where = "" if url == URL else f" --url {url}"
-    return f'Serving at {url} until Ctrl-C. In another terminal: eval "$({torpor} env{where})"'
+    page = f"Its dashboard is {url}/_torpor/. "
+    return f'Serving at {url} until Ctrl-C. {page}In another terminal: eval "$({torpor} env{where})"'
 
 
 def _listen(host: str, port: int) -> socket.socket:
