@@ -353,11 +353,8 @@ def test_up_prints_the_exports_once_reachable_and_stops_on_a_signal(tmp_path: Pa
         s3 = torpor.client("s3", url)
         assert s3.list_buckets()["Buckets"] == []
         s3.close()
-        assert (
-            os.read(terminal, 1000)
-            .decode()
-            .startswith(f"Serving at {url} until Ctrl-C. Its dashboard is {url}/_torpor/. In ")
-        )
+        said = os.read(terminal, 1000).decode()
+        assert said.startswith(f"Serving at {url} until Ctrl-C. Its dashboard is {url}/_torpor/. In another terminal: ")
         up.send_signal(signal.SIGTERM)
         assert up.wait(20) == 0
     os.close(terminal)
