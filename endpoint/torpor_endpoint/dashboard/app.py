@@ -60,6 +60,7 @@ class Dashboard:
 
     async def charts(self, request: Request) -> Response:
         """The charts of one endpoint (`?endpoint=…&span_s=…`) up to now."""
+        _only(request, "endpoint", "span_s")
         looking, live = self.looking, self._named(request)
         name, span_s = live.name, _span_s(request.query_params.get("span_s", "3600"))
         await self.flush()
@@ -78,6 +79,7 @@ class Dashboard:
 
         A GET only says whether there is a simulator.
         """
+        _only(request, "endpoint", "variant")
         await request.body()
         if request.method != "POST":
             return JSONResponse({"unavailable": self.simulating.unavailable})
@@ -100,10 +102,18 @@ class Dashboard:
 
     async def watch(self, request: Request) -> Response:
         """The live feed, as server-sent events."""
+        _only(request)
         if self.feed.full:
             raise HTTPException(503, "too many pages watch this endpoint: close one of them")
         await request.body()  # the next message is then that the viewer has left
         return FeedResponse(self.feed)
+
+
+def _only(request: Request, *known: str) -> None:
+    """Raises HTTPException 400 for a parameter that is not known."""
+    for name in request.query_params:
+        if name not in known:
+            raise HTTPException(400, f"this page has no parameter {name!r}: known are {', '.join(known) or 'none'}")
 
 
 def _span_s(text: str) -> float:
