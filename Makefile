@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test check format reference architecture bench bench-peers oracles compiled clean
+.PHONY: setup demo test check format reference architecture screenshots bench bench-peers oracles compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -50,6 +50,10 @@ reference: $(READY)
 # The rooms and arrows of docs/architecture.md from the imports; tests/test_architecture.py fails where they differ.
 architecture: $(READY)
 	$(BIN)/python -m tests.architecture_drawing
+
+# Pictures of the dashboard in its states, light and dark; docs/pictures has a few of them.
+screenshots: $(READY)
+	$(BIN)/python -m tests.dashboard_pictures build/screenshots
 
 # Real clients, each with one command; docs/clients.md has what they showed.
 clients-cli: $(READY)

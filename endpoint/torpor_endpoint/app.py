@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.chores import Chores, repeated
 from torpor_endpoint.core.origins.cross_origin import OwnHosts, own_hosts
+from torpor_endpoint.dashboard.door import Door
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.options import Options
 from torpor_endpoint.pages.lifespan import Lifespan
@@ -36,7 +37,8 @@ class EndpointProcess:
         """The outermost application: refuses foreign web pages, and hands all else to the gateway."""
         options, apps = self._options, ServiceApps(self._parts, self._chores)
         health = {"status": "ok", "region": options.region, "account": options.account}
-        lifespan = Lifespan(self._running, health, LazyApp(apps.pages))
+        pages = Door(LazyApp(apps.dashboard), LazyApp(apps.pages))
+        lifespan = Lifespan(self._running, health, pages)
         inline = {RUNTIME: apps.runtime.take_inline}
         gateway = Gateway(apps.by_name(), lifespan, options.account, self._parts.long_tail.answer, inline)
         return WebPages(gateway, own_hosts_of(options, socket.gethostname()), apps.for_web_pages())

@@ -27,6 +27,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--allow-host", "allow_hosts", str, (), "Another name or address by which clients may call the endpoint, with all names under it. You may repeat it.", many=True),
     Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may do anything here. You may repeat it.", many=True),
     Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, in place of host and port. It is for programs that start `python -m torpor_endpoint`."),
+    Option("--what-if", "what_if", str, None, "The module that simulates for the dashboard. It is for programs that start `python -m torpor_endpoint`; `torpor up` brings its own."),
     Option("--data-dir", "data_dir", Path, Path(".torpor"), "The folder of everything that survives a restart: endpoints, models, objects and logs."),
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
     Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 that holds the artifacts, in place of the embedded one. The credentials come from the usual chain."),
@@ -71,6 +72,7 @@ class Options:
     refuse: str | None = None
     travelling_clock: bool = False
     faults: bool = False
+    what_if: str | None = None
 
     @property
     def url(self) -> str:

@@ -15,9 +15,10 @@ from torpor_endpoint.core import emulation
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.faults.injector import FaultInjector
-from torpor_endpoint.fleet.collector import Collector
+from torpor_endpoint.fleet.collector import Collector, Wanted
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.readings import Readings
 from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images
@@ -88,7 +89,10 @@ class Parts:
         self.registry = MetricRegistry(epoch)
         self.meters = Meters(self.registry)
         self.ledger = Ledger(self.folders.ledger, epoch, pause=pause_of("ledger"))
-        self.collector = Collector(self.roster, self.registry, epoch, self.ledger.looked, pause_of("collector"))
+        self.readings = Readings()
+        self.collector = Collector(
+            self.roster, self.registry, epoch, self.ledger.looked, pause_of("collector"), self.readings
+        )
         self.storage = self._storage()
         self.capturing = Capturing(self.storage, LoneThread("data capture"), self.clock.steady, self.meters.captured)
         draw = random.Random(options.seed).random
@@ -132,6 +136,11 @@ class Parts:
         self.observers.settle()
         await self.collector.refresh()
 
+    async def refresh_some(self, wanted: Wanted) -> None:
+        """Bring the metrics up to date, those of instances only where they are wanted."""
+        self.observers.settle()
+        await self.collector.refresh(wanted)
+
     async def flush_ledger(self) -> None:
         """Bring the ledger's file up to date before it is read."""
         self.observers.settle()
@@ -148,6 +157,7 @@ class Parts:
     def _instance_changed(self, life: InstanceLife) -> None:
         """Record that an instance has begun, is ready, or has ended."""
         self.ledger.lived(life)
+        self.readings.lived(life)
         if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
             self.meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s, life.ready_s)
 

@@ -3,6 +3,7 @@
 Most are made when their first request comes: an endpoint that only answers invocations never imports the others.
 """
 
+import asyncio
 import random
 import time
 from functools import partial
@@ -21,6 +22,7 @@ from torpor_endpoint.services.runtime.sending import RequestSender
 from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 if TYPE_CHECKING:
+    from torpor_endpoint.ledger.reading import LedgerReader
     from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.ledger import Pages
 
@@ -82,6 +84,20 @@ class ServiceApps:
         )
         return pages.app()
 
+    def dashboard(self) -> App:
+        """The dashboard."""
+        from torpor_endpoint.dashboard.app import Dashboard
+        from torpor_endpoint.dashboard.feed import Feed
+        from torpor_endpoint.dashboard.looking import Looking
+        from torpor_endpoint.dashboard.simulating import Simulating
+
+        parts = self._parts
+        cards = partial(asyncio.to_thread, parts.store.endpoint_cards)
+        looking = Looking(parts.roster, cards, parts.registry, parts.readings, parts.refresh_some, parts.clock.epoch)
+        simulating = Simulating(parts.options.what_if, parts.folders.ledger.resolve())
+        feed = Feed(looking.look, looking.later, parts.clock.epoch)
+        return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
+
     def _runtime(self) -> RuntimeApp:
         router, sender = self._routing()
         shadowing = Shadowing(router, sender, time.perf_counter, random.random, self._parts.meters.dropped)
@@ -109,10 +125,14 @@ class ServiceApps:
         return ClockPage(clock, partial(clock.travel, company=self._chores))
 
     def _ledger_pages(self) -> "Pages":
-        from torpor_endpoint.ledger.reading import LedgerReader
         from torpor_endpoint.pages.ledger import Pages
 
-        return Pages(self._parts.flush_ledger, LedgerReader(self._parts.ledger.tables, self._parts.clock.epoch))
+        return Pages(self._parts.flush_ledger, self._ledger_reader())
+
+    def _ledger_reader(self) -> "LedgerReader":
+        from torpor_endpoint.ledger.reading import LedgerReader
+
+        return LedgerReader(self._parts.ledger.tables, self._parts.clock.epoch)
 
     def _s3_cross_origin(self) -> App:
         from torpor_endpoint.services.s3.service import compose_cross_origin

@@ -9,6 +9,8 @@ from typing import Literal
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
+from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.fleet.readings import InstanceReading, Readings
 from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.metrics import metrics
@@ -30,6 +32,10 @@ TIMES = {
 }
 
 
+Wanted = Callable[[InstancePool, Incarnation], bool]
+"""Whether an instance of this pool is to be read."""
+
+
 @dataclass
 class ProcessorReading:
     """A container's processor time at the beginning of a measured span."""
@@ -48,14 +54,16 @@ class Collector:
         epoch: Callable[[], float],
         looked: Callable[[MemoryReading], None] = lambda reading: None,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        readings: Readings | None = None,
     ) -> None:
-        """`looked` gets each instance's use of memory beside its models."""
+        """`looked` gets each instance's use of memory beside its models; `readings`, all that instances report."""
         self._pause = pause
         self._roster = roster
         self._registry = registry
         self._epoch = epoch
         self._looked = looked
-        self._readings: dict[str, ProcessorReading] = {}
+        self._readings = readings or Readings()
+        self._processors: dict[str, ProcessorReading] = {}
         self._reading = asyncio.Lock()
 
     async def run(self) -> None:
@@ -69,26 +77,28 @@ class Collector:
         ready = any(pool.ready for live in self._roster for pool in live.pools.values())
         return period_s if ready else inf
 
-    async def refresh(self) -> None:
-        """Read every ready instance now."""
+    async def refresh(self, wanted: Wanted = lambda pool, incarnation: True) -> None:
+        """Read every ready instance now, or only those that are wanted."""
         async with self._reading:
             incarnations = [
-                (live.name, variant, incarnation)
+                (pool, incarnation)
                 for live in self._roster
-                for variant, pool in live.pools.items()
+                for pool in live.pools.values()
                 for incarnation in pool.ready
             ]
-            await asyncio.gather(*(self._read(*incarnation) for incarnation in incarnations))
+            asked = [(pool, incarnation) for pool, incarnation in incarnations if wanted(pool, incarnation)]
+            await asyncio.gather(*(self._read(pool.endpoint, pool.variant.name, one) for pool, one in asked))
             for live in self._roster:
                 for variant, pool in live.pools.items():
                     self._put_held(live.name, variant, pool.traffic.held)
-            present = {one.id for _, _, incarnation in incarnations for one in incarnation.containers}
-            self._readings = {name: reading for name, reading in self._readings.items() if name in present}
+            present = {one.id for _, incarnation in incarnations for one in incarnation.containers}
+            self._processors = {name: reading for name, reading in self._processors.items() if name in present}
+            self._readings.keep({incarnation.id for _, incarnation in incarnations})
 
     async def farewell(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
         """Read what a leaving instance has done since its last reading."""
         for container, state in await self._states(incarnation):
-            self._add_times(endpoint, variant, container, state)
+            self._add_decisions(endpoint, variant, incarnation, container, state)
 
     async def _read(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
         states, now_s = await self._states(incarnation), self._epoch()
@@ -96,10 +106,12 @@ class Collector:
             return
         budget_bytes, several = sum(state["budget_bytes"] for _, state in states), len(incarnation.containers) > 1
         for container, state in states:
-            self._add_times(endpoint, variant, container, state)
+            self._add_decisions(endpoint, variant, incarnation, container, state)
             if "own_bytes" in state:
                 known = (budget_bytes, state["own_bytes"], False, container.name if several else "")
                 self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))
+        statuses = {container.name: wire.InstanceStatus(**{**state, "decisions": []}) for container, state in states}
+        self._readings.read(incarnation.id, InstanceReading(now_s, statuses))
         dimensions = _dimensions(endpoint, variant)
         used_percents = [self._used_percent(container, state, now_s) for container, state in states]
         for metric, level in _levels(incarnation, [state for _, state in states], used_percents).items():
@@ -127,9 +139,19 @@ class Collector:
         if held or series.has(HELD, now_s):
             series.put(HELD, float(held), now_s)
 
-    def _add_times(self, endpoint: str, variant: str, container: LiveContainer, state: wire.InstanceStatus) -> None:
+    def _add_decisions(
+        self,
+        endpoint: str,
+        variant: str,
+        incarnation: Incarnation,
+        container: LiveContainer,
+        state: wire.InstanceStatus,
+    ) -> None:
         for record in state["decisions"]:
-            if record["seq"] > container.last_seq and record["action"] in TIMES:  # two readings may overlap
+            if record["seq"] <= container.last_seq:  # two readings may overlap
+                continue
+            self._readings.decided(endpoint, variant, incarnation.id, record)
+            if record["action"] in TIMES:
                 series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
                 series.add(record["took_s"] * MICROSECONDS, record["at_s"])
         container.last_seq = max(container.last_seq, state["last_seq"])
@@ -137,12 +159,12 @@ class Collector:
     def _used_percent(self, container: LiveContainer, state: wire.InstanceStatus, now_s: float) -> float | None:
         """The processor use since the last span began; None while the span is too short to be measured."""
         used_percent = None
-        began = self._readings.setdefault(container.id, ProcessorReading(state["cpu_s"], now_s))
+        began = self._processors.setdefault(container.id, ProcessorReading(state["cpu_s"], now_s))
         span_s = now_s - began.at_s
         if span_s >= SPAN_S:
             used_percent = 100 * (state["cpu_s"] - began.cpu_s) / span_s
         if not 0 <= span_s < SPAN_S:  # the span is over, or the clock was set back
-            self._readings[container.id] = ProcessorReading(state["cpu_s"], now_s)
+            self._processors[container.id] = ProcessorReading(state["cpu_s"], now_s)
         return used_percent
 
 

@@ -3,10 +3,11 @@
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from torpor_endpoint.core.ledger import Sums
+from torpor_endpoint.core.ledger import COLD_STEPS, Sums
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
+from torpor_endpoint.core.pages.cold_starts import LATEST, SLOWEST
 from torpor_endpoint.core.pages.costs import ContainerUse
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, Window, accounts
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative, alternatives
@@ -34,6 +35,19 @@ class Statement:
     bills: tuple[Bill, ...]
 
 
+class ColdPeriod(NamedTuple):
+    """The cold starts of one period that have rows of their own."""
+
+    at_s: int
+    requests: int
+    waited_s: float  # for instances and models, all requests together
+
+
+ORDERS = {LATEST: "at_s DESC, number DESC", SLOWEST: "total_s DESC, number"}
+WAITED = " + ".join(f"coalesce(json_extract(steps, '$.{step}'), 0)" for step in sorted(COLD_STEPS))
+"""The seconds that a cold start waited for its instance and its model."""
+
+
 @dataclass(frozen=True)
 class LedgerReader:
     """Any thread may call its methods. `clock` gives epoch seconds. Raises sqlite3.Error."""
@@ -50,15 +64,29 @@ class LedgerReader:
         return any(self.tables.database.rows(found.format(table), endpoint) for table in tables)
 
     def cold_starts(
-        self, endpoint: str | None = None, model: str | None = None, since_s: float = 0.0, limit: int = 100
+        self,
+        endpoint: str | None = None,
+        model: str | None = None,
+        since_s: float = 0.0,
+        limit: int = 100,
+        order: str = LATEST,
     ) -> list[InvocationRecord]:
-        """The latest `limit` cold starts, oldest first."""
+        """The latest `limit` cold starts, oldest first; or the slowest ones, the slowest first (`order`)."""
         rows = self.tables.database.rows(
             f"SELECT {', '.join(InvocationRecord._fields)} FROM cold_starts WHERE at_s >= ?1 "
-            "AND (?2 IS NULL OR endpoint = ?2) AND (?3 IS NULL OR model = ?3) ORDER BY at_s DESC, number DESC LIMIT ?4",
+            f"AND (?2 IS NULL OR endpoint = ?2) AND (?3 IS NULL OR model = ?3) ORDER BY {ORDERS[order]} LIMIT ?4",
             *(since_s, endpoint, model, limit),
         )
-        return [_invocation(row) for row in reversed(rows)]
+        return [_invocation(row) for row in (reversed(rows) if order == LATEST else rows)]
+
+    def cold_periods(self, endpoint: str, since_s: float, until_s: float, period_s: int) -> list[ColdPeriod]:
+        """The cold starts in [since_s, until_s) by periods that begin at `since_s`; only those that have any."""
+        rows = self.tables.database.rows(
+            f"SELECT CAST((at_s - ?2) / ?4 AS INTEGER), count(*), sum({WAITED}) FROM cold_starts "
+            "WHERE endpoint = ?1 AND at_s >= ?2 AND at_s < ?3 GROUP BY 1 ORDER BY 1",
+            *(endpoint, since_s, until_s, period_s),
+        )
+        return [ColdPeriod(int(since_s) + number * period_s, requests, waited_s) for number, requests, waited_s in rows]
 
     def costs(self, endpoint: str | None, since_s: float, until_s: float) -> Statement:
         """The bills of every variant that had an instance or a request in the window."""

@@ -20,6 +20,8 @@ from starlette.routing import Route
 from torpor_container import wire
 from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.core.pages.state import (
+    DecisionRow,
+    VariantState,
     decision_page,
     decisions_page,
     endpoint_page,
@@ -27,6 +29,7 @@ from torpor_endpoint.core.pages.state import (
     instance_page,
     variant_page,
 )
+from torpor_endpoint.core.pages.story import Story
 from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
@@ -87,9 +90,17 @@ class OwnPages:
         """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
         live = self._named(request)
         model = request.query_params.get("model", "").removeprefix("/")
-        ready = (incarnation for pool in live.pools.values() for incarnation in pool.ready)
-        decisions = await asyncio.gather(*(_decisions(incarnation, model) for incarnation in ready))
-        return JSONResponse(decisions_page([*chain(*decisions)]))
+        return JSONResponse(decisions_page(await self._decisions(live, model)))
+
+    async def story(self, request: Request) -> Response:
+        """The story of one model (`?endpoint=…&model=…`), as `torpor why` tells it."""
+        live, model = self._named(request), request.query_params.get("model", "").removeprefix("/")
+        variants = [VariantState.read(one) for one in (await _endpoint(live))["variants"]]
+        resident = [found for one in variants for instance in one.instances for found in instance.models]
+        decided = [DecisionRow.read(one) for one in decisions_page(await self._decisions(live, model))["decisions"]]
+        past = () if decided else await self.ledger().latest_cold_starts(live.name, model)
+        here = tuple(found for found in resident if found.name == model)
+        return JSONResponse(Story(model, tuple(decided), here, tuple(variants), past).page())
 
     async def cold_starts(self, request: Request) -> Response:
         """The latest cold starts, from the ledger."""
@@ -160,6 +171,10 @@ class OwnPages:
             raise HTTPException(400, "name the model: ?endpoint=…&model=…")
         return JSONResponse(await retired(self.roster, live, model, path))
 
+    async def _decisions(self, live: LiveEndpoint, model: str) -> list[Json]:
+        ready = (incarnation for pool in live.pools.values() for incarnation in pool.ready)
+        return [*chain(*await asyncio.gather(*(_decisions(incarnation, model) for incarnation in ready)))]
+
     def _named(self, request: Request) -> LiveEndpoint:
         name = request.query_params.get("endpoint", "")
         live = self.roster.get(name)
@@ -202,12 +217,13 @@ PAGES = (
     OwnPage(
         PageName.DECISIONS, OwnPages.decisions, "the decisions about a model, with their reasons", ("endpoint", "model")
     ),
+    OwnPage(PageName.STORY, OwnPages.story, "what happened to a model, as lines to read", ("endpoint", "model")),
     OwnPage(PageName.LOGS, OwnPages.logs, "the output of the instances", ("endpoint",)),
     OwnPage(
         PageName.COLD_STARTS,
         OwnPages.cold_starts,
         "the requests that had to wait, with the time of each step",
-        ("endpoint", "model", "since_s", "limit"),
+        ("endpoint", "model", "since_s", "limit", "order"),
     ),
     OwnPage(
         PageName.RELOAD,

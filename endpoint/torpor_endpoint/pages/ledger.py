@@ -11,11 +11,19 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from torpor_endpoint.core.pages import picked
-from torpor_endpoint.core.pages.cold_starts import LIMIT, LIMIT_MAX, cold_starts_page
+from torpor_endpoint.core.pages.cold_starts import (
+    LATEST,
+    LIMIT,
+    LIMIT_MAX,
+    TOLD,
+    ColdStart,
+    cold_starts_page,
+    read_cold_starts,
+)
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
 from torpor_endpoint.core.pricing.costs import ModelCosts, total
-from torpor_endpoint.ledger.reading import Bill, LedgerReader, Statement
+from torpor_endpoint.ledger.reading import ORDERS, Bill, LedgerReader, Statement
 
 MODELS = 1000
 DAY_S = 24 * 3600.0
@@ -31,16 +39,25 @@ class Pages:
     reading: LedgerReader
 
     async def cold_starts_page(self, request: Request) -> Response:
-        """The latest cold starts, oldest first (`?endpoint=…&model=…&since_s=<epoch>&limit=…`)."""
+        """The latest cold starts, oldest first (`?endpoint=…&model=…&since_s=<epoch>&limit=…&order=latest|slowest`)."""
         endpoint = await self._endpoint(request)
         model = request.query_params.get("model")
         since_s, limit = _number(request, "since_s", float, 0.0), _number(request, "limit", int, LIMIT)
+        order = request.query_params.get("order", LATEST)
+        if order not in ORDERS:
+            raise HTTPException(400, f"order is one of {', '.join(ORDERS)}, not {order!r}")
 
         def page() -> Response:  # ten thousand rows take long to write out: in a thread
-            found = self.reading.cold_starts(endpoint, model, since_s, min(limit, LIMIT_MAX))
+            found = self.reading.cold_starts(endpoint, model, since_s, min(limit, LIMIT_MAX), order)
             return JSONResponse(cold_starts_page(found))
 
         return await asyncio.to_thread(page)
+
+    async def latest_cold_starts(self, endpoint: str, model: str) -> tuple[ColdStart, ...]:
+        """The latest cold starts of a model, for its story."""
+        await self.written()
+        found = await asyncio.to_thread(self.reading.cold_starts, endpoint, model, 0.0, TOLD)
+        return tuple(read_cold_starts(cold_starts_page(found)))
 
     async def costs_page(self, request: Request) -> Response:
         """Costs by variant and model (`?endpoint=…&since_s=<epoch>&until_s=<epoch>&models=…`).

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from torpor_endpoint.aws.wire.asgi import HARMLESS, App, Receive, Response, Scope, Send, adding, sent
+from torpor_endpoint.aws.wire.asgi import HARMLESS, App, Receive, Response, Scope, Send, sent
 from torpor_endpoint.request_bodies import STATE, Bodies
 
 HEALTH = "/_torpor/health"
@@ -33,7 +33,7 @@ class Lifespan:
         elif scope["type"] == "http" and scope["path"] == HEALTH and scope["method"] in ("GET", "HEAD"):
             await sent(self._health, send)
         else:
-            await self._pages(scope, receive, adding(send, HARMLESS))
+            await self._pages(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
         """Follow ASGI's lifespan protocol: report a failure to the server, and raise it."""

@@ -18,8 +18,8 @@ from torpor.demo.calls import DemoCall, call
 from torpor.errors import EndpointFailed
 from torpor.hosting.serving import Local, local
 from torpor.pages.numbers import MetricNumbers, VariantWindow
-from torpor.pages.story import milliseconds
 from torpor_endpoint.core.pages.state import InstanceState
+from torpor_endpoint.core.pages.story import milliseconds
 
 TRAINERS = {
     houses.ONNX_CITY: houses.train_onnx,

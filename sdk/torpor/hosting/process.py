@@ -21,6 +21,7 @@ from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.hosting.attached import TEMPORARY
 from torpor.hosting.occupancy import ensure_free, ensure_writable
+from torpor.hosting.simulator_module import simulator
 from torpor_endpoint.core.pages import PageName
 
 if TYPE_CHECKING:
@@ -146,6 +147,7 @@ def _arguments(start: Start, data_dir: Path, listener: socket.socket) -> list[st
         "images": str(start.images.resolve()) if start.images else None,
         "port": listener.getsockname()[1],
         "descriptor": listener.fileno(),
+        "what_if": simulator(),
     }
     return [json.dumps(options), *([TEMPORARY] if start.data_dir is None else [])]
 

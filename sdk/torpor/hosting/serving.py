@@ -20,9 +20,9 @@ from torpor.hosting.process import ChildEndpoint, Start
 from torpor.pages import accounts, clock, frames, inquiry, listing, retiring, state
 from torpor.pages.listing import Listing
 from torpor.pages.observed import NamedEndpoint
-from torpor.pages.story import Story
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.state import EndpointState, InstanceState, ResidentModel, RetiredModel
+from torpor_endpoint.core.pages.story import Story
 
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller

@@ -3,12 +3,9 @@
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
 from torpor.pages import accounts, clock, state
-from torpor.pages.story import Story
-from torpor_endpoint.core.pages.cold_starts import ColdStart
+from torpor_endpoint.core.pages.cold_starts import TOLD, ColdStart
 from torpor_endpoint.core.pages.state import EndpointState
-
-PAST = 5
-"""The number of cold starts in the story of a model about which no running instance has decided anything."""
+from torpor_endpoint.core.pages.story import Story
 
 
 def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -> Story:
@@ -21,6 +18,6 @@ def story(connection: EndpointConnection, endpoint: EndpointState, model: str) -
 
 def _past(connection: EndpointConnection, endpoint: str, model: str) -> tuple[ColdStart, ...]:
     try:
-        return tuple(accounts.cold_starts(connection, accounts.Which(endpoint), model, PAST))
+        return tuple(accounts.cold_starts(connection, accounts.Which(endpoint), model, TOLD))
     except EndpointRefused:  # the ledger does not know an endpoint without requests
         return ()

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from torpor.pages.story import counted
 from torpor.simulator import fitting
 from torpor.simulator.containers import SIGMA
 from torpor.simulator.fitting import Memory
@@ -14,6 +13,7 @@ from torpor.validation import Kind, ValueRule, a, check, optional, whole
 from torpor.workloads import Azure2019, BadTrace, First, LedgerFile, Paced, Synthetic, TimedTrace, Trace, drawn, named
 from torpor.workloads.profile import ModelProfile, Spread
 from torpor.workloads.reading import file_kinds
+from torpor_endpoint.core.pages.story import counted
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, LARGEST
 
 Profiles = Mapping[str, ModelProfile]

@@ -6,8 +6,8 @@ from typing import Any
 
 from torpor.calling.answer import Answer, steps_ms
 from torpor.pages.observed import ObservedEndpoint, cold_start
-from torpor.pages.story import milliseconds, why_cold
 from torpor_endpoint.core.ledger import is_cold
+from torpor_endpoint.core.pages.story import milliseconds, why_cold
 
 
 @dataclass(frozen=True)

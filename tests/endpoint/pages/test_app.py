@@ -33,13 +33,13 @@ def test_the_index_names_every_page(tmp_path: Path) -> None:
     assert [line.split()[0].partition("?")[0] for line in told.splitlines()] == [
         f"/_torpor/{one.name}" for one in PAGES if one.name not in (PageName.CLOCK, PageName.FAULTS)
     ]
-    assert "/_torpor/cold-starts?endpoint=&model=&since_s=&limit=  the requests that had to wait" in told
+    assert "/_torpor/cold-starts?endpoint=&model=&since_s=&limit=&order=  the requests that had to wait" in told
 
 
 @pytest.mark.parametrize(
     ("target", "known"),
     [
-        ("cold-starts?since=abc", "'since': known are endpoint, model, since_s, limit"),
+        ("cold-starts?since=abc", "'since': known are endpoint, model, since_s, limit, order"),
         ("costs?since_s=0&limit=1", "'limit': known are endpoint, since_s, until_s, models"),
         ("endpoints?endpoint=a", "'endpoint': known are none"),
     ],

@@ -57,6 +57,23 @@ def test_the_latest_cold_starts_are_shown_oldest_first(recorded: LedgerWithPages
     assert models("model=a&endpoint=villas") == ["a"]
 
 
+def test_the_slowest_cold_starts_are_shown_slowest_first(recorded: LedgerWithPages) -> None:
+    for second, load_s in ((1, 0.2), (2, 0.9), (3, 0.5), (4, 0.1)):
+        recorded.ledger.invoked(invocation(NOON_S + second, {"load": load_s}, model=f"m{second}"))
+    shown = page(recorded, "cold-starts?order=slowest&limit=3")["cold_starts"]
+    assert [one["model"] for one in shown] == ["m2", "m3", "m1"]
+    assert refusal(recorded, "cold-starts?order=random") == (400, "order is one of latest, slowest, not 'random'")
+
+
+def test_cold_starts_add_up_by_periods(recorded: LedgerWithPages) -> None:
+    for second in (1, 2, 130):
+        recorded.ledger.invoked(invocation(NOON_S + second, {"wake": 0.5, "load": 0.25, "predict": 3.0}))
+    recorded.ledger.invoked(invocation(NOON_S + 1, {"load": 9.0}, endpoint="villas", instance="i-2"))
+    recorded.flush()
+    found = recorded.reading.cold_periods("houses", NOON_S, NOON_S + 180, 60)
+    assert found == [(NOON_S, 2, 1.5), (NOON_S + 120, 1, 0.75)]
+
+
 def test_costs_are_those_of_the_last_day_with_their_parts(recorded: LedgerWithPages) -> None:
     recorded.ledger.invoked(invocation(NOON_S + 60, {"predict": 36.0}))
     recorded.ledger.invoked(invocation(NOON_S + 60, {"load": 1.0, "predict": 9.0}, endpoint="villas", instance="i-2"))

@@ -30,8 +30,8 @@ from torpor.cli.commands.up import next_step
 from torpor.hosting.deploying import EndpointPlan, deploy, withdraw
 from torpor.hosting.process import ChildEndpoint, Start
 from torpor.hosting.serving import SharedProcess
-from torpor.pages.story import Story
 from torpor_endpoint.core.pages.state import ContainerState, EndpointState, InstanceState, ResidentModel, VariantState
+from torpor_endpoint.core.pages.story import Story
 from torpor_endpoint.options import OPTIONS
 
 ROW = ",".join(map(str, ROWS[0]))
@@ -277,7 +277,7 @@ def test_an_empty_log_is_printed_as_such() -> None:
 
 def test_up_offers_every_option_of_the_endpoint() -> None:
     flags = {flag for parameter in get_command(app).commands["up"].params for flag in parameter.opts}  # type: ignore[attr-defined]  # a group
-    assert {option.flag for option in OPTIONS} - flags == {"--descriptor"}  # for programs, not for people
+    assert {option.flag for option in OPTIONS} - flags == {"--descriptor", "--what-if"}  # for programs, not for people
 
 
 def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
@@ -365,7 +365,8 @@ def test_up_prints_the_exports_once_reachable_and_stops_on_a_signal(tmp_path: Pa
         s3 = torpor.client("s3", url)
         assert s3.list_buckets()["Buckets"] == []
         s3.close()
-        assert os.read(terminal, 1000).decode().startswith(f"Serving at {url} until Ctrl-C. In another terminal: eval ")
+        said = os.read(terminal, 1000).decode()
+        assert said.startswith(f"Serving at {url} until Ctrl-C. Its dashboard is {url}/_torpor/. In another terminal: ")
         up.send_signal(signal.SIGTERM)
         assert up.wait(20) == 0
     os.close(terminal)

@@ -22,6 +22,7 @@ class PageName(StrEnum):
     METRICS = "metrics"
     ENDPOINTS = "endpoints"
     DECISIONS = "decisions"
+    STORY = "story"
     LOGS = "logs"
     COLD_STARTS = "cold-starts"
     RELOAD = "reload"

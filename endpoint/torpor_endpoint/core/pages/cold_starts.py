@@ -10,6 +10,10 @@ LIMIT = 100
 """The number of cold starts on the page, unless the request gives a limit."""
 LIMIT_MAX = 10_000
 """The largest limit."""
+LATEST, SLOWEST = "latest", "slowest"
+"""The orders of the page."""
+TOLD = 5
+"""The number of cold starts in the story of a model about which no running instance has decided anything."""
 
 
 @dataclass(frozen=True)

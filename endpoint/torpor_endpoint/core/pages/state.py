@@ -186,6 +186,10 @@ class DecisionRow:
     instance: str = ""
     """The id of the instance that decided, with the name of the container if it has several."""
 
+    @classmethod
+    def read(cls, page: Json) -> "DecisionRow":
+        return picked(cls, page)
+
 
 def decision_page(decision: wire.DecisionRecord, incarnation: str, container: str) -> Json:
     """`container` is the container's name; empty if the instance has one container."""
@@ -198,7 +202,7 @@ def decisions_page(decisions: Sequence[Json]) -> Json:
 
 
 def read_decisions(page: Json) -> list[DecisionRow]:
-    return [picked(DecisionRow, decision) for decision in page["decisions"]]
+    return [DecisionRow.read(decision) for decision in page["decisions"]]
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from torpor.cli.output import console, plain_table
 from torpor.pages.accounts import Which
 from torpor.pages.accounts import cold_starts as read
 from torpor.pages.frames import STEPS
-from torpor.pages.story import NOTICED_S, counted, moment, size, why_cold
 from torpor_endpoint.core.pages.cold_starts import ColdStart
+from torpor_endpoint.core.pages.story import NOTICED_S, counted, moment, size, why_cold
 
 Endpoint = Annotated[str | None, typer.Argument(help="Only this endpoint.", metavar="ENDPOINT")]
 

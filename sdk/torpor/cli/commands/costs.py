@@ -11,10 +11,10 @@ from torpor.cli.endpoints import Url, connected, known
 from torpor.cli.output import console, plain_table
 from torpor.pages.accounts import Which
 from torpor.pages.accounts import costs as read
-from torpor.pages.story import counted, milliseconds, size
 from torpor.prices.money import dollars
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, ShadowShare, SizeCostsRow, VariantCostsRow
+from torpor_endpoint.core.pages.story import counted, milliseconds, size
 from torpor_endpoint.core.pricing.costs import ModelCosts
 
 Endpoint = Annotated[str | None, typer.Argument(help="Only this endpoint.", metavar="ENDPOINT")]

@@ -8,7 +8,6 @@ from rich.table import Table
 from torpor.cli.endpoints import NO_ENDPOINT, Url, connected
 from torpor.cli.output import console, plain_table
 from torpor.pages import state
-from torpor.pages.story import size, standing
 from torpor_endpoint.core.pages.state import (
     ContainerState,
     EndpointState,
@@ -16,6 +15,7 @@ from torpor_endpoint.core.pages.state import (
     ResidentModel,
     VariantState,
 )
+from torpor_endpoint.core.pages.story import size, standing
 
 
 def ls(url: Url = None) -> None:

@@ -14,8 +14,8 @@ from torpor.cli.progress import bar
 from torpor.cli.shadow_line import shadow_of
 from torpor.errors import TorporError
 from torpor.extras import require
-from torpor.pages.story import counted, milliseconds
 from torpor.prices.money import dollars
+from torpor_endpoint.core.pages.story import counted, milliseconds
 
 if TYPE_CHECKING:
     from torpor.simulator.outcome import Result

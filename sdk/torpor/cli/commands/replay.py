@@ -17,7 +17,7 @@ from torpor.cli.endpoints import Url, connected, only
 from torpor.cli.output import console, plain_table
 from torpor.errors import TorporError
 from torpor.extras import require
-from torpor.pages.story import counted, milliseconds
+from torpor_endpoint.core.pages.story import counted, milliseconds
 
 if TYPE_CHECKING:
     from torpor.replay.outcome import Replayed

@@ -15,9 +15,9 @@ from torpor.cli.progress import bar
 from torpor.cli.shadow_line import shadow_of
 from torpor.errors import TorporError
 from torpor.extras import require
-from torpor.pages import story
 from torpor.prices.money import dollars
 from torpor.spans import DAY_S, HOUR_S, MINUTE_S
+from torpor_endpoint.core.pages import story
 
 if TYPE_CHECKING:
     from torpor.simulator.inputs import SimulationInputs

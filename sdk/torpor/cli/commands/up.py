@@ -19,6 +19,7 @@ from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.hosting.occupancy import ensure_free, ensure_writable
 from torpor.hosting.process import READY_WITHIN_S
+from torpor.hosting.simulator_module import simulator
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import OPTIONS, Options, command_line
 
@@ -73,6 +74,7 @@ def up(
         account=account,
         log_level=log_level,
         refuse=refuse,
+        what_if=simulator(),
     )
     try:
         check(options)
@@ -96,7 +98,8 @@ def next_step(url: str, program: str) -> str:
     """What a person at a terminal can do next. `program` is how this command was called."""
     torpor = shlex.quote(program) if Path(program).name == "torpor" else f"{shlex.quote(sys.executable)} -m torpor"
     where = "" if url == URL else f" --url {url}"
-    return f'Serving at {url} until Ctrl-C. In another terminal: eval "$({torpor} env{where})"'
+    page = f"Its dashboard is {url}/_torpor/. "
+    return f'Serving at {url} until Ctrl-C. {page}In another terminal: eval "$({torpor} env{where})"'
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -85,18 +85,23 @@ class LedgerFile(TraceFile):
     the recorded loads show; its size is the mean of its minute. The same holds for a cold start that has no row of its
     own any more. The first and the last time of a model in a minute are known. In a single-model variant, the model has
     the variant's name. A name that only ever got errors is no model, and its requests are left out. Only minutes that
-    began before `until_s` are read, so that later requests do not change the trace.
+    began from `since_s` on and before `until_s` are read, so that later requests do not change the trace.
     """
 
     endpoint: str | None = None
     variant: str | None = None
     seed: int = 0
     until_s: float = inf
+    since_s: float = -inf
 
     @classmethod
-    def so_far(cls, path: Path, endpoint: str | None = None, variant: str | None = None) -> "LedgerFile":
-        """The trace up to the last minute that is over, so that it stays the same while the endpoint runs."""
-        return cls(path, endpoint, variant, until_s=(time.time() - WRITTEN_WITHIN_S) // MINUTE_S * MINUTE_S)
+    def so_far(
+        cls, path: Path, endpoint: str | None = None, variant: str | None = None, last_s: float = inf
+    ) -> "LedgerFile":
+        """The trace up to the last minute that is over, so that it stays the same while the endpoint runs; only its
+        last `last_s` seconds, if given."""
+        until_s = (time.time() - WRITTEN_WITHIN_S) // MINUTE_S * MINUTE_S
+        return cls(path, endpoint, variant, until_s=until_s, since_s=until_s - last_s)
 
     @cached_property
     def refused(self) -> Mapping[str, int]:
@@ -123,13 +128,14 @@ class LedgerFile(TraceFile):
         with _opened(self.path) as ledger:
             one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
             served = ledger.execute(SERVED, one).fetchall()
-        return max((min(until_s, self.until_s) - since_s for since_s, until_s in served), default=None)
+        known = ((max(since_s, self.since_s), min(until_s, self.until_s)) for since_s, until_s in served)
+        return max((until_s - since_s for since_s, until_s in known), default=None)
 
     def _chunks(self) -> Iterator[Chunk]:
         rng, refused = np.random.default_rng(self.seed), self.refused
         with _opened(self.path) as ledger:
             one = one_variant(ledger, self.path, self.endpoint, self.variant, self.until_s)
-            since_s = -inf
+            since_s = self.since_s - MINUTE_S  # of the minute before the first one
             while (part := _part(ledger, one, since_s, self.until_s)).minutes:
                 yield self._chunk(part.without(refused), rng, one[1])
                 since_s = part.minutes[-1][0]

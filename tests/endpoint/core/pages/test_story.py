@@ -3,9 +3,18 @@
 from dataclasses import replace
 from datetime import datetime
 
-from torpor.pages.story import HAPPENED, Story, counted, described, milliseconds, moment, remembered, size
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.state import DecisionRow, InstanceState, ResidentModel, VariantState
+from torpor_endpoint.core.pages.story import (
+    HAPPENED,
+    Story,
+    counted,
+    described,
+    milliseconds,
+    moment,
+    remembered,
+    size,
+)
 
 NOON_S = datetime(2026, 5, 1, 12).timestamp()
 COLD = ColdStart(

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
 
@@ -33,6 +34,15 @@ NOTICED_S = 0.0001
 
 
 @dataclass(frozen=True)
+class StoryLine:
+    """One line of a story, before anything is formatted."""
+
+    at_s: float  # epoch seconds
+    instance: str
+    what: str
+
+
+@dataclass(frozen=True)
 class Story:
     """One model's decisions, oldest first. Print it."""
 
@@ -52,12 +62,27 @@ class Story:
 
     def lines(self) -> list[str]:
         """One line for each decision, then the lines of `now`."""
-        if not (self.decisions or self.past or self.resident):
+        if self.unknown:
             return [UNKNOWN]
+        forgotten = [FORGOTTEN] if self.past and not self.decisions else []
+        return [*forgotten, *map(self._line, self.happened()), *self.now()]
+
+    @property
+    def unknown(self) -> bool:
+        """Whether nothing is known about the model."""
+        return not (self.decisions or self.past or self.resident)
+
+    def happened(self) -> list[StoryLine]:
+        """The decisions, or, where no running instance has decided anything, the latest cold starts."""
         if self.decisions:
-            return [*(self._line(one, described(one)) for one in self.decisions), *self.now()]
-        past = [self._line(one, remembered(one)) for one in self.past]
-        return [*([FORGOTTEN] if past else []), *past, *self.now()]
+            return [StoryLine(one.at_s, one.instance, described(one)) for one in self.decisions]
+        return [StoryLine(one.at_s, one.instance, remembered(one)) for one in self.past]
+
+    def page(self) -> Json:
+        """The page of the story."""
+        note = UNKNOWN if self.unknown else FORGOTTEN if self.past and not self.decisions else ""
+        now = [] if self.unknown else self.now()
+        return {"model": self.model, "note": note, "lines": [vars(line) for line in self.happened()], "now": now}
 
     def now(self) -> list[str]:
         """The current state of the model: one line for each instance that holds it, or one that says why none does."""
@@ -70,8 +95,8 @@ class Story:
             for model in self.resident
         ]
 
-    def _line(self, one: "DecisionRow | ColdStart", what: str) -> str:
-        return f"{moment(one.at_s, self.told_s, '%H:%M:%S.%f')[:-3]}  {self._by(one.instance)}{what}"
+    def _line(self, line: StoryLine) -> str:
+        return f"{moment(line.at_s, self.told_s, '%H:%M:%S.%f')[:-3]}  {self._by(line.instance)}{line.what}"
 
     def _by(self, instance: str) -> str:
         """The name of the instance, if the story is about several."""

@@ -1,0 +1,57 @@
+"""What the dashboard asks a simulator, and what it gets: one variant's last day, served in other ways."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from torpor_endpoint.core.pages import Json, picked
+
+
+@dataclass(frozen=True)
+class WhatIfQuestion:
+    """One variant as it is now. `environment` has its container's settings, by variable."""
+
+    ledger: str  # the path of the ledger's file
+    endpoint: str
+    variant: str
+    last_s: float  # how much of its past is simulated
+    instances: int = 1
+    instances_min: int | None = None  # of a variant that Torpor scales
+    instances_max: int | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, page: Json) -> "WhatIfQuestion":
+        return picked(cls, page)
+
+    def page(self) -> Json:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class WhatIfRow:
+    """The outcome of one way to serve the requests. None where it is not known; `trouble` says why there is none."""
+
+    way: str
+    hit_ratio: float | None = None
+    p99_s: float | None = None
+    usd_per_day: float | None = None
+    wakes: int | None = None
+    assumes: str = ""
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class WhatIfAnswer:
+    """All ways, the first of them as it is now; and what was assumed, a line each."""
+
+    requests: int
+    rows: tuple[WhatIfRow, ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def read(cls, page: Json) -> "WhatIfAnswer":
+        rows = tuple(picked(WhatIfRow, row) for row in page["rows"])
+        return picked(cls, {**page, "rows": rows, "notes": tuple(page.get("notes", ()))})
+
+    def page(self) -> Json:
+        return asdict(self)

@@ -1,0 +1,94 @@
+"""Has a simulator answer "what if" in a process apart, so that no request waits for it. One simulation at a time.
+
+The simulator is no part of this package: whoever composes the endpoint names its module (`--what-if`).
+"""
+
+import asyncio
+import json
+import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torpor_endpoint.core.pages import Json
+from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
+from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.scaling import size_range
+from torpor_endpoint.fleet.instance_pool import InstancePool
+
+LAST_S = 24 * 3600.0
+WITHIN_S = 120.0
+NO_SIMULATOR = "This endpoint has no simulator. `torpor up` brings one, with the extra torpor[simulator]."
+ERROR_MAX = 2_000
+"""The most characters of a simulator's error that are passed on."""
+
+
+class CannotSimulate(Exception):
+    """The simulator is not there, is busy, or gave up. The message says which."""
+
+
+@dataclass(frozen=True)
+class Simulating:
+    """`module` is run as `python -m module`; None where no simulator is installed."""
+
+    module: str | None
+    ledger: Path
+    within_s: float = WITHIN_S
+    _one: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @property
+    def unavailable(self) -> str:
+        """Why there is no simulator; empty if there is one."""
+        return NO_SIMULATOR if self.module is None else ""
+
+    async def answer(self, question: WhatIfQuestion) -> WhatIfAnswer:
+        """Raises CannotSimulate."""
+        if self.module is None:
+            raise CannotSimulate(NO_SIMULATOR)
+        if self._one.locked():
+            raise CannotSimulate("Another simulation runs: try again when it is over.")
+        async with self._one:
+            return WhatIfAnswer.read(await self._run(self.module, question.page()))
+
+    async def _run(self, module: str, question: Json) -> Any:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", module),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            async with asyncio.timeout(self.within_s):
+                answer, error = await process.communicate(json.dumps(question).encode())
+        except TimeoutError:
+            raise CannotSimulate(f"The simulation took longer than {self.within_s:g} s.") from None
+        finally:
+            if process.returncode is None:  # the caller left, or it took too long
+                with suppress(ProcessLookupError):
+                    process.kill()
+                await process.wait()
+        if process.returncode:
+            raise CannotSimulate(error.decode(errors="replace").strip()[-ERROR_MAX:] or "The simulator failed.")
+        return json.loads(answer)
+
+
+def question_of(pool: InstancePool, ledger: Path) -> WhatIfQuestion:
+    """The question about a variant as it is now."""
+    variant = pool.variant
+    allowed = size_range(variant, pool.settings.concurrency)
+    return WhatIfQuestion(
+        ledger=str(ledger),
+        endpoint=pool.endpoint,
+        variant=variant.name,
+        last_s=LAST_S,
+        instances=max(1, variant.instance_count),
+        instances_min=None if allowed is None else allowed.floor,
+        instances_max=None if allowed is None else max(1, allowed.ceiling),
+        environment=_environment(variant),
+    )
+
+
+def _environment(variant: Variant) -> dict[str, str]:
+    """Of all containers together: CreateModel refuses containers that disagree on a setting of the variant."""
+    return {name: value for container in variant.containers for name, value in container.environment.items()}

@@ -1,0 +1,145 @@
+"""Makes the page's view of the whole endpoint from the fleet's records and the collector's readings. It asks nobody.
+
+A snapshot has four members, each a table of records by key. No value is null, since the feed sends differences as merge
+patches. A model's row is `[size_bytes, used_s, hits, in_flight, format]`, where `used_s` is the time of its last use.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from torpor_container import wire
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.records import Variant
+from torpor_endpoint.dashboard.figures import VariantFigures
+from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.fleet.readings import InstanceReading
+from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.storage.record_table import Card
+
+Table = dict[str, Any]
+
+
+def snapshot(
+    cards: Iterable[Card],
+    serving: Iterable[LiveEndpoint],
+    readings: Mapping[str, InstanceReading],
+    figures: Mapping[tuple[str, str], VariantFigures],
+    before: Mapping[str, Any],
+) -> Table:
+    """The tables `endpoints`, `variants`, `instances` and `models`.
+
+    `cards` are all stored endpoints, also those that are not in service. `before` is the previous snapshot, or empty.
+    """
+    by_name = {live.name: live for live in serving}
+    pools = [(live.name, name, pool) for live in by_name.values() for name, pool in live.pools.items()]
+    running = [(pool, one) for *_, pool in pools for one in pool.incarnations]
+    known = before.get("models", {})
+    return {
+        "endpoints": {card.name: _endpoint(card, by_name.get(card.name)) for card in cards},
+        "variants": {
+            f"{endpoint}/{variant}": _variant(endpoint, variant, pool, figures.get((endpoint, variant)))
+            for endpoint, variant, pool in pools
+        },
+        "instances": {one.id: _instance(pool, one, readings.get(one.id)) for pool, one in running},
+        "models": {
+            key: _models(status, reading.at_s, known.get(key, {}))
+            for _, one in running
+            if (reading := readings.get(one.id)) is not None
+            for name, status in reading.statuses.items()
+            for key in (f"{one.id}/{name}",)
+        },
+    }
+
+
+def size_of(variant: Variant) -> str:
+    """The size of the variant's instances in words: `ml.m5.large`, `serverless, 2048 MiB`."""
+    return f"serverless, {variant.serverless.memory_mib} MiB" if variant.serverless else variant.instance_type or ""
+
+
+def model_data_of(variant: Variant) -> tuple[str, bool]:
+    """The S3 address of the variant's models, and whether it is a prefix of many. Of several containers, it is that of
+    the one that serves many models, or else of the first."""
+    container = next((one for one in variant.containers if one.multi_model), variant.containers[0])
+    return container.model_data_url or "", container.multi_model
+
+
+# -- one record each ---------------------------------------------------------------------------------------------------
+def _endpoint(card: Card, live: LiveEndpoint | None) -> Table:
+    trouble = live.trouble if live is not None else None
+    return {
+        "status": card.status or "",
+        "created_s": card.created_s,
+        **({"trouble": trouble} if trouble else {}),
+    }
+
+
+def _variant(endpoint: str, name: str, pool: InstancePool, figures: VariantFigures | None) -> Table:
+    ready = len(list(pool.ready))
+    model_data_url, multi_model = model_data_of(pool.variant)
+    return {
+        "endpoint": endpoint,
+        "name": name,
+        "shadow": pool.variant.shadow,
+        "size": size_of(pool.variant),
+        "weight": pool.variant.weight,
+        "model_data_url": model_data_url,
+        "multi_model": multi_model,
+        "wanted": pool.size,
+        "ready": ready,
+        "leaving": pool.leaving,
+        "held": pool.traffic.held,
+        "state": state_of_pool(pool.size, ready),
+        **({"trouble": pool.trouble.reason} if pool.trouble else {}),
+        **(figures.record() if figures is not None else {}),
+    }
+
+
+def state_of_pool(wanted: int, ready: int) -> str:
+    """`asleep`: no instance is wanted. `starting`: none is ready yet. `awake`: requests are answered at once."""
+    if ready:
+        return "awake"
+    return "starting" if wanted else "asleep"
+
+
+def _instance(pool: InstancePool, one: Incarnation, reading: InstanceReading | None) -> Table:
+    parts = [] if reading is None else [_part(name, status) for name, status in reading.statuses.items()]
+    return {
+        "endpoint": pool.endpoint,
+        "variant": pool.variant.name,
+        "slot": one.slot.number,
+        "phase": str(one.phase),
+        "in_flight": one.in_flight,
+        "parts": parts,
+        **_since(one.life),
+    }
+
+
+def _since(life: InstanceLife) -> Table:
+    ready = {} if life.ready_s is None else {"ready_s": life.ready_s}
+    return {"started_s": life.started_s, "why_started": life.why_started, **ready}
+
+
+def _part(name: str, status: wire.InstanceStatus) -> Table:
+    """One container of an instance."""
+    return {
+        "name": name,
+        "kept": status["kept"],
+        "budget_bytes": status["budget_bytes"],
+        "used_bytes": status["used_bytes"],
+        "own_bytes": status.get("own_bytes", 0),
+        "disk_bytes": status["disk_bytes"],
+        "disk_budget_bytes": status["disk_budget_bytes"],
+    }
+
+
+def _models(status: wire.InstanceStatus, at_s: float, before: Mapping[str, list[Any]]) -> Table:
+    return {model["name"]: _model(model, at_s, before.get(model["name"])) for model in status["models"]}
+
+
+def _model(model: wire.LoadedModel, at_s: float, before: list[Any] | None) -> list[Any]:
+    """The model's row. Without a new hit the time of the last use stays what it was: its measurement would jitter."""
+    size_bytes, hits, in_flight = model["size_bytes"], model["hits"], model["in_flight"]
+    if before is not None and (before[0], before[2], before[3]) == (size_bytes, hits, in_flight):
+        return before
+    return [size_bytes, round(at_s - model["idle_s"], 1), hits, in_flight, model["format"]]

@@ -1,0 +1,65 @@
+// The cost of the endpoint's last day beside that of other ways to serve the same traffic, as bars.
+
+import { json } from "./asking.js";
+import { byId, el } from "./dom.js";
+import { dollars, duration } from "./format.js";
+import { Polling } from "./polling.js";
+
+const EVERY_S = 30;
+
+export class Costs {
+  #polling = new Polling({
+    everyS: EVERY_S,
+    ask: (question) => json("costs", question),
+    show: (costs) => byId("costs").replaceChildren(...shown(costs)),
+    fail: (error) => byId("costs").replaceChildren(el("p", { class: "quiet" }, error.message)),
+  });
+
+  update(endpoint) {
+    this.#polling.update({ endpoint: endpoint.name, models: 0 });
+  }
+}
+
+function shown(costs) {
+  const { since_s: since, until_s: until, priced_on: on, left_out: leftOut } = costs;
+  const rows = rowsOf(costs.variants);
+  const most = Math.max(...rows.map(({ usd }) => usd ?? 0), 1e-12);
+  const bars = el("div", { class: "bars", role: "list" });
+  for (const { way, usd, assumes, ours } of rows) {
+    const bar = el("div", { class: ours ? "bar ours" : "bar" });
+    bar.style.width = `${((usd ?? 0) / most) * 100}%`;
+    bars.append(
+      el(
+        "div",
+        { role: "listitem", class: "cost" },
+        el("div", { class: "way" }, way, el("small", {}, assumes)),
+        el("div", {}, bar),
+        el("div", { class: "sum" }, dollars(usd)),
+      ),
+    );
+  }
+  const note = `The last ${duration(until - since)}, at AWS's prices of ${on}, as if this machine were billed by AWS. Left out: ${leftOut}.`;
+  return [bars, el("p", { class: "quiet" }, note)];
+}
+
+/** One row for this endpoint, and one for each other way; the variants are added up. */
+function rowsOf(variants) {
+  const idle = total(variants.map((one) => one.idle_usd));
+  const rows = [
+    {
+      way: "this endpoint",
+      usd: total(variants.map((one) => one.usd)),
+      assumes: idle ? `of it ${dollars(idle)} while no request was answered` : "",
+      ours: true,
+    },
+  ];
+  const ways = Map.groupBy(variants.flatMap((one) => one.on_aws), (one) => one.way);
+  for (const [way, alternatives] of ways) {
+    const assumes = alternatives.map((one) => one.assumes).join("; ");
+    rows.push({ way, usd: total(alternatives.map((one) => one.usd)), assumes });
+  }
+  return rows;
+}
+
+/** The sum, or null where a part is not known. */
+const total = (parts) => (parts.some((part) => part === null) ? null : parts.reduce((sum, part) => sum + part, 0));

@@ -1,0 +1,31 @@
+"""The feed's differences bring a page from one snapshot to the next."""
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_endpoint.dashboard.patches import difference, patched
+
+LEAVES = st.booleans() | st.integers() | st.text(max_size=3) | st.lists(st.integers(), max_size=3)
+DOCUMENTS: st.SearchStrategy[dict[str, Any]] = st.dictionaries(
+    st.sampled_from("abcd"),
+    st.recursive(LEAVES, lambda inner: st.dictionaries(st.sampled_from("abcd"), inner, max_size=4), max_leaves=8),
+    max_size=4,
+)
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_a_difference_leads_from_the_old_document_to_the_new_one(old: dict[str, Any], new: dict[str, Any]) -> None:
+    assert patched(old, difference(old, new)) == new
+
+
+@given(DOCUMENTS)
+def test_equal_documents_have_no_difference(document: dict[str, Any]) -> None:
+    assert difference(document, document) == {}
+
+
+def test_only_what_changed_is_sent() -> None:
+    old = {"models": {"a": [1, 2], "b": [3, 4], "c": [5, 6]}, "instances": {"i": {"phase": "ready"}}}
+    new = {"models": {"a": [1, 2], "b": [3, 5]}, "instances": {"i": {"phase": "ready"}}}
+    assert difference(old, new) == {"models": {"c": None, "b": [3, 5]}}
