@@ -20,6 +20,7 @@ from starlette.routing import Route
 from torpor_container import wire
 from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.core.pages.state import (
+    VariantTraffic,
     decision_page,
     decisions_page,
     endpoint_page,
@@ -33,6 +34,7 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.pages.traffic import RecentTraffic
 
 if TYPE_CHECKING:
     from torpor_endpoint.pages.ledger import Pages
@@ -75,7 +77,8 @@ class OwnPages:
 
     async def endpoints(self, request: Request) -> Response:
         """Every endpoint in service, with its variants, instances and resident models."""
-        return JSONResponse(endpoints_page(await asyncio.gather(*map(_endpoint, self.roster))))
+        traffic = RecentTraffic(self.registry)
+        return JSONResponse(endpoints_page(await asyncio.gather(*(_endpoint(live, traffic) for live in self.roster))))
 
     async def decisions(self, request: Request) -> Response:
         """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
@@ -176,12 +179,13 @@ PAGES = (
 )
 
 
-async def _endpoint(live: LiveEndpoint) -> Json:
-    variants = await asyncio.gather(*(_variant(*pair) for pair in live.pools.items()))
+async def _endpoint(live: LiveEndpoint, traffic: RecentTraffic) -> Json:
+    pools = live.pools.items()
+    variants = await asyncio.gather(*(_variant(name, pool, traffic.of(live.name, name)) for name, pool in pools))
     return endpoint_page(live.name, live.trouble, variants)
 
 
-async def _variant(name: str, pool: InstancePool) -> Json:
+async def _variant(name: str, pool: InstancePool, traffic: VariantTraffic) -> Json:
     instances = await asyncio.gather(*map(_instance, pool.ready))
     return variant_page(
         name,
@@ -191,6 +195,8 @@ async def _variant(name: str, pool: InstancePool) -> Json:
         held=pool.traffic.held,
         instances=instances,
         shadow=pool.variant.shadow,
+        model_data_url=next((one.model_data_url or "" for one in pool.variant.containers if one.multi_model), ""),
+        traffic=traffic,
     )
 
 

@@ -81,9 +81,13 @@ class EndpointConnection:
     ) -> bytes:
         """The body of one of the endpoint's own pages, `/_torpor/<name>`. Raises EndpointUnreachable,
         EndpointRefused."""
-        address = f"{self.url}/_torpor/{name}" + (f"?{urlencode(query)}" if query else "")
+        return self.get(f"/_torpor/{name}" + (f"?{urlencode(query)}" if query else ""), timeout_s, method)
+
+    def get(self, path: str, timeout_s: float = 10.0, method: str = "GET") -> bytes:
+        """The body of the answer to an unsigned request. Raises EndpointUnreachable, EndpointRefused."""
+        request = Request(f"{self.url}{path}", method=method)
         try:
-            with build_opener(ProxyHandler({})).open(Request(address, method=method), timeout=timeout_s) as answer:
+            with build_opener(ProxyHandler({})).open(request, timeout=timeout_s) as answer:
                 body: bytes = answer.read()
                 return body
         except HTTPError as error:
@@ -94,8 +98,14 @@ class EndpointConnection:
         except (OSError, HTTPException, ValueError) as error:
             raise EndpointUnreachable(self.url, error) from error
 
-    def json_page(self, name: str, query: Mapping[str, str] = MappingProxyType({}), method: str = "GET") -> Any:
-        return json.loads(self.page(name, query, method=method))
+    def json_page(
+        self,
+        name: str,
+        query: Mapping[str, str] = MappingProxyType({}),
+        method: str = "GET",
+        timeout_s: float = 10.0,
+    ) -> Any:
+        return json.loads(self.page(name, query, timeout_s, method))
 
     @cached_property
     def _session(self) -> Any:

@@ -50,9 +50,14 @@ class Story:
     def __str__(self) -> str:
         return "\n".join([self.model, *(f"  {line}" for line in self.lines())])
 
+    @property
+    def known(self) -> bool:
+        """Whether anything is known about the model."""
+        return bool(self.decisions or self.past or self.resident)
+
     def lines(self) -> list[str]:
         """One line for each decision, then the lines of `now`."""
-        if not (self.decisions or self.past or self.resident):
+        if not self.known:
             return [UNKNOWN]
         if self.decisions:
             return [*(self._line(one, described(one)) for one in self.decisions), *self.now()]

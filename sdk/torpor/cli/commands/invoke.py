@@ -7,13 +7,21 @@ from typing import Annotated
 import typer
 
 from torpor.calling.streaming import parts_of, with_target_model
+from torpor.cli import completion
 from torpor.cli.arguments import existing_file
 from torpor.cli.endpoints import EndpointName, Url, connected, only
+
+TargetModel = Annotated[
+    str | None,
+    typer.Option(
+        help="The model's key below the endpoint's prefix.", metavar="MODEL", autocompletion=completion.models
+    ),
+]
 
 
 def invoke(
     endpoint: EndpointName = None,
-    target_model: Annotated[str | None, typer.Option(help="The model's key below the endpoint's prefix.")] = None,
+    target_model: TargetModel = None,
     body: Annotated[str, typer.Option(help="Text, @file, or @- for standard input.")] = "@-",
     content_type: Annotated[str, typer.Option(help="The body's media type.")] = "text/csv",
     accept: Annotated[str | None, typer.Option(help="The media type to ask for.")] = None,

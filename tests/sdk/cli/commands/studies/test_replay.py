@@ -11,7 +11,8 @@ from typer.testing import CliRunner, Result
 import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.cli import app
-from torpor.cli.commands.replay import advice, doing, lateness
+from torpor.cli.commands.studies.replay import advice, doing, lateness
+from torpor.cli.exit_codes import ExitCode
 from torpor.replay.outcome import Replayed
 from torpor.replay.sending import ReplayPace, ReplayTally
 
@@ -64,26 +65,30 @@ def test_azures_trace_is_replayed_too(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("code", "arguments", "said"),
     [
-        ((), "say what to send: --body FILE for all models, or --bodies DIR"),
-        (("--body", "{}/row.csv", "--bodies", "{}"), "say what to send: --body FILE for all models, or --bodies DIR"),
-        (("--bodies", "{}/row.csv"), "row.csv is not a folder"),
-        (("--body", "{}/nowhere.csv"), "--body {}/nowhere.csv: there is no such file"),
-        (("--body", "{}/nowhere"), "--body {}/nowhere: there is no such file"),
-        (("--body", "{}/row"), "row: give its type with --content-type"),
-        (("--body", "{}/row.csv", "--out", "{}/nowhere/out.csv"), "there is no folder"),
-        (("--body", "{}/row.csv", "--speed", "0"), "--speed is more than 0, not 0"),
-        (("--body", "{}/row.csv", "--endpoint", "other"), "Could not find endpoint"),
-        (("--body", "{}/row.csv", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
+        (ExitCode.USAGE, (), "say what to send: --body FILE for all models, or --bodies DIR"),
+        (
+            ExitCode.USAGE,
+            ("--body", "{}/row.csv", "--bodies", "{}"),
+            "say what to send: --body FILE for all models, or --bodies DIR",
+        ),
+        (ExitCode.FAILED, ("--bodies", "{}/row.csv"), "row.csv is not a folder"),
+        (ExitCode.FAILED, ("--body", "{}/nowhere.csv"), "--body {}/nowhere.csv: there is no such file"),
+        (ExitCode.FAILED, ("--body", "{}/nowhere"), "--body {}/nowhere: there is no such file"),
+        (ExitCode.USAGE, ("--body", "{}/row"), "row: give its type with --content-type"),
+        (ExitCode.USAGE, ("--body", "{}/row.csv", "--out", "{}/nowhere/out.csv"), "there is no folder"),
+        (ExitCode.USAGE, ("--body", "{}/row.csv", "--speed", "0"), "--speed is more than 0, not 0"),
+        (ExitCode.FAILED, ("--body", "{}/row.csv", "other"), "Could not find endpoint"),
+        (ExitCode.UNREACHABLE, ("--body", "{}/row.csv", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
 )
 def test_a_missing_input_is_reported_before_any_request_is_sent(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
+    run: Run, tmp_path: Path, code: int, arguments: tuple[str, ...], said: str
 ) -> None:
     (tmp_path / "row").write_text(ROW)
     done = run(*(argument.format(tmp_path) for argument in arguments))
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (code, "")
     assert said.format(tmp_path) in done.stderr
 
 
