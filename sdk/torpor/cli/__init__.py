@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from torpor.cli.commands import demo, env, invoke, logs, retire, up
+from torpor.cli.commands import cp, demo, deploy, env, invoke, logs, retire, up
 from torpor.cli.commands.reports import cold_starts, costs, ls, metrics, top, why
 from torpor.cli.commands.studies import plan, replay, simulate
 from torpor.cli.output import PlainErrors
@@ -38,6 +38,9 @@ for command in (
     up.up,
     env.env,
     demo.demo,
+    deploy.deploy,
+    deploy.undeploy,
+    cp.cp,
     invoke.invoke,
     ls.ls,
     top.top,

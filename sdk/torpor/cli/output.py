@@ -1,5 +1,6 @@
 """The output of every command: its console, its tables, and one clear line for an error."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -13,6 +14,7 @@ from typer.core import TyperGroup
 from torpor.cli import records
 from torpor.cli.exit_codes import ExitCode, exit_code
 from torpor.errors import TorporError
+from torpor.pages.names import near
 
 PIPED = 120
 """The least width of output that does not go to a terminal, in characters."""
@@ -20,6 +22,8 @@ GAP = 2
 """Spaces between columns; there is one less after the last column."""
 UsageError: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "UsageError")
 """The parent of what the parser raises. It is click's, which newer versions of typer contain and do not export."""
+CHOICES = re.compile(r"(.*Value '([^']*)' at .*enum value set: )\[([^]]{200,})\]", re.DOTALL)
+"""A refusal by AWS's model that lists all values, of which an error shows the nearest."""
 HELP = "NoArgsIsHelpError"
 """The kind of UsageError that is no error: its message is the help of a command that was called without arguments."""
 
@@ -61,7 +65,8 @@ def plain_errors() -> Iterator[None]:
 
 def _end(line: str, error: BaseException, code: ExitCode | None = None) -> None:
     """Print the line, and end the command."""
-    typer.secho(f"torpor: {' '.join(line.split())}", err=True, fg=typer.colors.RED)
+    printer = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    printer.print(f"torpor: {' '.join(line.split())}", style="red", soft_wrap=True)
     raise typer.Exit(code if code is not None else exit_code(error)) from error
 
 
@@ -74,8 +79,12 @@ def usage_line(error: Any) -> str:
 def api_line(error: Any) -> str:
     """`Could not find endpoint "a". (ValidationException of InvokeEndpoint)`"""
     fault = error.response.get("Error", {})
-    message = str(fault.get("Message", "")).strip() or "no message was given"
+    message = CHOICES.sub(_nearest, str(fault.get("Message", "")).strip()) or "no message was given"
     return f"{message} ({fault.get('Code', 'no code')} of {error.operation_name})"
+
+
+def _nearest(refused: re.Match[str]) -> str:
+    return f"{refused[1]}{near(refused[2], refused[3].split(', '))}"
 
 
 def file_line(error: OSError) -> str:

@@ -14,7 +14,7 @@ from rich.table import Table
 from torpor.cli.arguments import existing_file
 from torpor.cli.commands.studies import choices
 from torpor.cli.commands.studies.json_outputs import replay_output
-from torpor.cli.endpoints import EndpointName, Url, connected, only
+from torpor.cli.endpoints import EndpointName, Url, connected, known, only
 from torpor.cli.exit_codes import ExitCode, UsageRefused
 from torpor.cli.output import AsJson, console, plain_table, print_json
 from torpor.errors import TorporError
@@ -66,7 +66,8 @@ def replay(
     choices.writable_file("--out", out)
     choices.positive("--speed", speed)
     connection = connected(url)
-    target = Target.found(connection, only(connection, endpoint))
+    with known(connection, endpoint):
+        target = Target.found(connection, only(connection, endpoint))
     sent = named(trace) if limit is None else First(named(trace), limit)
     extent, pace = Extent.of(sent), ReplayPace(speed, in_flight)
     bodies_of = read_body(body, bodies, content_type, extent.names)

@@ -79,7 +79,7 @@ def test_azures_trace_is_replayed_too(run: Run, tmp_path: Path) -> None:
         (ExitCode.USAGE, ("--body", "{}/row"), "row: give its type with --content-type"),
         (ExitCode.USAGE, ("--body", "{}/row.csv", "--out", "{}/nowhere/out.csv"), "there is no folder"),
         (ExitCode.USAGE, ("--body", "{}/row.csv", "--speed", "0"), "--speed is more than 0, not 0"),
-        (ExitCode.FAILED, ("--body", "{}/row.csv", "other"), "Could not find endpoint"),
+        (ExitCode.FAILED, ("--body", "{}/row.csv", "other"), "there is no endpoint 'other', only "),
         (ExitCode.UNREACHABLE, ("--body", "{}/row.csv", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
 )
