@@ -64,7 +64,12 @@ class ServiceApps:
 
         parts = self._parts
         pages = OwnPages(
-            parts.roster, parts.registry, parts.refresh_metrics, parts.folders.endpoint_logs, self._ledger_pages
+            parts.roster,
+            parts.registry,
+            parts.refresh_metrics,
+            parts.folders.endpoint_logs,
+            self._ledger_pages,
+            parts.observers.settle,
         )
         return pages.app()
 

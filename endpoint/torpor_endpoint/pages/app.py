@@ -55,6 +55,8 @@ class OwnPages:
     refresh: Callable[[], Awaitable[None]]
     logs_folder: Path
     ledger: Callable[[], "Pages"]
+    settle: Callable[[], None] = lambda: None
+    """Adds the requests that ended a moment ago to the metrics."""
 
     def app(self) -> Starlette:
         """The ASGI application that serves every row of `PAGES`."""
@@ -77,6 +79,7 @@ class OwnPages:
 
     async def endpoints(self, request: Request) -> Response:
         """Every endpoint in service, with its variants, instances and resident models."""
+        self.settle()
         traffic = RecentTraffic(self.registry)
         return JSONResponse(endpoints_page(await asyncio.gather(*(_endpoint(live, traffic) for live in self.roster))))
 

@@ -25,8 +25,8 @@ MEANINGS: Mapping[ExitCode, str] = {
     " allowed. Nothing was done.",
     ExitCode.UNREACHABLE: "No endpoint of Torpor answers at the URL.",
     ExitCode.NO_PLAN: "`torpor plan` ran to its end, and nothing that it may choose from meets the SLO.",
-    ExitCode.INTERRUPTED: "Ctrl-C ended it. `torpor replay` shows what was answered until then. `torpor up` drains, and"
-    " ends with 0.",
+    ExitCode.INTERRUPTED: "Ctrl-C ended it. `torpor replay` shows what was answered until then. `torpor top` and"
+    " `torpor up` end with 0.",
 }
 
 

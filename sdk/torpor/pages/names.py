@@ -31,7 +31,8 @@ def model_names(connection: EndpointConnection, endpoint: str | None = None, tim
     found = [one for one in _states(connection, timeout_s) if endpoint in (None, one.name)]
     prefixes = dict.fromkeys(variant.model_data_url for one in found for variant in one.variants)
     stored = (name for url in prefixes if url for name in _below(connection, url, timeout_s))
-    resident = (model.name for one in found for instance in one.instances for model in instance.models)
+    many = (variant for one in found for variant in one.variants if variant.model_data_url)
+    resident = (model.name for variant in many for instance in variant.instances for model in instance.models)
     return sorted({*stored, *resident})
 
 

@@ -55,9 +55,7 @@ def find(paths: Sequence[Path], name: str | None = None) -> FoundSources:
         else:
             artifacts.append(_named(path))
     if not artifacts:
-        raise TorporError(
-            f"{', '.join(map(str, paths))}: there is no model in it: model files are {FILES}, or *.tar.gz"
-        )
+        raise TorporError(f"{', '.join(map(str, paths))} has no model: model files are {FILES}, or *.tar.gz")
     if name is not None:
         artifacts = [_renamed(artifacts, name)]
     return FoundSources(tuple(_each_once(artifacts)), tuple(skipped))

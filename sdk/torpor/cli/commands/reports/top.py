@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
@@ -51,12 +52,13 @@ BY: Mapping[SortKey, Callable[[TopRow], float]] = {
 
 @dataclass(frozen=True)
 class TopView:
-    """What `torpor top` shows: the endpoint's name or all, the sort key, and which console."""
+    """What `torpor top` shows, of which endpoint or of all, in which order, and where."""
 
     connection: EndpointConnection
     endpoint: str | None
     sort: SortKey
     printer: Console
+    pause: Callable[[float], None] = time.sleep
 
 
 def top(
@@ -81,17 +83,21 @@ def top(
         [found] = samples(view, 1)
         print_json(found) if as_json else view.printer.print(table(found, view.printer.width))
         return
-    try:
-        if as_json:
-            for found in samples(view):
-                typer.echo(records.text(found, indent=None))
-        elif view.printer.is_terminal:
-            _live(view)
-        else:
-            for found in samples(view):
-                view.printer.print(Group(headline(found), table(found, view.printer.width), ""))
-    except KeyboardInterrupt:
-        return  # the usual end
+    with suppress(KeyboardInterrupt):  # the usual end
+        watch(view, as_json)
+
+
+def watch(view: TopView, as_json: bool) -> None:
+    """Show the samples for ever: as JSON, on a screen of their own, or one below the other where there is no terminal.
+    Raises EndpointUnreachable, except on a screen, which waits for the endpoint."""
+    if as_json:
+        for found in samples(view):
+            typer.echo(records.text(found, indent=None))
+    elif view.printer.is_terminal:
+        _live(view)
+    else:
+        for found in samples(view):
+            view.printer.print(Group(headline(found), table(found, view.printer.width), ""))
 
 
 def samples(view: TopView, most: int | None = None) -> Iterator[TopOutput]:
@@ -104,23 +110,21 @@ def samples(view: TopView, most: int | None = None) -> Iterator[TopOutput]:
         yield TopOutput(time.time(), tuple(ordered(rows(present, began_s, before), view.sort)))
         before = (began_s, present)
         if number != most:
-            time.sleep(max(0.0, EVERY_S - (time.monotonic() - began_s)))
+            view.pause(max(0.0, EVERY_S - (time.monotonic() - began_s)))
 
 
 def _live(view: TopView) -> None:
     """Show the samples on a screen of their own, so that the terminal is afterwards as it was."""
-    latest, trouble = TopOutput(time.time(), ()), ""
+    latest = TopOutput(time.time(), ())
     with Live(console=view.printer, screen=True, auto_refresh=False) as live:
         while True:
             try:
                 for latest in samples(view):
                     live.update(Group(headline(latest), table(latest, view.printer.width)), refresh=True)
             except EndpointUnreachable as error:
-                trouble = str(error)
-                live.update(
-                    Group(headline(latest), table(latest, view.printer.width), Text(trouble, "red")), refresh=True
-                )
-                time.sleep(EVERY_S)
+                shown = Group(headline(latest), table(latest, view.printer.width), Text(str(error), "red"))
+                live.update(shown, refresh=True)
+                view.pause(EVERY_S)
 
 
 # -- from pages to rows --------------------------------------------------------------------------------------------
