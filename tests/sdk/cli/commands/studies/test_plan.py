@@ -1,6 +1,7 @@
 """`torpor plan`: the candidates, the answer and its call, the alternatives; and the reason where no plan serves."""
 
 import ast
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.sdk.helpers.json_paths import undocumented
 from torpor.cli import app
 from torpor.cli.exit_codes import ExitCode
 
@@ -145,6 +147,23 @@ def test_a_plan_without_an_answer_prints_the_reason(run: Run, models: str, slo_m
     assert "scenarios tried, and none came near." in done.stdout
     assert "create_endpoint_config" not in done.stdout
     assert "serverless, an endpoint per model" in done.stdout
+
+
+def test_json_has_the_plan_and_what_deploys_it(run: Run) -> None:
+    done = run("calls.csv", "--slo-ms", "5000", "--quantile", "0.5", "--policy", "LRU", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert undocumented("plan", output) == set()
+    assert output["plan"] in [one["name"] for one in output["options"]]
+    [variant] = output["create_endpoint_config"]["ProductionVariants"]
+    assert variant["InstanceType"].startswith("ml.")
+
+
+def test_json_without_a_plan_has_the_reason_and_the_same_code(run: Run) -> None:
+    done = run("calls.csv", "--slo-ms", "0.001", "--policy", "LRU", "--json")
+    output = json.loads(done.stdout)
+    assert (done.exit_code, output["plan"], output["create_endpoint_config"]) == (ExitCode.NO_PLAN, None, None)
+    assert "Nothing meets that" in output["answer"]
 
 
 def test_a_space_too_small_for_the_goal_exits_with_advice(run: Run) -> None:

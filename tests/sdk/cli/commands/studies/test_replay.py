@@ -1,6 +1,7 @@
 """`torpor replay`: against a live endpoint, and its errors for missing inputs."""
 
 import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import torpor
+from tests.sdk.helpers.json_paths import undocumented
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.cli import app
 from torpor.cli.commands.studies.replay import advice, doing, lateness
@@ -48,6 +50,15 @@ def test_each_model_can_have_a_body_of_its_own(run: Run, tmp_path: Path) -> None
     rows = {line.split("  ")[0]: line.split() for line in done.stdout.splitlines()}
     assert (rows["200"][1], rows["424 ModelError"][2]) == ("2", "2")
     assert "2 failed · " in done.stdout
+
+
+def test_json_has_the_outcomes_and_nothing_else(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "row.csv").write_text(ROW)
+    done = run("--body", tmp_path / "row.csv", "--speed", "100", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert undocumented("replay", output) == set()
+    assert sum(one["requests"] for one in output["outcomes"]) == output["requests"] > 0
 
 
 def test_a_replay_names_the_missing_bodies(run: Run, tmp_path: Path) -> None:

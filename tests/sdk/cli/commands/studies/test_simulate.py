@@ -1,6 +1,7 @@
 """`torpor simulate`: a line for each way, the assumptions below it, files of the results, and one line for an error."""
 
 import csv
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.sdk.helpers.json_paths import undocumented
 from torpor.cli import app
 from torpor.cli.commands.studies.simulate import LOGGED, span
 from torpor.cli.exit_codes import ExitCode
@@ -143,6 +145,17 @@ def test_no_picture_is_drawn_where_nothing_was_answered(run: Run) -> None:
 def test_the_output_of_a_check_names_the_counters_that_agree(run: Run) -> None:
     plain, checked = (run(TRACE, "--sleep-after", "5s", *more).stdout for more in ((), ("--check",)))
     assert checked == f"{plain}checked: bytes, pins, loads and instances agree with the log of decisions and requests\n"
+
+
+def test_json_has_the_figures_of_each_scenario_and_nothing_else(run: Run) -> None:
+    done = run("calls.csv", "--policy", "LRU,LFU", "--slo-ms", "100", "--shadow", "weight=1", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert undocumented("simulate", output) == set()
+    assert [one["requests"] for one in output["scenarios"]] == [3, 3]
+    assert output["scenarios"][0]["shadow"]["requests"] == 3
+    assert output["scenarios"][0]["late"] is not None
+    assert any("instance takes" in note for note in output["notes"])
 
 
 # -- errors ------------------------------------------------------------------------------------------------------------
