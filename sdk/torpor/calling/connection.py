@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from torpor.calling.defaults import ANSWER_WITHIN_S, KEY, REGION, SCHEMES, URL, URL_VARIABLE
-from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
+from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, ValueRefused
 from torpor_endpoint.core.pages import PageName
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ class EndpointConnection:
     @classmethod
     def configured(cls, url: str | None = None) -> "EndpointConnection":
         """The connection to this URL, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`. Raises
-        TorporError."""
+        ValueRefused."""
         found = url or os.environ.get(URL_VARIABLE) or URL
         if not found.startswith(SCHEMES):
-            raise TorporError(f"{found} is not a URL such as {URL}: it must begin with {' or '.join(SCHEMES)}")
+            raise ValueRefused(f"{found} is not a URL such as {URL}: it must begin with {' or '.join(SCHEMES)}")
         return cls(found.rstrip("/"), os.environ.get("AWS_DEFAULT_REGION", REGION))
 
     def identified(self) -> "EndpointConnection":

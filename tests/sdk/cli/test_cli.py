@@ -345,7 +345,6 @@ def test_a_span_that_is_none_names_its_option(run: Run, command: str) -> None:
         (("cold-starts", "nobody"), NOBODY),
         (("invoke", "shared", "--target-model", "nope.tar.gz", "--body", ROW), "Failed to download model data"),
         (("invoke", "shared", "--body", "@/nowhere"), "--body /nowhere: there is no such file"),
-        (("env", "--url", "foo"), "foo is not a URL"),
     ],
 )
 def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
@@ -353,6 +352,12 @@ def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], sai
     assert done.exit_code == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_url_that_is_none_is_a_wrong_command_line() -> None:
+    done = CliRunner().invoke(app, ["env", "--url", "foo"])
+    assert (done.exit_code, done.stdout) == (ExitCode.USAGE, "")
+    assert done.stderr.startswith("torpor: foo is not a URL such as")
 
 
 def test_up_prints_the_exports_once_reachable_and_stops_on_a_signal(tmp_path: Path) -> None:

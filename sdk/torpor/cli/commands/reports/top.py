@@ -70,10 +70,11 @@ def top(
     as_json: AsJson = False,
     url: Url = None,
 ) -> None:
-    """Watch the variants of all endpoints: instances, memory, models, requests and latencies, each second; Ctrl-C ends.
+    """Watch the variants of all endpoints each second: instances, memory, models, requests, latencies. Ctrl-C ends.
 
-    Hits, p50 and p99 (of ModelLatency) are of the present minute and the one before; cold starts and failed requests
-    are counted since the endpoint started. Without a terminal it prints a table each second, with --json a line each.
+    Hits, p50 and p99 (of ModelLatency) are of the present minute and the one before, and so are the requests per second
+    of the first table; later ones count from table to table. Cold starts and failed requests are counted since the
+    endpoint started. Without a terminal it prints a table each second, with --json a line each.
     """
     connection = connected(url)
     if endpoint is not None and endpoint not in {one.name for one in state.endpoints(connection)}:
