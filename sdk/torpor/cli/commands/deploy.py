@@ -74,8 +74,9 @@ def deploy(
         "instance_count": instances or EndpointPlan.instance_count,
     }
     connection = connected(url)
+    before = deploying.revision_of(connection.client("sagemaker"), name)  # a name that is refused ends here
     model_data_url, uploads = located(connection, prefix, name, single=single, check=not no_check)
-    put(connection, EndpointPlan(name, model_data_url, **settings), uploads, wait)
+    put(connection, EndpointPlan(name, model_data_url, **settings), uploads, before, wait)
 
 
 def undeploy(
@@ -97,10 +98,17 @@ def undeploy(
 
 
 # -- the parts of a deployment -------------------------------------------------------------------------------------
-def put(connection: EndpointConnection, plan: EndpointPlan, uploads: Iterable[PlannedUpload], wait: bool) -> None:
-    """Create or update the endpoint, and say so. Raises ClientError, EndpointFailed."""
+def put(
+    connection: EndpointConnection,
+    plan: EndpointPlan,
+    uploads: Iterable[PlannedUpload],
+    before: str | None,
+    wait: bool,
+) -> None:
+    """Create or update the endpoint, and say so. `before` is its revision until now. Raises ClientError,
+    EndpointFailed."""
     sagemaker, began_s = connection.client("sagemaker"), time.monotonic()
-    before, revision = deploying.revision_of(sagemaker, plan.name), deploying.new_revision(plan.name)
+    revision = deploying.new_revision(plan.name)
     with waiting(f"deploying {plan.name}"):
         change = deploying.put(sagemaker, plan, revision)
         if wait:
@@ -113,6 +121,8 @@ def put(connection: EndpointConnection, plan: EndpointPlan, uploads: Iterable[Pl
                 retire(connection, plan.name, one.key, PageName.RELOAD)
     standing = f"in service after {time.monotonic() - began_s:.1f} s" if wait else "`torpor ls` shows when it serves"
     typer.echo(f"{change} {plan.name}: {described(plan)} · {standing}")
+    if change is EndpointChange.UPDATED and before is None:
+        typer.echo("torpor: its endpoint configuration and model until now were made by others, and stay", err=True)
     if wait:
         typer.echo(f"torpor: call it with `{call(connection, plan)}`", err=True)
 

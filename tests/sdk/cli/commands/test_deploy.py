@@ -12,6 +12,8 @@ import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.cli import app
 from torpor.cli.commands.deploy import capture_config
+from torpor.hosting import deploying
+from torpor.hosting.deploying import EndpointPlan
 from torpor.hosting.serving import SharedProcess
 
 Run = Callable[..., Result]
@@ -92,10 +94,27 @@ def test_an_endpoint_that_failed_is_named_with_its_reason(run: Run, name: str) -
     assert "nobodys:1" in done.stderr
 
 
-def test_an_endpoint_of_others_keeps_its_configuration(run: Run, endpoint: torpor.Local) -> None:
+def test_the_configuration_that_others_made_stays(run: Run, name: str, shared: SharedProcess) -> None:
+    sagemaker = shared.client("sagemaker")
+    plan = EndpointPlan(name, "s3://models/a/")
+    deploying.deploy(sagemaker, plan, "of-others")
+    done = run("deploy", "s3://models/b/", "--name", name)
+    assert done.stdout.startswith(f"updated {name}: ")
+    assert "were made by others, and stay" in done.stderr
+    assert sagemaker.describe_endpoint_config(EndpointConfigName="of-others")
+    deploying.discard(sagemaker, "of-others")
+
+
+def test_an_unknown_endpoint_is_not_deleted(run: Run, endpoint: torpor.Local) -> None:
     done = run("undeploy", "sharde")
     assert (done.exit_code, done.stdout) == (1, "")
-    assert "there is no endpoint 'sharde', only shared" in done.stderr
+    assert "there is no endpoint 'sharde', only " in done.stderr
+
+
+def test_a_name_that_is_none_is_refused_before_an_upload(run: Run, models: Path, shared: SharedProcess) -> None:
+    done = run("deploy", models, "--name", "bad_name")
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert "Value 'bad_name' at 'endpointName'" in done.stderr
 
 
 @pytest.mark.parametrize(
