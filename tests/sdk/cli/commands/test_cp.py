@@ -33,11 +33,11 @@ def test_a_bare_model_is_packed_and_can_be_called(run: Run, endpoint: torpor.Loc
 
 def test_other_content_is_replaced_by_force_only(run: Run, models: Path, tmp_path: Path) -> None:
     place = "s3://copied/towns/Town.tar.gz"
-    assert run(models / CITIES[0], place).stdout == f"{place}  new\n"
-    refused = run(models / CITIES[1], place)
+    assert run(models / CITIES[0], place, "--no-check").stdout == f"{place}  new\n"
+    refused = run(models / CITIES[1], place, "--no-check")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert f"{place} is there with other content: --force replaces it" in refused.stderr
-    replaced = run(models / CITIES[1], place, "--force")
+    replaced = run(models / CITIES[1], place, "--force", "--no-check")
     assert replaced.stdout == f"{place}  replaced\n"
     assert "`torpor reload MODEL`" in replaced.stderr
 

@@ -36,7 +36,7 @@ def test_local_models_are_uploaded_and_served_updated_and_deleted(
     run: Run, name: str, models: Path, shared: SharedProcess
 ) -> None:
     sagemaker = shared.client("sagemaker")
-    first = run("deploy", models, "--name", name, "--serverless", 1024)
+    first = run("deploy", models, "--name", name, "--serverless", 1024, "--no-check")
     assert first.stdout.splitlines()[0] == f"s3://models/{name}/{CITIES[0]}  new"
     assert f"created {name}: serverless, 1024 MiB · the models of s3://models/{name}/ · in service" in first.stdout
     assert json.loads(run("invoke", name, "--target-model", CITIES[1], "--body", ROW).stdout)
@@ -61,7 +61,7 @@ def test_a_model_that_was_replaced_answers_after_the_update(
     answers = []
     for city in CITIES[:2]:
         town.write_bytes((models / city).read_bytes())
-        assert run("deploy", town, "--name", name).exit_code == 0
+        assert run("deploy", town, "--name", name, "--no-check").exit_code == 0
         answers += json.loads(run("invoke", name, "--target-model", "Town.tar.gz", "--body", ROW).stdout)
     assert answers[1] - answers[0] == pytest.approx(100, abs=1)
 
