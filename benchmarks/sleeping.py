@@ -37,7 +37,7 @@ class Sleepers:
         """An endpoint in service, of at most so many instances. (A serverless one takes 200 requests at once.)"""
         deploy(
             self._sagemaker,
-            EndpointPlan(name, f"s3://{BUCKET}/models/", IDLE, instance_count=instances, may_sleep=True),
+            EndpointPlan(name, f"s3://{BUCKET}/models/", IDLE, instance_count=instances, instances_min=0),
         )
 
     def until_asleep(self, within_s: float = 60.0) -> None:

@@ -3,7 +3,13 @@
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+from typer.main import get_group
+
+from torpor.cli import app
+from torpor.cli.exit_codes import MEANINGS, ExitCode
+from torpor.cli.records import OUTPUTS, keys
 from torpor.conformance.container import UseCase
 from torpor.conformance.limits import ContractLimits
 from torpor.conformance.rule import Rule
@@ -151,9 +157,69 @@ def injected() -> str:
     )
 
 
+def exit_codes() -> str:
+    return table(("code", "name", "meaning"), ((code.value, code.name, MEANINGS[code]) for code in ExitCode))
+
+
+def commands() -> str:
+    """A part for each command: its help, its usage, and its arguments and options."""
+    return "\n\n".join(_command(name, command) for name, command in get_group(app).commands.items())
+
+
+def _command(name: str, command: Any) -> str:
+    arguments = [one for one in command.params if one.param_type_name == "argument"]
+    needed = [f"{one.opts[0]} {_value(one)}" for one in command.params if one.required and one not in arguments]
+    usage = " ".join([*map(_argument, arguments), *needed])
+    options = [(_names(one), code(_default(one)), _meaning(one)) for one in command.params if one.name != "help"]
+    shown = f"\n\n{table(('argument or option', 'default', 'meaning'), options)}" if options else ""
+    text = " ".join((command.help or "").split())
+    return f"### `{' '.join(part for part in ('torpor', name, usage) if part)}`\n\n{text}{shown}"
+
+
+def _argument(argument: Any) -> str:
+    shown = argument.metavar or argument.name.upper()
+    return shown if argument.required or shown.startswith("[") else f"[{shown}]"
+
+
+def _names(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return code(_argument(parameter))
+    value = "" if getattr(parameter, "is_flag", False) else f" {_value(parameter)}"
+    return ", ".join(f"`{one}{value}`" for one in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _value(parameter: Any) -> str:
+    return str(parameter.metavar or "VALUE")
+
+
+def _default(parameter: Any) -> object:
+    if parameter.secondary_opts:
+        return (parameter.opts if parameter.default else parameter.secondary_opts)[0]
+    default = parameter.default
+    found = getattr(default, "value", default)
+    return "" if callable(found) or found in (None, False, ()) or parameter.required else str(found)
+
+
+def _meaning(parameter: Any) -> str:
+    return " ".join((parameter.help or "").split())
+
+
+def json_keys() -> str:
+    """A table for each command."""
+    return "\n\n".join(_keys(name, record) for name, record in OUTPUTS.items())
+
+
+def _keys(name: str, record: type) -> str:
+    rows = ((code(key), kind) for key, kind in keys(record))
+    return f"### `torpor {name} --json`\n\n{table(('key', 'value'), rows)}"
+
+
 TABLES = {
     "conformance-rules": conformance_rules,
     "conformance-limits": conformance_limits,
+    "exit-codes": exit_codes,
+    "commands": commands,
+    "json-keys": json_keys,
     "variables": variables,
     "inherited": inherited,
     "script-variables": script_variables,

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from torpor.cli.commands.simulate import simulate
+from torpor.cli.commands.studies.simulate import simulate
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES
 from torpor_container.running.runners import TOGETHER_MAX
 from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SETTINGS
@@ -24,7 +24,7 @@ ELSEWHERE = {
     "sdk/torpor/conformance/limits.py: load_s = 360.0",
     "sdk/torpor/conformance/started.py: DEFAULT_PORT = 8080",
     # Every command is imported as `torpor` starts, and the table takes 16 ms to import: the test below compares them.
-    "sdk/torpor/cli/commands/simulate.py: policy = LRU",
+    "sdk/torpor/cli/commands/studies/simulate.py: policy = LRU",
 }
 
 

@@ -81,6 +81,7 @@ class ServiceApps:
             self._ledger_pages,
             self._clock_page(),
             parts.faults,
+            parts.observers.settle,
         )
         return pages.app()
 

@@ -60,6 +60,17 @@ def bundle(
     return _write(Path(path), _archive(members))
 
 
+def bundle_folder(folder: "str | PathLike[str]", path: "str | PathLike[str]") -> Path:
+    """Write a folder with `code/inference.py` and any other files as an artifact to `path`, and return the path.
+
+    Hidden files and `__pycache__` are left out. Raises FileNotFoundError if there is no such script.
+    """
+    members = dict(_files(folder))
+    if SCRIPT not in members:
+        raise FileNotFoundError(f"{folder} has no {SCRIPT}: nothing could answer requests")
+    return _write(Path(path), _archive(members))
+
+
 def _kind_of(model: Any, scripted: bool) -> ModelKind:
     """The kind of a model. With `scripted`, a script reads the model, so it may be any file. Raises TypeError."""
     for kind in (*KINDS, ANY_FILE) if scripted else KINDS:
@@ -141,13 +152,17 @@ KINDS: tuple[ModelKind, ...] = (
 
 
 def _code(folder: "str | PathLike[str]") -> Iterator[tuple[str, bytes]]:
+    return ((f"{CODE}/{name}", content) for name, content in _files(folder))
+
+
+def _files(folder: "str | PathLike[str]") -> Iterator[tuple[str, bytes]]:
     root = Path(folder)
     if not root.is_dir():
         raise NotADirectoryError(f"{root} is not a folder")
     for path in root.rglob("*"):
         name = path.relative_to(root)
         if path.is_file() and "__pycache__" not in name.parts and not any(part.startswith(".") for part in name.parts):
-            yield f"{CODE}/{name.as_posix()}", path.read_bytes()
+            yield name.as_posix(), path.read_bytes()
 
 
 def _archive(members: dict[str, bytes]) -> bytes:

@@ -6,6 +6,7 @@ TorporError
 ├── NotTorpor             what listens there is something else
 ├── NoAnswer              a call of `torpor.Caller` was sent, and no whole answer came
 ├── EndpointRefused       one of the endpoint's own pages answered with an error
+├── ValueRefused          a value that the caller gave is not allowed
 └── MissingExtra          a package that this feature needs is not installed
 """
 
@@ -48,6 +49,10 @@ class NoAnswer(TorporError):
 
 class EndpointRefused(TorporError):
     """One of the endpoint's own pages answered with an error, which is the message."""
+
+
+class ValueRefused(TorporError, ValueError):
+    """A value that the caller gave is not allowed. The message names it and says what is allowed."""
 
 
 class MissingExtra(TorporError, ImportError):

@@ -304,7 +304,8 @@ class Residency(Occupancy):
         if self._record is not None:
             reason = reason or f"{for_model} needs the room"
             self._remember(name, reason)
-            sentence = f"{reason}; idle for {now_s - model.used_s:.1f} s after {model.hits} hits"
+            hits = "1 hit" if model.hits == 1 else f"{model.hits} hits"
+            sentence = f"{reason}; idle for {now_s - model.used_s:.1f} s after {hits}"
             self._record(Decision(now_s, name, "evict", sentence, model.size_bytes, 0.0, for_model))
 
     def _remember(self, name: str, reason: str) -> None:

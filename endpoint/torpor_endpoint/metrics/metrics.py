@@ -368,6 +368,15 @@ DATA_CAPTURE_RECORDS_LOST = Metric(
     "torpor_data_capture_records_lost",
     namespace=TORPOR,
 )
+COLD_STARTS = Metric(
+    "ColdStarts",
+    "Count",
+    COUNTED,
+    "Each request adds one if it waited for an instance or for a model.",
+    Shown.COUNTER,
+    "torpor_cold_starts",
+    namespace=TORPOR,
+)
 METRICS: tuple[Metric, ...] = (
     INVOCATIONS,
     INVOCATIONS_PER_INSTANCE,
@@ -407,6 +416,7 @@ METRICS: tuple[Metric, ...] = (
     CONTAINER_CPU_UTILIZATION,
     CONTAINER_MEMORY_UTILIZATION,
     SHADOW_COPIES_DROPPED,
+    COLD_STARTS,
 )
 
 

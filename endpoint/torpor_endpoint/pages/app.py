@@ -22,6 +22,7 @@ from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.core.pages.state import (
     DecisionRow,
     VariantState,
+    VariantTraffic,
     decision_page,
     decisions_page,
     endpoint_page,
@@ -36,6 +37,7 @@ from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.pages.traffic import RecentTraffic
 
 if TYPE_CHECKING:
     from torpor_endpoint.faults.injector import FaultInjector
@@ -62,6 +64,8 @@ class OwnPages:
     """None for a clock that does not travel."""
     faults: "FaultInjector | None" = None
     """None for an endpoint without faults."""
+    settle: Callable[[], None] = lambda: None
+    """Adds the requests that ended a moment ago to the metrics."""
 
     def app(self) -> Starlette:
         """The ASGI application that serves every row of `PAGES`."""
@@ -84,7 +88,9 @@ class OwnPages:
 
     async def endpoints(self, request: Request) -> Response:
         """Every endpoint in service, with its variants, instances and resident models."""
-        return JSONResponse(endpoints_page(await asyncio.gather(*map(_endpoint, self.roster))))
+        self.settle()
+        traffic = RecentTraffic(self.registry)
+        return JSONResponse(endpoints_page(await asyncio.gather(*(_endpoint(live, traffic) for live in self.roster))))
 
     async def decisions(self, request: Request) -> Response:
         """The decisions about one model (`?endpoint=…&model=…`), oldest first, each with its instance."""
@@ -95,7 +101,7 @@ class OwnPages:
     async def story(self, request: Request) -> Response:
         """The story of one model (`?endpoint=…&model=…`), as `torpor why` tells it."""
         live, model = self._named(request), request.query_params.get("model", "").removeprefix("/")
-        variants = [VariantState.read(one) for one in (await _endpoint(live))["variants"]]
+        variants = [VariantState.read(one) for one in (await _endpoint(live, RecentTraffic(self.registry)))["variants"]]
         resident = [found for one in variants for instance in one.instances for found in instance.models]
         decided = [DecisionRow.read(one) for one in decisions_page(await self._decisions(live, model))["decisions"]]
         past = () if decided else await self.ledger().latest_cold_starts(live.name, model)
@@ -247,12 +253,13 @@ PAGES = (
 )
 
 
-async def _endpoint(live: LiveEndpoint) -> Json:
-    variants = await asyncio.gather(*(_variant(*pair) for pair in live.pools.items()))
+async def _endpoint(live: LiveEndpoint, traffic: RecentTraffic) -> Json:
+    pools = live.pools.items()
+    variants = await asyncio.gather(*(_variant(name, pool, traffic.of(live.name, name)) for name, pool in pools))
     return endpoint_page(live.name, live.trouble, variants)
 
 
-async def _variant(name: str, pool: InstancePool) -> Json:
+async def _variant(name: str, pool: InstancePool, traffic: VariantTraffic) -> Json:
     instances = await asyncio.gather(*map(_instance, pool.ready))
     return variant_page(
         name,
@@ -262,6 +269,8 @@ async def _variant(name: str, pool: InstancePool) -> Json:
         held=pool.traffic.held,
         instances=instances,
         shadow=pool.variant.shadow,
+        model_data_url=next((one.model_data_url or "" for one in pool.variant.containers if one.multi_model), ""),
+        traffic=traffic,
     )
 
 

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import ProxyHandler, Request, build_opener
 
 from torpor.calling.defaults import ANSWER_WITHIN_S, KEY, REGION, SCHEMES, URL, URL_VARIABLE
-from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
+from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, ValueRefused
 from torpor_endpoint.core.pages import PageName
 
 if TYPE_CHECKING:
@@ -31,10 +31,10 @@ class EndpointConnection:
     @classmethod
     def configured(cls, url: str | None = None) -> "EndpointConnection":
         """The connection to this URL, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`. Raises
-        TorporError."""
+        ValueRefused."""
         found = url or os.environ.get(URL_VARIABLE) or URL
         if not found.startswith(SCHEMES):
-            raise TorporError(f"{found} is not a URL such as {URL}: it must begin with {' or '.join(SCHEMES)}")
+            raise ValueRefused(f"{found} is not a URL such as {URL}: it must begin with {' or '.join(SCHEMES)}")
         return cls(found.rstrip("/"), os.environ.get("AWS_DEFAULT_REGION", REGION))
 
     def identified(self) -> "EndpointConnection":
@@ -84,9 +84,12 @@ class EndpointConnection:
 
         Raises EndpointUnreachable, EndpointRefused.
         """
-        address = f"{self.url}/_torpor/{name}" + (f"?{urlencode(query)}" if query else "")
+        return self.get(f"/_torpor/{name}" + (f"?{urlencode(query)}" if query else ""), timeout_s, method, sent)
+
+    def get(self, path: str, timeout_s: float = 10.0, method: str = "GET", sent: bytes | None = None) -> bytes:
+        """The body of the answer to an unsigned request. Raises EndpointUnreachable, EndpointRefused."""
+        request = Request(f"{self.url}{path}", sent, method=method)
         try:
-            request = Request(address, sent, method=method)
             with build_opener(ProxyHandler({})).open(request, timeout=timeout_s) as answer:
                 body: bytes = answer.read()
                 return body
@@ -98,8 +101,14 @@ class EndpointConnection:
         except (OSError, HTTPException, ValueError) as error:
             raise EndpointUnreachable(self.url, error) from error
 
-    def json_page(self, name: str, query: Mapping[str, str] = MappingProxyType({}), method: str = "GET") -> Any:
-        return json.loads(self.page(name, query, method=method))
+    def json_page(
+        self,
+        name: str,
+        query: Mapping[str, str] = MappingProxyType({}),
+        method: str = "GET",
+        timeout_s: float = 10.0,
+    ) -> Any:
+        return json.loads(self.page(name, query, timeout_s, method))
 
     @cached_property
     def _session(self) -> Any:

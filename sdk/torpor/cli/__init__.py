@@ -5,30 +5,16 @@ from typing import Annotated
 
 import typer
 
-from torpor.cli.commands import (
-    cold_starts,
-    conformance,
-    costs,
-    demo,
-    env,
-    invoke,
-    logs,
-    ls,
-    metrics,
-    plan,
-    replay,
-    retire,
-    simulate,
-    up,
-    why,
-)
+from torpor.cli.commands import conformance, cp, demo, deploy, env, invoke, logs, retire, up
+from torpor.cli.commands.reports import cold_starts, costs, ls, metrics, top, why
+from torpor.cli.commands.studies import plan, replay, simulate
 from torpor.cli.output import PlainErrors
 
 app = typer.Typer(
     cls=PlainErrors,
     help="Torpor: a serverless multi-model endpoint that you run yourself, behind Amazon SageMaker's APIs.",
     no_args_is_help=True,
-    add_completion=False,
+    add_completion=True,
     pretty_exceptions_enable=False,
 )
 
@@ -52,8 +38,12 @@ for command in (
     up.up,
     env.env,
     demo.demo,
+    deploy.deploy,
+    deploy.undeploy,
+    cp.cp,
     invoke.invoke,
     ls.ls,
+    top.top,
     metrics.metrics,
     why.why,
     retire.reload,

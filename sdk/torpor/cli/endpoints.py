@@ -8,15 +8,32 @@ import typer
 
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import URL, URL_VARIABLE
+from torpor.cli import completion
 from torpor.errors import EndpointRefused, TorporError
 from torpor.pages import state
+from torpor.pages.names import model_names, near
 
 Url = Annotated[str | None, typer.Option(envvar=URL_VARIABLE, help=f"The endpoint's URL; else {URL}.", metavar="URL")]
 EndpointName = Annotated[
-    str | None, typer.Argument(help="The endpoint's name; not needed if there is only one.", metavar="ENDPOINT")
+    str | None,
+    typer.Argument(
+        help="The endpoint's name; not needed if there is only one.",
+        metavar="[NAME]",
+        autocompletion=completion.endpoints,
+    ),
+]
+OneOrAll = Annotated[
+    str | None,
+    typer.Argument(help="Only the endpoint of this name.", metavar="[NAME]", autocompletion=completion.endpoints),
+]
+ModelName = Annotated[
+    str,
+    typer.Argument(
+        help="The model's key below the endpoint's prefix.", metavar="MODEL", autocompletion=completion.models
+    ),
 ]
 
-NO_ENDPOINT = "there is no endpoint yet"
+NO_ENDPOINT = "there is no endpoint yet: `torpor deploy PREFIX --name NAME` makes one"
 
 
 def connected(url: str | None) -> EndpointConnection:
@@ -48,6 +65,15 @@ def known(connection: EndpointConnection, name: str | None) -> Iterator[None]:
 
 
 def unknown(connection: EndpointConnection, name: str) -> TorporError:
-    """The error that there is no such endpoint, with the names of those that exist."""
+    """The error that there is no such endpoint, with the names that are nearest."""
     names = state.names(connection.client("sagemaker"))
-    return TorporError(f"there is no endpoint {name!r}, only {', '.join(names)}" if names else NO_ENDPOINT)
+    return TorporError(f"there is no endpoint {name!r}, only {near(name, names)}" if names else NO_ENDPOINT)
+
+
+def unknown_model(connection: EndpointConnection, endpoint: str, model: str) -> TorporError | None:
+    """The error that the endpoint has no such model, with the names that are nearest. None if it has one of this name,
+    or its models cannot be listed."""
+    names = model_names(connection, endpoint)
+    if not names or model.removeprefix("/") in names:
+        return None
+    return TorporError(f"{endpoint} has no model {model!r}: it has {near(model, names)}")

@@ -4,12 +4,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskID,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
 from rich.progress import TimeRemainingColumn as TimeLeftColumn
 
 
 class Bar:
-    """Shows the present step, and counts simulated requests."""
+    """Shows the present step, and counts what is done: requests, bytes or files."""
 
     def __init__(self, progress: Progress, task: TaskID) -> None:
         self._progress = progress
@@ -24,12 +32,12 @@ class Bar:
         self._progress.reset(self._task, total=None, description=what)
 
     def of(self, total: int) -> None:
-        """Set the number of requests of the present step."""
+        """Set the size of the present step."""
         self._progress.update(self._task, total=total)
 
-    def done(self, requests: int) -> None:
-        """Count more requests as done."""
-        self._progress.advance(self._task, requests)
+    def done(self, count: int) -> None:
+        """Count more as done."""
+        self._progress.advance(self._task, count)
 
 
 @contextmanager
@@ -46,3 +54,13 @@ def bar(what: str, console: Console | None = None) -> Iterator[Bar]:
     )
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
         yield Bar(progress, progress.add_task(what, total=None))
+
+
+@contextmanager
+def waiting(what: str, console: Console | None = None) -> Iterator[None]:
+    """A spinner with the time so far, for a wait of unknown length. Without a terminal it shows nothing."""
+    shown = console or Console(stderr=True)
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
+        progress.add_task(what, total=None)
+        yield

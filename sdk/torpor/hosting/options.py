@@ -43,5 +43,5 @@ class EndpointOptions:
             self.instance_count,
             serverless,
             self.image,
-            may_sleep=self.sleep_after_s is not None,
+            instances_min=None if self.sleep_after_s is None else 0,
         )

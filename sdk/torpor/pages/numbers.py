@@ -33,6 +33,11 @@ class Row:
     latest: bool = False
     """True for a level: its value is that of the last minute, not of the whole period."""
 
+    @property
+    def unit(self) -> str:
+        """CloudWatch's unit of its values: `Microseconds`, `Count`."""
+        return "Microseconds" if _microseconds in self.statistics.values() else "Count"
+
     def shown(self, numbers: "MetricNumbers", statistic: str) -> str:
         """The formatted value; empty if there is none."""
         value = numbers.values.get((self.metric, statistic))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from torpor.errors import TorporError
+from torpor.errors import ValueRefused
 from torpor.simulator.containers import CONTAINERS, others_bytes, starts_s, wrong_containers
 from torpor.simulator.costs.alternatives import TERMS, Cost, CostTerms, HeldInstances
 from torpor.simulator.costs.costing import asleep, autoscaled, multi_model
@@ -77,7 +77,7 @@ KINDS: Mapping[str, Kind] = {
 """The rules for every field of a scenario."""
 
 
-class BadScenario(TorporError, ValueError):
+class BadScenario(ValueRefused):
     """A scenario that cannot be deployed or simulated. The message names the field."""
 
 

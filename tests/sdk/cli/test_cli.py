@@ -25,8 +25,9 @@ from torpor.calling.connection import without_proxy
 from torpor.calling.defaults import URL
 from torpor.cli import app
 from torpor.cli.commands.logs import NOTHING, with_silence
-from torpor.cli.commands.ls import table
+from torpor.cli.commands.reports.ls import table
 from torpor.cli.commands.up import next_step
+from torpor.cli.exit_codes import ExitCode
 from torpor.hosting.deploying import EndpointPlan, deploy, withdraw
 from torpor.hosting.process import ChildEndpoint, Start
 from torpor.hosting.serving import SharedProcess
@@ -119,7 +120,7 @@ def test_env_warns_of_a_server_that_is_no_endpoint_of_torpor(run: Run, status: i
     with something_else(status, body) as url:
         env, ls = run("env", "--url", url), run("ls", "--url", url)
     assert env.stderr == ls.stderr == f"torpor: what answers at {url} is not an endpoint of Torpor: name another URL\n"
-    assert (env.exit_code, ls.exit_code) == (0, 1)
+    assert (env.exit_code, ls.exit_code) == (0, ExitCode.UNREACHABLE)
 
 
 def test_invoke_prints_the_answer_and_its_times(run: Run) -> None:
@@ -204,15 +205,15 @@ def test_ls_parts_the_thousands_of_hits_as_why_does() -> None:
 
 def test_metrics_counts_the_invocations(run: Run, endpoint: torpor.Local) -> None:
     endpoint.invoke(CITIES[0], ROWS)
-    rows = {line.split()[1]: line for line in run("metrics", "shared").stdout.splitlines() if line.startswith("│")}
+    rows = {line.split()[0]: line for line in run("metrics", "shared").stdout.splitlines() if line.strip()}
     assert "%" in rows["ModelCacheHit"]
     assert "ms" in rows["ModelLatency"]
-    assert int(rows["Invocations"].split()[3]) >= 1
+    assert int(rows["Invocations"].split()[1]) >= 1
 
 
 def test_why_prints_the_story_of_a_model(run: Run, endpoint: torpor.Local) -> None:
     endpoint.invoke(CITIES[4], ROWS)
-    told = run("why", CITIES[4], "--endpoint", "shared").stdout
+    told = run("why", CITIES[4], "shared").stdout
     assert told.startswith(f"shared: {CITIES[4]}\n")
     assert "was loaded in" in told
     assert "now: in memory" in told
@@ -222,7 +223,7 @@ def test_why_prints_the_story_of_a_model_whose_instance_was_replaced(shared: Sha
     with shared.local(models, name="updated") as endpoint:
         endpoint.invoke(CITIES[0], ROWS)
         endpoint.deploy(memory_mib=512)
-        command = ["why", CITIES[0], "--endpoint", "updated", "--url", endpoint.url]
+        command = ["why", CITIES[0], "updated", "--url", endpoint.url]
         told, unknown = CliRunner().invoke(app, command).stdout, str(endpoint.why("nobody.tar.gz"))
     assert "no running instance has decided anything about it" in told
     assert re.search(r"a request took .*load .*\n  now: not in memory", told)
@@ -234,8 +235,8 @@ def test_a_model_is_reloaded_and_unloaded(run: Run, endpoint: torpor.Local) -> N
         endpoint.invoke(CITIES[0], ROWS)
         done = run(command, CITIES[0])
         assert (done.exit_code, done.stderr) == (0, "")
-        assert re.fullmatch(r"shared/\w+/i-\w+  resident\n", done.stdout)
-        assert run(command, CITIES[0], "--endpoint", "nobody").stderr == f"torpor: {NOBODY}\n"
+        assert re.fullmatch(r"shared/\w+/i-\w+  was in memory\n", done.stdout)
+        assert run(command, CITIES[0], "nobody").stderr == f"torpor: {NOBODY}\n"
 
 
 def test_logs_shows_each_instances_output(run: Run) -> None:
@@ -307,7 +308,7 @@ def test_up_on_a_folder_in_use_is_one_line(endpoint: torpor.Local) -> None:
 )
 def test_up_names_the_option_that_it_can_not_start_with(flag: str, given: str, said: str, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["up", "--port", "0", "--data-dir", str(tmp_path), flag, given])
-    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (ExitCode.USAGE, "", 1)
     assert done.stderr.startswith(f"torpor: {flag}: ")
     assert said in done.stderr
 
@@ -338,14 +339,12 @@ def test_a_span_that_is_none_names_its_option(run: Run, command: str) -> None:
     ("arguments", "said"),
     [
         (("logs", "nobody"), NOBODY),
-        (("why", "a", "--endpoint", "nobody"), NOBODY),
+        (("why", "a", "nobody"), NOBODY),
         (("metrics", "nobody"), NOBODY),
         (("costs", "nobody"), NOBODY),
         (("cold-starts", "nobody"), NOBODY),
         (("invoke", "shared", "--target-model", "nope.tar.gz", "--body", ROW), "Failed to download model data"),
         (("invoke", "shared", "--body", "@/nowhere"), "--body /nowhere: there is no such file"),
-        (("env", "--url", "foo"), "foo is not a URL"),
-        (("ls", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
 )
 def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
@@ -353,6 +352,12 @@ def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], sai
     assert done.exit_code == 1
     assert said in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_url_that_is_none_is_a_wrong_command_line() -> None:
+    done = CliRunner().invoke(app, ["env", "--url", "foo"])
+    assert (done.exit_code, done.stdout) == (ExitCode.USAGE, "")
+    assert done.stderr.startswith("torpor: foo is not a URL such as")
 
 
 def test_up_prints_the_exports_once_reachable_and_stops_on_a_signal(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 
 import torpor
 from torpor.cli import app
+from torpor.cli.exit_codes import ExitCode
 from torpor.cli.sagemaker_files import MARK, Identity, Outcome, config_path, put
 
 ROLE = "arn:aws:iam::123456789012:role/TorporRole"
@@ -107,6 +108,6 @@ def test_a_config_that_can_not_be_written_is_one_line(run: Run, tmp_path: Path) 
 
 def test_nothing_is_written_for_an_endpoint_that_does_not_answer(run: Run, tmp_path: Path) -> None:
     done = run("--url", "http://127.0.0.1:9")
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (ExitCode.UNREACHABLE, "")
     assert "start one with `torpor up`" in done.stderr
     assert not list(tmp_path.iterdir())

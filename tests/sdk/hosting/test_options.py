@@ -28,4 +28,4 @@ def test_a_whole_number_of_serverless_is_its_memory() -> None:
 def test_an_amount_wins_over_the_environment() -> None:
     options = EndpointOptions({"TORPOR_MEMORY_MIB": "1", "A": "b"}, memory_mib=512, sleep_after_s=1.5)
     assert options.settings == {"TORPOR_MEMORY_MIB": "512", "A": "b", "TORPOR_IDLE_SECONDS": "1.5"}
-    assert options.plan("houses").may_sleep
+    assert options.plan("houses").instances_min == 0

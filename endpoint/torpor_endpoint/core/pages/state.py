@@ -1,7 +1,7 @@
 """The pages of the current state: endpoints, variants, instances and models; decisions; and retired models."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from torpor_container import wire
 from torpor_endpoint.core.pages import Json, picked
@@ -102,6 +102,25 @@ def container_page(name: str, status: wire.InstanceStatus | None) -> Json:
 
 
 @dataclass(frozen=True)
+class VariantTraffic:
+    """What requests a variant got: counts since the endpoint's process started, and figures of the last minutes."""
+
+    requests: int = 0
+    cold: int = 0
+    """Requests that waited for an instance or for a model."""
+    failed: int = 0
+    """Requests whose model did not answer with 2xx."""
+    recent_s: float = 0.0
+    """How many seconds the figures below are of: the present minute and the one before it."""
+    recent_requests: int = 0
+    hit_ratio: float | None = None
+    """The share of requests whose model was in memory; None without such requests."""
+    p50_s: float | None = None
+    """Of ModelLatency, as the next one; None without requests."""
+    p99_s: float | None = None
+
+
+@dataclass(frozen=True)
 class VariantState:
     """One production variant: the number of instances that it wants, and the instances that are ready."""
 
@@ -115,10 +134,14 @@ class VariantState:
     """Instances that are draining: they finish their requests and take no others."""
     shadow: bool = False
     """It gets copies of requests, and answers no caller."""
+    model_data_url: str = ""
+    """Where its models are, of a variant with many models."""
+    traffic: VariantTraffic = VariantTraffic()
 
     @classmethod
     def read(cls, page: Json) -> "VariantState":
-        return picked(cls, {**page, "instances": tuple(map(InstanceState.read, page["instances"]))})
+        instances = tuple(map(InstanceState.read, page["instances"]))
+        return picked(cls, {**page, "instances": instances, "traffic": picked(VariantTraffic, page.get("traffic", {}))})
 
 
 def variant_page(
@@ -130,6 +153,8 @@ def variant_page(
     held: int,
     instances: Sequence[Json],
     shadow: bool = False,
+    model_data_url: str = "",
+    traffic: VariantTraffic = VariantTraffic(),
 ) -> Json:
     return {
         "name": name,
@@ -139,6 +164,8 @@ def variant_page(
         "leaving": leaving,
         "held": held,
         "instances": list(instances),
+        "model_data_url": model_data_url,
+        "traffic": asdict(traffic),
     }
 
 
@@ -220,7 +247,11 @@ class RetiredModel:
 
     def __str__(self) -> str:
         busy = f", {self.in_flight} in flight end on the old copy" if self.in_flight else ""
-        return f"{self.endpoint}/{self.variant}/{self.instance}  {self.was}{busy}"
+        return f"{self.endpoint}/{self.variant}/{self.instance}  {WAS.get(self.was, self.was)}{busy}"
+
+
+WAS = {"resident": "was in memory", "loading": "was loading", "absent": "was not in memory"}
+"""The words for what a model was on an instance when it was retired."""
 
 
 def retired_page(endpoint: str, variant: str, incarnation: str, outgoing: wire.LeavingModel) -> Json:

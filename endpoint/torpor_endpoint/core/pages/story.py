@@ -60,17 +60,17 @@ class Story:
     def __str__(self) -> str:
         return "\n".join([self.model, *(f"  {line}" for line in self.lines())])
 
+    @property
+    def known(self) -> bool:
+        """Whether anything is known about the model."""
+        return bool(self.decisions or self.past or self.resident)
+
     def lines(self) -> list[str]:
         """One line for each decision, then the lines of `now`."""
-        if self.unknown:
+        if not self.known:
             return [UNKNOWN]
         forgotten = [FORGOTTEN] if self.past and not self.decisions else []
         return [*forgotten, *map(self._line, self.happened()), *self.now()]
-
-    @property
-    def unknown(self) -> bool:
-        """Whether nothing is known about the model."""
-        return not (self.decisions or self.past or self.resident)
 
     def happened(self) -> list[StoryLine]:
         """The decisions, or, where no running instance has decided anything, the latest cold starts."""
@@ -80,8 +80,8 @@ class Story:
 
     def page(self) -> Json:
         """The page of the story."""
-        note = UNKNOWN if self.unknown else FORGOTTEN if self.past and not self.decisions else ""
-        now = [] if self.unknown else self.now()
+        note = UNKNOWN if not self.known else FORGOTTEN if self.past and not self.decisions else ""
+        now = self.now() if self.known else []
         return {"model": self.model, "note": note, "lines": [vars(line) for line in self.happened()], "now": now}
 
     def now(self) -> list[str]:

@@ -2,18 +2,26 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from torpor.calling.streaming import parts_of, with_target_model
+from torpor.cli import completion
 from torpor.cli.arguments import existing_file
-from torpor.cli.endpoints import EndpointName, Url, connected, only
+from torpor.cli.endpoints import EndpointName, Url, connected, known, only
+
+TargetModel = Annotated[
+    str | None,
+    typer.Option(
+        help="The model's key below the endpoint's prefix.", metavar="MODEL", autocompletion=completion.models
+    ),
+]
 
 
 def invoke(
     endpoint: EndpointName = None,
-    target_model: Annotated[str | None, typer.Option(help="The model's key below the endpoint's prefix.")] = None,
+    target_model: TargetModel = None,
     target_container: Annotated[str | None, typer.Option(help="The hostname of a direct endpoint's container.")] = None,
     body: Annotated[str, typer.Option(help="Text, @file, or @- for standard input.")] = "@-",
     content_type: Annotated[str, typer.Option(help="The body's media type.")] = "text/csv",
@@ -33,18 +41,27 @@ def invoke(
         "Accept": accept,
     }
     arguments = {name: value for name, value in members.items() if value is not None}
-    client = connection.client("sagemaker-runtime")
-    if stream:
-        answer = with_target_model(client).invoke_endpoint_with_response_stream(**arguments)
-        for part in parts_of(answer):
-            typer.echo(part, nl=False)
-            sys.stdout.flush()
-        typer.echo(b"", nl=sys.stdout.isatty())
-    else:
-        answer = client.invoke_endpoint(**arguments)
-        typer.echo(answer["Body"].read(), nl=sys.stdout.isatty())
+    with known(connection, endpoint):
+        answer = (_streamed if stream else _whole)(connection.client("sagemaker-runtime"), arguments)
     if timing:
         typer.echo(answer["ResponseMetadata"]["HTTPHeaders"].get("server-timing", ""), err=True)
+
+
+def _streamed(client: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Print the parts of the answer as they come."""
+    answer: dict[str, Any] = with_target_model(client).invoke_endpoint_with_response_stream(**arguments)
+    for part in parts_of(answer):
+        typer.echo(part, nl=False)
+        sys.stdout.flush()
+    typer.echo(b"", nl=sys.stdout.isatty())
+    return answer
+
+
+def _whole(client: Any, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Print the answer."""
+    answer: dict[str, Any] = client.invoke_endpoint(**arguments)
+    typer.echo(answer["Body"].read(), nl=sys.stdout.isatty())
+    return answer
 
 
 def read_body(text: str) -> bytes:

@@ -15,6 +15,7 @@ import typer
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import URL
 from torpor.cli.commands.env import exports
+from torpor.cli.exit_codes import UsageRefused
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
 from torpor.hosting.occupancy import ensure_free, ensure_writable
@@ -79,7 +80,7 @@ def up(
     try:
         check(options)
     except BadOption as error:
-        raise EndpointFailed(str(error)) from error
+        raise UsageRefused(str(error)) from error
     ensure_writable(data_dir, "--data-dir")
     ensure_free(data_dir, "--data-dir")
     listener = _listen(host, port)

@@ -145,24 +145,28 @@ class Planned:
             return ""
         return min(live, key=lambda result: (result.slo_misses(self.goal.slo_s), result.cold)).scenario.policy
 
-    def call(self) -> str:
-        """The plan as a call of boto3's `create_endpoint_config`. Raises LookupError if there is no plan."""
+    def members(self) -> dict[str, Any]:
+        """The plan as the members of CreateEndpointConfig. Raises LookupError if there is no plan."""
         if self.best is None:
             raise LookupError(f"no plan in this space meets {self.goal}")
-        scenario = self.best.scenario
-        members = {"ProductionVariants": scenario.variant()}
+        variant = self.best.scenario.variant()
+        members: dict[str, Any] = {"EndpointConfigName": "planned", "ProductionVariants": [variant]}
         if self.shadow is not None:
             shadow = self.shadow.scenario.variant("Shadow", "SHADOW_MODEL")
-            members = {
-                "ProductionVariants": scenario.variant() | {"InitialVariantWeight": self.shadow.production_weight},
-                "ShadowProductionVariants": shadow | {"InitialVariantWeight": self.shadow.weight},
-            }
+            members["ProductionVariants"] = [variant | {"InitialVariantWeight": self.shadow.production_weight}]
+            members["ShadowProductionVariants"] = [shadow | {"InitialVariantWeight": self.shadow.weight}]
+        return members
+
+    def call(self) -> str:
+        """The plan as a call of boto3's `create_endpoint_config`. Raises LookupError if there is no plan."""
+        members = self.members()
+        assert self.best is not None
+        scenario = self.best.scenario
         sleeps = scenario.instances_min == 0 or (self.shadow is not None and self.shadow.scenario.instances_min == 0)
         lines = [
             *([f"# {NOT_ON_AWS}"] if sleeps else []),
             'boto3.client("sagemaker").create_endpoint_config(',
-            '    EndpointConfigName="planned",',
-            *(f"    {name}={indent(dumps([one], indent=4), '    ').lstrip()}," for name, one in members.items()),
+            *(f"    {name}={indent(dumps(one, indent=4), '    ').lstrip()}," for name, one in members.items()),
             ")",
             *_container_notes(_with_models(scenario), scenario),
             *([] if self.shadow is None else _container_notes("the shadow model's container", self.shadow.scenario)),

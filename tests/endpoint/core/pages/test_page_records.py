@@ -13,6 +13,7 @@ from torpor_endpoint.core.pages.state import (
     ResidentModel,
     RetiredModel,
     VariantState,
+    VariantTraffic,
     decision_page,
     decisions_page,
     endpoint_page,
@@ -62,7 +63,9 @@ def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
         instance_page("i-1", "v-0", 1, [("before", None), ("xgb", STATUS)]),
         instance_page("i-2", "v-1", 0, [("primary", None)]),
     ]
-    variant = variant_page("v", weight=2.0, wanted=2, leaving=1, held=4, instances=instances, shadow=True)
+    variant = variant_page(
+        "v", weight=2.0, wanted=2, leaving=1, held=4, instances=instances, shadow=True, traffic=VariantTraffic(7, 1)
+    )
     (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", None, [variant])])))
     model = ResidentModel("a.tar.gz", 7, 1, 0.5, "onnx", 3, "i-1")
     containers = (ContainerState("before"), ContainerState("xgb", 100, 50, 9, 90, (model,)))
@@ -70,7 +73,9 @@ def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
     both = (first, InstanceState("i-2", "v-1", 0, (ContainerState("primary"),)))
     assert (first.models, first.budget_bytes, first.used_bytes) == ((model,), 100, 50)
     assert (first.disk_bytes, first.disk_budget_bytes) == (9, 90)
-    assert found == EndpointState("houses", (VariantState("v", 2, 4, both, 2.0, 1, shadow=True),))
+    assert found == EndpointState(
+        "houses", (VariantState("v", 2, 4, both, 2.0, 1, True, traffic=VariantTraffic(7, 1)),)
+    )
 
 
 def test_an_endpoint_in_trouble_has_the_reason() -> None:

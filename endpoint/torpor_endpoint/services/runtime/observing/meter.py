@@ -125,6 +125,10 @@ class VariantMeter:
         """Add one request that failed because no instance was running."""
         self._no_capacity.add(1, at_s)
 
+    def add_cold_start(self, at_s: float) -> None:
+        """Add one request that waited for an instance or for a model."""
+        self._bound(metrics.COLD_STARTS).add(1, at_s)
+
     def add_dropped(self, at_s: float) -> None:
         """Add one copy of a request that reached no model of this shadow variant."""
         self._bound(metrics.SHADOW_COPIES_DROPPED).add(1, at_s)
@@ -198,6 +202,10 @@ class Meters:
     def no_capacity(self, endpoint: str, variant: str, at_s: float) -> None:
         """Add a request that failed because no instance of the variant was running."""
         self.of(endpoint, variant).add_no_capacity(at_s)
+
+    def cold_start(self, endpoint: str, variant: str, at_s: float) -> None:
+        """Add a request that waited for an instance or for a model of the variant."""
+        self.of(endpoint, variant).add_cold_start(at_s)
 
     def dropped(self, endpoint: str, variant: str, at_s: float) -> None:
         """Add a copy of a request that reached no model of the shadow variant."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torpor_container import wire
 from torpor_container.wire import WaitStep
-from torpor_endpoint.core.ledger import minute_of
+from torpor_endpoint.core.ledger import is_cold, minute_of
 from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, Concurrency, Meters
@@ -29,6 +29,8 @@ class MetricsObserver:
         samples = _samples(request, route, outcome) if isinstance(outcome, Served) else _broken(request, route, outcome)
         if isinstance(outcome, RuntimeFault) and outcome.situation is Situation.NO_CAPACITY:
             self._meters.no_capacity(route.live.name, route.variant, request.ended_at_s)
+        if is_cold(request.steps):
+            self._meters.cold_start(route.live.name, route.variant, minute_of(request.ended_at_s))
         if samples is not None:
             self._meters.add(route.live.name, route.variant, samples, minute_of(request.ended_at_s))
         if request.trail is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from torpor.cli import choices
+from torpor.cli.commands.studies import choices
 from torpor.cli.output import console
 from torpor.errors import TorporError
 

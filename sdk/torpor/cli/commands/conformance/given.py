@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torpor.cli.arguments import existing_file
-from torpor.cli.commands.replay import typed
+from torpor.cli.commands.studies.replay import typed
 from torpor.conformance.container import Material
 from torpor.conformance.rule import Rule
 from torpor.conformance.rules import BY_ID, RULES

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from urllib.parse import urlsplit
 from uuid import uuid4
 
-from torpor.cli import choices
+from torpor.cli.commands.studies import choices
 from torpor.conformance.client import ContainerClient
 from torpor.conformance.container import CheckedContainer, Material, UseCase
 from torpor.conformance.limits import ContractLimits

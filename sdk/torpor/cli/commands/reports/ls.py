@@ -6,7 +6,8 @@ from rich.padding import Padding
 from rich.table import Table
 
 from torpor.cli.endpoints import NO_ENDPOINT, Url, connected
-from torpor.cli.output import console, plain_table
+from torpor.cli.output import AsJson, console, plain_table, print_json
+from torpor.cli.records import EndpointEntry, LsOutput
 from torpor.pages import state
 from torpor_endpoint.core.pages.state import (
     ContainerState,
@@ -18,11 +19,14 @@ from torpor_endpoint.core.pages.state import (
 from torpor_endpoint.core.pages.story import size, standing
 
 
-def ls(url: Url = None) -> None:
+def ls(as_json: AsJson = False, url: Url = None) -> None:
     """List endpoints, instances and the models in memory."""
     connection = connected(url)
     serving = {endpoint.name: endpoint for endpoint in state.endpoints(connection)}
     found = state.statuses(connection)
+    if as_json:
+        print_json(LsOutput(tuple(entry(status, serving.get(status.name)) for status in found)))
+        return
     if not found:
         console().print(NO_ENDPOINT)
     for status in found:
@@ -31,6 +35,11 @@ def ls(url: Url = None) -> None:
         console().print(headline(status, trouble), style="bold", soft_wrap=True)
         if endpoint and endpoint.variants:
             console().print(table(endpoint))
+
+
+def entry(status: state.Status, endpoint: EndpointState | None) -> EndpointEntry:
+    trouble, variants = (endpoint.trouble, endpoint.variants) if endpoint else ("", ())
+    return EndpointEntry(status.name, status.status, status.failure_reason, trouble, variants)
 
 
 def headline(status: state.Status, trouble: str = "") -> str:

@@ -1,18 +1,18 @@
 """`torpor simulate`: simulates scenarios over a trace, and shows them side by side. It needs no endpoint."""
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, replace
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from rich.table import Table
-
-from torpor.cli import choices
-from torpor.cli.output import console, plain_table
+from torpor.cli.commands.studies import choices
+from torpor.cli.commands.studies.json_outputs import simulate_output
+from torpor.cli.commands.studies.shadow_line import shadow_of
+from torpor.cli.exit_codes import UsageRefused
+from torpor.cli.output import AsJson, console, fitted, print_json
 from torpor.cli.progress import bar
-from torpor.cli.shadow_line import shadow_of
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.prices.money import dollars
@@ -31,8 +31,6 @@ LOGGED = ("scenario", "slot", "at_s", "model", "action", "reason", "size_bytes",
 LISTS = ("--instance-type", "--instances", "--policy", "--sleep-after")
 SPARE = ("loads", "p50", "wakes", "cold", "instance-h")
 """Columns that a narrow terminal omits, in this order. `--out` has them all."""
-GAP = 2
-"""Spaces between columns; there is one less after the last column."""
 CHECKED = "checked: bytes, pins, loads and instances agree with the log of decisions and requests"
 
 
@@ -57,66 +55,86 @@ def simulate(
     decisions: choices.Decisions = None,
     out: choices.Out = None,
     plot: choices.Plot = None,
+    as_json: AsJson = False,
 ) -> None:
     """Simulate one or more scenarios over a trace, and show hit rate, p99 and cost of each."""
     require("torpor simulate", "simulator")
-    from torpor.simulator.inputs import load, requests_of
-    from torpor_container.core.policies import OFFLINE, POLICIES
-
-    choices.plot_file(plot)
-    choices.writable_file("--out", out)
-    choices.writable_file("--decisions", decisions)
+    choices.output_files(plot, out, decisions)
     slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
-    types = [None] if instance_type is None else choices.several(LISTS[0], instance_type)
-    combinations = list(product(*map(choices.several, LISTS[1:], (instances, policy, sleep_after))))
-    choices.known_names("--policy", policy, {**POLICIES, **OFFLINE})
+    changes = combinations(instance_type, instances, policy, sleep_after, memory_mib)
     priced = choices.prices_from(prices, region)
-    inputs = load(trace, choices.profiles_file(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    changes = {**choices.wake_change(wake), **choices.own_memory_change(own_mib)}
-    like = inputs.scenario.altered(**changes, **choices.containers_change(containers))
-    scenarios = [
-        like.altered(**choices.size_changes(size, memory_mib), policy=rule, **counted(count, nap))
-        for size in types
-        for count, rule, nap in combinations
-    ]
-    beside = None if shadow is None else shadow_of(shadow, replace(inputs, scenario=like))
+    fixed = {**choices.wake_change(wake), **choices.own_memory_change(own_mib)}
+    inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
+    scenarios = [inputs.scenario.altered(**change) for change in changes]
+    beside = None if shadow is None else shadow_of(shadow, inputs)
     if plot is not None:
         drawable(scenarios, priced)
-    with Log(decisions) as log, bar("reading the trace") as shown:
-        results = []
-        shown.of(len(scenarios) * requests_of(inputs.trace))
-        watched = replace(inputs, on_progress=shown.done)
-        for number, scenario in enumerate(scenarios, 1):
-            shown.says(f"simulating {number} of {len(scenarios)}: {scenario.name}")
-            results.append(simulated(watched, scenario, log, check, beside))
-    show(inputs, results, priced, slo_s)
-    if check:
-        console().print(CHECKED, style="dim")
+    results = simulated_in_turn(inputs, scenarios, decisions, check, beside)
+    if as_json:
+        print_json(simulate_output(results, notes(inputs, results, priced), priced, slo_s))
+    else:
+        show(inputs, results, priced, slo_s, check)
     if out is not None:
         write(results, priced, out)
     if plot is not None:
         draw(results, priced, slo_s, plot)
 
 
+def combinations(
+    instance_type: str | None, instances: str, policy: str, sleep_after: str, memory_mib: float | None
+) -> list[dict[str, Any]]:
+    """The scenario fields of each combination of the lists in these options. Raises UsageRefused."""
+    from torpor_container.core.policies import OFFLINE, POLICIES
+
+    types = [None] if instance_type is None else choices.several(LISTS[0], instance_type)
+    others = list(product(*map(choices.several, LISTS[1:], (instances, policy, sleep_after))))
+    choices.known_names("--policy", policy, {**POLICIES, **OFFLINE})
+    return [
+        {**choices.size_changes(size, memory_mib), "policy": rule, **counted(count, nap)}
+        for size in types
+        for count, rule, nap in others
+    ]
+
+
+def simulated_in_turn(
+    inputs: "SimulationInputs",
+    scenarios: Sequence["Scenario"],
+    decisions: Path | None,
+    check: bool,
+    shadow: "Shadow | None",
+) -> list["Result"]:
+    """The result of each scenario, with a progress bar. The decisions of all go into the file `decisions`."""
+    from torpor.simulator.inputs import requests_of
+
+    with Log(decisions) as log, bar("reading the trace") as shown:
+        results = []
+        shown.of(len(scenarios) * requests_of(inputs.trace))
+        watched = replace(inputs, on_progress=shown.done)
+        for number, scenario in enumerate(scenarios, 1):
+            shown.says(f"simulating {number} of {len(scenarios)}: {scenario.name}")
+            results.append(simulated(watched, scenario, log, check, shadow))
+    return results
+
+
 def counted(count: str, nap: str) -> dict[str, float | int | None]:
-    """The scenario fields for the number of instances and their sleep. Raises TorporError."""
+    """The scenario fields for the number of instances and their sleep. Raises UsageRefused."""
     if not count.isdecimal() or int(count) < 1:
-        raise TorporError(f"--instances takes numbers of 1 or more, as 1,2,4, not {count!r}")
+        raise UsageRefused(f"--instances takes numbers of 1 or more, as 1,2,4, not {count!r}")
     if nap == choices.NEVER:
         return {"instances": int(count)}
     return {"instances_min": 0, "instances_max": int(count), "idle_s": choices.keep_alive_s(nap)}
 
 
 def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
-    """Check before a long simulation that the plot will have a point. Raises TorporError."""
+    """Check before a long simulation that the plot will have a point. Raises UsageRefused."""
     from torpor_container.core.policies import OFFLINE
 
     deployable = [one for one in scenarios if one.policy.upper() not in OFFLINE]
     if not deployable:
-        raise TorporError("--plot shows scenarios that can be deployed: add a --policy that does not know the trace")
+        raise UsageRefused("--plot shows scenarios that can be deployed: add a --policy that does not know the trace")
     if not any(prices.usd_per_hour(one.instance_type) for one in deployable):
         types = ",".join(dict.fromkeys(one.instance_type for one in deployable))
-        raise TorporError(f"--plot: no price is known for {types}: give a price list that has it with --prices")
+        raise UsageRefused(f"--plot: no price is known for {types}: give a price list that has it with --prices")
 
 
 def simulated(
@@ -131,7 +149,9 @@ def simulated(
     return (recounted if check else run)(inputs, scenario, recorded)
 
 
-def show(inputs: "SimulationInputs", results: list["Result"], prices: "Prices", slo_s: float | None) -> None:
+def show(
+    inputs: "SimulationInputs", results: list["Result"], prices: "Prices", slo_s: float | None, checked: bool
+) -> None:
     """Print a row for each scenario, in the order of the options, and the assumptions."""
     printer, first = console(), results[0]
     lasted = span(min(one.duration_s for one in results))
@@ -150,7 +170,7 @@ def show(inputs: "SimulationInputs", results: list["Result"], prices: "Prices", 
         printer.print("the containers of the pipelines", style="bold")
         printer.print(fitted(passed, (), printer.width))
         printer.print()
-    for line in notes(inputs, results, prices):
+    for line in (*notes(inputs, results, prices), *([CHECKED] if checked else [])):
         printer.print(line, style="dim")
 
 
@@ -195,22 +215,6 @@ def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str
         "wakes": f"{one.wakes:,}",
         "instance-h": f"{one.instance_s / HOUR_S:,.2f}",
     }
-
-
-def fitted(rows: Sequence[Mapping[str, str]], spare: Sequence[str], width: int, bold: int | None = None) -> Table:
-    """A table of rows with the same columns; the first column has the rows' names. If the terminal is too narrow, the
-    columns of `spare` are left out one after another. A column without a name has words, and may wrap."""
-    names = list(rows[0])
-    for name in spare:
-        if sum(GAP + max(map(len, (one, *(row[one] for row in rows)))) for one in names) <= width + 1:
-            break
-        names = [one for one in names if one != name]
-    shown = plain_table("", names[0])
-    for name in names[1:]:
-        shown.add_column(name, justify="right" if name else "left", no_wrap=bool(name))
-    for number, row in enumerate(rows):
-        shown.add_row(*(row[name] for name in names), style="bold" if number == bold else "")
-    return shown
 
 
 def span(seconds: float) -> str:

@@ -11,10 +11,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from torpor.cli import choices
 from torpor.cli.arguments import existing_file
-from torpor.cli.endpoints import Url, connected, only
-from torpor.cli.output import console, plain_table
+from torpor.cli.commands.studies import choices
+from torpor.cli.commands.studies.json_outputs import replay_output
+from torpor.cli.endpoints import EndpointName, Url, connected, known, only
+from torpor.cli.exit_codes import ExitCode, UsageRefused
+from torpor.cli.output import AsJson, console, plain_table, print_json
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor_endpoint.core.pages.story import counted, milliseconds
@@ -35,14 +37,11 @@ ARTIFACT = ".tar.gz"
 SHOWN_MODELS = 5
 LATE_S = 0.05
 """If requests are sent later than this at p99, the traffic was not the trace's own."""
-INTERRUPTED = 130
-ALL_FAILED = 1
-"""The exit code if no request succeeded."""
 
 
 def replay(
     trace: choices.Trace,
-    endpoint: Annotated[str | None, typer.Option(help="The endpoint's name; not needed if there is only one.")] = None,
+    endpoint: EndpointName = None,
     speed: Annotated[float, typer.Option(help="How many times as fast as the trace.")] = 1.0,
     limit: Annotated[int | None, typer.Option(help="Send only this many requests, the first ones.", min=1)] = None,
     body: Annotated[Path | None, typer.Option(help="The body of every request.", metavar="FILE")] = None,
@@ -54,6 +53,7 @@ def replay(
     out: Annotated[
         Path | None, typer.Option(help="Write a row for each request to this CSV file.", metavar="FILE")
     ] = None,
+    as_json: AsJson = False,
     url: Url = None,
 ) -> None:
     """Send a trace to an endpoint at the trace's own times, and show how long the requests took."""
@@ -66,19 +66,23 @@ def replay(
     choices.writable_file("--out", out)
     choices.positive("--speed", speed)
     connection = connected(url)
-    target = Target.found(connection, only(connection, endpoint))
+    with known(connection, endpoint):
+        target = Target.found(connection, only(connection, endpoint))
     sent = named(trace) if limit is None else First(named(trace), limit)
     extent, pace = Extent.of(sent), ReplayPace(speed, in_flight)
     bodies_of = read_body(body, bodies, content_type, extent.names)
     with watching(extent.requests) as watch:
         replayed = send(sent, target, bodies_of, pace, watch)
-    show(replayed, target.endpoint, pace)
+    if as_json:
+        print_json(replay_output(replayed, target.endpoint))
+    else:
+        show(replayed, target.endpoint, pace)
     if out is not None:
         replayed.write(out)
     if replayed.interrupted:
-        raise typer.Exit(INTERRUPTED)
+        raise typer.Exit(ExitCode.INTERRUPTED)
     if replayed.failed and replayed.failed == len(replayed):
-        raise typer.Exit(ALL_FAILED)
+        raise typer.Exit(ExitCode.FAILED)
 
 
 # -- what is sent --------------------------------------------------------------------------------------------------
@@ -89,7 +93,7 @@ def read_body(body: Path | None, bodies: Path | None, content_type: str | None, 
         one = (typed(body, content_type), body.read_bytes())
         return lambda model, request_bytes: one
     if bodies is None or body is not None:
-        raise TorporError("say what to send: --body FILE for all models, or --bodies DIR with a file for each")
+        raise UsageRefused("say what to send: --body FILE for all models, or --bodies DIR with a file for each")
     if not bodies.is_dir():
         raise TorporError(f"{bodies} is not a folder: --bodies is a folder with a file for each model")
     found = sorted(path for path in bodies.rglob("*.*") if path.is_file())
@@ -103,10 +107,10 @@ def read_body(body: Path | None, bodies: Path | None, content_type: str | None, 
 
 
 def typed(path: Path, content_type: str | None) -> str:
-    """The body's media type. Raises TorporError if neither the option nor the suffix says it."""
+    """The body's media type. Raises UsageRefused if neither the option nor the suffix says it."""
     found = content_type or CONTENT_TYPES.get(path.suffix)
     if found is None:
-        raise TorporError(f"{path}: give its type with --content-type, or by its suffix: {', '.join(CONTENT_TYPES)}")
+        raise UsageRefused(f"{path}: give its type with --content-type, or by its suffix: {', '.join(CONTENT_TYPES)}")
     return found
 
 

@@ -2,30 +2,31 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
-from torpor.cli import choices
-from torpor.cli.commands.simulate import fitted, span
-from torpor.cli.output import console
+from torpor.cli.commands.studies import choices
+from torpor.cli.commands.studies.json_outputs import plan_output
+from torpor.cli.commands.studies.shadow_line import shadow_of
+from torpor.cli.commands.studies.simulate import span
+from torpor.cli.exit_codes import ExitCode, UsageRefused
+from torpor.cli.output import AsJson, console, fitted, print_json
 from torpor.cli.progress import bar
-from torpor.cli.shadow_line import shadow_of
-from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.prices.money import dollars
 from torpor_endpoint.core.pages.story import counted, milliseconds
 
 if TYPE_CHECKING:
+    from torpor.simulator.inputs import SimulationInputs
     from torpor.simulator.outcome import Result
     from torpor.simulator.planning.options import Priced
     from torpor.simulator.planning.planned import Planned
     from torpor.simulator.planning.search import PlanCandidate
+    from torpor.simulator.planning.space import Goal, Space
 
 SHOWN = 8
-NOTHING = 3
-"""The exit code if nothing meets the SLO."""
 NOTES = dict.fromkeys(("BELADY", "BELADY-SIZE"), "offline reference: it knows the trace in advance")
 REQUESTS = "Of a longer trace, simulate the busiest stretch of this many requests first."
 PLAYED_MAX = "Simulate at most this many requests, from the beginning of the trace."
@@ -53,18 +54,14 @@ def plan(
     region: choices.Region = None,
     shadow: choices.Shadow = None,
     containers: choices.Containers = None,
+    as_json: AsJson = False,
 ) -> None:
     """Find the cheapest instance type and number, keep-alive and policy that meet the SLO, by simulation."""
     require("torpor plan", "simulator")
-    from torpor.simulator.inputs import load, requests_of
-    from torpor.simulator.planning.planning import plan as search
-    from torpor.simulator.planning.space import KEEP_ALIVES, SEARCHED, Space
+    from torpor.simulator.planning.space import KEEP_ALIVES, SEARCHED, Goal, Space
 
-    slo_s, quantile = choices.slo_s(slo_ms), choices.share("--quantile", quantile)
-    inputs = load(trace, choices.profiles_file(profiles), seed=seed, lasts_s=choices.lasts_s(lasts))
-    changes = {**choices.wake_change(wake), **choices.containers_change(containers)}
-    inputs = replace(inputs, scenario=inputs.scenario.altered(**changes))
-    beside = None if shadow is None else shadow_of(shadow, inputs)
+    goal = Goal(choices.slo_s(slo_ms), choices.share("--quantile", quantile))
+    inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, choices.wake_change(wake))
     space = Space(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,
@@ -73,40 +70,52 @@ def plan(
         inputs.scenario,
         KEEP_ALIVES if keep_alive is None else choices.known_names("--keep-alive", keep_alive, KEEP_ALIVES),
     )
+    beside = None if shadow is None else shadow_of(shadow, inputs)
+    priced = choices.prices_from(prices, region)
+    found = searched(inputs, goal, space, (requests, played_max), seeds=seeds, prices=priced, shadow=beside)
+    if as_json:
+        print_json(plan_output(found, answer(found)))
+    else:
+        show(found)
+    if found.best is None:
+        raise typer.Exit(ExitCode.NO_PLAN)
+
+
+def searched(
+    inputs: "SimulationInputs", goal: "Goal", space: "Space", most: tuple[int, int], **options: Any
+) -> "Planned":
+    """The plan, with a progress bar. `most` has the most requests to simulate first, and at all; `options` are further
+    arguments of `torpor.plan`."""
+    from torpor.simulator.inputs import requests_of
+    from torpor.simulator.planning.planning import plan as search
+
     with bar("reading the trace") as shown:
-        of = min(requests_of(inputs.trace), max(requests, played_max))
+        of = min(requests_of(inputs.trace), max(most))
 
         def says(what: str) -> None:
             shown.begins(what)
             shown.of(of)
 
-        found = search(
-            replace(inputs, on_progress=shown.done),
-            slo_s=slo_s,
-            quantile=quantile,
+        watched = replace(inputs, on_progress=shown.done)
+        return search(
+            watched,
+            slo_s=goal.slo_s,
+            quantile=goal.quantile,
             space=space,
-            seeds=seeds,
-            requests_max=requests,
-            played_max=played_max,
-            prices=choices.prices_from(prices, region),
-            shadow=beside,
+            requests_max=most[0],
+            played_max=most[1],
             says=says,
+            **options,
         )
-    show(found)
-    for kind, notes in (("assumed", (*found.assumed, *found.at_full_speed)), ("left out", found.left_out)):
-        for one in notes:
-            console().print(f"{kind}: {one}", style="dim")
-    if found.best is None:
-        raise typer.Exit(NOTHING)
 
 
 def deployable(policy: str) -> list[str]:
-    """The policies of `--policy`. Raises TorporError for one that is unknown, or knows the trace in advance."""
+    """The policies of `--policy`. Raises UsageRefused for one that is unknown, or knows the trace in advance."""
     from torpor_container.core.policies import OFFLINE, POLICIES
 
     for one in choices.several("--policy", policy):
         if one.upper() in OFFLINE:
-            raise TorporError(
+            raise UsageRefused(
                 f"--policy {one} knows the trace in advance, and cannot be deployed: choose from {', '.join(POLICIES)}"
             )
     return choices.known_names("--policy", policy, POLICIES)
@@ -137,6 +146,9 @@ def show(found: "Planned") -> None:
     seeds = f"seed {found.inputs.seed}" + (f" to {found.seeds[-1].seed}" if len(found.seeds) > 1 else "")
     prices = f"US dollars at the prices of {found.prices.priced_on}: {found.prices.source}."
     printer.print(f"\n{seeds} · {prices}", style="dim")
+    for kind, notes in (("assumed", (*found.assumed, *found.at_full_speed)), ("left out", found.left_out)):
+        for one in notes:
+            printer.print(f"{kind}: {one}", style="dim")
 
 
 def candidates(found: "Planned", width: int) -> Table | str:

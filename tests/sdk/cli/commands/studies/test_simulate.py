@@ -1,6 +1,7 @@
 """`torpor simulate`: a line for each way, the assumptions below it, files of the results, and one line for an error."""
 
 import csv
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +9,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.sdk.helpers.json_paths import undocumented
 from torpor.cli import app
-from torpor.cli.commands.simulate import LOGGED, fitted, span
+from torpor.cli.commands.studies.simulate import LOGGED, span
+from torpor.cli.exit_codes import ExitCode
+from torpor.cli.output import fitted
 
 TRACE = "zipf:models=20,rate_hz=2,duration_s=120"
 CALLS = "time_s,model\n0,a\n1,b\n2.5,a\n"
@@ -143,43 +147,83 @@ def test_the_output_of_a_check_names_the_counters_that_agree(run: Run) -> None:
     assert checked == f"{plain}checked: bytes, pins, loads and instances agree with the log of decisions and requests\n"
 
 
+def test_json_has_the_figures_of_each_scenario_and_nothing_else(run: Run) -> None:
+    done = run("calls.csv", "--policy", "LRU,LFU", "--slo-ms", "100", "--shadow", "weight=1", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert undocumented("simulate", output) == set()
+    assert [one["requests"] for one in output["scenarios"]] == [3, 3]
+    assert output["scenarios"][0]["shadow"]["requests"] == 3
+    assert output["scenarios"][0]["late"] is not None
+    assert any("instance takes" in note for note in output["notes"])
+
+
 # -- errors ------------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("code", "arguments", "said"),
     [
-        (("nowhere.csv",), "nowhere.csv: [Errno 2] No such file"),
-        (("calls.json",), "calls.json: a trace is a file that ends in .csv"),
-        (("calls.csv", "--profiles", "nowhere.csv"), "--profiles nowhere.csv: there is no such file"),
-        (("calls.csv", "--policy", "MRU"), "--policy is one of LRU, "),
-        (("foo:models=5",), "a synthetic trace is one of zipf, calibrated, as zipf:models=500"),
-        (("calls.csv", "--policy", ","), "--policy is empty"),
-        (("calls.csv", "--instance-type", "ml.nope"), "instance_type is one of the catalogue's types"),
-        (("calls.csv", "--instances", "0"), "--instances takes numbers of 1 or more, as 1,2,4, not '0'"),
-        (("calls.csv", "--instances", "²"), "--instances takes numbers of 1 or more, as 1,2,4, not '²'"),
-        (("calls.csv", "--sleep-after", "5x"), "--sleep-after: '5x' is not a span of time, such as 90s"),
-        (("calls.csv", "--sleep-after", "0s"), "--sleep-after: a span of time is more than 0, not 0s"),
-        (("calls.csv", "--slo-ms", "-4"), "--slo-ms is a number of milliseconds, more than 0, not -4"),
-        (("calls.csv", "--seed", "-1"), "seed is 0 or more, not -1"),
+        (ExitCode.FAILED, ("nowhere.csv",), "nowhere.csv: [Errno 2] No such file"),
+        (ExitCode.FAILED, ("calls.json",), "calls.json: a trace is a file that ends in .csv"),
+        (ExitCode.FAILED, ("calls.csv", "--profiles", "nowhere.csv"), "--profiles nowhere.csv: there is no such file"),
+        (ExitCode.USAGE, ("calls.csv", "--policy", "MRU"), "--policy is one of LRU, "),
+        (ExitCode.FAILED, ("foo:models=5",), "a synthetic trace is one of zipf, calibrated, as zipf:models=500"),
+        (ExitCode.USAGE, ("calls.csv", "--policy", ","), "--policy is empty"),
+        (ExitCode.USAGE, ("calls.csv", "--instance-type", "ml.nope"), "instance_type is one of the catalogue's types"),
         (
+            ExitCode.USAGE,
+            ("calls.csv", "--instances", "0"),
+            "--instances takes numbers of 1 or more, as 1,2,4, not '0'",
+        ),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--instances", "²"),
+            "--instances takes numbers of 1 or more, as 1,2,4, not '²'",
+        ),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--sleep-after", "5x"),
+            "--sleep-after: '5x' is not a span of time, such as 90s",
+        ),
+        (ExitCode.USAGE, ("calls.csv", "--sleep-after", "0s"), "--sleep-after: a span of time is more than 0, not 0s"),
+        (ExitCode.USAGE, ("calls.csv", "--slo-ms", "-4"), "--slo-ms is a number of milliseconds, more than 0, not -4"),
+        (ExitCode.USAGE, ("calls.csv", "--seed", "-1"), "seed is 0 or more, not -1"),
+        (
+            ExitCode.USAGE,
             ("calls.csv", "--plot", "picture.foo"),
             "--plot picture.foo: the name of a plot ends in .png, .svg, .pdf",
         ),
-        (("calls.csv", "--plot", "no/where.png"), "--plot no/where.png: there is no folder no"),
-        (("calls.csv", "--out", "no/where.csv"), "--out no/where.csv: there is no folder no"),
-        (("calls.csv", "--decisions", "no/where.csv"), "--decisions no/where.csv: there is no folder no"),
-        (("calls.csv", "--plot", "picture.png", "--instance-type", "ml.m6i.large"), "--plot: no price is known for"),
-        (("calls.csv", "--plot", "picture.png", "--policy", "belady"), "add a --policy that does not know the trace"),
-        (("calls.csv", "--prices", "nowhere.json"), "--prices nowhere.json: there is no such file"),
-        (("calls.csv", "--out", "."), "--out .: that is a folder, name a file in it"),
-        (("calls.csv", "--lasts", "2s"), "calls.csv has a request 2.5 s after its first one, but lasts_s is 2 s: give"),
-        (("calls.csv", "--lasts", "0s"), "--lasts: a span of time is more than 0, not 0s"),
-        (("calls.csv", "--region", "eu-west-1"), "--region eu-west-1: Torpor does not know its prices"),
-        (("zipf:modles=3",), "'modles' is not a parameter"),
+        (ExitCode.USAGE, ("calls.csv", "--plot", "no/where.png"), "--plot no/where.png: there is no folder no"),
+        (ExitCode.USAGE, ("calls.csv", "--out", "no/where.csv"), "--out no/where.csv: there is no folder no"),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--decisions", "no/where.csv"),
+            "--decisions no/where.csv: there is no folder no",
+        ),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--plot", "picture.png", "--instance-type", "ml.m6i.large"),
+            "--plot: no price is known for",
+        ),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--plot", "picture.png", "--policy", "belady"),
+            "add a --policy that does not know the trace",
+        ),
+        (ExitCode.FAILED, ("calls.csv", "--prices", "nowhere.json"), "--prices nowhere.json: there is no such file"),
+        (ExitCode.USAGE, ("calls.csv", "--out", "."), "--out .: that is a folder, name a file in it"),
+        (
+            ExitCode.FAILED,
+            ("calls.csv", "--lasts", "2s"),
+            "calls.csv has a request 2.5 s after its first one, but lasts_s is 2 s: give",
+        ),
+        (ExitCode.USAGE, ("calls.csv", "--lasts", "0s"), "--lasts: a span of time is more than 0, not 0s"),
+        (ExitCode.USAGE, ("calls.csv", "--region", "eu-west-1"), "--region eu-west-1: Torpor does not know its prices"),
+        (ExitCode.FAILED, ("zipf:modles=3",), "'modles' is not a parameter"),
     ],
 )
-def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_an_expected_error_is_one_line(run: Run, code: int, arguments: tuple[str, ...], said: str) -> None:
     done = run(*arguments)
-    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (1, "", 1)
+    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (code, "", 1)
     assert done.stderr.startswith("torpor: ")
     assert said in done.stderr
 

@@ -1,6 +1,7 @@
 """`torpor plan`: the candidates, the answer and its call, the alternatives; and the reason where no plan serves."""
 
 import ast
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.sdk.helpers.json_paths import undocumented
 from torpor.cli import app
-from torpor.cli.commands.plan import NOTHING
+from torpor.cli.exit_codes import ExitCode
 
 TRACE = "zipf:models=20,rate_hz=2,duration_s=120"
 TYPES = ("--instance-type", "ml.t2.medium,ml.m5.large", "--instances-max", "2")
@@ -140,11 +142,28 @@ def test_the_plan_of_a_longer_trace_says_which_part_was_simulated(run: Run) -> N
 def test_a_plan_without_an_answer_prints_the_reason(run: Run, models: str, slo_ms: str, said: str) -> None:
     Path("models.csv").write_text(models)
     done = run("calls.csv", *TYPES, "--profiles", "models.csv", "--slo-ms", slo_ms)
-    assert done.exit_code == NOTHING
+    assert done.exit_code == ExitCode.NO_PLAN
     assert said in done.stdout.replace("\n", " ")
     assert "scenarios tried, and none came near." in done.stdout
     assert "create_endpoint_config" not in done.stdout
     assert "serverless, an endpoint per model" in done.stdout
+
+
+def test_json_has_the_plan_and_what_deploys_it(run: Run) -> None:
+    done = run("calls.csv", "--slo-ms", "5000", "--quantile", "0.5", "--policy", "LRU", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert undocumented("plan", output) == set()
+    assert output["plan"] in [one["name"] for one in output["options"]]
+    [variant] = output["create_endpoint_config"]["ProductionVariants"]
+    assert variant["InstanceType"].startswith("ml.")
+
+
+def test_json_without_a_plan_has_the_reason_and_the_same_code(run: Run) -> None:
+    done = run("calls.csv", "--slo-ms", "0.001", "--policy", "LRU", "--json")
+    output = json.loads(done.stdout)
+    assert (done.exit_code, output["plan"], output["create_endpoint_config"]) == (ExitCode.NO_PLAN, None, None)
+    assert "Nothing meets that" in output["answer"]
 
 
 def test_a_space_too_small_for_the_goal_exits_with_advice(run: Run) -> None:
@@ -157,7 +176,7 @@ def test_a_space_too_small_for_the_goal_exits_with_advice(run: Run) -> None:
         "--slo-ms",
         "200",
     )
-    assert done.exit_code == NOTHING
+    assert done.exit_code == ExitCode.NO_PLAN
     assert "Nothing in this space meets that." in done.stdout
     assert "--instances-max" in done.stdout
 
@@ -169,30 +188,56 @@ def test_azures_trace_is_planned_for_too(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("code", "arguments", "said"),
     [
-        (("nowhere.csv", "--slo-ms", "100"), "nowhere.csv: [Errno 2] No such file"),
-        (("calls.csv", "--slo-ms", "0"), "--slo-ms is a number of milliseconds, more than 0, not 0"),
-        (("calls.csv", "--slo-ms", "9", "--quantile", "2"), "--quantile is above 0 and below 1, as 0.99, not 2"),
+        (ExitCode.FAILED, ("nowhere.csv", "--slo-ms", "100"), "nowhere.csv: [Errno 2] No such file"),
+        (ExitCode.USAGE, ("calls.csv", "--slo-ms", "0"), "--slo-ms is a number of milliseconds, more than 0, not 0"),
         (
+            ExitCode.USAGE,
+            ("calls.csv", "--slo-ms", "9", "--quantile", "2"),
+            "--quantile is above 0 and below 1, as 0.99, not 2",
+        ),
+        (
+            ExitCode.USAGE,
             ("calls.csv", "--slo-ms", "9", "--policy", "LRU,MRU"),
             "--policy is one of LRU, SIEVE, LFUDA, GDSF, LANDLORD, LFU, LRU-2, S3-FIFO, TINYLFU, FIFO, not",
         ),
         (
+            ExitCode.USAGE,
             ("calls.csv", "--slo-ms", "9", "--policy", "BELADY"),
             "--policy BELADY knows the trace in advance, and cannot be deployed",
         ),
-        (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m5.large,ml.nope"), "instance_type is one of the"),
-        (("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m6i.large"), "no price is known for ml.m6i.large"),
-        (("calls.csv", "--slo-ms", "9", "--instance-type", ""), "--instance-type is empty"),
-        (("calls.csv", "--slo-ms", "9", "--sleep-after", "5x"), "--sleep-after: '5x' is not a span of time"),
-        (("calls.csv", "--slo-ms", "9", "--keep-alive", "weekly"), "--keep-alive is one of fixed, histogram, not"),
-        (("calls.csv", "--slo-ms", "9", "--seed", "-1"), "seed is 0 or more, not -1"),
-        (("calls.csv", "--slo-ms", "9", "--profiles", "nowhere.csv"), "--profiles nowhere.csv: there is no such file"),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m5.large,ml.nope"),
+            "instance_type is one of the",
+        ),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--slo-ms", "9", "--instance-type", "ml.m6i.large"),
+            "no price is known for ml.m6i.large",
+        ),
+        (ExitCode.USAGE, ("calls.csv", "--slo-ms", "9", "--instance-type", ""), "--instance-type is empty"),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--slo-ms", "9", "--sleep-after", "5x"),
+            "--sleep-after: '5x' is not a span of time",
+        ),
+        (
+            ExitCode.USAGE,
+            ("calls.csv", "--slo-ms", "9", "--keep-alive", "weekly"),
+            "--keep-alive is one of fixed, histogram, not",
+        ),
+        (ExitCode.USAGE, ("calls.csv", "--slo-ms", "9", "--seed", "-1"), "seed is 0 or more, not -1"),
+        (
+            ExitCode.FAILED,
+            ("calls.csv", "--slo-ms", "9", "--profiles", "nowhere.csv"),
+            "--profiles nowhere.csv: there is no such file",
+        ),
     ],
 )
-def test_an_expected_error_is_one_line(run: Run, arguments: tuple[str, ...], said: str) -> None:
+def test_an_expected_error_is_one_line(run: Run, code: int, arguments: tuple[str, ...], said: str) -> None:
     done = run(*arguments)
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (code, "")
     assert said in done.stderr
     assert done.stderr.strip("\n").count("\n") == 0

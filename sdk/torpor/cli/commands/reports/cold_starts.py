@@ -8,32 +8,38 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from torpor.cli import completion
 from torpor.cli.arguments import ago_s
-from torpor.cli.endpoints import Url, connected, known
-from torpor.cli.output import console, plain_table
+from torpor.cli.endpoints import OneOrAll, Url, connected, known
+from torpor.cli.output import AsJson, console, plain_table, print_json
+from torpor.cli.records import ColdStartsOutput
 from torpor.pages.accounts import Which
 from torpor.pages.accounts import cold_starts as read
 from torpor.pages.frames import STEPS
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.story import NOTICED_S, counted, moment, size, why_cold
 
-Endpoint = Annotated[str | None, typer.Argument(help="Only this endpoint.", metavar="ENDPOINT")]
-
 WIDEST = 1000
 PERCENTS = (50, 99)
 
 
 def cold_starts(
-    endpoint: Endpoint = None,
-    model: Annotated[str | None, typer.Option(help="Only this model.")] = None,
+    endpoint: OneOrAll = None,
+    model: Annotated[
+        str | None, typer.Option(help="Only this model.", metavar="MODEL", autocompletion=completion.models)
+    ] = None,
     since: Annotated[str, typer.Option(help="How far to look back, such as 90s, 30m, 1h or 7d.")] = "1h",
     limit: Annotated[int, typer.Option(help="How many to show, the latest ones.", min=1)] = 100,
+    as_json: AsJson = False,
     url: Url = None,
 ) -> None:
     """Show what each cold request waited for, step by step, and how long it was in each container of a pipeline."""
     connection = connected(url)
     with known(connection, endpoint):
         found = read(connection, Which(endpoint, ago_s(since)), model, limit)
+    if as_json:
+        print_json(ColdStartsOutput(tuple(found)))
+        return
     if not found:
         console().print(f"no cold start in the last {since}")
     printer = console()

@@ -1,6 +1,7 @@
 """`torpor replay`: against a live endpoint, and its errors for missing inputs."""
 
 import csv
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import torpor
+from tests.sdk.helpers.json_paths import undocumented
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.cli import app
-from torpor.cli.commands.replay import advice, doing, lateness
+from torpor.cli.commands.studies.replay import advice, doing, lateness
+from torpor.cli.exit_codes import ExitCode
 from torpor.replay.outcome import Replayed
 from torpor.replay.sending import ReplayPace, ReplayTally
 
@@ -49,6 +52,15 @@ def test_each_model_can_have_a_body_of_its_own(run: Run, tmp_path: Path) -> None
     assert "2 failed · " in done.stdout
 
 
+def test_json_has_the_outcomes_and_nothing_else(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "row.csv").write_text(ROW)
+    done = run("--body", tmp_path / "row.csv", "--speed", "100", "--json")
+    assert (done.exit_code, done.stderr) == (0, "")
+    output = json.loads(done.stdout)
+    assert undocumented("replay", output) == set()
+    assert sum(one["requests"] for one in output["outcomes"]) == output["requests"] > 0
+
+
 def test_a_replay_names_the_missing_bodies(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bodies").mkdir()
     (tmp_path / "bodies" / "city1.json").write_text("[]")
@@ -64,26 +76,30 @@ def test_azures_trace_is_replayed_too(run: Run, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("code", "arguments", "said"),
     [
-        ((), "say what to send: --body FILE for all models, or --bodies DIR"),
-        (("--body", "{}/row.csv", "--bodies", "{}"), "say what to send: --body FILE for all models, or --bodies DIR"),
-        (("--bodies", "{}/row.csv"), "row.csv is not a folder"),
-        (("--body", "{}/nowhere.csv"), "--body {}/nowhere.csv: there is no such file"),
-        (("--body", "{}/nowhere"), "--body {}/nowhere: there is no such file"),
-        (("--body", "{}/row"), "row: give its type with --content-type"),
-        (("--body", "{}/row.csv", "--out", "{}/nowhere/out.csv"), "there is no folder"),
-        (("--body", "{}/row.csv", "--speed", "0"), "--speed is more than 0, not 0"),
-        (("--body", "{}/row.csv", "--endpoint", "other"), "Could not find endpoint"),
-        (("--body", "{}/row.csv", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
+        (ExitCode.USAGE, (), "say what to send: --body FILE for all models, or --bodies DIR"),
+        (
+            ExitCode.USAGE,
+            ("--body", "{}/row.csv", "--bodies", "{}"),
+            "say what to send: --body FILE for all models, or --bodies DIR",
+        ),
+        (ExitCode.FAILED, ("--bodies", "{}/row.csv"), "row.csv is not a folder"),
+        (ExitCode.FAILED, ("--body", "{}/nowhere.csv"), "--body {}/nowhere.csv: there is no such file"),
+        (ExitCode.FAILED, ("--body", "{}/nowhere"), "--body {}/nowhere: there is no such file"),
+        (ExitCode.USAGE, ("--body", "{}/row"), "row: give its type with --content-type"),
+        (ExitCode.USAGE, ("--body", "{}/row.csv", "--out", "{}/nowhere/out.csv"), "there is no folder"),
+        (ExitCode.USAGE, ("--body", "{}/row.csv", "--speed", "0"), "--speed is more than 0, not 0"),
+        (ExitCode.FAILED, ("--body", "{}/row.csv", "other"), "there is no endpoint 'other', only "),
+        (ExitCode.UNREACHABLE, ("--body", "{}/row.csv", "--url", "http://127.0.0.1:9"), "start one with `torpor up`"),
     ],
 )
 def test_a_missing_input_is_reported_before_any_request_is_sent(
-    run: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
+    run: Run, tmp_path: Path, code: int, arguments: tuple[str, ...], said: str
 ) -> None:
     (tmp_path / "row").write_text(ROW)
     done = run(*(argument.format(tmp_path) for argument in arguments))
-    assert (done.exit_code, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (code, "")
     assert said.format(tmp_path) in done.stderr
 
 

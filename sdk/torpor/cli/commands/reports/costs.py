@@ -7,9 +7,9 @@ import typer
 from rich.table import Table
 
 from torpor.cli.arguments import ago_s
-from torpor.cli.endpoints import Url, connected, known
-from torpor.cli.output import console, plain_table
-from torpor.pages.accounts import Which
+from torpor.cli.endpoints import OneOrAll, Url, connected, known
+from torpor.cli.output import AsJson, console, plain_table, print_json
+from torpor.pages.accounts import ALL, Which
 from torpor.pages.accounts import costs as read
 from torpor.prices.money import dollars
 from torpor.spans import HOUR_S
@@ -17,14 +17,13 @@ from torpor_endpoint.core.pages.costs import Costs, OtherModels, ShadowShare, Si
 from torpor_endpoint.core.pages.story import counted, milliseconds, size
 from torpor_endpoint.core.pricing.costs import ModelCosts
 
-Endpoint = Annotated[str | None, typer.Argument(help="Only this endpoint.", metavar="ENDPOINT")]
-
 MODELS = 20
 
 
 def costs(
-    endpoint: Endpoint = None,
+    endpoint: OneOrAll = None,
     since: Annotated[str, typer.Option(help="How far to look back, such as 90s, 30m, 1h or 7d.")] = "24h",
+    as_json: AsJson = False,
     url: Url = None,
 ) -> None:
     """Show the cost at AWS's prices, by model, and what other ways to serve the same traffic would have cost.
@@ -33,7 +32,10 @@ def costs(
     """
     connection = connected(url)
     with known(connection, endpoint):
-        found = read(connection, Which(endpoint, ago_s(since)), MODELS)
+        found = read(connection, Which(endpoint, ago_s(since)), ALL if as_json else MODELS)
+    if as_json:
+        print_json(found)
+        return
     printer = console()
     if not found.variants:
         printer.print(f"no instance ran and no request came in the last {since}")

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
 from torpor.cli import app
-from torpor.cli.shadow_line import shadow_of
+from torpor.cli.commands.studies.shadow_line import shadow_of
 from torpor.errors import TorporError
 from torpor.simulator.inputs import SimulationInputs, load
 from torpor.simulator.scenario import BadScenario

@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torpor.cli import choices
-from torpor.errors import TorporError
+from torpor.cli.commands.studies import choices
+from torpor.cli.exit_codes import UsageRefused
 
 if TYPE_CHECKING:
     from torpor.simulator.inputs import SimulationInputs
@@ -17,7 +17,7 @@ WORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None}
 
 def shadow_of(line: str, inputs: "SimulationInputs") -> "Shadow":
     """The shadow variant of a line as `weight=0.5,instances=2`. What the line does not name is as in the scenario of
-    the inputs, or as the ledger of its own `profiles` has it. Raises TorporError, BadScenario, BadTrace."""
+    the inputs, or as the ledger of its own `profiles` has it. Raises UsageRefused, BadScenario, BadTrace."""
     from torpor.simulator.inputs import load
     from torpor.simulator.shadowing import Shadow
 
@@ -37,7 +37,7 @@ def shadow_of(line: str, inputs: "SimulationInputs") -> "Shadow":
         values |= choices.containers_change(None if containers is None else Path(str(containers)), "--shadow")
     known = like.__dataclass_fields__
     if unknown := [name for name in values if name not in known]:
-        raise TorporError(f"--shadow has no {unknown[0]}: it has {', '.join((*OWN, *known))}")
+        raise UsageRefused(f"--shadow has no {unknown[0]}: it has {', '.join((*OWN, *known))}")
     return Shadow(like.altered(**values), **weights, profiles=profiles)
 
 
@@ -45,7 +45,7 @@ def _value(part: str) -> tuple[str, Any]:
     """A name, and the value as the number, the word or the text that it is."""
     name, equals, text = (piece.strip() for piece in part.partition("="))
     if not equals or not text:
-        raise TorporError(f"--shadow: {part!r} is not NAME=VALUE, as weight=0.5 or instance_type=ml.c5.large")
+        raise UsageRefused(f"--shadow: {part!r} is not NAME=VALUE, as weight=0.5 or instance_type=ml.c5.large")
     if text.lower() in WORDS:
         return name, WORDS[text.lower()]
     for kind in (int, float):

@@ -1,6 +1,7 @@
 """The options of the commands that simulate: their help texts, and the checks of their values."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from torpor.cli.arguments import existing_file, span_s
+from torpor.cli.exit_codes import UsageRefused
 from torpor.errors import TorporError
 from torpor.extras import require
 
 if TYPE_CHECKING:
+    from torpor.simulator.inputs import SimulationInputs
     from torpor_endpoint.core.pricing.prices import Prices
 
 NEVER = "never"
@@ -69,35 +72,35 @@ Plot = Annotated[Path | None, typer.Option(help=PLOT, metavar="FILE")]
 
 
 def several(option: str, text: str) -> list[str]:
-    """The parts of a list with commas, each once. Raises TorporError for an empty list."""
+    """The parts of a list with commas, each once. Raises UsageRefused for an empty list."""
     found = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     if not found:
-        raise TorporError(f"{option} is empty: give one value, or several with commas between them")
+        raise UsageRefused(f"{option} is empty: give one value, or several with commas between them")
     return found
 
 
 def keep_alive_s(text: str) -> float:
-    """A keep-alive time in seconds. Raises TorporError."""
+    """A keep-alive time in seconds. Raises UsageRefused."""
     return _span_s("--sleep-after", text)
 
 
 def lasts_s(text: str | None) -> float | None:
-    """How long a trace was recorded, in seconds. Raises TorporError."""
+    """How long a trace was recorded, in seconds. Raises UsageRefused."""
     return None if text is None else _span_s("--lasts", text)
 
 
 def keep_alives_s(text: str) -> Sequence[float]:
-    """Keep-alive times in seconds, without 'never'. Raises TorporError."""
+    """Keep-alive times in seconds, without 'never'. Raises UsageRefused."""
     return [keep_alive_s(part) for part in several("--sleep-after", text) if part != NEVER]
 
 
 def wake_change(wake: str | None) -> Mapping[str, float]:
-    """The scenario field that `--wake` changes. Raises TorporError."""
+    """The scenario field that `--wake` changes. Raises UsageRefused."""
     return {} if wake is None else {"wake_s": _span_s("--wake", wake)}
 
 
 def size_changes(instance_type: str | None, memory_mib: float | None) -> Mapping[str, str | float]:
-    """The scenario fields that `--instance-type` and `--memory-mib` change. Raises TorporError."""
+    """The scenario fields that `--instance-type` and `--memory-mib` change. Raises UsageRefused."""
     if memory_mib is not None:
         positive("--memory-mib", memory_mib)
     fields = {"instance_type": instance_type, "memory_mib": memory_mib}
@@ -105,9 +108,9 @@ def size_changes(instance_type: str | None, memory_mib: float | None) -> Mapping
 
 
 def own_memory_change(own_mib: float | None) -> Mapping[str, int]:
-    """The scenario field that `--own-mib` changes. Raises TorporError."""
+    """The scenario field that `--own-mib` changes. Raises UsageRefused."""
     if own_mib is not None and not 0 <= own_mib < inf:
-        raise TorporError(f"--own-mib is a number of 0 or more, not {own_mib:g}")
+        raise UsageRefused(f"--own-mib is a number of 0 or more, not {own_mib:g}")
     return {} if own_mib is None else {"own_bytes": int(own_mib * 1024 * 1024)}
 
 
@@ -115,56 +118,78 @@ def _span_s(option: str, text: str) -> float:
     try:
         seconds = span_s(text)
     except typer.BadParameter as error:
-        raise TorporError(f"{option}: {error.message}") from error
+        raise UsageRefused(f"{option}: {error.message}") from error
     if not 0 < seconds < inf:
-        raise TorporError(f"{option}: a span of time is more than 0, not {text}")
+        raise UsageRefused(f"{option}: a span of time is more than 0, not {text}")
     return seconds
 
 
 def slo_s(slo_ms: float) -> float:
-    """`--slo-ms` in seconds. Raises TorporError."""
+    """`--slo-ms` in seconds. Raises UsageRefused."""
     if not 0 < slo_ms < inf:
-        raise TorporError(f"--slo-ms is a number of milliseconds, more than 0, not {slo_ms:g}")
+        raise UsageRefused(f"--slo-ms is a number of milliseconds, more than 0, not {slo_ms:g}")
     return slo_ms / 1000
 
 
 def positive(option: str, value: float) -> None:
-    """Raises TorporError if the value is not more than 0."""
+    """Raises UsageRefused if the value is not more than 0."""
     if not 0 < value < inf:
-        raise TorporError(f"{option} is more than 0, not {value:g}")
+        raise UsageRefused(f"{option} is more than 0, not {value:g}")
 
 
 def known_names(option: str, text: str, known: Collection[str]) -> list[str]:
-    """As `several`, for names of `known`, in any case if those are in capitals. Raises TorporError."""
+    """As `several`, for names of `known`, in any case if those are in capitals. Raises UsageRefused."""
     found = several(option, text)
     for one in found:
         if one not in known and one.upper() not in known:
-            raise TorporError(f"{option} is one of {', '.join(known)}, not {one!r}")
+            raise UsageRefused(f"{option} is one of {', '.join(known)}, not {one!r}")
     return found
 
 
 def share(option: str, value: float) -> float:
-    """The value. Raises TorporError if it is not between 0 and 1."""
+    """The value. Raises UsageRefused if it is not between 0 and 1."""
     if not 0 < value < 1:
-        raise TorporError(f"{option} is above 0 and below 1, as 0.99, not {value:g}")
+        raise UsageRefused(f"{option} is above 0 and below 1, as 0.99, not {value:g}")
     return value
 
 
 def writable_file(option: str, file: Path | None) -> None:
-    """Check before a long simulation that its output can be written. Raises TorporError."""
+    """Check before a long simulation that its output can be written. Raises UsageRefused."""
     if file is not None and not file.absolute().parent.is_dir():
-        raise TorporError(f"{option} {file}: there is no folder {file.parent}")
+        raise UsageRefused(f"{option} {file}: there is no folder {file.parent}")
     if file is not None and file.is_dir():
-        raise TorporError(f"{option} {file}: that is a folder, name a file in it")
+        raise UsageRefused(f"{option} {file}: that is a folder, name a file in it")
 
 
 def plot_file(file: Path | None) -> None:
-    """As `writable_file`, for a plot. Raises TorporError, MissingExtra."""
+    """As `writable_file`, for a plot. Raises UsageRefused, MissingExtra."""
     writable_file("--plot", file)
     if file is not None and file.suffix.lower() not in PICTURES:
-        raise TorporError(f"--plot {file}: the name of a plot ends in {', '.join(PICTURES)}")
+        raise UsageRefused(f"--plot {file}: the name of a plot ends in {', '.join(PICTURES)}")
     if file is not None:
         require("--plot", "plots")
+
+
+def output_files(plot: Path | None, out: Path | None, decisions: Path | None) -> None:
+    """Check before a long simulation that its files can be written. Raises UsageRefused, MissingExtra."""
+    plot_file(plot)
+    writable_file("--out", out)
+    writable_file("--decisions", decisions)
+
+
+def inputs_of(
+    trace: str,
+    profiles: Path | None,
+    seed: int,
+    lasts: str | None,
+    containers: Path | None,
+    changes: Mapping[str, Any],
+) -> "SimulationInputs":
+    """The inputs of a simulation, whose scenario has these changes. Raises UsageRefused, TorporError, BadTrace."""
+    from torpor.simulator.inputs import load
+
+    found = load(trace, profiles_file(profiles), seed=seed, lasts_s=lasts_s(lasts))
+    return replace(found, scenario=found.scenario.altered(**changes, **containers_change(containers)))
 
 
 def profiles_file(file: Path | None, option: str = "--profiles") -> Path | None:
@@ -194,7 +219,7 @@ def prices_from(file: Path | None, region: str | None) -> "Prices":
     from torpor.prices import SHIPPED, read
 
     if file is None and region is not None:
-        raise TorporError(f"--region {region}: Torpor does not know its prices: give a price list with --prices")
+        raise UsageRefused(f"--region {region}: Torpor does not know its prices: give a price list with --prices")
     if file is not None:
         existing_file("--prices", file)
     return (SHIPPED if file is None else read(file, region)).prices

@@ -1,0 +1,44 @@
+"""`torpor why`: the decisions about one model, in order of time."""
+
+import typer
+
+from torpor.calling.connection import EndpointConnection
+from torpor.cli.endpoints import NO_ENDPOINT, ModelName, OneOrAll, Url, connected, unknown, unknown_model
+from torpor.cli.output import AsJson, print_json
+from torpor.cli.records import StoryEntry, WhyOutput
+from torpor.errors import TorporError
+from torpor.pages import state
+from torpor.pages.inquiry import story
+from torpor_endpoint.core.pages.story import Story
+
+
+def why(model: ModelName, endpoint: OneOrAll = None, as_json: AsJson = False, url: Url = None) -> None:
+    """Explain why a model was loaded, evicted or refused, and what it cost."""
+    connection = connected(url)
+    present = [found for found in state.endpoints(connection) if endpoint in (None, found.name)]
+    if not present:
+        raise _none(connection, endpoint)
+    told = {found.name: story(connection, found, model) for found in present}
+    if not any(one.known for one in told.values()):
+        errors = [unknown_model(connection, name, model) for name in told]
+        if errors[0] is not None and None not in errors:
+            raise errors[0]
+    if as_json:
+        print_json(WhyOutput(tuple(entry(name, one) for name, one in told.items())))
+        return
+    for name, one in told.items():
+        typer.echo(f"{name}: {one}")
+
+
+def entry(endpoint: str, told: Story) -> StoryEntry:
+    return StoryEntry(endpoint, told.model, told.resident, told.decisions, told.past)
+
+
+def _none(connection: EndpointConnection, endpoint: str | None) -> TorporError:
+    """The error that says why there is nothing to show."""
+    standing = {found.name: found for found in state.statuses(connection)}
+    if endpoint is None:
+        return TorporError("no endpoint is in service: `torpor ls` shows their state" if standing else NO_ENDPOINT)
+    if endpoint not in standing:
+        return unknown(connection, endpoint)
+    return TorporError(f"endpoint {endpoint} is not in service: {standing[endpoint].status}; see `torpor ls`")

@@ -1,0 +1,73 @@
+"""Makes the records that the commands on traces print with `--json`, from their results."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from torpor.cli.records import (
+    OptionEntry,
+    OutcomeEntry,
+    PlanOutput,
+    ReplayOutput,
+    ScenarioFigures,
+    SimulatedScenario,
+    SimulateOutput,
+)
+
+if TYPE_CHECKING:
+    from torpor.replay.outcome import Replayed
+    from torpor.simulator.outcome import Result
+    from torpor.simulator.planning.planned import Planned
+    from torpor_endpoint.core.pricing.prices import Prices
+
+
+def simulate_output(
+    results: Sequence["Result"], notes: Sequence[str], prices: "Prices", slo_s: float | None
+) -> SimulateOutput:
+    return SimulateOutput(results[0].trace, tuple(_scenario(one, prices, slo_s) for one in results), tuple(notes))
+
+
+def _scenario(one: "Result", prices: "Prices", slo_s: float | None) -> SimulatedScenario:
+    late = None if slo_s is None else one.slo_misses(slo_s)
+    shadow = None if one.shadow is None else ScenarioFigures(**one.shadow.result.summary(prices))
+    return SimulatedScenario(**one.summary(prices), late=late, shadow=shadow)
+
+
+def plan_output(found: "Planned", answer: str) -> PlanOutput:
+    return PlanOutput(
+        found.goal.slo_s,
+        found.goal.quantile,
+        found.requests,
+        None if found.best is None else found.best.scenario.name,
+        answer,
+        None if found.best is None else found.members(),
+        None if found.best is None else dict(found.best.scenario.environment()),
+        tuple(OptionEntry(one.name, one.usd, one.late, one.p99_s, one.meets, one.multi_model) for one in found.ways),
+        tuple(ScenarioFigures(**one.summary(found.prices)) for one in found.policies),
+        (*found.assumed, *found.at_full_speed),
+        tuple(found.left_out),
+    )
+
+
+def replay_output(replayed: "Replayed", endpoint: str) -> ReplayOutput:
+    return ReplayOutput(
+        endpoint,
+        len(replayed),
+        replayed.failed,
+        replayed.wall_s,
+        replayed.in_flight_most,
+        replayed.late_s(0.5),
+        replayed.late_s(0.99),
+        replayed.interrupted,
+        tuple(
+            OutcomeEntry(
+                outcome,
+                requests,
+                replayed.cold_share(outcome),
+                replayed.latency_s(0.5, outcome),
+                replayed.latency_s(0.95, outcome),
+                replayed.latency_s(0.99, outcome),
+                replayed.messages.get(outcome, ""),
+            )
+            for outcome, requests in replayed.counts.items()
+        ),
+    )

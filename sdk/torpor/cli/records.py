@@ -1,0 +1,250 @@
+"""What each command prints with `--json`: one record for each command, whose fields are the keys.
+
+docs/reference/cli.md lists them all. A key keeps its name and meaning; a newer Torpor may add keys. Seconds end in
+`_s`, bytes in `_bytes`, US dollars in `usd`; `at_s` are epoch seconds. What is not known is null.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, fields, is_dataclass
+from math import isfinite
+from types import NoneType, UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from torpor_endpoint.core.pages.cold_starts import ColdStart
+from torpor_endpoint.core.pages.costs import Costs
+from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
+
+
+@dataclass(frozen=True)
+class EndpointEntry:
+    """One endpoint. `status` and `failure_reason` are DescribeEndpoint's, `trouble` says why none serves it."""
+
+    name: str
+    status: str
+    failure_reason: str
+    trouble: str
+    variants: tuple[VariantState, ...]
+
+
+@dataclass(frozen=True)
+class LsOutput:
+    endpoints: tuple[EndpointEntry, ...]
+
+
+@dataclass(frozen=True)
+class StoryEntry:
+    """One model's story. `cold_starts` is empty unless no running instance has decided anything about the model."""
+
+    endpoint: str
+    model: str
+    in_memory: tuple[ResidentModel, ...]
+    decisions: tuple[DecisionRow, ...]
+    cold_starts: tuple[ColdStart, ...]
+
+
+@dataclass(frozen=True)
+class WhyOutput:
+    stories: tuple[StoryEntry, ...]
+
+
+@dataclass(frozen=True)
+class ColdStartsOutput:
+    cold_starts: tuple[ColdStart, ...]
+
+
+@dataclass(frozen=True)
+class MetricEntry:
+    """One metric of a variant, in CloudWatch's unit."""
+
+    metric: str
+    unit: str
+    sum: float | None
+    average: float | None
+    p50: float | None
+    p99: float | None
+
+
+@dataclass(frozen=True)
+class VariantMetricsEntry:
+    endpoint: str
+    variant: str
+    metrics: tuple[MetricEntry, ...]
+
+
+@dataclass(frozen=True)
+class MetricsOutput:
+    minutes: int
+    variants: tuple[VariantMetricsEntry, ...]
+
+
+@dataclass(frozen=True)
+class TopRow:
+    """One variant at one moment."""
+
+    endpoint: str
+    variant: str
+    shadow: bool
+    instances: int
+    wanted: int
+    used_bytes: int
+    budget_bytes: int
+    models: int
+    in_flight: int
+    held: int
+    requests: int
+    requests_per_s: float
+    hit_ratio: float | None
+    p50_s: float | None
+    p99_s: float | None
+    cold: int
+    failed: int
+
+
+@dataclass(frozen=True)
+class TopOutput:
+    at_s: float
+    variants: tuple[TopRow, ...]
+
+
+@dataclass(frozen=True)
+class ScenarioFigures:
+    """What a simulated scenario gave, as `torpor.simulate(…).summary()` has it."""
+
+    scenario: str
+    requests: int
+    hit_ratio: float
+    cold: int
+    loads: int
+    load_s: float
+    evictions: int
+    wakes: int
+    p50_s: float
+    p99_s: float
+    failed: int
+    instance_hours: float
+    usd: float | None
+    usd_per_month: float | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class SimulatedScenario(ScenarioFigures):
+    """`late` is the share beyond `--slo-ms`; `shadow` are the figures of its shadow variant."""
+
+    late: float | None
+    shadow: ScenarioFigures | None
+
+
+@dataclass(frozen=True)
+class SimulateOutput:
+    trace: str
+    scenarios: tuple[SimulatedScenario, ...]
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OptionEntry:
+    """One way to serve the traffic. `late` is the share of late requests with the worst seed."""
+
+    name: str
+    usd_per_month: float | None
+    late: float
+    p99_s: float
+    meets: bool
+    multi_model: bool
+
+
+@dataclass(frozen=True)
+class PlanOutput:
+    """`plan` is the name of the option that the plan is, null if none meets the SLO; `create_endpoint_config` has the
+    members of the call that deploys it, `environment` is for the container of its model."""
+
+    slo_s: float
+    quantile: float
+    requests: int
+    plan: str | None
+    answer: str
+    create_endpoint_config: dict[str, Any] | None
+    environment: dict[str, Any] | None
+    options: tuple[OptionEntry, ...]
+    policies: tuple[ScenarioFigures, ...]
+    assumed: tuple[str, ...]
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OutcomeEntry:
+    """The requests that ended alike: `200`, or the code of an error. `message` is the first one's."""
+
+    outcome: str
+    requests: int
+    cold_share: float | None
+    p50_s: float
+    p95_s: float
+    p99_s: float
+    message: str
+
+
+@dataclass(frozen=True)
+class ReplayOutput:
+    endpoint: str
+    requests: int
+    failed: int
+    wall_s: float
+    in_flight_most: int
+    late_p50_s: float | None
+    late_p99_s: float | None
+    interrupted: bool
+    outcomes: tuple[OutcomeEntry, ...]
+
+
+OUTPUTS: Mapping[str, type] = {
+    "ls": LsOutput,
+    "why": WhyOutput,
+    "cold-starts": ColdStartsOutput,
+    "costs": Costs,
+    "metrics": MetricsOutput,
+    "top": TopOutput,
+    "simulate": SimulateOutput,
+    "plan": PlanOutput,
+    "replay": ReplayOutput,
+}
+"""The record of each command with `--json`."""
+
+
+def text(record: Any, indent: int | None = 2) -> str:
+    """The record as JSON, with null for what is not a number. Without an indent it is one line."""
+    return json.dumps(_plain(asdict(record)), indent=indent, allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+# -- the keys, for the documentation -------------------------------------------------------------------------------
+NAMES: Mapping[type, str] = {str: "text", int: "number", float: "number", bool: "true or false", NoneType: "null"}
+
+
+def keys(record: type, above: str = "") -> Iterator[tuple[str, str]]:
+    """Each key of a record with the kind of its value, also those below it: `variants[].name`, `text`."""
+    hints = get_type_hints(record)
+    for field in fields(record):
+        yield from _key(f"{above}{field.name}", hints[field.name])
+
+
+def _key(path: str, hint: Any) -> Iterator[tuple[str, str]]:
+    if get_origin(hint) is tuple:
+        path, hint = f"{path}[]", get_args(hint)[0]
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    record = next((one for one in options if is_dataclass(one)), None)
+    if isinstance(record, type):
+        if NoneType in options:
+            yield path, "object or null"
+        yield from keys(record, f"{path}.")
+    else:
+        yield path, " or ".join(dict.fromkeys(NAMES.get(one, "object") for one in options))
