@@ -12,11 +12,12 @@ from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
-from torpor_endpoint.metrics.metrics import METRICS
+from torpor_endpoint.metrics.metrics import METRICS, Metric
 from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.services.runtime.errors import FAULTS, Situation
 from torpor_endpoint.services.sagemaker import errors as control_faults
+from torpor_endpoint.telemetry.otlp_metrics import otlp_name
 
 PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
 TABLE = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -69,12 +70,17 @@ def control_errors() -> str:
 
 def metrics() -> str:
     return table(
-        ("metric", "namespace", "unit", "meaning", "Prometheus", "type"),
+        ("metric", "namespace", "unit", "meaning", "Prometheus", "type", "OpenTelemetry"),
         (
-            (code(row.name), code(row.namespace), row.unit, row.meaning, code(exposed(row)), KINDS[row.shown])
+            (code(row.name), code(row.namespace), row.unit, row.meaning, *_elsewhere(row), code(otlp_name(row)))
             for row in METRICS
         ),
     )
+
+
+def _elsewhere(metric: Metric) -> tuple[str, str]:
+    """Its name and type on the page for Prometheus."""
+    return code(exposed(metric)), KINDS[metric.shown]
 
 
 def operations() -> str:

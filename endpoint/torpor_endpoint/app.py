@@ -33,6 +33,9 @@ STOP_S = 1.0
 CAPTURE_STOP_S = 5.0
 """How long the last captured data may take to reach S3 when the endpoint stops."""
 
+TELEMETRY_STOP_S = 1.0
+"""How long the last spans and metrics may take to reach the collector when the endpoint stops."""
+
 CHORE_PAUSE_S = 1.0
 """The pause before a failed chore starts again."""
 
@@ -63,6 +66,8 @@ class EndpointProcess:
             for part in (parts.lock, parts.objects, parts.database, parts.ledger):
                 closing.callback(part.close)
             closing.push_async_callback(close_within, parts.capturing.close, CAPTURE_STOP_S)
+            if parts.telemetry is not None:
+                closing.push_async_callback(close_within, parts.telemetry.close, TELEMETRY_STOP_S)
             closing.callback(parts.observers.settle)
             closing.callback(parts.long_tail.close)
             closing.push_async_callback(parts.host.close)
@@ -96,6 +101,7 @@ def chores(parts: Parts) -> dict[str, Callable[[], Awaitable[None]]]:
         "data capture": parts.capturing.run,
         "inference experiments": ExperimentRunner(parts.experimenting).run,
         "logs": LogGrowth(parts.logs).run,
+        **({} if parts.telemetry is None else {"telemetry": parts.telemetry.run}),
     }
 
 

@@ -39,6 +39,7 @@ OPTIONS: tuple[Option, ...] = (
     Option("--time-scale", "time_scale", float, 1.0, "The divisor of the delays of AWS's automatic scaling: 60 turns its minutes into seconds."),
     Option("--region", "region", str, "us-east-1", "The region in ARNs and texts, and of the instances."),
     Option("--account", "account", str, "123456789012", "The account number in ARNs and texts."),
+    Option("--otel", "otel", None, False, "Send traces and metrics to an OpenTelemetry collector by OTLP over HTTP, as the `OTEL_*` variables say; pass the trace context on to containers. It needs the extra `otel`."),
     Option("--log-level", "log_level", str, "warning", "The lowest level of the log lines to print: debug, info, warning or error."),
 )  # fmt: skip
 
@@ -67,6 +68,7 @@ class Options:
     allow_origins: tuple[str, ...] = ()
     unknown_images: str = "refuse"
     refuse: str | None = None
+    otel: bool = False
 
     @property
     def url(self) -> str:

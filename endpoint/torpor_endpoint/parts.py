@@ -52,9 +52,11 @@ from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.storage.private import closed_to_others
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
+from torpor_endpoint.telemetry.environment import signals
 
 if TYPE_CHECKING:
     from torpor_endpoint.services.s3.access.remote import RemoteStorage
+    from torpor_endpoint.telemetry.composing import Telemetry
 
 
 class Parts:
@@ -86,7 +88,9 @@ class Parts:
         self.storage = self._storage()
         self.capturing = Capturing(self.storage, LoneThread("data capture"), time.perf_counter, self.meters.captured)
         sampling = CaptureObserver(random.Random(options.seed).random, self.capturing.backlog.add)
-        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters)], [sampling])
+        self.telemetry = self._telemetry() if options.otel else None
+        traced = self.telemetry.observers if self.telemetry is not None else []
+        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters), *traced], [sampling])
         self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served)
         # the fleet
         self.controller = Controller(self.store, self.roster, self._factory(), time.time, self._endpoint_deleted)
@@ -123,6 +127,8 @@ class Parts:
     async def refresh_metrics(self) -> None:
         """Bring the metrics up to date before they are read."""
         self.observers.settle()
+        if self.telemetry is not None:
+            self.telemetry.settle()
         await self.collector.refresh()
 
     async def flush_ledger(self) -> None:
@@ -164,6 +170,13 @@ class Parts:
             self.surroundings.images,
             vacated=self.surroundings.disks.remove,
         )
+
+    def _telemetry(self) -> "Telemetry":
+        """Raises BadTelemetry."""
+        from torpor_endpoint.telemetry.composing import MetricSources, Telemetry
+
+        sources = MetricSources(self.registry, self.roster, self.refresh_metrics)
+        return Telemetry(signals(os.environ), sources, self.meters.untraced)
 
     def _job_site(self) -> JobSite:
         return JobSite(

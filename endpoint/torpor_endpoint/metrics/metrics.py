@@ -43,6 +43,8 @@ class Metric:
     prometheus: str
     namespace: str = SAGEMAKER
     dimensions: tuple[str, ...] = VARIANT
+    convention: str = ""
+    """Its name in OpenTelemetry's semantic conventions, if they have one for the same thing."""
 
 
 INVOCATIONS = Metric(
@@ -84,6 +86,7 @@ INVOCATION_MODEL_ERRORS = Metric(
     "Each request adds 1 if it has no 2xx answer from the model, else 0. Broken connections and timeouts count too.",
     Shown.COUNTER,
     "torpor_invocation_model_errors",
+    convention="faas.errors",
 )
 MODEL_LATENCY = Metric(
     "ModelLatency",
@@ -267,6 +270,7 @@ MODEL_SETUP_TIME = Metric(
     "The time to launch an instance of a serverless variant.",
     Shown.HISTOGRAM,
     "torpor_model_setup_seconds",
+    convention="faas.init_duration",
 )
 SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION = Metric(
     "ServerlessConcurrentExecutionsUtilization",
@@ -368,6 +372,16 @@ DATA_CAPTURE_RECORDS_LOST = Metric(
     "torpor_data_capture_records_lost",
     namespace=TORPOR,
 )
+TRACES_DROPPED = Metric(
+    "TracesDropped",
+    "Count",
+    COUNTED,
+    "Each sampled request adds one if its spans did not reach the collector: it was too slow, or refused them "
+    "(`--otel`).",
+    Shown.COUNTER,
+    "torpor_traces_dropped",
+    namespace=TORPOR,
+)
 METRICS: tuple[Metric, ...] = (
     INVOCATIONS,
     INVOCATIONS_PER_INSTANCE,
@@ -407,6 +421,7 @@ METRICS: tuple[Metric, ...] = (
     CONTAINER_CPU_UTILIZATION,
     CONTAINER_MEMORY_UTILIZATION,
     SHADOW_COPIES_DROPPED,
+    TRACES_DROPPED,
 )
 
 

@@ -78,7 +78,7 @@ class RuntimeApp:
     """`POST /endpoints/{EndpointName}/invocations` and `…/invocations-response-stream`. Any other operation is refused.
 
     `verify` raises RuntimeFault for a caller who may not call. Without `shadowing` no request is copied to a shadow
-    variant.
+    variant. `trace` finds a request's place in a distributed trace (`telemetry.tracing`).
     """
 
     def __init__(
@@ -91,6 +91,7 @@ class RuntimeApp:
         limits: CallLimits = LIMITS,
         verify: Step = any_caller,
         shadowing: Shadowing | None = None,
+        trace: Step | None = None,
     ) -> None:
         self._sender = sender
         self._observers = observers
@@ -98,8 +99,9 @@ class RuntimeApp:
         self._clocks = clocks
         self._limits = limits
         self._shadowing = shadowing
-        self._before_sending: Sequence[Step] = (verify, parse, router.route, router.admit)
-        before_streaming = (verify, parse_stream, router.route_stream, router.admit)
+        first = (verify,) if trace is None else (trace, verify)
+        self._before_sending: Sequence[Step] = (*first, parse, router.route, router.admit)
+        before_streaming = (*first, parse_stream, router.route_stream, router.admit)
         ends = StreamEnds(self._settled, self._answer, self._account, self._release)
         self._streams = ResponseStreams(sender, before_streaming, ends, clocks.steady)
         self._sent_again: set[asyncio.Task[None]] = set()

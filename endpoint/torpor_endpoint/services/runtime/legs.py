@@ -9,7 +9,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer, size_of
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.services.runtime.passage import ONLY, Leg, Passage, Route, Served, Trail, parsed, routed, steps_of
+from torpor_endpoint.services.runtime.passage import ONLY, Leg, Passage, Route, Served, Trail, parsed, routed
 from torpor_endpoint.services.runtime.request import (
     ACCEPT,
     CONTENT_TYPE,
@@ -67,6 +67,8 @@ def first_leg(passage: Passage) -> Leg:
         _begin(passage, route, 0)
         if len(path) > 1:
             headers = [header for header in headers if header[0] != ACCEPT]
+    if passage.trace is not None:
+        headers += passage.trace.headers(0)
     return Leg(0, place, headers, passage.body, route.pool.answer_within_s[place] + margin_s)
 
 
@@ -97,6 +99,8 @@ def next_leg(passage: Passage, leg: Leg, answer: UpstreamAnswer, strict: bool) -
     own = {CONTENT_TYPE, *carried} if step == len(path) - 1 else {CONTENT_TYPE, ACCEPT, *carried}
     forwarded = request.forwarded(route.target if container.multi_model else None)
     headers = [header for header in forwarded if header[0] not in own] + list(carried.items())
+    if passage.trace is not None:
+        headers += passage.trace.headers(step)
     _begin(passage, route, step)
     timeout_s = route.pool.answer_within_s[path[step]] + passage.limits.attempt_margin_s
     return Leg(step, path[step], headers, answer.chunks, timeout_s)
@@ -118,8 +122,7 @@ def note(passage: Passage, leg: Leg, served: Served) -> Served:
     name = route.pool.variant.containers[leg.container].name
     trail.seconds[name] = trail.seconds.get(name, 0.0) + served.sent_s
     if leg.step < len(route.path) - 1 and 200 <= served.answer.status < 300:
-        for step, took_s in steps_of(served.answer.header(b"server-timing") or b"").items():
-            passage.waited(step, took_s)
+        passage.measured(served.answer)
         return served
     served.answer.headers.extend(_missing(served.answer, trail))
     return served._replace(sent_s=sum(trail.seconds.values()))

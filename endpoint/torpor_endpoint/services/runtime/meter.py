@@ -129,6 +129,10 @@ class VariantMeter:
         """Add one copy of a request that reached no model of this shadow variant."""
         self._bound(metrics.SHADOW_COPIES_DROPPED).add(1, at_s)
 
+    def add_untraced(self, requests: int, at_s: float) -> None:
+        """Add sampled requests whose spans did not reach the collector."""
+        self._bound(metrics.TRACES_DROPPED).add(requests, at_s)
+
     def add_captured(self, records: int, delivered: bool, at_s: float) -> None:
         """Add records of data capture that are in S3, or that are lost."""
         metric = metrics.DATA_CAPTURE_RECORDS if delivered else metrics.DATA_CAPTURE_RECORDS_LOST
@@ -202,6 +206,10 @@ class Meters:
     def dropped(self, endpoint: str, variant: str, at_s: float) -> None:
         """Add a copy of a request that reached no model of the shadow variant."""
         self.of(endpoint, variant).add_dropped(at_s)
+
+    def untraced(self, endpoint: str, variant: str, requests: int) -> None:
+        """Add sampled requests whose spans did not reach the collector."""
+        self.of(endpoint, variant).add_untraced(requests, self._registry.clock())
 
     def captured(self, endpoint: str, variant: str, records: int, delivered: bool) -> None:
         """Add records of data capture that are in S3, or that are lost."""

@@ -177,4 +177,5 @@ def copy_of(request: Passage, route: Route, now_s: float) -> Passage:
     """A copy of the request that begins now. It has the request's number, by which both answers can be found."""
     at_s = request.at_s + now_s - request.began_s
     body, size_bytes = list(request.body), request.request_bytes
-    return Passage(request.scope, request.place, request.limits, at_s, now_s, body, size_bytes, request.request, route)
+    of_request = (request.scope, request.place, request.limits, at_s, now_s, body, size_bytes, request.request, route)
+    return Passage(*of_request, trace=request.trace and request.trace.copy())

@@ -43,6 +43,7 @@ def up(
     time_scale: Annotated[float, typer.Option(help=MEANING["time_scale"])] = DEFAULT.time_scale,
     region: Annotated[str, typer.Option(help=MEANING["region"])] = DEFAULT.region,
     account: Annotated[str, typer.Option(help=MEANING["account"])] = DEFAULT.account,
+    otel: Annotated[bool, typer.Option("--otel", help=MEANING["otel"])] = DEFAULT.otel,
     log_level: Annotated[str, typer.Option(help=MEANING["log_level"])] = DEFAULT.log_level,
 ) -> None:
     """Start an endpoint in the foreground; Ctrl-C drains and stops it."""
@@ -67,6 +68,7 @@ def up(
         account=account,
         log_level=log_level,
         refuse=refuse,
+        otel=otel,
     )
     try:
         check(options)
