@@ -372,6 +372,43 @@ DATA_CAPTURE_RECORDS_LOST = Metric(
     "torpor_data_capture_records_lost",
     namespace=TORPOR,
 )
+COLD_START_TIME = Metric(
+    "ColdStartTime",
+    "Microseconds",
+    TIMED,
+    "The time that a request waited for an instance or for its model: the ledger's steps from `hold` to `load`. "
+    "SampleCount is the number of cold starts.",
+    Shown.HISTOGRAM,
+    "torpor_cold_start_seconds",
+    namespace=TORPOR,
+)
+MODEL_LOADS_REFUSED = Metric(
+    "ModelLoadsRefused",
+    "Count",
+    COUNTED,
+    "Each load that an instance refused adds one: the model does not fit into its memory, or onto its disk.",
+    Shown.COUNTER,
+    "torpor_model_loads_refused",
+    namespace=TORPOR,
+)
+READY_INSTANCES = Metric(
+    "ReadyInstances",
+    "Count",
+    LEVELLED,
+    "The number of instances that take requests.",
+    Shown.GAUGE_SUM,
+    "torpor_ready_instances",
+    namespace=TORPOR,
+)
+HELD_REQUESTS = Metric(
+    "HeldRequests",
+    "Count",
+    LEVELLED,
+    "The number of requests that wait because no instance is ready.",
+    Shown.GAUGE_SUM,
+    "torpor_held_requests",
+    namespace=TORPOR,
+)
 TRACES_DROPPED = Metric(
     "TracesDropped",
     "Count",
@@ -420,6 +457,10 @@ METRICS: tuple[Metric, ...] = (
     DISK_UTILIZATION,
     CONTAINER_CPU_UTILIZATION,
     CONTAINER_MEMORY_UTILIZATION,
+    COLD_START_TIME,
+    MODEL_LOADS_REFUSED,
+    READY_INSTANCES,
+    HELD_REQUESTS,
     SHADOW_COPIES_DROPPED,
     TRACES_DROPPED,
 )

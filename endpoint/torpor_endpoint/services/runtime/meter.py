@@ -129,14 +129,18 @@ class VariantMeter:
         """Add one copy of a request that reached no model of this shadow variant."""
         self._bound(metrics.SHADOW_COPIES_DROPPED).add(1, at_s)
 
+    def add_cold_start(self, waited_s: float, at_s: float) -> None:
+        """Add a request that waited for an instance or for its model."""
+        self._bound(metrics.COLD_START_TIME).add(waited_s * MICROSECONDS, at_s)
+
     def add_untraced(self, requests: int, at_s: float) -> None:
         """Add sampled requests whose spans did not reach the collector."""
         self._bound(metrics.TRACES_DROPPED).add(requests, at_s)
 
     def add_captured(self, records: int, delivered: bool, at_s: float) -> None:
         """Add records of data capture that are in S3, or that are lost."""
-        metric = metrics.DATA_CAPTURE_RECORDS if delivered else metrics.DATA_CAPTURE_RECORDS_LOST
-        self._bound(metric).add(records, at_s)
+        in_s3, lost = self._bound(metrics.DATA_CAPTURE_RECORDS), self._bound(metrics.DATA_CAPTURE_RECORDS_LOST)
+        (in_s3 if delivered else lost).add(records, at_s)
 
 
 class ContainerMeter:
