@@ -12,6 +12,7 @@ from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
+from torpor_endpoint.log_lines import FIELDS
 from torpor_endpoint.metrics.metrics import METRICS, Metric
 from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
@@ -115,6 +116,10 @@ def toolkits() -> str:
     return table(("import", "modules"), ((code(name), ", ".join(map(code, parts(name)))) for name in NAMES))
 
 
+def log_fields() -> str:
+    return table(("field", "meaning"), ((code(name), meaning) for name, meaning in FIELDS.items()))
+
+
 TABLES = {
     "variables": variables,
     "inherited": inherited,
@@ -122,6 +127,7 @@ TABLES = {
     "toolkits": toolkits,
     "settings": settings,
     "options": options,
+    "log-fields": log_fields,
     "errors": errors,
     "faults": faults,
     "control-errors": control_errors,

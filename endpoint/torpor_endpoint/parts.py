@@ -52,6 +52,7 @@ from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.storage.private import closed_to_others
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
+from torpor_endpoint.telemetry.access_log import AccessLog
 from torpor_endpoint.telemetry.environment import signals
 
 if TYPE_CHECKING:
@@ -89,8 +90,10 @@ class Parts:
         self.capturing = Capturing(self.storage, LoneThread("data capture"), time.perf_counter, self.meters.captured)
         sampling = CaptureObserver(random.Random(options.seed).random, self.capturing.backlog.add)
         self.telemetry = self._telemetry() if options.otel else None
-        traced = self.telemetry.observers if self.telemetry is not None else []
-        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters), *traced], [sampling])
+        further = [*(self.telemetry.observers if self.telemetry is not None else ())]
+        if options.log_format == "json":
+            further.append(AccessLog())
+        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters), *further], [sampling])
         self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served)
         # the fleet
         self.controller = Controller(self.store, self.roster, self._factory(), time.time, self._endpoint_deleted)

@@ -1,5 +1,6 @@
 """Starts an endpoint in this process: the package's public start-up."""
 
+import logging
 import os
 import re
 import socket
@@ -17,6 +18,7 @@ from torpor_container.extras import how_to_install
 from torpor_endpoint.core.cross_origin import is_host, is_loopback, origin_of
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
+from torpor_endpoint.log_lines import FORMATS, JsonLines, single_line
 from torpor_endpoint.options import LOG_LEVELS, REFUSABLE, Options
 from torpor_endpoint.storage.private import UMASK
 from torpor_endpoint.telemetry.environment import BadTelemetry, signals
@@ -54,14 +56,16 @@ def run(options: Options) -> None:
 
     os.umask(UMASK)
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
+    as_json = known.log_format == "json"
     if warning := exposure(known):
-        print(warning, file=sys.stderr, flush=True)
+        print(single_line(logging.WARNING, warning) if as_json else warning, file=sys.stderr, flush=True)
     server = ServerOptions(
         bind=known.bind,
         graceful_s=GRACEFUL_S,
         shutdown_s=SHUTDOWN_S,
         keep_alive_s=KEEP_ALIVE_S,
         log_level=known.log_level,
+        log_formatter=JsonLines if as_json else None,
     )
     Server(partial(_app, known), server).run()
 
@@ -168,6 +172,7 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
     ("--warm-idle", lambda options: 0 < options.warm_idle_s < inf, "it must be more than 0"),
     ("--time-scale", lambda options: 0 < options.time_scale < inf, "it must be more than 0"),
     ("--log-level", lambda options: options.log_level in LOG_LEVELS, f"choose one of {', '.join(LOG_LEVELS)}"),
+    ("--log-format", lambda options: options.log_format in FORMATS, f"choose one of {', '.join(FORMATS)}"),
 )
 """Each row: the flag, a check, and the rule for the error message."""
 

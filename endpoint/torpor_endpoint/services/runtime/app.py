@@ -15,6 +15,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import Body, size_of
 from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.wire.scope import DEFAULT_REGION, region_of
+from torpor_endpoint.log_lines import LogFields, about
 from torpor_endpoint.services.runtime.errors import (
     ErrorPlace,
     RuntimeFault,
@@ -197,7 +198,7 @@ class RuntimeApp:
         except Disconnected:
             raise
         except Exception:  # the outer edge: the fault of one request is logged and answered, and harms no other request
-            log.exception(FAILED, passage.request_id, passage.place.endpoint)
+            log.exception(FAILED, passage.request_id, passage.place.endpoint, extra=_known(passage))
             return RuntimeFault(Situation.INTERNAL)
 
     def _answer(self, passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer:
@@ -207,7 +208,7 @@ class RuntimeApp:
         except RuntimeFault as fault:
             answer = _refusal(passage, fault)
         except Exception:  # the outer edge, as above
-            log.exception(FAILED, passage.request_id, passage.place.endpoint)
+            log.exception(FAILED, passage.request_id, passage.place.endpoint, extra=_known(passage))
             answer = _refusal(passage, RuntimeFault(Situation.INTERNAL))
         size_bytes = size_of(answer.chunks)
         passage.end(answer.status, size_bytes, self._clocks.steady() - passage.began_s)
@@ -233,6 +234,14 @@ class RuntimeApp:
     def _copy_ended(self, copy: Passage, outcome: Served | RuntimeFault) -> None:
         """A copy ends as a request does, but nobody gets its answer."""
         self._account(copy, self._answer(copy, outcome))
+
+
+def _known(passage: Passage) -> dict[str, object]:
+    """The fields of a line in the log about a request."""
+    known: LogFields = {"request_id": passage.request_id, "endpoint": passage.place.endpoint}
+    if passage.route is not None:
+        known["variant"] = passage.route.variant
+    return about(**known)
 
 
 def _is_shadowed(passage: Passage) -> bool:

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 from torpor_container.transport.upstream import JOINED_MAX_BYTES
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.log_lines import about
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.legs import path_of
 from torpor_endpoint.services.runtime.metrics_observer import FAULT, REFUSED
@@ -154,7 +155,9 @@ class Shadowing:
         except PoolClosed:
             return RuntimeFault(Situation.NOT_READY, detail="The shadow variant was updated or deleted meanwhile.")
         except Exception:  # the outer edge: the fault of one copy is logged, and harms no other
-            log.exception("the copy of request %s to endpoint %s failed", copy.request_id, copy.place.endpoint)
+            known = about(request_id=copy.request_id, endpoint=copy.place.endpoint, shadow=True)
+            text = "the copy of request %s to endpoint %s failed"
+            log.exception(text, copy.request_id, copy.place.endpoint, extra=known)
             return RuntimeFault(Situation.INTERNAL)
 
     def _over(self, copy: Passage, route: Route, work: ShadowWork, ended: Ended, outcome: Outcome) -> None:
@@ -169,7 +172,8 @@ class Shadowing:
         work.dropped += 1
         if (now_s := self._clock()) - work.logged_s >= LOGGED_EVERY_S:
             text = "endpoint %s: dropped %d copies of requests for shadow variant %s: %s"
-            log.warning(text, route.live.name, work.dropped, route.variant, why)
+            known = about(endpoint=route.live.name, variant=route.variant, shadow=True)
+            log.warning(text, route.live.name, work.dropped, route.variant, why, extra=known)
             work.dropped, work.logged_s = 0, now_s
 
 
