@@ -31,6 +31,7 @@ from benchmarks.sections import (
     shadowing,
     sharing,
     streaming,
+    tracing,
     warm,
 )
 from benchmarks.sizes import SHORT, Sizes
@@ -52,6 +53,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "metering": ("What metrics and ledger add to a warm request", metering.rows),
     "shadowing": ("What a shadow variant adds to the latency of a warm request", shadowing.rows),
     "capturing": ("What data capture of every request adds to a warm request", capturing.rows),
+    "tracing": ("What telemetry adds to a warm request", tracing.rows),
     "streaming": ("What streamed answers cost", streaming.rows),
 }
 

@@ -48,7 +48,7 @@ audit = logging.getLogger("torpor_endpoint.audit")
 READS = ("BatchGet", "Describe", "Filter", "Get", "List", "Search")
 """How the names of operations begin that change nothing: clients ask for a status again and again."""
 NAMING_MAX_BYTES = 64 * 1024
-"""A longer body is not read for the name of its endpoint."""
+"""A longer body is not read for the names of its operation and endpoint."""
 
 C = TypeVar("C")
 
@@ -109,20 +109,18 @@ class Service(Generic[C]):
             log.exception("%s %s failed, request %s", self.name, protocol.operation(request), request_id, extra=known)
             error_type = internal_failure().code
             response = protocol.error(internal_failure(), self.model, request_id)
-        level = logging.DEBUG if (operation := protocol.operation(request)).startswith(READS) else logging.INFO
-        if audit.isEnabledFor(level):
-            self._audit(level, operation, request, request_id, response.status, error_type)
+        if audit.isEnabledFor(logging.INFO):
+            self._audit(_operation_in(protocol, request), request, request_id, response.status, error_type)
         await sent(response, send)
 
-    def _audit(
-        self, level: int, operation: str, request: AwsRequest, request_id: str, status: int, error: str | None
-    ) -> None:
+    def _audit(self, operation: str, request: AwsRequest, request_id: str, status: int, error: str | None) -> None:
         """Write a line about a call. It names no caller, since nothing verifies their signatures."""
         fields: LogFields = {"request_id": request_id, "service": self.name, "operation": operation, "status": status}
         if error is not None:
             fields["error"] = error
         if (endpoint := _endpoint_in(request.body)) is not None:
             fields["endpoint"] = endpoint
+        level = logging.DEBUG if operation.startswith(READS) else logging.INFO
         audit.log(level, "%s %s %d", self.name, operation, status, extra=about(**fields))
 
     async def _answered(
@@ -199,6 +197,14 @@ class Service(Generic[C]):
 
         outcome = await asyncio.to_thread(in_thread)
         return outcome if isinstance(outcome, Response) else await asyncio.to_thread(written, await outcome)
+
+
+def _operation_in(protocol: WireProtocol, request: AwsRequest) -> str:
+    """The name of the operation, for a line in the log; empty if the request does not say it well."""
+    try:
+        return protocol.operation(request) if len(request.body) <= NAMING_MAX_BYTES else ""
+    except AwsError:
+        return ""
 
 
 def _endpoint_in(body: bytes) -> str | None:

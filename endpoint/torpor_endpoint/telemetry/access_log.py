@@ -63,7 +63,7 @@ def fields(request: Passage, code: str | None) -> LogFields:
     found["duration_ms"] = _ms(request.total_s)
     found["steps_ms"] = {step: _ms(took_s) for step, took_s in request.steps.items()}
     found["request_bytes"], found["response_bytes"] = request.request_bytes, request.response_bytes
-    if isinstance(request.trace, RequestTrace):
+    if isinstance(request.trace, RequestTrace) and request.trace.trace_id:
         found["trace_id"], found["span_id"] = f"{request.trace.trace_id:032x}", f"{request.trace.span_id:016x}"
     return found
 

@@ -57,8 +57,8 @@ class Telemetry:
         self._metrics: OtlpMetrics | None = None
         self.observers: list[BatchObserver] = []
         resource = own_resource()
-        # Without traces the caller's context is passed on all the same: what is sampled is then for others to decide.
-        self._tracing = Tracing(TracerProvider(shutdown_on_exit=False).sampler, random.getrandbits, signals.baggage)
+        sampler = TracerProvider(shutdown_on_exit=False).sampler if signals.traces else None
+        self._tracing = Tracing(sampler, random.getrandbits, signals.baggage)
         if signals.traces:
             draw, limits = random.getrandbits, signals.queue
             self._spans = SpanSender(OTLPSpanExporter(), resource, dropped, time.perf_counter, draw, limits)

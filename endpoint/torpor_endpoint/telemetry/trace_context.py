@@ -6,7 +6,7 @@ Pure: no I/O, no clock, no randomness; the caller decides what is sampled and gi
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 Header = tuple[bytes, bytes]
@@ -48,30 +48,32 @@ class ParentSpan(NamedTuple):
 class RequestTrace:
     """One request's place in its trace. It makes the headers for each container that the request passes.
 
-    A sampled request has a span of its own for each container: containers find its id in their `traceparent`.
+    A request whose spans are recorded has one for each container, which finds its id in its `traceparent`.
     """
 
     trace_id: int
+    """0 for a request that is in no trace: it has baggage alone."""
     span_id: int
+    """The request's own span. Where none is recorded by this endpoint, the one that containers are told."""
     flags: int
     parent_id: int | None
     state: bytes
     baggage: bytes
     new_id: Callable[[], int]
     """Gives the ids of further spans: random numbers of 64 bits that are not 0."""
+    recorded: bool = True
+    """Whether this endpoint sends the request's spans."""
     legs: dict[int, int] = field(default_factory=dict)
     """The ids of the containers' spans, by their place in the path."""
 
-    @property
-    def sampled(self) -> bool:
-        return bool(self.flags & SAMPLED)
-
     def headers(self, step: int) -> list[Header]:
         """The headers for the container at this place of the path. A second try has those of the first."""
+        headers: list[Header] = []
         span_id = self.span_id
-        if self.flags & SAMPLED:
+        if self.recorded:
             span_id = self.legs.get(step) or self.legs.setdefault(step, self.new_id())
-        headers = [(TRACEPARENT, f"00-{self.trace_id:032x}-{span_id:016x}-{self.flags:02x}".encode())]
+        if self.trace_id:
+            headers.append((TRACEPARENT, f"00-{self.trace_id:032x}-{span_id:016x}-{self.flags:02x}".encode()))
         if self.state:
             headers.append((TRACESTATE, self.state))
         if self.baggage:
@@ -80,8 +82,8 @@ class RequestTrace:
 
     def copy(self) -> "RequestTrace":
         """The place of a copy for a shadow variant: its span is a child of the request's."""
-        made = (self.trace_id, self.new_id(), self.flags, self.span_id, self.state, self.baggage, self.new_id)
-        return RequestTrace(*made)
+        span_id = self.new_id() if self.recorded else self.span_id
+        return replace(self, span_id=span_id, parent_id=self.span_id, legs={})
 
 
 def read(headers: Sequence[Header]) -> tuple[ParentSpan | None, bytes]:

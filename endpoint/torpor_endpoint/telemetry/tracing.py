@@ -28,9 +28,12 @@ class SpanSink(Protocol):
 
 
 class Tracing:
-    """`draw` gives random numbers of so many bits. `baggage`: whether the caller's is passed on."""
+    """`draw` gives random numbers of so many bits. `baggage`: whether the caller's is passed on.
 
-    def __init__(self, sampler: Sampler, draw: Callable[[int], int], baggage: bool = True) -> None:
+    Without a sampler no spans are recorded, and containers get the caller's context as it came.
+    """
+
+    def __init__(self, sampler: Sampler | None, draw: Callable[[int], int], baggage: bool = True) -> None:
         self._sampler = sampler
         self._draw = draw
         self._baggage = baggage
@@ -43,16 +46,21 @@ class Tracing:
     def place(self, request: Passage) -> RequestTrace:
         """The request's place: below the caller's span, or at the root of a trace of its own."""
         parent, baggage = read(request.scope["headers"])
+        carried = baggage if self._baggage else b""
+        if self._sampler is None:
+            known = parent or ParentSpan(0, 0, 0)
+            of_caller = (known.trace_id, known.span_id, known.flags, None, known.state)
+            return RequestTrace(*of_caller, carried, self._span_id, recorded=False)
         if parent is None:
             trace_id, flags, parent_id, state = self._id(128), RANDOM, None, b""
         else:
             trace_id, flags, parent_id, state = parent.trace_id, parent.flags & RANDOM, parent.span_id, parent.state
         context = None if parent is None else parent_context(parent)
         sampled = self._sampler.should_sample(context or NO_PARENT, trace_id, route_of(request.scope), SpanKind.SERVER)
-        if sampled.decision is Decision.RECORD_AND_SAMPLE:
+        recorded = sampled.decision is Decision.RECORD_AND_SAMPLE
+        if recorded:
             flags |= SAMPLED
-        carried = baggage if self._baggage else b""
-        return RequestTrace(trace_id, self._id(64), flags, parent_id, state, carried, self._span_id)
+        return RequestTrace(trace_id, self._id(64), flags, parent_id, state, carried, self._span_id, recorded)
 
     def of(self, request: Passage) -> RequestTrace:
         """The place of a request that has ended. One that was refused before the first step gets its place now."""
@@ -96,5 +104,5 @@ class TraceObserver:
 
     def _send(self, request: Passage, answered: Headers) -> None:
         trace = self._tracing.of(request)
-        if trace.sampled:
+        if trace.recorded:
             self._sink.send(request, trace, planned(request, answered, trace))

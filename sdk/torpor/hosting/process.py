@@ -45,6 +45,7 @@ class Start:
     images: Path | None = None
     unknown_images: str = "refuse"
     log_level: str = "warning"
+    otel: bool = False
 
 
 class ChildEndpoint:

@@ -36,7 +36,7 @@ def numbers() -> Callable[[], int]:
 
 
 def place(flags: int = SAMPLED, state: bytes = b"", baggage: bytes = b"") -> RequestTrace:
-    return RequestTrace(TRACE, SPAN, flags, None, state, baggage, numbers())
+    return RequestTrace(TRACE, SPAN, flags, None, state, baggage, numbers(), recorded=bool(flags & SAMPLED))
 
 
 @given(value=NEARLY)
@@ -55,7 +55,7 @@ def test_a_traceparent_is_read_as_by_opentelemetry(value: str) -> None:
     step=st.integers(0, 14),
 )
 def test_what_is_passed_on_is_read_again(trace_id: int, flags: int, step: int) -> None:
-    trace = RequestTrace(trace_id, SPAN, flags, None, b"a=1", b"k=v", numbers())
+    trace = RequestTrace(trace_id, SPAN, flags, None, b"a=1", b"k=v", numbers(), recorded=bool(flags & SAMPLED))
     parent, baggage = read(trace.headers(step))
     assert parent == ParentSpan(trace_id, trace.legs.get(step, SPAN), flags, b"a=1")
     assert baggage == b"k=v"
