@@ -65,9 +65,9 @@ class EndpointProcess:
         async with AsyncExitStack() as closing:
             for part in (parts.lock, parts.objects, parts.database, parts.ledger):
                 closing.callback(part.close)
-            closing.push_async_callback(close_within, parts.capturing.close, CAPTURE_STOP_S)
-            if parts.telemetry is not None:
+            if parts.telemetry is not None:  # after the captured data, which has the time first
                 closing.push_async_callback(close_within, parts.telemetry.close, TELEMETRY_STOP_S)
+            closing.push_async_callback(close_within, parts.capturing.close, CAPTURE_STOP_S)
             closing.callback(parts.observers.settle)
             closing.callback(parts.long_tail.close)
             closing.push_async_callback(parts.host.close)

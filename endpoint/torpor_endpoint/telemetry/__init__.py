@@ -1,1 +1,1 @@
-"""Telemetry by OTLP: the spans of sampled requests, and the metrics, for an OpenTelemetry collector."""
+"""Telemetry of requests: spans and metrics by OTLP for an OpenTelemetry collector, and a line in the log for each."""
