@@ -32,6 +32,7 @@ from benchmarks.sections import (
     shadowing,
     sharing,
     streaming,
+    tracing,
     warm,
 )
 from benchmarks.sizes import SHORT, Sizes
@@ -54,6 +55,7 @@ SECTIONS: dict[str, tuple[str, Section]] = {
     "pipelines": ("What a pipeline of two containers costs beside its parts", pipelines.rows),
     "shadowing": ("What a shadow variant adds to the latency of a warm request", shadowing.rows),
     "capturing": ("What data capture of every request adds to a warm request", capturing.rows),
+    "tracing": ("What telemetry adds to a warm request", tracing.rows),
     "streaming": ("What streamed answers cost", streaming.rows),
 }
 

@@ -15,7 +15,7 @@ from benchmarks import client, scene
 from benchmarks.measure import Target
 from benchmarks.sleeping import POLL_S, StillAwake, children
 from torpor.hosting.deploying import EndpointPlan, deploy, until_in_service, withdraw
-from torpor.hosting.process import ChildEndpoint
+from torpor.hosting.process import ChildEndpoint, Start
 from torpor_container.processes.process_tree import TRIAL, is_named
 
 BUCKET = "benchmark"
@@ -153,9 +153,9 @@ Serve = Callable[[], AbstractContextManager[Live]]
 
 
 @contextmanager
-def live() -> Iterator[Live]:
+def live(otel: bool = False) -> Iterator[Live]:
     """A process of its own."""
-    with ChildEndpoint() as process:
+    with ChildEndpoint(Start(otel=otel)) as process:
         yield Live(process.until_ready())
 
 

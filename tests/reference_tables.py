@@ -23,11 +23,13 @@ from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
 from torpor_endpoint.core.testing import fault_schedule as injected_faults
-from torpor_endpoint.metrics.metrics import METRICS
+from torpor_endpoint.log_lines import FIELDS
+from torpor_endpoint.metrics.metrics import METRICS, Metric
 from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.services.runtime.errors import FAULTS, Situation
 from torpor_endpoint.services.sagemaker import errors as control_faults
+from torpor_endpoint.telemetry.otlp_metrics import otlp_name
 
 PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
 TABLE = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end -->", re.DOTALL)
@@ -80,12 +82,17 @@ def control_errors() -> str:
 
 def metrics() -> str:
     return table(
-        ("metric", "namespace", "unit", "meaning", "Prometheus", "type"),
+        ("metric", "namespace", "unit", "meaning", "Prometheus", "type", "OpenTelemetry"),
         (
-            (code(row.name), code(row.namespace), row.unit, row.meaning, code(exposed(row)), KINDS[row.shown])
+            (code(row.name), code(row.namespace), row.unit, row.meaning, *_elsewhere(row), code(otlp_name(row)))
             for row in METRICS
         ),
     )
+
+
+def _elsewhere(metric: Metric) -> tuple[str, str]:
+    """Its name and type on the page for Prometheus."""
+    return code(exposed(metric)), KINDS[metric.shown]
 
 
 def operations() -> str:
@@ -214,6 +221,10 @@ def _keys(name: str, record: type) -> str:
     return f"### `torpor {name} --json`\n\n{table(('key', 'value'), rows)}"
 
 
+def log_fields() -> str:
+    return table(("field", "meaning"), ((code(name), meaning) for name, meaning in FIELDS.items()))
+
+
 TABLES = {
     "conformance-rules": conformance_rules,
     "conformance-limits": conformance_limits,
@@ -226,6 +237,7 @@ TABLES = {
     "toolkits": toolkits,
     "settings": settings,
     "options": options,
+    "log-fields": log_fields,
     "errors": errors,
     "faults": faults,
     "injected-faults": injected,

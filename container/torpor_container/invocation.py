@@ -19,7 +19,8 @@ class Invocation:
     accept: str = ""
     custom_attributes: str = ""
     headers: Sequence[tuple[bytes, bytes]] = field(default=(), init=False)
-    """All headers of the request, names in lower case. A foreign container gets those of `wire.FORWARDED`."""
+    """All headers of the request, names in lower case. A foreign container gets those of
+    `wire.FORWARDED` and `wire.TRACE_CONTEXT`."""
     streamed: bool = field(default=False, init=False)
     """Whether the caller takes the answer in parts. Otherwise a model that makes parts joins them."""
     wants_version: bool = field(default=False, init=False)

@@ -30,6 +30,9 @@ FORWARDED = (
 """The caller's headers that reach a container. AWS, InvokeEndpoint: "Amazon SageMaker AI strips all POST headers except
 those supported by the API". The platform sets TARGET_MODEL anew from the checked name."""
 
+TRACE_CONTEXT = ("traceparent", "tracestate", "baggage")
+"""W3C's headers of a distributed trace. They reach a container only from an endpoint with `--otel`: AWS strips them."""
+
 SESSION_ANSWERS = (NEW_SESSION_ID, CLOSED_SESSION_ID)
 """The headers by which a stateful model answers that it began or ended a session."""
 

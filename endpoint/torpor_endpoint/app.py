@@ -24,6 +24,9 @@ STOP_S = 1.0
 CAPTURE_STOP_S = 5.0
 """How long the last captured data may take to reach S3 when the endpoint stops."""
 
+TELEMETRY_STOP_S = 1.0
+"""How long the last spans and metrics may take to reach the collector when the endpoint stops."""
+
 
 class EndpointProcess:
     """One endpoint and its life. Raises DataDirInUse, BadImages."""
@@ -50,6 +53,8 @@ class EndpointProcess:
         async with AsyncExitStack() as closing:
             for part in (parts.lock, parts.objects, parts.database, parts.ledger):
                 closing.callback(part.close)
+            if parts.telemetry is not None:  # after the captured data, which has the time first
+                closing.push_async_callback(close_within, parts.telemetry.close, TELEMETRY_STOP_S)
             closing.push_async_callback(close_within, parts.capturing.close, CAPTURE_STOP_S)
             closing.callback(parts.observers.settle)
             closing.callback(parts.long_tail.close)

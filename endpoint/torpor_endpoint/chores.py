@@ -61,6 +61,7 @@ class Chores:
             "data capture": parts.capturing.run,
             "inference experiments": self._experiments.run,
             "logs": self._growth.run,
+            **({} if parts.telemetry is None else {"telemetry": parts.telemetry.run}),
         }
 
     # -- on the way with a travelling clock ------------------------------------------------------------------------

@@ -42,7 +42,9 @@ OPTIONS: tuple[Option, ...] = (
     Option("--faults", "faults", None, False, "For tests: `/_torpor/faults` has faults strike the embedded S3, instances and invocations (`docs/how-to/test-your-application.md`). Only on a loopback address, and without `--s3-endpoint`."),
     Option("--region", "region", str, "us-east-1", "The region in ARNs and texts, and of the instances."),
     Option("--account", "account", str, "123456789012", "The account number in ARNs and texts."),
+    Option("--otel", "otel", None, False, "Send traces and metrics to an OpenTelemetry collector by OTLP over HTTP, as the `OTEL_*` variables say; pass the trace context on to containers. It needs the extra `otel`."),
     Option("--log-level", "log_level", str, "warning", "The lowest level of the log lines to print: debug, info, warning or error."),
+    Option("--log-format", "log_format", str, "text", "`text`, or `json`: one object a line on standard error, with a line for each request (`--log-level info`)."),
 )  # fmt: skip
 
 PORT: int = OPTIONS[0].default
@@ -66,6 +68,7 @@ class Options:
     account: str = "123456789012"
     region: str = "us-east-1"
     log_level: str = "warning"
+    log_format: str = "text"
     allow_hosts: tuple[str, ...] = ()
     allow_origins: tuple[str, ...] = ()
     unknown_images: str = "refuse"
@@ -73,6 +76,7 @@ class Options:
     travelling_clock: bool = False
     faults: bool = False
     what_if: str | None = None
+    otel: bool = False
 
     @property
     def url(self) -> str:

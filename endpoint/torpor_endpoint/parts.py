@@ -56,9 +56,12 @@ from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.storage.private import closed_to_others
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
+from torpor_endpoint.telemetry.access_log import AccessLog
+from torpor_endpoint.telemetry.environment import signals
 
 if TYPE_CHECKING:
     from torpor_endpoint.services.s3.access.remote import RemoteStorage
+    from torpor_endpoint.telemetry.composing import Telemetry
 
 
 class Parts:
@@ -97,7 +100,11 @@ class Parts:
         self.capturing = Capturing(self.storage, LoneThread("data capture"), self.clock.steady, self.meters.captured)
         draw = random.Random(options.seed).random
         sampling = CaptureObserver(draw, self.capturing.backlog.add, self.capturing.missed)
-        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters)], [sampling])
+        self.telemetry = self._telemetry() if options.otel else None
+        further = [*(self.telemetry.observers if self.telemetry is not None else ())]
+        if options.log_format == "json":
+            further.append(AccessLog())
+        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters), *further], [sampling])
         self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served, pause_of("heartbeat"))
         # the fleet
         self.controller = Controller(self.store, self.roster, self._factory(), epoch, self._endpoint_deleted)
@@ -134,6 +141,8 @@ class Parts:
     async def refresh_metrics(self) -> None:
         """Bring the metrics up to date before they are read."""
         self.observers.settle()
+        if self.telemetry is not None:
+            self.telemetry.settle()
         await self.collector.refresh()
 
     async def refresh_some(self, wanted: Wanted) -> None:
@@ -182,6 +191,13 @@ class Parts:
             vacated=self.surroundings.disks.remove,
             memory_plan=memory_plan,
         )
+
+    def _telemetry(self) -> "Telemetry":
+        """Raises BadTelemetry."""
+        from torpor_endpoint.telemetry.composing import MetricSources, Telemetry
+
+        sources = MetricSources(self.registry, self.roster, self.refresh_metrics)
+        return Telemetry(signals(os.environ), sources, self.meters.untraced)
 
     def _job_site(self) -> JobSite:
         return JobSite(

@@ -104,7 +104,9 @@ class ServiceApps:
         shadowing = Shadowing(router, sender, time.perf_counter, random.random, self._parts.meters.dropped)
         account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
         clocks = Clocks(self._parts.clock.epoch, time.perf_counter)
-        return RuntimeApp(router, sender, self._parts.observers, account, clocks, shadowing=shadowing)
+        telemetry = self._parts.telemetry
+        trace = None if telemetry is None else telemetry.begin
+        return RuntimeApp(router, sender, self._parts.observers, account, clocks, shadowing=shadowing, trace=trace)
 
     def _routing(self) -> tuple[Router, RequestSender]:
         parts, strict, idle = self._parts, self._options.strict, self._parts.clock.steady

@@ -1,5 +1,6 @@
 """Starts an endpoint in this process: the package's public start-up."""
 
+import logging
 import os
 import re
 import socket
@@ -7,16 +8,20 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from importlib.util import find_spec
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from torpor_container.extras import how_to_install
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.core.origins.cross_origin import is_host, is_loopback, origin_of
 from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
+from torpor_endpoint.log_lines import FORMATS, JsonLines, single_line
 from torpor_endpoint.options import LOG_LEVELS, REFUSABLE, Options
 from torpor_endpoint.storage.private import UMASK
+from torpor_endpoint.telemetry.environment import BadTelemetry, signals
 
 if TYPE_CHECKING:
     from torpor_endpoint.aws.wire.asgi import App
@@ -29,6 +34,9 @@ REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
 GRACEFUL_S = 2
 SHUTDOWN_S = 2
 """How long a stop waits for the requests in flight, and then for everything else: it ends within five seconds."""
+
+OTEL_MODULES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
+"""What `--otel` imports."""
 
 KEEP_ALIVE_S = 300
 """How long a client's connection may be idle, in seconds."""
@@ -49,14 +57,16 @@ def run(options: Options) -> None:
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
     check(known)  # the socket has the address
     os.umask(UMASK)
+    as_json = known.log_format == "json"
     if warning := exposure(known):
-        print(warning, file=sys.stderr, flush=True)
+        print(single_line(logging.WARNING, warning) if as_json else warning, file=sys.stderr, flush=True)
     server = ServerOptions(
         bind=known.bind,
         graceful_s=GRACEFUL_S,
         shutdown_s=SHUTDOWN_S,
         keep_alive_s=KEEP_ALIVE_S,
         log_level=known.log_level,
+        log_formatter=JsonLines if as_json else None,
     )
     Server(partial(_app, known), server).run()
 
@@ -89,6 +99,24 @@ def check(options: Options) -> None:
         Images.read(options.images)
     except BadImages as error:
         raise BadOption(f"--images: {error}") from error
+    if options.otel:
+        _check_telemetry()
+
+
+def _check_telemetry() -> None:
+    if not all(map(_is_installed, OTEL_MODULES)):
+        raise BadOption(f"--otel: OpenTelemetry's SDK is not installed: {how_to_install('otel')}")
+    try:
+        signals(os.environ)
+    except BadTelemetry as error:
+        raise BadOption(f"--otel: {error}") from error
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ModuleNotFoundError:  # not even the package around it
+        return False
 
 
 def abandoned(data_dir: Path) -> bool:
@@ -170,6 +198,7 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "they strike the embedded S3: leave out --s3-endpoint",
     ),
     ("--log-level", lambda options: options.log_level in LOG_LEVELS, f"choose one of {', '.join(LOG_LEVELS)}"),
+    ("--log-format", lambda options: options.log_format in FORMATS, f"choose one of {', '.join(FORMATS)}"),
 )
 """Each row: the flag, a check, and the rule for the error message."""
 

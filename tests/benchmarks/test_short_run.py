@@ -23,6 +23,7 @@ SECTIONS = {
     "metering",
     "shadowing",
     "capturing",
+    "tracing",
     "streaming",
 }
 

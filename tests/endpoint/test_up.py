@@ -1,5 +1,6 @@
 """The warnings of an endpoint before it starts."""
 
+import json
 import socket
 import subprocess
 import sys
@@ -67,3 +68,29 @@ def test_a_travelling_clock_is_refused_on_an_inherited_socket_that_others_reach(
         options = Options(tmp_path, travelling_clock=True, descriptor=listener.fileno())
         with pytest.raises(BadOption, match="loopback address"):
             run(options)
+
+
+def test_telemetry_that_would_not_do_as_told_is_refused_before_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
+    with pytest.raises(BadOption, match="--otel: OTEL_EXPORTER_OTLP_PROTOCOL=grpc: it must be http/protobuf"):
+        check(Options(otel=True))
+    check(Options())
+
+
+def test_an_unknown_format_of_the_log_is_refused() -> None:
+    with pytest.raises(BadOption, match="--log-format: choose one of text, json"):
+        check(Options(log_format="xml"))
+
+
+def test_the_warning_is_a_line_of_json_where_the_log_is(tmp_path: Path) -> None:
+    options = ["--host", "192.0.2.1", "--port", "0", "--data-dir", str(tmp_path), "--log-format", "json"]
+    command = [sys.executable, "-m", "torpor_endpoint", *options]
+    started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    assert started.stderr is not None
+    try:
+        assert json.loads(started.stderr.readline())["message"].startswith(
+            "Warning: the endpoint listens on 192.0.2.1,"
+        )
+    finally:
+        started.kill()
+        started.communicate()

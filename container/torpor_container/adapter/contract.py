@@ -195,7 +195,7 @@ _JSON = ((b"Content-Type", b"application/json"), (b"Accept", b"application/json"
 _TARGET = wire.TARGET_MODEL.encode()
 _ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 _SESSION = frozenset(name.lower().encode() for name in wire.SESSION_ANSWERS)
-_SPELLED = {name.lower().encode(): name.encode() for name in wire.FORWARDED}
+_SPELLED = {name.lower().encode(): name.encode() for name in (*wire.FORWARDED, *wire.TRACE_CONTEXT)}
 """Headers as AWS spells them: Multi Model Server looks them up by their exact names."""
 
 

@@ -4,6 +4,7 @@ Nothing here serves a request. `worker` does, and only the process that the arbi
 the arbiter stays small.
 """
 
+import logging
 import resource
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -55,10 +56,14 @@ class ServerOptions:
     log_level: str = "info"
     connections_max: int | None = None
     patience: ClientTimeouts = PATIENCE
+    log_formatter: type[logging.Formatter] | None = None
+    """Formats everything that the process logs. None: gunicorn's own log has gunicorn's format, all else none."""
 
     def gunicorn(self) -> dict[str, object]:
         """gunicorn's settings. Those that are not here have gunicorn's defaults."""
+        formatter, level = self.log_formatter, self.log_level
         return {
+            **({} if formatter is None else {"logconfig_dict": log_config(formatter, level)}),
             "bind": self.bind,
             "workers": 1,
             "worker_class": "torpor_container.http.lazy_worker.LazyWorker",
@@ -76,6 +81,22 @@ class ServerOptions:
             "limit_request_field_size": FIELD_MAX_BYTES,
             "asgi_disconnect_grace_period": 600,  # others may wait for what a client began that has left
         }
+
+
+def log_config(formatter: type[logging.Formatter], level: str) -> dict[str, object]:
+    """Python's logging configuration: all loggers write to standard error by this formatter. Libraries other than
+    Torpor's own write warnings and worse, unless `level` is debug."""
+    own = {"level": level.upper(), "handlers": ["lines"], "propagate": False}
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "formatters": {"lines": {"()": formatter}},
+        "handlers": {
+            "lines": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"},
+        },
+        "root": {"level": "DEBUG" if level == "debug" else "WARNING", "handlers": ["lines"]},
+        "loggers": dict.fromkeys(("gunicorn.error", "torpor_endpoint", "torpor_container"), own),
+    }
 
 
 def allowed_connections() -> int:

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import json
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -32,6 +33,7 @@ from torpor_endpoint.aws.wire.asgi import (
 from torpor_endpoint.aws.wire.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.wire.pruning import pruned
 from torpor_endpoint.aws.wire.scope import region_of
+from torpor_endpoint.log_lines import LogFields, about
 
 BODY_LIMIT_BYTES = 1 << 20
 
@@ -42,6 +44,11 @@ VIOLATIONS_MAX = 1_000
 """The most failed constraints of one call that are counted."""
 
 log = logging.getLogger(__name__)
+audit = logging.getLogger("torpor_endpoint.audit")
+READS = ("BatchGet", "Describe", "Filter", "Get", "List", "Search")
+"""How the names of operations begin that change nothing: clients ask for a status again and again."""
+NAMING_MAX_BYTES = 64 * 1024
+"""A longer body is not read for the names of its operation and endpoint."""
 
 C = TypeVar("C")
 
@@ -87,6 +94,7 @@ class Service(Generic[C]):
         if "model" not in vars(self):
             await retry_for_descriptors(lambda: self.model)
         protocol = protocol_of(request)
+        error_type: str | None = None
         try:
             body = await body_of(request, scope, receive, self._body_limit_bytes)
             request = AwsRequest(request.method, request.path, request.headers, request.query, body)
@@ -94,11 +102,26 @@ class Service(Generic[C]):
         except Disconnected:
             return
         except AwsError as error:
+            error_type = error.code
             response = protocol.error(error, self.model, request_id)
         except Exception:  # outer edge of one request: its fault is logged and answered, and must not reach the server
-            log.exception("%s %s failed, request %s", self.name, protocol.operation(request), request_id)
+            known = about(request_id=request_id, service=self.name)
+            log.exception("%s %s failed, request %s", self.name, protocol.operation(request), request_id, extra=known)
+            error_type = internal_failure().code
             response = protocol.error(internal_failure(), self.model, request_id)
+        if audit.isEnabledFor(logging.INFO):
+            self._audit(_operation_in(protocol, request), request, request_id, response.status, error_type)
         await sent(response, send)
+
+    def _audit(self, operation: str, request: AwsRequest, request_id: str, status: int, error: str | None) -> None:
+        """Write a line about a call. It names no caller, since nothing verifies their signatures."""
+        fields: LogFields = {"request_id": request_id, "service": self.name, "operation": operation, "status": status}
+        if error is not None:
+            fields["error"] = error
+        if (endpoint := _endpoint_in(request.body)) is not None:
+            fields["endpoint"] = endpoint
+        level = logging.DEBUG if operation.startswith(READS) else logging.INFO
+        audit.log(level, "%s %s %d", self.name, operation, status, extra=about(**fields))
 
     async def _answered(
         self, protocol: WireProtocol, request: AwsRequest, request_id: str, receive: Receive
@@ -174,6 +197,26 @@ class Service(Generic[C]):
 
         outcome = await asyncio.to_thread(in_thread)
         return outcome if isinstance(outcome, Response) else await asyncio.to_thread(written, await outcome)
+
+
+def _operation_in(protocol: WireProtocol, request: AwsRequest) -> str:
+    """The name of the operation, for a line in the log; empty if the request does not say it well."""
+    try:
+        return protocol.operation(request) if len(request.body) <= NAMING_MAX_BYTES else ""
+    except AwsError:
+        return ""
+
+
+def _endpoint_in(body: bytes) -> str | None:
+    """The member EndpointName of a body of JSON; None if there is none."""
+    if len(body) > NAMING_MAX_BYTES or b'"EndpointName"' not in body:
+        return None
+    try:
+        members = json.loads(body)
+    except ValueError:
+        return None
+    name = members.get("EndpointName") if isinstance(members, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def refusal(found: list[Violation], operation: OperationModel) -> AwsError:

@@ -23,6 +23,10 @@ SPAN_S = 5.0
 MICROSECONDS = 1e6
 HELD = "held"
 """The source of the level of held requests. Every other source is an incarnation."""
+POOL = "pool"
+"""The source of the levels that a pool has as a whole."""
+REFUSED = "refuse"
+"""The action of a residency decision: the model does not fit."""
 
 TIMES = {
     # action of a residency decision: the metric of its duration
@@ -90,7 +94,7 @@ class Collector:
             await asyncio.gather(*(self._read(pool.endpoint, pool.variant.name, one) for pool, one in asked))
             for live in self._roster:
                 for variant, pool in live.pools.items():
-                    self._put_held(live.name, variant, pool.traffic.held)
+                    self._put_pool(live.name, variant, pool)
             present = {one.id for _, incarnation in incarnations for one in incarnation.containers}
             self._processors = {name: reading for name, reading in self._processors.items() if name in present}
             self._readings.keep({incarnation.id for _, incarnation in incarnations})
@@ -128,6 +132,16 @@ class Collector:
         states = await asyncio.gather(*(state_of(one, after=one.last_seq) for one in containers))
         return [(one, state) for one, state in zip(containers, states, strict=True) if state is not None]
 
+    def _put_pool(self, endpoint: str, variant: str, pool: InstancePool) -> None:
+        """Put the levels of a pool, which is there without instances too. Counters of what is rare begin at 0."""
+        dimensions, now_s = _dimensions(endpoint, variant), self._epoch()
+        self._put_held(endpoint, variant, pool.traffic.held)
+        for metric, level in ((metrics.READY_INSTANCES, len(pool.ready)), (metrics.HELD_REQUESTS, pool.traffic.held)):
+            self._registry.series(metric, dimensions).put(POOL, float(level), now_s)
+        rare = (metrics.MODEL_LOADS_REFUSED, *((metrics.SHADOW_COPIES_DROPPED,) if pool.variant.shadow else ()))
+        for metric in rare:
+            self._registry.series(metric, dimensions)
+
     def _put_held(self, endpoint: str, variant: str, held: int) -> None:
         """Put the number of held requests beside those in the instances.
 
@@ -154,6 +168,9 @@ class Collector:
             if record["action"] in TIMES:
                 series = self._registry.series(TIMES[record["action"]], _dimensions(endpoint, variant))
                 series.add(record["took_s"] * MICROSECONDS, record["at_s"])
+            elif record["action"] == REFUSED:
+                series = self._registry.series(metrics.MODEL_LOADS_REFUSED, _dimensions(endpoint, variant))
+                series.add(1.0, record["at_s"])
         container.last_seq = max(container.last_seq, state["last_seq"])
 
     def _used_percent(self, container: LiveContainer, state: wire.InstanceStatus, now_s: float) -> float | None:

@@ -13,6 +13,7 @@ from torpor_endpoint.core.records import EndpointRecord, EndpointStatus
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.log_lines import about
 from torpor_endpoint.storage.store import Store
 
 RETRY_S = 5.0
@@ -88,7 +89,8 @@ class Controller:
                 if name not in self._changed_meanwhile:
                     return
         except Exception:  # outer edge of one endpoint's task: its fault must not stop the others
-            log.exception("cannot bring endpoint %s to its recorded state; retrying in %g s", name, RETRY_S)
+            text = "cannot bring endpoint %s to its recorded state; retrying in %g s"
+            log.exception(text, name, RETRY_S, extra=about(endpoint=name))
             asyncio.get_running_loop().call_later(RETRY_S, self._schedule, name)
         finally:
             del self._tasks[name]
@@ -145,7 +147,7 @@ class Controller:
         try:
             deployment.start(endpoint.variants)
         except DeploymentFailed as failure:
-            log.error("endpoint %s cannot be served: %s", endpoint.name, failure)
+            log.error("endpoint %s cannot be served: %s", endpoint.name, failure, extra=about(endpoint=endpoint.name))
         self._roster.serve(deployment.live)
 
     def _deployment(self, endpoint: EndpointRecord) -> Deployment:

@@ -43,6 +43,8 @@ class Metric:
     prometheus: str
     namespace: str = SAGEMAKER
     dimensions: tuple[str, ...] = VARIANT
+    convention: str = ""
+    """Its name in OpenTelemetry's semantic conventions, if they have one for the same thing."""
 
 
 INVOCATIONS = Metric(
@@ -84,6 +86,7 @@ INVOCATION_MODEL_ERRORS = Metric(
     "Each request adds 1 if it has no 2xx answer from the model, else 0. Broken connections and timeouts count too.",
     Shown.COUNTER,
     "torpor_invocation_model_errors",
+    convention="faas.errors",
 )
 MODEL_LATENCY = Metric(
     "ModelLatency",
@@ -267,6 +270,7 @@ MODEL_SETUP_TIME = Metric(
     "The time to launch an instance of a serverless variant.",
     Shown.HISTOGRAM,
     "torpor_model_setup_seconds",
+    convention="faas.init_duration",
 )
 SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION = Metric(
     "ServerlessConcurrentExecutionsUtilization",
@@ -368,13 +372,51 @@ DATA_CAPTURE_RECORDS_LOST = Metric(
     "torpor_data_capture_records_lost",
     namespace=TORPOR,
 )
-COLD_STARTS = Metric(
-    "ColdStarts",
+COLD_START_TIME = Metric(
+    "ColdStartTime",
+    "Microseconds",
+    TIMED,
+    "The time that a request waited for an instance or for its model: the ledger's steps from `hold` to `load`. "
+    "SampleCount is the number of cold starts.",
+    Shown.HISTOGRAM,
+    "torpor_cold_start_seconds",
+    namespace=TORPOR,
+)
+MODEL_LOADS_REFUSED = Metric(
+    "ModelLoadsRefused",
     "Count",
     COUNTED,
-    "Each request adds one if it waited for an instance or for a model.",
+    "Each load that an instance refused adds one: the model does not fit into its memory, or onto its disk.",
     Shown.COUNTER,
-    "torpor_cold_starts",
+    "torpor_model_loads_refused",
+    namespace=TORPOR,
+)
+READY_INSTANCES = Metric(
+    "ReadyInstances",
+    "Count",
+    LEVELLED,
+    "The number of instances that take requests.",
+    Shown.GAUGE_SUM,
+    "torpor_ready_instances",
+    namespace=TORPOR,
+)
+HELD_REQUESTS = Metric(
+    "HeldRequests",
+    "Count",
+    LEVELLED,
+    "The number of requests that wait because no instance is ready.",
+    Shown.GAUGE_SUM,
+    "torpor_held_requests",
+    namespace=TORPOR,
+)
+TRACES_DROPPED = Metric(
+    "TracesDropped",
+    "Count",
+    COUNTED,
+    "Each sampled request adds one if its spans did not reach the collector: it was too slow, or refused them "
+    "(`--otel`).",
+    Shown.COUNTER,
+    "torpor_traces_dropped",
     namespace=TORPOR,
 )
 METRICS: tuple[Metric, ...] = (
@@ -415,8 +457,12 @@ METRICS: tuple[Metric, ...] = (
     DISK_UTILIZATION,
     CONTAINER_CPU_UTILIZATION,
     CONTAINER_MEMORY_UTILIZATION,
+    COLD_START_TIME,
+    MODEL_LOADS_REFUSED,
+    READY_INSTANCES,
+    HELD_REQUESTS,
     SHADOW_COPIES_DROPPED,
-    COLD_STARTS,
+    TRACES_DROPPED,
 )
 
 

@@ -54,11 +54,16 @@ class PrometheusCollector:
 
     def collect(self) -> Iterator[Family]:
         for metric in METRICS:
-            found = self._registry.find(metric.namespace, metric.name)
-            series = [one for one in found if one.key.endpoint in self._endpoints and _has(metric.dimensions, one)]
+            series = series_of(metric, self._registry, self._endpoints)
             if series:
-                series.sort(key=lambda one: one.key.dimensions)
                 yield FAMILIES[metric.shown](metric, series, self._registry.clock())
+
+
+def series_of(metric: Metric, registry: MetricRegistry, endpoints: Container[str]) -> list[Series]:
+    """The metric's series of these endpoints, sorted by their dimensions."""
+    found = registry.find(metric.namespace, metric.name)
+    series = [one for one in found if one.key.endpoint in endpoints and _has(metric.dimensions, one)]
+    return sorted(series, key=lambda one: one.key.dimensions)
 
 
 def _counter(metric: Metric, series: list[Series], now_s: float) -> Family:
@@ -80,18 +85,25 @@ def _histogram(metric: Metric, series: list[Series], now_s: float) -> Family:
     family = HistogramMetricFamily(metric.prometheus, metric.meaning, labels=_names(metric))
     for one in series:
         total = one.total()
-        family.add_metric(_values(metric, one), _cumulative(total), total.sum * SCALE[metric.unit])
+        family.add_metric(_values(metric, one), cumulative(total), total.sum * SCALE[metric.unit])
     return family
 
 
 def _gauge(metric: Metric, series: list[Series], now_s: float) -> Family:
     family = GaugeMetricFamily(metric.prometheus, metric.meaning, labels=_names(metric))
     for one in series:
-        latest = one.latest()
-        if latest is not None and now_s - latest[0] < FRESH_S:
-            level = latest[1].sum if metric.shown is Shown.GAUGE_SUM else latest[1].sum / latest[1].count
-            family.add_metric(_values(metric, one), level * SCALE.get(metric.unit, 1.0))
+        if (shown := level(metric, one, now_s)) is not None:
+            family.add_metric(_values(metric, one), shown)
     return family
+
+
+def level(metric: Metric, series: Series, now_s: float) -> float | None:
+    """The level of a gauge in base units; None if its newest sample is too old to be shown."""
+    latest = series.latest()
+    if latest is None or now_s - latest[0] >= FRESH_S:
+        return None
+    tally = latest[1]
+    return (tally.sum if metric.shown is Shown.GAUGE_SUM else tally.sum / tally.count) * SCALE.get(metric.unit, 1.0)
 
 
 KINDS = {shown: shown.partition(",")[0] for shown in Shown}
@@ -114,8 +126,8 @@ FAMILIES: dict[Shown, Callable[[Metric, list[Series], float], Family]] = {
 }
 
 
-def _cumulative(total: Tally) -> list[tuple[str, float]]:
-    """For each edge, the number of samples up to it; `+Inf` is last."""
+def cumulative(total: Tally) -> list[tuple[str, float]]:
+    """For each edge in seconds, the number of samples up to it, which are in microseconds; `+Inf` is last."""
     counts = [0.0] * (len(DOUBLINGS) + 1)
     for at, count in total.items():
         doubling = -((ONE - at) // STEPS_PER_DOUBLING)  # the first power of two that is at least the value

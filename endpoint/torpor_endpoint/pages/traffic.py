@@ -22,7 +22,7 @@ class RecentTraffic:
             for metric in (
                 metrics.INVOCATIONS,
                 metrics.INVOCATION_MODEL_ERRORS,
-                metrics.COLD_STARTS,
+                metrics.COLD_START_TIME,
                 metrics.MODEL_CACHE_HIT,
                 metrics.MODEL_LATENCY,
             )
@@ -36,6 +36,9 @@ class RecentTraffic:
         def total(metric: Metric) -> int:
             return 0 if (one := series(metric)) is None else int(one.total().sum)
 
+        def count(metric: Metric) -> int:
+            return 0 if (one := series(metric)) is None else int(one.total().count)
+
         def recent(metric: Metric) -> Tally:
             one = series(metric)
             return Tally() if one is None else merged(bucket for _, bucket in one.buckets(self._since_s, float("inf")))
@@ -43,7 +46,7 @@ class RecentTraffic:
         latency, hits = recent(metrics.MODEL_LATENCY), recent(metrics.MODEL_CACHE_HIT)
         return VariantTraffic(
             total(metrics.INVOCATIONS),
-            total(metrics.COLD_STARTS),
+            count(metrics.COLD_START_TIME),
             total(metrics.INVOCATION_MODEL_ERRORS),
             recent_s=self._now_s - self._since_s,
             recent_requests=int(recent(metrics.INVOCATIONS).sum),

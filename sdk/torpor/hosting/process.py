@@ -48,6 +48,7 @@ class Start:
     log_level: str = "warning"
     travelling_clock: bool = False
     faults: bool = False
+    otel: bool = False
 
 
 class ChildEndpoint:

@@ -106,9 +106,11 @@ def test_a_lower_budget_unloads_idle_models_from_the_container(adapted: AdaptedC
         assert ("unloaded", "a.tar.gz") in decisions(platform, "unloaded")
 
 
-def test_the_headers_that_aws_forwards_reach_it_in_aws_s_spelling_and_no_others_do(adapted: AdaptedContainer) -> None:
+def test_the_headers_of_aws_and_of_traces_reach_it_in_their_spelling_and_no_others_do(
+    adapted: AdaptedContainer,
+) -> None:
     adapted.put("a.tar.gz")
-    forwarded = {name: f"value of {name}" for name in wire.FORWARDED}
+    forwarded = {name: f"value of {name}" for name in (*wire.FORWARDED, *wire.TRACE_CONTEXT)}
     with adapted.instance("session") as platform:
         answer = call(platform, "a.tar.gz", **forwarded, Cookie="secret", **{"X-Torpor-Fault": "no-room"})
         told = answer.json()["headers"]

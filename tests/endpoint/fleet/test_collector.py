@@ -39,6 +39,46 @@ def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_pa
     run(story())
 
 
+def test_a_pool_without_instances_has_levels_too_and_rare_counters_begin_at_0() -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
+            fake.pool.traffic.held = 2
+            await collector.refresh()
+            levels = {
+                metric: registry.series(metric, DIMENSIONS).total().sum
+                for metric in (metrics.READY_INSTANCES, metrics.HELD_REQUESTS)
+            }
+            assert levels == {metrics.READY_INSTANCES: 0, metrics.HELD_REQUESTS: 2}
+            (refused,) = registry.find(metrics.TORPOR, metrics.MODEL_LOADS_REFUSED.name)
+            assert refused.total().sum == 0
+            assert not list(registry.find(metrics.TORPOR, metrics.SHADOW_COPIES_DROPPED.name))
+
+    run(story())
+
+
+def test_each_refused_load_counts_once_however_often_the_instance_is_read(tmp_path: Path) -> None:
+    decisions = [
+        {"seq": number, "at_s": 1e9, "model": "a", "action": action, "reason": "", "bytes": 1, "took_s": 0.1}
+        for number, action in enumerate(("load", "refuse", "loaded", "refuse"), start=1)
+    ]
+
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            registry, collector = collecting(fake)
+            async with busy(tmp_path / "i", decisions) as incarnation:
+                fake.pool.offer(incarnation)
+                for _ in range(3):
+                    await collector.refresh()
+            assert registry.series(metrics.MODEL_LOADS_REFUSED, DIMENSIONS).total().sum == 2
+            assert registry.series(metrics.MODEL_LOADING_TIME, DIMENSIONS).total().count == 1
+            assert registry.series(metrics.READY_INSTANCES, DIMENSIONS).total().sum == 1
+
+    run(story())
+
+
 @pytest.mark.parametrize("gap_s", [0.0, 0.004, 0.011, 1.0, 4.0])
 def test_processor_use_is_the_same_when_it_is_asked_for_again_and_again(tmp_path: Path, gap_s: float) -> None:
     async def story() -> None:

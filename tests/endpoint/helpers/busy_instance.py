@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from tests.helpers.ledger_with_pages import life
@@ -33,9 +33,9 @@ def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
 
 
 @asynccontextmanager
-async def busy(socket: Path) -> AsyncIterator[Incarnation]:
-    """An instance that listens as long as the block lasts."""
-    server = await asyncio.get_running_loop().create_unix_server(_Busy, str(socket))
+async def busy(socket: Path, decisions: Sequence[Mapping[str, Any]] = ()) -> AsyncIterator[Incarnation]:
+    """An instance that listens as long as the block lasts, and tells of these decisions."""
+    server = await asyncio.get_running_loop().create_unix_server(lambda: _Busy(decisions), str(socket))
     upstream, multiplexed = Upstream(str(socket)), Multiplexed(str(socket), "/invocations")
     container = LiveContainer(Container("torpor"), "i-1", upstream, multiplexed, asyncio.Future())
     incarnation = Incarnation(SLOT, "i-1", [container], life())
@@ -49,12 +49,16 @@ async def busy(socket: Path) -> AsyncIterator[Incarnation]:
 class _Busy(asyncio.Protocol):
     """Its processor time has steps of 10 ms, as `os.times` has."""
 
+    def __init__(self, decisions: Sequence[Mapping[str, Any]]) -> None:
+        self._decisions = list(decisions)
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
         cpu_s = int(50 * asyncio.get_running_loop().time()) / 100
         sizes = {"budget_bytes": 100, "used_bytes": 50, "disk_bytes": 10, "disk_budget_bytes": 100}
-        seen = {"kept": True, "models": [], "decisions": [], "last_seq": 0, "unready": None, "fault": None}
+        decided = {"decisions": self._decisions, "last_seq": len(self._decisions)}
+        seen = {"kept": True, "models": [], **decided, "unready": None, "fault": None}
         body = json.dumps({**sizes, **seen, "cpu_s": cpu_s}).encode()
         self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))

@@ -70,10 +70,12 @@ def one(key: str, environment: Mapping[str, str] | None = None, **members: Any) 
 
 
 class LiveEndpoint:
-    """`python -m torpor_endpoint` on a free port, which it keeps over a restart. `options` are its command line's."""
+    """`python -m torpor_endpoint` on a free port, which it keeps over a restart. `options` are its command line's,
+    `environment` are variables beside those of this process."""
 
-    def __init__(self, data_dir: Path, *options: str) -> None:
+    def __init__(self, data_dir: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
         self.data_dir = data_dir
+        self._environment = {**os.environ, **(environment or {})}
         self._options = options
         self._session = boto3.Session("test", "test", region_name=REGION)
         self._process: subprocess.Popen[bytes] | None = None
@@ -94,7 +96,12 @@ class LiveEndpoint:
             command = [sys.executable, "-m", "torpor_endpoint", "--descriptor", str(listener.fileno())]
             command += ["--port", str(self._port), "--data-dir", str(self.data_dir), *self._options]
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, pass_fds=[listener.fileno()], start_new_session=True
+                command,
+                stdout=log,
+                stderr=log,
+                pass_fds=[listener.fileno()],
+                start_new_session=True,
+                env=self._environment,
             )
         return self
 

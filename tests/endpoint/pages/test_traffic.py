@@ -18,7 +18,7 @@ def test_a_variant_without_requests_has_no_figures() -> None:
 def test_counts_are_since_the_start_and_figures_of_the_last_two_minutes() -> None:
     registry = MetricRegistry(lambda: NOON_S + 30)
     meters = Meters(registry)
-    meters.cold_start("houses", "a", NOON_S - 600)
+    meters.of("houses", "a").add_cold_start(0.5, NOON_S - 600)
     meters.add("houses", "a", AlikeRequests(1, 500, False, [9.0], [0.0], [1.0]), NOON_S - 600)
     meters.add("houses", "a", AlikeRequests(1, 200, True, [0.010] * 98, [0.0] * 98, ()), NOON_S - 60)
     meters.add("houses", "a", AlikeRequests(1, 200, False, [1.0] * 2, [0.0] * 2, [0.5] * 2), NOON_S)

@@ -23,7 +23,7 @@ from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFr
 from torpor_container.formats.script.stream import ScriptStream
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import Effort
-from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS, TARGET_MODEL
+from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS, TARGET_MODEL, TRACE_CONTEXT
 
 T = TypeVar("T")
 
@@ -49,7 +49,8 @@ HEADERS = {"content_type": "Content-Type", "accept": "Accept", "custom_attribute
 HEADER_MAX_BYTES = 16 * 1024
 """The most bytes of each header in a frame: together they fit into its head, and into that of an answer."""
 
-OTHERS = {name.lower().encode(): name for name in (*FORWARDED, TARGET_MODEL) if name not in HEADERS.values()}
+FURTHER = (*FORWARDED, TARGET_MODEL, *TRACE_CONTEXT)
+OTHERS = {name.lower().encode(): name for name in FURTHER if name not in HEADERS.values()}
 """Further headers that reach a script, in AWS's spelling, by their names in lower case."""
 
 OTHERS_MAX_BYTES = 8 * 1024

@@ -31,6 +31,7 @@ from torpor_endpoint.fleet.supervision.container_supervisor import (
 from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing
 from torpor_endpoint.fleet.supervision.probe import last_line
 from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.log_lines import about
 
 log = logging.getLogger(__name__)
 
@@ -80,10 +81,10 @@ class SlotSupervisor:
                 steady = await self._fill()
                 self._deaths = 0 if steady else self._deaths + 1
             except StartFailed as failure:
-                log.warning("%s: %s", self.slot, failure)
+                log.warning("%s: %s", self.slot, failure, extra=_about(self.slot))
                 self._failed(failure)
             except Exception as fault:  # outer edge of the slot's task: an unforeseen fault must not end it for ever
-                log.exception("%s failed; starting its instance again", self.slot)
+                log.exception("%s failed; starting its instance again", self.slot, extra=_about(self.slot))
                 self._failed(StartFailed(f"{type(fault).__name__}: {fault}"))
             await self._empty(*self._factory.slots(self._pool.variant, self.slot))
             await asyncio.sleep(self._timing.restart_pause_s(self._failures, self._deaths))
@@ -95,7 +96,7 @@ class SlotSupervisor:
             try:
                 await self._factory.host.terminate(slot, 0.0)
             except Exception:  # outer edge, as above
-                log.exception("cannot end what is left in %s", slot)
+                log.exception("cannot end what is left in %s", slot, extra=_about(slot))
 
     def _failed(self, failure: StartFailed) -> None:
         self._failures += 1
@@ -216,7 +217,7 @@ class SlotSupervisor:
             container = incarnation.containers[slot.container]
             why = await watched(container, self._timing, well)
             died = container.ended.done()
-            log.warning("%s: %s", slot, why)
+            log.warning("%s: %s", slot, why, extra=_about(slot))
             others = [one for one in incarnation.containers if one is not container and not one.ended.done()]
             if not others:
                 incarnation.happened(InstanceEvent.DIED if died else InstanceEvent.TIMED_OUT)
@@ -241,5 +242,10 @@ class SlotSupervisor:
                 await connected(gone, self._timing)
                 return
             except StartFailed as failure:
-                log.warning("%s: %s", slot, failure)
+                log.warning("%s: %s", slot, failure, extra=_about(slot))
                 self._pool.failed(StartTrouble(str(failure), failures + 1, failure.final, failure.containers))
+
+
+def _about(slot: Slot) -> dict[str, object]:
+    """The fields of a line in the log about a slot."""
+    return about(endpoint=slot.endpoint, variant=slot.variant)

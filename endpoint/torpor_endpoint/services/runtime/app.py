@@ -15,6 +15,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import Body, size_of
 from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.wire.scope import DEFAULT_REGION, region_of
+from torpor_endpoint.log_lines import LogFields, about
 from torpor_endpoint.services.runtime.errors import (
     ErrorPlace,
     RuntimeFault,
@@ -79,7 +80,7 @@ class RuntimeApp:
     """`POST /endpoints/{EndpointName}/invocations` and `…/invocations-response-stream`. Any other operation is refused.
 
     `verify` raises RuntimeFault for a caller who may not call. Without `shadowing` no request is copied to a shadow
-    variant.
+    variant. `trace` finds a request's place in a distributed trace (`telemetry.tracing`).
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class RuntimeApp:
         limits: CallLimits = LIMITS,
         verify: Step = any_caller,
         shadowing: Shadowing | None = None,
+        trace: Step | None = None,
     ) -> None:
         self._sender = sender
         self._observers = observers
@@ -101,8 +103,9 @@ class RuntimeApp:
         self._shadowing = shadowing
         self._copy_ends = CopyEnds(observers.reads_bodies, self._copy_ended)
         self._to_copy: Sequence[object] = () if shadowing is None else shadowing.waiting
-        self._before_sending: Sequence[Step] = (verify, parse, router.route, router.admit)
-        before_streaming = (verify, parse_stream, router.route_stream, router.admit)
+        first = (verify,) if trace is None else (trace, verify)
+        self._before_sending: Sequence[Step] = (*first, parse, router.route, router.admit)
+        before_streaming = (*first, parse_stream, router.route_stream, router.admit)
         ends = StreamEnds(self._settled, self._answer, self._account, self._release)
         self._streams = ResponseStreams(sender, observers, before_streaming, ends, clocks.steady, limits.kept)
         self._sent_again: set[asyncio.Task[None]] = set()
@@ -201,7 +204,7 @@ class RuntimeApp:
         except Disconnected:
             raise
         except Exception:  # the outer edge: the fault of one request is logged and answered, and harms no other request
-            log.exception(FAILED, passage.request_id, passage.place.endpoint)
+            log.exception(FAILED, passage.request_id, passage.place.endpoint, extra=_known(passage))
             return RuntimeFault(Situation.INTERNAL)
 
     def _answer(self, passage: Passage, outcome: Served | RuntimeFault) -> InvokeAnswer:
@@ -211,7 +214,7 @@ class RuntimeApp:
         except RuntimeFault as fault:
             answer = _refusal(passage, fault)
         except Exception:  # the outer edge, as above
-            log.exception(FAILED, passage.request_id, passage.place.endpoint)
+            log.exception(FAILED, passage.request_id, passage.place.endpoint, extra=_known(passage))
             answer = _refusal(passage, RuntimeFault(Situation.INTERNAL))
         size_bytes = size_of(answer.chunks)
         passage.end(answer.status, size_bytes, self._clocks.steady() - passage.began_s)
@@ -237,6 +240,14 @@ class RuntimeApp:
     def _copy_ended(self, copy: Passage, outcome: Served | RuntimeFault) -> None:
         """A copy ends as a request does, but nobody gets its answer."""
         self._account(copy, self._answer(copy, outcome))
+
+
+def _known(passage: Passage) -> dict[str, object]:
+    """The fields of a line in the log about a request."""
+    known: LogFields = {"request_id": passage.request_id, "endpoint": passage.place.endpoint}
+    if passage.route is not None:
+        known["variant"] = passage.route.variant
+    return about(**known)
 
 
 def _is_shadowed(passage: Passage) -> bool:

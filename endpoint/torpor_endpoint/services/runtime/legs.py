@@ -11,7 +11,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer, size_of
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.services.runtime.passage import ONLY, Leg, Passage, Route, Served, Trail, parsed, routed, steps_of
+from torpor_endpoint.services.runtime.passage import ONLY, Leg, Passage, Route, Served, Trail, parsed, routed
 from torpor_endpoint.services.runtime.request import (
     ACCEPT,
     CONTENT_TYPE,
@@ -81,6 +81,8 @@ def first_leg(passage: Passage) -> Leg:
         _begin(passage, route, 0)
         if len(path) > 1:
             headers = [header for header in headers if header[0] != ACCEPT]
+    if passage.trace is not None:
+        headers += passage.trace.headers(0)
     return Leg(0, place, headers, passage.body, route.pool.answer_within_s[place] + margin_s)
 
 
@@ -113,6 +115,8 @@ def next_leg(passage: Passage, leg: Leg, answer: UpstreamAnswer, strict: bool) -
     headers = [header for header in forwarded if header[0] not in own] + list(carried.items())
     if passage.wants_version and path[step] == _versioned(route.pool.variant, path):
         headers.append(VERSION_WANTED)
+    if passage.trace is not None:
+        headers += passage.trace.headers(step)
     _begin(passage, route, step)
     timeout_s = route.pool.answer_within_s[path[step]] + passage.limits.attempt_margin_s
     return Leg(step, path[step], headers, answer.chunks, timeout_s)
@@ -139,8 +143,7 @@ def note(passage: Passage, leg: Leg, served: Served) -> Served:
     name = route.pool.variant.containers[leg.container].name
     trail.seconds[name] = trail.seconds.get(name, 0.0) + served.sent_s
     if leg.step < len(route.path) - 1 and 200 <= served.answer.status < 300:
-        for step, took_s in steps_of(served.answer.header(b"server-timing") or b"").items():
-            passage.waited(step, took_s)
+        passage.measured(served.answer)
         return served
     served.answer.headers.extend(_missing(served.answer, trail))
     return served._replace(sent_s=sum(trail.seconds.values()))

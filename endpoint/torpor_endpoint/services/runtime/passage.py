@@ -17,7 +17,7 @@ coroutine if one step would have to. Both take the same steps.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
@@ -91,6 +91,18 @@ class Trail:
     """Headers of the earlier answers that the endpoint reads."""
     kept: Incarnation | None = None
     """The instance that stays in use between two parts, so that it does not stop meanwhile."""
+    steps: list[dict[str, float]] = field(default_factory=list)
+    """The steps of each container, in the order of the path, in seconds; a container that gave no answer has none."""
+
+
+class TraceCarrier(Protocol):
+    """The request's place in a distributed trace, as far as containers get to know it (`telemetry.trace_context`)."""
+
+    def headers(self, step: int) -> list[tuple[bytes, bytes]]:
+        """The headers of the trace for the container at this place of the path."""
+
+    def copy(self) -> "TraceCarrier":
+        """The place of a copy for a shadow variant."""
 
 
 class Served(NamedTuple):
@@ -152,6 +164,8 @@ class Passage:
     """The observers that read the bodies; None until `Observers.reads_bodies` decides it, once for each request."""
     wants_version: bool = False
     """Whether one of them wants to know which version of its artifact the model is: the instance is asked for it."""
+    trace: TraceCarrier | None = None
+    """None without telemetry."""
 
     @property
     def request_id(self) -> str:
@@ -176,6 +190,7 @@ class Passage:
         if self.trail is None:
             self.steps |= steps
         else:
+            self.trail.steps.append(steps)
             for step, took_s in steps.items():
                 self.waited(step, took_s)
 

@@ -25,6 +25,7 @@ from weakref import WeakKeyDictionary
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.log_lines import about
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.holding import PoolClosed
 from torpor_endpoint.services.runtime.legs import path_of
@@ -215,7 +216,8 @@ class Shadowing:
         except PoolClosed:
             return RuntimeFault(Situation.NOT_READY, detail="The shadow variant was updated or deleted meanwhile.")
         except Exception:  # the outer edge: the fault of one copy is logged, and harms no other
-            log.exception(FAILED, copy.request_id, copy.place.endpoint)
+            known = about(request_id=copy.request_id, endpoint=copy.place.endpoint, shadow=True)
+            log.exception(FAILED, copy.request_id, copy.place.endpoint, extra=known)
             return RuntimeFault(Situation.INTERNAL)
 
     def _over(self, copy: Passage, route: Route, work: ShadowWork, ended: Ended, outcome: Outcome) -> None:
@@ -230,7 +232,8 @@ class Shadowing:
         work.dropped += 1
         if (now_s := self._clock()) - work.logged_s >= LOGGED_EVERY_S:
             text = "endpoint %s: dropped %d copies of requests for shadow variant %s: %s"
-            log.warning(text, route.live.name, work.dropped, route.variant, why)
+            known = about(endpoint=route.live.name, variant=route.variant, shadow=True)
+            log.warning(text, route.live.name, work.dropped, route.variant, why, extra=known)
             work.dropped, work.logged_s = 0, now_s
 
 
@@ -238,4 +241,5 @@ def copy_of(request: Passage, route: Route, body: Body, now_s: float) -> Passage
     """A copy of the request that begins now. It has the request's number, by which both answers can be found."""
     at_s, size_bytes = request.at_s + now_s - request.began_s, request.request_bytes
     scope, place, limits, invoke = request.scope, request.place, request.limits, request.request
-    return Passage(scope, place, limits, at_s, now_s, body, size_bytes, invoke, route)
+    trace = request.trace and request.trace.copy()
+    return Passage(scope, place, limits, at_s, now_s, body, size_bytes, invoke, route, trace=trace)

@@ -49,7 +49,9 @@ def up(
     faults: Annotated[bool, typer.Option("--faults", help=MEANING["faults"])] = DEFAULT.faults,
     region: Annotated[str, typer.Option(help=MEANING["region"])] = DEFAULT.region,
     account: Annotated[str, typer.Option(help=MEANING["account"])] = DEFAULT.account,
+    otel: Annotated[bool, typer.Option("--otel", help=MEANING["otel"])] = DEFAULT.otel,
     log_level: Annotated[str, typer.Option(help=MEANING["log_level"])] = DEFAULT.log_level,
+    log_format: Annotated[str, typer.Option(help=MEANING["log_format"])] = DEFAULT.log_format,
 ) -> None:
     """Start an endpoint in the foreground; Ctrl-C drains and stops it."""
     require("an endpoint", "endpoint", "container")
@@ -74,8 +76,10 @@ def up(
         region=region,
         account=account,
         log_level=log_level,
+        log_format=log_format,
         refuse=refuse,
         what_if=simulator(),
+        otel=otel,
     )
     try:
         check(options)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from itertools import count
 
 import pytest
 
@@ -31,6 +32,7 @@ from torpor_endpoint.services.runtime.request import (
     TARGET_CONTAINER,
     TARGET_MODEL,
 )
+from torpor_endpoint.telemetry.trace_context import SAMPLED, TRACEPARENT, RequestTrace
 
 NAMES = ("before", "models", "after")
 CONTAINERS = tuple(Container("torpor", name=name, multi_model=name == "models") for name in NAMES)
@@ -107,6 +109,29 @@ def test_one_container_gets_the_caller_s_headers_and_leaves_no_trail() -> None:
     assert next_leg(request, leg, answer(b"y"), strict=False) is None
     assert (request.trail, request.place.container) == (None, "primary")
     assert noted(request, leg, answer(b"y")).sent_s == 0.25
+
+
+def test_each_container_of_a_traced_request_gets_the_headers_of_its_place() -> None:
+    request = sent(SERIAL)
+    request.trace = RequestTrace(7, 8, SAMPLED, None, b"", b"", count(9).__next__)
+    first = first_leg(request)
+    second = next_leg(request, first, answer(b"y"), strict=False)
+    assert second is not None
+    spans = [dict(leg.headers)[TRACEPARENT].split(b"-")[2] for leg in (first, second)]
+    assert spans == [b"0000000000000009", b"000000000000000a"]
+
+
+def test_the_steps_of_each_container_are_kept_apart_and_add_up() -> None:
+    request = sent(SERIAL, 0, 1)
+    first = first_leg(request)
+    came = answer(b"y", (b"server-timing", b"load;dur=5, predict;dur=10"))
+    noted(request, first, came)
+    second = next_leg(request, first, came, strict=False)
+    assert second is not None
+    request.measured(noted(request, second, answer(b"z", (b"server-timing", b"predict;dur=20"))).answer)
+    assert request.trail is not None
+    assert request.trail.steps == [{"load": 0.005, "predict": 0.01}, {"predict": 0.02}]
+    assert request.steps == pytest.approx({"load": 0.005, "predict": 0.03})
 
 
 def test_each_container_of_a_pipeline_gets_the_answer_before_it_and_the_last_one_the_accept() -> None:

@@ -19,7 +19,16 @@ from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.sending import RequestSender
-from torpor_endpoint.services.runtime.shadowing import TOGETHER, WAITING_MAX, WITHIN_S, CopyEnds, Outcome, Shadowing
+from torpor_endpoint.services.runtime.shadowing import (
+    TOGETHER,
+    WAITING_MAX,
+    WITHIN_S,
+    CopyEnds,
+    Outcome,
+    Shadowing,
+    copy_of,
+)
+from torpor_endpoint.telemetry.trace_context import SAMPLED, RequestTrace
 
 SERVED = Served(UpstreamAnswer(200, [], [b"answer"]), "i-1", 1, 1, 0.25)
 BROKEN = RuntimeFault(Situation.MODEL_SERVER, original=(500, ""))
@@ -184,6 +193,17 @@ def test_a_copy_begins_when_it_is_sent() -> None:
             assert copy.began_s - ended_s == pytest.approx(WITHIN_S)
 
     run(story())
+
+
+def test_a_copy_has_a_place_of_its_own_in_the_request_s_trace() -> None:
+    with FakeHost() as host:
+        pool = PoolOnFakeHost(host).pool
+    route = Route(LiveEndpoint("shop", "arn", {"v": pool}), "v", pool, None)
+    request = passage("shop", route=route)
+    request.trace = RequestTrace(7, 8, SAMPLED, None, b"", b"", lambda: 9)
+    copy = copy_of(request, route, [], 0.0)
+    assert isinstance(copy.trace, RequestTrace)
+    assert (copy.trace.trace_id, copy.trace.parent_id, copy.trace.span_id) == (7, 8, 9)
 
 
 def multi_model(endpoint: Shop) -> None:

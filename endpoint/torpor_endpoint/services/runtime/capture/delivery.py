@@ -7,6 +7,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Protocol
 
+from torpor_endpoint.log_lines import about
 from torpor_endpoint.services.runtime.capture.files import CaptureFile
 from torpor_endpoint.services.s3.access.embedded import StorageError
 
@@ -111,7 +112,9 @@ class Delivery:
         """The log has the first failure of a bucket, and each file that is dropped."""
         file = parcel.file
         if parcel.tries >= TRIES:
-            log.error("%d captured records of endpoint %s are lost: %s", file.records, file.endpoint, error)
+            known = about(endpoint=file.endpoint, variant=file.variant)
+            text = "%d captured records of endpoint %s are lost: %s"
+            log.error(text, file.records, file.endpoint, error, extra=known)
             self._leaves(parcel, False)
             return
         parcel.due_s = self._clock() + min(PAUSE_S * 2 ** (parcel.tries - 1), PAUSE_MAX_S)

@@ -125,18 +125,22 @@ class VariantMeter:
         """Add one request that failed because no instance was running."""
         self._no_capacity.add(1, at_s)
 
-    def add_cold_start(self, at_s: float) -> None:
-        """Add one request that waited for an instance or for a model."""
-        self._bound(metrics.COLD_STARTS).add(1, at_s)
-
     def add_dropped(self, at_s: float) -> None:
         """Add one copy of a request that reached no model of this shadow variant."""
         self._bound(metrics.SHADOW_COPIES_DROPPED).add(1, at_s)
 
+    def add_cold_start(self, waited_s: float, at_s: float) -> None:
+        """Add a request that waited for an instance or for its model."""
+        self._bound(metrics.COLD_START_TIME).add(waited_s * MICROSECONDS, at_s)
+
+    def add_untraced(self, requests: int, at_s: float) -> None:
+        """Add sampled requests whose spans did not reach the collector."""
+        self._bound(metrics.TRACES_DROPPED).add(requests, at_s)
+
     def add_captured(self, records: int, delivered: bool, at_s: float) -> None:
         """Add records of data capture that are in S3, or that are lost."""
-        metric = metrics.DATA_CAPTURE_RECORDS if delivered else metrics.DATA_CAPTURE_RECORDS_LOST
-        self._bound(metric).add(records, at_s)
+        in_s3, lost = self._bound(metrics.DATA_CAPTURE_RECORDS), self._bound(metrics.DATA_CAPTURE_RECORDS_LOST)
+        (in_s3 if delivered else lost).add(records, at_s)
 
 
 class ContainerMeter:
@@ -203,13 +207,13 @@ class Meters:
         """Add a request that failed because no instance of the variant was running."""
         self.of(endpoint, variant).add_no_capacity(at_s)
 
-    def cold_start(self, endpoint: str, variant: str, at_s: float) -> None:
-        """Add a request that waited for an instance or for a model of the variant."""
-        self.of(endpoint, variant).add_cold_start(at_s)
-
     def dropped(self, endpoint: str, variant: str, at_s: float) -> None:
         """Add a copy of a request that reached no model of the shadow variant."""
         self.of(endpoint, variant).add_dropped(at_s)
+
+    def untraced(self, endpoint: str, variant: str, requests: int) -> None:
+        """Add sampled requests whose spans did not reach the collector."""
+        self.of(endpoint, variant).add_untraced(requests, self._registry.clock())
 
     def captured(self, endpoint: str, variant: str, records: int, delivered: bool) -> None:
         """Add records of data capture that are in S3, or that are lost."""

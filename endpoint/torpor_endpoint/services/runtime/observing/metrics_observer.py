@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from torpor_container import wire
 from torpor_container.wire import WaitStep
-from torpor_endpoint.core.ledger import is_cold, minute_of
+from torpor_endpoint.core.ledger import COLD_STEPS, is_cold, minute_of
 from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
 from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, Concurrency, Meters
@@ -29,10 +29,11 @@ class MetricsObserver:
         samples = _samples(request, route, outcome) if isinstance(outcome, Served) else _broken(request, route, outcome)
         if isinstance(outcome, RuntimeFault) and outcome.situation is Situation.NO_CAPACITY:
             self._meters.no_capacity(route.live.name, route.variant, request.ended_at_s)
-        if is_cold(request.steps):
-            self._meters.cold_start(route.live.name, route.variant, minute_of(request.ended_at_s))
         if samples is not None:
             self._meters.add(route.live.name, route.variant, samples, minute_of(request.ended_at_s))
+        if samples is not None and is_cold(request.steps):
+            waited_s = sum([took_s for step, took_s in request.steps.items() if step in COLD_STEPS])
+            self._meters.of(route.live.name, route.variant).add_cold_start(waited_s, minute_of(request.ended_at_s))
         if request.trail is not None:
             self._add_containers(request, route, request.trail)
         if request.stream is not None:

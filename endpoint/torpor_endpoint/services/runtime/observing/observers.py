@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, minute_of
 from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.log_lines import about
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
 
 log = logging.getLogger(__name__)
@@ -146,7 +147,8 @@ def _reads(observer: BodyObserver, request: Passage) -> bool:
     try:
         return observer.reads(request)
     except Exception:  # the outer edge of an observer: the request goes on, and other observers see it
-        log.exception("request %s is not observed by %s", request.request_id, type(observer).__name__)
+        who = type(observer).__name__
+        log.exception("request %s is not observed by %s", request.request_id, who, extra=_known(request))
         return False
 
 
@@ -154,7 +156,13 @@ def _observed(observer: Observer, request: Passage, answer: InvokeAnswer) -> Non
     try:
         observer.ended(request, answer)
     except Exception:  # the outer edge of an observer: the request is answered, and other observers see it
-        log.exception("request %s is not accounted for by %s", request.request_id, type(observer).__name__)
+        who = type(observer).__name__
+        log.exception("request %s is not accounted for by %s", request.request_id, who, extra=_known(request))
+
+
+def _known(request: Passage) -> dict[str, object]:
+    """The fields of a line in the log about a request."""
+    return about(request_id=request.request_id, endpoint=request.place.endpoint)
 
 
 def _alike(request: Passage) -> AlikeKey | None:

@@ -201,6 +201,20 @@ def test_a_cold_request_to_a_pipeline_has_the_seconds_in_its_containers() -> Non
         assert record(replace(request, trail=None), route, "i-1", {}).container_s == {}
 
 
+def test_a_cold_start_counts_with_what_it_waited_and_a_warm_request_does_not() -> None:
+    async def story() -> None:
+        books = Books()
+        with FakeHost() as host:
+            route, _ = routes(host)
+            for steps in ({"wake": 0.25, "load": 0.125, "predict": 1.0}, {"queue": 0.00001, "predict": 0.25}, {}):
+                books.add(ended(route, served(200, [HIT]), steps=steps))
+            books.observers.settle()
+        (cold,) = [numbers for (name, _, _), numbers in books.told().items() if name == "ColdStartTime"]
+        assert cold == (1, 375_000, 375_000, 375_000)
+
+    run(story())
+
+
 async def _routes(host: FakeHost) -> list[Route]:
     return routes(host)
 
