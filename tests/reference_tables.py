@@ -1,9 +1,15 @@
 """The tables of the pages in docs/, made from the code's own tables. `make reference` writes them into the pages."""
 
+import inspect
 import re
 from collections.abc import Iterable
 from pathlib import Path
 
+from typer.core import TyperArgument, TyperOption
+from typer.main import get_group
+
+import torpor
+from torpor.cli import app
 from torpor_container.formats.script.environment import VARIABLES as SCRIPTS
 from torpor_container.formats.script.toolkits import NAMES, parts
 from torpor_container.image.variables import VARIABLES
@@ -109,7 +115,57 @@ def toolkits() -> str:
     return table(("import", "modules"), ((code(name), ", ".join(map(code, parts(name)))) for name in NAMES))
 
 
+def command_line() -> str:
+    """A section for each command of `torpor`, from the texts of its `--help`."""
+    sections = []
+    for name, command in get_group(app).commands.items():
+        rows = [
+            (_spelled(parameter), code(parameter.default) if _has_default(parameter) else "", _meaning(parameter))
+            for parameter in command.params
+            if isinstance(parameter, TyperArgument | TyperOption) and not parameter.hidden
+        ]
+        shown = table(("argument, option", "default", "meaning"), rows) if rows else "It takes no options."
+        sections.append(f"## torpor {name}\n\n{inspect.cleandoc(command.help or '')}\n\n{shown}")
+    return "\n\n".join(sections)
+
+
+def _spelled(parameter: TyperArgument | TyperOption) -> str:
+    if isinstance(parameter, TyperArgument):
+        return code((parameter.name or "").upper()) + ("" if parameter.required else ", may be left out")
+    return ", ".join(code(name) for name in (*parameter.opts, *parameter.secondary_opts))
+
+
+def _has_default(parameter: TyperArgument | TyperOption) -> bool:
+    return isinstance(parameter.default, str | int | float | Path) and not isinstance(parameter.default, bool)
+
+
+def _meaning(parameter: TyperArgument | TyperOption) -> str:
+    variable = f" The variable {code(parameter.envvar)} gives it too." if parameter.envvar else ""
+    return (parameter.help or "") + variable
+
+
+def public_names() -> str:
+    """A row for each public name of `torpor`, and a comment that the site replaces by its whole documentation."""
+    names = [name for name in torpor.__all__ if not name.startswith("_")]
+    rows = ((code(f"torpor.{name}"), _first_sentence(getattr(torpor, name))) for name in sorted(names, key=str.lower))
+    return table(("name", "what it is"), rows)
+
+
+def documented() -> str:
+    return "\n\n".join(
+        f"<!-- api: torpor.{name} -->" for name in sorted(torpor.__all__, key=str.lower) if name[0] != "_"
+    )
+
+
+def _first_sentence(public: object) -> str:
+    text = " ".join((inspect.getdoc(public) or "").split())
+    return re.split(r"(?<=\.) (?=[A-Z`])", text)[0]
+
+
 TABLES = {
+    "command-line": command_line,
+    "public-names": public_names,
+    "documented": documented,
     "variables": variables,
     "inherited": inherited,
     "script-variables": script_variables,
