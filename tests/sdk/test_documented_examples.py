@@ -1,25 +1,15 @@
-"""The examples of README and docs/python.md run as they stand."""
+"""docs/reference/python.md has every public name, option and method. tests/docs runs its examples."""
 
 import inspect
-import os
 import re
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 import torpor
-from torpor.hosting.process import ChildEndpoint
 
 ROOT = Path(__file__).parents[2]
-PYTHON = ROOT / "docs" / "python.md"
-BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
-
-
-def blocks(page: Path) -> list[str]:
-    return BLOCK.findall(page.read_text())
+PYTHON = ROOT / "docs" / "reference" / "python.md"
 
 
 def names(section: str) -> set[str]:
@@ -27,13 +17,6 @@ def names(section: str) -> set[str]:
     table = PYTHON.read_text().partition(f"<!-- {section} -->\n")[2].partition("<!-- end -->")[0]
     firsts = [line.split("|")[1] for line in table.splitlines()[2:]]
     return {name for first in firsts for name in re.findall(r"`(\w+)[^`]*`", first)}
-
-
-def run(arguments: list[str], folder: Path, variables: Mapping[str, str] = os.environ) -> str:
-    command = [sys.executable, "-W", "error", *arguments]
-    done = subprocess.run(command, cwd=folder, env=dict(variables), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 @pytest.mark.parametrize("name", [name for name in torpor.__all__ if name != "Local"])
@@ -47,22 +30,3 @@ def test_every_option_of_local_is_on_the_page() -> None:
 
 def test_everything_that_an_endpoint_can_do_is_on_the_page() -> None:
     assert names("methods") == {name for name in vars(torpor.Local) if not name.startswith("_")}
-
-
-@pytest.mark.slow
-def test_the_page_runs(tmp_path: Path) -> None:
-    tests = [block for block in blocks(PYTHON) if "def test_" in block]
-    (tmp_path / "page.py").write_text("\n".join(block for block in blocks(PYTHON) if block not in tests))
-    (tmp_path / "test_page.py").write_text("\n".join(tests))
-    assert "now: in memory" in run(["page.py"], tmp_path)
-    assert "3 passed" in run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_page.py"], tmp_path)
-
-
-@pytest.mark.slow
-def test_the_readme_runs(tmp_path: Path) -> None:
-    with ChildEndpoint() as process:
-        process.until_ready()
-        (tmp_path / "readme.py").write_text("\n".join(blocks(ROOT / "README.md")))
-        printed = run(["readme.py"], tmp_path, {**os.environ, **process.environment})
-    assert "predict;dur=" in printed
-    assert "now: in memory" in printed
