@@ -110,7 +110,8 @@ def test_the_site_and_the_repository_show_the_same(page: Path, site: Path, pages
         return
     ours = Tags(f"<article>{MarkdownIt('commonmark').enable('table').render(page.read_text())}</article>").article
     theirs = pages[built(site, page)].article
-    assert {tag: theirs[tag] for tag in COUNTED} == {tag: ours[tag] for tag in COUNTED}
+    hint = "the site needs an empty line before a list, and four spaces before a list within one"
+    assert {tag: theirs[tag] for tag in COUNTED} == {tag: ours[tag] for tag in COUNTED}, hint
 
 
 def test_the_python_api_is_documented_from_docstrings(site: Path, pages: dict[Path, Tags]) -> None:
