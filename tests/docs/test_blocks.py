@@ -11,7 +11,7 @@ import boto3
 import pytest
 import yaml
 
-from tests.docs.helpers.reading import ANY_MARK, KINDS, PARSED, RUN, SHOWN, Block, blocks, matches
+from tests.docs.helpers.reading import AFTER, ANY_MARK, KINDS, PARSED, RUN, SHOWN, Block, blocks, matches
 from tests.docs.helpers.running import Reader
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint
 from tests.markdown import PAGES, ROOT
@@ -49,7 +49,7 @@ def test_each_block_says_what_it_is(page: Path) -> None:
         assert not block.mark or KINDS.fullmatch(block.mark), f"line {block.line}: {block.mark}"
         if block.language in PARSED:
             LOADS[block.language](block.text)
-    assert len(ANY_MARK.findall(text)) == text.count("<!-- run: after ") + sum(bool(block.mark) for block in found)
+    assert len(ANY_MARK.findall(text)) == len(AFTER.findall(text)) + sum(bool(block.mark) for block in found)
 
 
 def test_most_blocks_are_run() -> None:
