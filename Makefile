@@ -5,12 +5,15 @@ BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test check format reference architecture screenshots bench bench-peers oracles compiled clean
+# The theme prints a notice about its successor at each start.
+export NO_MKDOCS_2_WARNING := 1
+
+.PHONY: setup demo test check docs format reference architecture screenshots bench bench-peers oracles compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
 
-# An older XGBoost is installed apart, which reads models that the pinned one no longer does (docs/xgboost.md).
+# An older XGBoost is installed apart, which reads models that the pinned one no longer does (docs/reference/xgboost.md).
 # A pip that compares versions quickly, and bytecode by all cores: not that of packages' own tests, nor of large packages of
 # which little is imported, or which are compiled already. A file that does not compile stands in nobody's way, as with pip.
 SELDOM := moto|mypy|mypyc|pip|setuptools|onnxruntime|debugpy|fontTools
@@ -38,6 +41,12 @@ check: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/python -m pytest --quiet tests/test_arrows.py
+	$(BIN)/mkdocs build
+
+# The site of docs/, to be read from the disk: a warning is an error (but not with --quiet). `$(BIN)/mkdocs serve` shows it while you write.
+docs: $(READY)
+	$(BIN)/mkdocs build
+	@echo "Open build/docs/index.html."
 
 format: $(READY)
 	$(BIN)/ruff format .
@@ -55,7 +64,7 @@ architecture: $(READY)
 screenshots: $(READY)
 	$(BIN)/python -m tests.dashboard_pictures build/screenshots
 
-# Real clients, each with one command; docs/clients.md has what they showed.
+# Real clients, each with one command; docs/reference/clients.md has what they showed.
 clients-cli: $(READY)
 	TORPOR_CLIENTS=aws-cli $(BIN)/python -m pytest -s tests/clients/test_aws_cli.py
 

@@ -19,7 +19,7 @@ from benchmarks.sleeping import children
 CONNECTIONS = 8
 LOOKED_S = 10
 RATE_HZ = 400
-FOLDER = Path("docs/performance")
+FOLDER = Path("docs/explanation/performance")
 
 
 def main() -> None:

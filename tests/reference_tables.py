@@ -1,5 +1,6 @@
 """The tables of the pages in docs/, made from the code's own tables. `make reference` writes them into the pages."""
 
+import inspect
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 from typer.main import get_group
 
+import torpor
 from torpor.cli import app
 from torpor.cli.exit_codes import MEANINGS, ExitCode
 from torpor.cli.records import OUTPUTS, keys
@@ -225,12 +227,32 @@ def log_fields() -> str:
     return table(("field", "meaning"), ((code(name), meaning) for name, meaning in FIELDS.items()))
 
 
+def public_names() -> str:
+    """A row for each public name of `torpor`, and a comment that the site replaces by its whole documentation."""
+    names = [name for name in torpor.__all__ if not name.startswith("_")]
+    rows = ((code(f"torpor.{name}"), _first_sentence(getattr(torpor, name))) for name in sorted(names, key=str.lower))
+    return table(("name", "what it is"), rows)
+
+
+def documented() -> str:
+    return "\n\n".join(
+        f"<!-- api: torpor.{name} -->" for name in sorted(torpor.__all__, key=str.lower) if name[0] != "_"
+    )
+
+
+def _first_sentence(public: object) -> str:
+    text = " ".join((inspect.getdoc(public) or "").split())
+    return re.split(r"(?<=\.) (?=[A-Z`])", text)[0]
+
+
 TABLES = {
     "conformance-rules": conformance_rules,
     "conformance-limits": conformance_limits,
     "exit-codes": exit_codes,
     "commands": commands,
     "json-keys": json_keys,
+    "public-names": public_names,
+    "documented": documented,
     "variables": variables,
     "inherited": inherited,
     "script-variables": script_variables,

@@ -19,7 +19,7 @@ from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES
 from torpor_endpoint.services.s3.wire.parsing import MARKS_MAX
 from torpor_endpoint.storage import data_dir
 
-PAGE = (Path(__file__).parent.parent / "docs" / "limits.md").read_text()
+PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "limits.md").read_text()
 KIB, MIB = 1 << 10, 1 << 20
 
 SAID = (

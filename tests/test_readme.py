@@ -9,13 +9,14 @@ from pathlib import Path
 import pytest
 from typer.main import get_group
 
-from tests.markdown import DOCS, PAGES, README, ROOT, anchors, blocks, broken, commands
+from tests.markdown import DOCS, PAGES, README, ROOT, anchors, blocks, broken, commands, links
 from tests.reference_tables import TABLE, TABLES, with_tables
 from torpor.cli import app
 from torpor_endpoint.compatibility import FACES, Face
 from torpor_endpoint.host.images import Images
 
 COMMANDS = get_group(app).commands
+PARTS = [ROOT / "docs", *(ROOT / "docs" / part for part in ("how-to", "reference", "explanation"))]
 
 
 @pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
@@ -49,8 +50,19 @@ def test_the_readme_can_be_read_in_five_minutes() -> None:
     assert len(README.read_bytes()) < 12 * 1024
 
 
-def test_the_readme_leads_to_each_page() -> None:
-    assert [page.name for page in DOCS if f"]({page.relative_to(ROOT)})" not in README.read_text()] == []
+@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
+def test_the_index_of_a_part_leads_to_each_of_its_pages(part: Path) -> None:
+    index = part / "README.md"
+    assert [page.name for page in sorted(part.glob("*.md")) if page != index and page.name not in links(index)] == []
+
+
+def test_the_readme_leads_to_each_part() -> None:
+    indexes = [*(part / "README.md" for part in PARTS), ROOT / "docs/tutorial.md"]
+    assert [str(index) for index in indexes if str(index.relative_to(ROOT)) not in links(README)] == []
+
+
+def test_each_page_of_the_documentation_is_in_a_part() -> None:
+    assert {page.parent for page in DOCS} == set(PARTS)
 
 
 def test_the_readme_lists_each_command() -> None:

@@ -60,8 +60,11 @@ class Database:
             self._connection.close()
 
     def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT. Its parameters are `?`, or `?1`, `?2` … where one is used more than once."""
+        # For Python's sqlite3, `?1` is a parameter with the name 1. From Python 3.14 it takes no sequence for those.
+        numbered = {str(number): value for number, value in enumerate(values, start=1)}
         with self._lock:
-            return self._connection.execute(statement, values).fetchall()
+            return self._connection.execute(statement, numbered if "?1" in statement else values).fetchall()
 
     def changed(self, statement: str, *values: object) -> bool:
         """Execute the statement: whether it changed a row."""

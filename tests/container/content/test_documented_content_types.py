@@ -1,4 +1,4 @@
-"""docs/content.md names the content types that the code reads and writes."""
+"""docs/reference/content.md names the content types that the code reads and writes."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from torpor_container.content import DECODERS, TOOLKIT
 from torpor_container.content.reading.json_rows import ENVELOPES, INSTRUCTIONS
 
-PAGE = (Path(__file__).parents[3] / "docs" / "content.md").read_text()
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "content.md").read_text()
 
 
 @pytest.mark.parametrize("kind", [*DECODERS, *TOOLKIT.encoders])

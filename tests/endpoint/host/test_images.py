@@ -136,7 +136,7 @@ def test_the_page_of_images_shows_the_example_that_is_tested() -> None:
     """With Multi Model Server itself, in test_multi_model_server."""
     root = Path(__file__).parents[3]
     example = tomllib.loads((root / "examples/images/multi-model-server.toml").read_text())
-    shown = re.findall(r"```toml\n(.*?)```", (root / "docs/images.md").read_text(), re.DOTALL)
+    shown = re.findall(r"```toml\n(.*?)```", (root / "docs/how-to/bring-a-container.md").read_text(), re.DOTALL)
     assert [tomllib.loads(text) for text in shown if "multi-model-server" in text] == [example]
 
 

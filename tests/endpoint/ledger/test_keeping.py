@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -63,7 +63,8 @@ def test_a_minute_continues_after_it_was_written_and_after_a_restart(recorded: L
     recorded.ledger.lived(life())
     recorded.ledger.invoked(invocation())
     recorded.ledger.close()
-    assert minutes(Tables(recorded.folder / "ledger.sqlite")) == [(int(NOON_S), "a", "ml.m5.large", 3, 0)]
+    with closing(Tables(recorded.folder / "ledger.sqlite")) as tables:
+        assert minutes(tables) == [(int(NOON_S), "a", "ml.m5.large", 3, 0)]
 
 
 @settings(max_examples=25, deadline=None)  # each on a file of its own

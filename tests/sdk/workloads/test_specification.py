@@ -38,7 +38,7 @@ def test_a_text_that_makes_no_trace_is_refused_by_name(text: str, told: str) -> 
 
 @pytest.mark.parametrize("law", MADE)
 def test_the_defaults_of_a_made_trace_are_those_of_the_docs(law: str) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "simulation.md").read_text()
+    page = (Path(__file__).parents[3] / "docs" / "explanation" / "simulation.md").read_text()
     (line,) = re.findall(rf"(?:is|or)\s`({law}:[^`]*seed=[^`]*)`", page)
     told, plain = made(line), made(law)
     assert [knob.partition("=")[0] for knob in line.partition(":")[2].split(",")] == [

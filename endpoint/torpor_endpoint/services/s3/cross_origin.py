@@ -22,7 +22,8 @@ _NOT_ALLOWED: Final = (
 )
 _HERE: Final = (
     " Torpor verifies no signature, so it refuses requests of web pages of other origins: allow this one in the CORS "
-    "configuration of the bucket (PutBucketCors), or start the endpoint with --allow-origin. See docs/browsers.md."
+    "configuration of the bucket (PutBucketCors), or start the endpoint with --allow-origin. "
+    "See docs/reference/browsers.md."
 )
 
 Configuration = Callable[[str, str], bytes | None]

@@ -5,7 +5,7 @@ from typing import Final
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateTrainingJob": "Runs script mode of the scikit-learn and XGBoost images, and built-in XGBoost, on this machine with "
-    "the endpoint's own packages (`docs/training.md`). Refuses several instances, other images, Pipe mode, file systems and "
+    "the endpoint's own packages (`docs/how-to/train.md`). Refuses several instances, other images, Pipe mode, file systems and "
     "manifests. Spot, VPC, checkpoints, debugger and metric definitions are kept without effect.",
     "DescribeTrainingJob": "ModelArtifacts is set from the start. The billable time is the time that the job took here. There are no final metrics.",
     "ListTrainingJobs": "Ignores WarmPoolStatusEquals and TrainingPlanArnEquals.",

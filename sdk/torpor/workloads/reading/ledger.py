@@ -25,7 +25,8 @@ from torpor_endpoint.core.ledger import Span
 ONE = "endpoint = ? AND variant = ?"
 KEY = "minute_s, endpoint, variant, model"
 VARIANTS = """SELECT DISTINCT endpoint, variant FROM minutes
-    WHERE coalesce(?1, endpoint) = endpoint AND coalesce(?2, variant) = variant AND minute_s < ?3 ORDER BY 1, 2"""
+    WHERE coalesce(:endpoint, endpoint) = endpoint AND coalesce(:variant, variant) = variant AND minute_s < :until_s
+    ORDER BY 1, 2"""
 MINUTES = f"""SELECT minute_s, model, sum(requests), sum(request_bytes) FROM minutes
     WHERE +endpoint = ? AND +variant = ? AND minute_s > ? AND minute_s < ? GROUP BY {KEY} ORDER BY {KEY}"""
 """In the order of the table's key, so that SQLite need not sort before the first row. Without the `+`, it would use
@@ -171,7 +172,8 @@ def one_variant(
     ledger: sqlite3.Connection, path: Path, endpoint: str | None, variant: str | None, until_s: float = inf
 ) -> tuple[str, str]:
     """The endpoint and the variant to read, of those in the ledger. Raises BadTrace if there is none, or several."""
-    found: list[tuple[str, str]] = ledger.execute(VARIANTS, (endpoint, variant, until_s)).fetchall()
+    wanted = {"endpoint": endpoint, "variant": variant, "until_s": until_s}
+    found: list[tuple[str, str]] = ledger.execute(VARIANTS, wanted).fetchall()
     if not found:
         name = "/".join(filter(None, (endpoint, variant))) or "any endpoint"
         over = "" if until_s == inf else " in a minute that is over: call it, and wait until the minute is over"

@@ -132,7 +132,7 @@ def test_an_unsupported_objective_type_or_key_is_refused() -> None:
 
 
 def test_the_docs_have_each_objective_with_its_keys() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "xgboost.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "xgboost.md").read_text()
     rows = [
         [set(re.findall("`([^`]+)`", cell)) for cell in row.split("|")[1:3]] for row in page.splitlines() if "|" in row
     ]

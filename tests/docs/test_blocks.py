@@ -1,0 +1,91 @@
+"""Every code block of the documentation is run, parsed, or says why not."""
+
+import json
+import os
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import boto3
+import pytest
+import yaml
+
+from tests.docs.helpers.reading import AFTER, ANY_MARK, KINDS, PARSED, RUN, SHOWN, Block, blocks, matches
+from tests.docs.helpers.running import Reader
+from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint
+from tests.markdown import PAGES, ROOT
+
+LOADS: dict[str, Callable[[str], Any]] = {"toml": tomllib.loads, "json": json.loads, "yaml": yaml.safe_load}
+NAMES = {page: str(page.relative_to(ROOT)) for page in PAGES}
+RUNNABLE = [page for page in PAGES if any(block.runs for block in blocks(page.read_text()))]
+
+
+@pytest.mark.parametrize("page", RUNNABLE, ids=NAMES.get)
+def test_what_a_page_says_happens(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with LiveEndpoint(tmp_path / "data") as live:
+        at = {"ENDPOINT_URL": live.url, "ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "y", "DEFAULT_REGION": REGION}
+        for name in [name for name in os.environ if name.startswith("AWS_")]:
+            monkeypatch.delenv(name)
+        for name, value in at.items():
+            monkeypatch.setenv(f"AWS_{name}", value)
+        folder = tmp_path / "checkout"
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+        reader = Reader(folder)
+        reader.prepare()
+        assert reader.read(page)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES.get)
+def test_each_block_says_what_it_is(page: Path) -> None:
+    text = page.read_text()
+    found = blocks(text)
+    shown = [block for block in found if block.mark != "hidden"]
+    assert text.count("```") == 2 * len(shown), "a code block begins and ends at the beginning of a line"
+    assert {block.language for block in found} <= {*RUN, *PARSED, *SHOWN}
+    for block in found:
+        assert not block.mark or KINDS.fullmatch(block.mark), f"line {block.line}: {block.mark}"
+        if block.language in PARSED:
+            LOADS[block.language](block.text)
+    assert len(ANY_MARK.findall(text)) == len(AFTER.findall(text)) + sum(bool(block.mark) for block in found)
+
+
+def test_most_blocks_are_run() -> None:
+    shown = [block for page in PAGES for block in blocks(page.read_text()) if block.mark != "hidden"]
+    able = [block for block in shown if block.language in RUN and not block.file]
+    run = [block for block in able if block.runs]
+    refused = len(able) - len(run)
+    print(f"{len(run)} of {len(able)} blocks of Python and of commands are run; {refused} say why not.")
+    assert len(run) > 0.6 * len(able), f"{refused} of {len(able)} blocks are not run"
+
+
+def test_a_mark_belongs_to_the_block_below_it() -> None:
+    text = "<!-- run: no, it needs Docker -->\n```console\n$ docker ps\n```\n\n```python\npass\n```\n"
+    container, python = blocks(text)
+    assert container == Block("console", "$ docker ps\n", "no, it needs Docker", 2)
+    assert not container.runs
+    assert python.runs
+    assert blocks("```text\nx\n```\n")[0].runs is False
+
+
+def test_hidden_python_is_a_block_at_its_place() -> None:
+    text = "```python\nx = 1\n```\n<!-- run: hidden\nx += 1\n-->\n```python\nprint(x)\n```\n"
+    assert [block.text for block in blocks(text) if block.runs] == ["x = 1\n", "x += 1\n", "print(x)\n"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "printed", "vary", "same"),
+    [
+        ("a 1\n", "a 1  \n", False, True),
+        ("a 1\n", "a 2\n", False, False),
+        ("a 1\n", "a     2.5\n", True, True),
+        ("a 1\n", "b 2.5\n", True, False),
+        ("i-…: ready\n", "i-76ab: ready\n", False, True),
+        ("first\n…\nlast\n", "first\n1\n2\nlast\n", False, True),
+        ("first\n…\nlast\n", "first\n1\n2\n", False, False),
+    ],
+)
+def test_an_output_is_compared(shown: str, printed: str, vary: bool, same: bool) -> None:
+    assert matches(shown, printed, vary) is same
