@@ -21,6 +21,7 @@ SECTIONS = {
     "flatness",
     "sharing",
     "metering",
+    "pipelines",
     "shadowing",
     "capturing",
     "tracing",

@@ -21,6 +21,8 @@ from urllib.request import urlopen
 import boto3
 from botocore.config import Config
 
+from tests.helpers.processes import gone
+
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
 POLL_S = 0.02
@@ -116,12 +118,15 @@ class LiveEndpoint:
             raise
 
     def kill(self) -> None:
-        """`kill -9` of the arbiter and its worker, with no chance to say good-bye."""
+        """`kill -9` of the arbiter and its worker, with no chance to say good-bye: it returns when all is closed."""
         assert self._process is not None
-        for pid in (self.pid, *self.worker_pids()):
+        killed = (self.pid, *self.worker_pids())
+        for pid in killed:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self._process.wait()
+        for pid in killed:
+            assert gone(pid)
 
     def kill_arbiter(self) -> None:
         """`kill -9` of the arbiter alone: its worker is an orphan."""

@@ -86,7 +86,7 @@ class Run:
     def jump(self, seconds: int) -> str:
         self.page("clock", advance_s=str(seconds))
         [variant] = self.live.shown(self.name)
-        loaded = sorted(model["name"] for one in variant["instances"] for model in one["models"])
+        loaded = sorted(model["name"] for one in variant["instances"] for model in one["containers"][0]["models"])
         return f"after {seconds} s: {variant['wanted']} wanted, {variant['leaving']} leaving, {loaded} in memory"
 
     def page(self, name: str, body: str | None = None, **query: str) -> Any:

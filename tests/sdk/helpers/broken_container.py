@@ -331,6 +331,7 @@ class BrokenHandler(BaseHTTPRequestHandler):
         self.state.last = body
         if {"answers get mixed up", "second invocation is 503", "ping starves"} & self.state.faults:
             time.sleep(BUSY_S)
+            count = min(count, self.state.invoking)  # one that was answered just before this came was counted yet
         if body == SLOW:
             time.sleep(TOO_LONG_S if self.has("slow is too long") else SLOW_S)
         status = self.refused(count)

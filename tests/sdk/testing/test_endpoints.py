@@ -47,7 +47,7 @@ def test_a_metric_is_read_through_cloudwatch(endpoint: torpor.Local) -> None:
     assert_metric(endpoint, "Invocations", "Sum", at_least=1)
     assert_metric(endpoint, "ModelLatency", "p99", at_least=1, at_most=60e6)
     assert_metric(endpoint, "LoadedModelCount", "Maximum", at_least=1)
-    assert_metric(endpoint, "Invocation5XXErrors", "Sum", 0)
+    assert_metric(endpoint, "Invocation5XXErrors", "Minimum", 0)
 
 
 def test_a_metric_with_another_value_tells_what_it_is(endpoint: torpor.Local) -> None:
