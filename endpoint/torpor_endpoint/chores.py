@@ -55,7 +55,7 @@ class Chores:
             "sizer": self._sizer.run,
             "ledger": parts.ledger.run,
             "heartbeat": parts.heartbeat.run,
-            "zygote": lambda: parts.host.retire(lambda: bool(parts.trainer.writing), parts.options.warm_idle_s),
+            "zygote": lambda: parts.host.retire(lambda: bool(parts.training.writing), parts.options.warm_idle_s),
             "alarms": self._watch.run,
             "scaler": self._scaler.run,
             "data capture": parts.capturing.run,

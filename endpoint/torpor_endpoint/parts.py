@@ -33,6 +33,8 @@ from torpor_endpoint.services.autoscaling.acting.variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.services.jobs.queue import JobQueue
+from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.logs.files.groups import Groups
 from torpor_endpoint.services.logs.files.log_marks import LogMarks
 from torpor_endpoint.services.logs.files.reading import Logs
@@ -48,9 +50,8 @@ from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.records import Experiments
-from torpor_endpoint.services.training.jobs import Jobs
-from torpor_endpoint.services.training.running.job_runner import JobSite
-from torpor_endpoint.services.training.running.trainer import Trainer
+from torpor_endpoint.services.training.lifecycle import TrainingJob
+from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork
 from torpor_endpoint.storage.data_dir import DataDir
 from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.storage.private import closed_to_others
@@ -109,8 +110,9 @@ class Parts:
         # the fleet
         self.controller = Controller(self.store, self.roster, self._factory(), epoch, self._endpoint_deleted)
         # the services
-        self.jobs = Jobs(self.database, epoch)
-        self.trainer = Trainer(self.jobs, self._job_site(), parallel=os.cpu_count() or 1)
+        self.jobs = JobRecords(self.database, "training_jobs", TrainingJob, epoch)
+        self.training = TrainingWork(self._training_site())
+        self.trainer = JobQueue(self.jobs, self.training, parallel=os.cpu_count() or 1)
         self.long_tail = LongTail(options.account)
         refused = refusal(self.store, strict=options.strict)
         self.autoscaling = Autoscaling(self.database, self.store, epoch, refused)
@@ -172,7 +174,7 @@ class Parts:
 
     def _growing_logs(self) -> set[Path]:
         """The logs that a running process still writes."""
-        return {launched.log for launched in self.host.list() if launched.log is not None} | self.trainer.writing
+        return {launched.log for launched in self.host.list() if launched.log is not None} | self.training.writing
 
     def _factory(self) -> InstanceFactory:
         dice = random.Random(self.options.seed)
@@ -199,8 +201,8 @@ class Parts:
         sources = MetricSources(self.registry, self.roster, self.refresh_metrics)
         return Telemetry(signals(os.environ), sources, self.meters.untraced)
 
-    def _job_site(self) -> JobSite:
-        return JobSite(
+    def _training_site(self) -> TrainingSite:
+        return TrainingSite(
             folder=self.folders.training,
             logs=self.folders.training_logs,
             storage=self.storage,

@@ -9,12 +9,13 @@ from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.options import Options
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.services.jobs.queue import JobQueue
+from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
-from torpor_endpoint.services.training.jobs import Jobs
-from torpor_endpoint.services.training.running.trainer import Trainer
+from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.storage.record_table import Database
 from torpor_endpoint.storage.store import Store
 
@@ -31,8 +32,8 @@ class ServiceParts:
     objects: ObjectStore
     control: Control
     experimenting: Experimenting
-    jobs: Jobs
-    trainer: Trainer
+    jobs: JobRecords[TrainingJob]
+    trainer: JobQueue[TrainingJob]
     autoscaling: Autoscaling
     alarms: Alarms
     logs: Logs

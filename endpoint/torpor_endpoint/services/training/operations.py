@@ -6,21 +6,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Operation
+from torpor_endpoint.services.jobs.queue import JobQueue
+from torpor_endpoint.services.jobs.records import JobRecords
+from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.sagemaker.errors import INVALID
 from torpor_endpoint.services.sagemaker.listing import page
 from torpor_endpoint.services.sagemaker.rules import check
 from torpor_endpoint.services.training import errors, rules, shapes
-from torpor_endpoint.services.training.jobs import Jobs
-from torpor_endpoint.services.training.lifecycle import MOVES, JobStage, TrainingJob, begun
-from torpor_endpoint.services.training.running.trainer import Trainer
+from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
 
 
 @dataclass(frozen=True)
 class Training:
     """What the operations act on. `tag` is called with an ARN and the tags of a new job."""
 
-    jobs: Jobs
-    trainer: Trainer
+    jobs: JobRecords[TrainingJob]
+    trainer: JobQueue[TrainingJob]
     tag: Callable[[str, Mapping[str, str]], None]
     clock: Callable[[], float]
     scripts: bool = True
@@ -36,7 +37,7 @@ async def create_training_job(training: Training, call: Call) -> dict[str, Any]:
     name = call.params["TrainingJobName"]
     arn = f"arn:aws:sagemaker:{call.region}:{call.account}:training-job/{name.lower()}"
     request = {member: value for member, value in call.params.items() if member not in ("Tags", "TrainingJobName")}
-    if not await asyncio.to_thread(training.jobs.add, begun(name, arn, request, training.clock())):
+    if not await asyncio.to_thread(training.jobs.add, begun(TrainingJob, name, arn, request, training.clock())):
         raise errors.EXISTS(arn=arn)
     training.trainer.begin(name)
     await asyncio.to_thread(training.tag, arn, {tag["Key"]: tag["Value"] for tag in call.params.get("Tags", ())})
@@ -54,9 +55,9 @@ def list_training_jobs(training: Training, call: Call) -> dict[str, Any]:
 
 async def stop_training_job(training: Training, call: Call) -> dict[str, Any]:
     job = await asyncio.to_thread(_found, training, call)
-    if not MOVES[job.stage]:
+    if job.is_over:
         raise INVALID(f"The request was rejected because the training job is in status {job.status}.")
-    if job.stage is not JobStage.STOPPING:
+    if job.stage is not TrainingStage.STOPPING:
         await training.trainer.stop(job.name)
     return {}
 

@@ -1,16 +1,6 @@
-"""Writes why a job failed, in AWS's words: ClientError for its input, AlgorithmError for its script."""
+"""Writes why a script failed, in AWS's words."""
 
 from torpor_endpoint.services.training.running.command import TrainingCommand
-
-INTERRUPTED = "InternalServerError: The endpoint stopped while the training job was {stage}. Create the job again."
-
-
-def client_error(text: object) -> str:
-    return f"ClientError: {text}"
-
-
-def internal_error(text: object) -> str:
-    return f"InternalServerError: {text}"
 
 
 def algorithm_error(command: TrainingCommand, code: int, last_line: str, failure: str) -> str:

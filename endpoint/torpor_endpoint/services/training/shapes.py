@@ -3,8 +3,9 @@
 from math import ceil
 from typing import Any
 
-from torpor_endpoint.services.training.lifecycle import STAGES, TrainingJob, Transition
-from torpor_endpoint.services.training.running.job_runner import RUNTIME_MAX_S
+from torpor_endpoint.services.jobs.stages import Transition
+from torpor_endpoint.services.training.lifecycle import STAGES, TrainingJob, TrainingStage
+from torpor_endpoint.services.training.running.training_work import RUNTIME_MAX_S
 from torpor_endpoint.services.training.running.transport import results
 
 
@@ -41,7 +42,7 @@ def summary(job: TrainingJob) -> dict[str, Any]:
     }
 
 
-def _transition(transition: Transition) -> dict[str, Any]:
+def _transition(transition: Transition[TrainingStage]) -> dict[str, Any]:
     return {
         "Status": transition.stage.value,
         "StartTime": transition.started_s,

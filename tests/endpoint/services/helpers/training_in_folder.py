@@ -16,12 +16,13 @@ from tests.helpers.waiting import reached
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.services.jobs.queue import JobQueue
+from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
 from torpor_endpoint.services.s3.store import ObjectStore
-from torpor_endpoint.services.training.jobs import Jobs
+from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.operations import OPERATIONS, Training
-from torpor_endpoint.services.training.running.job_runner import JobSite
-from torpor_endpoint.services.training.running.trainer import Trainer
+from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork
 from torpor_endpoint.storage.record_table import Database
 from torpor_endpoint.storage.schema import opened
 
@@ -71,14 +72,14 @@ class TrainingFolder:
         """One life of the endpoint."""
         self.bucket.mkdir(parents=True, exist_ok=True)
         database, objects = opened(self.folder / "torpor.sqlite"), ObjectStore(self.folder / "s3")
-        jobs = Jobs(database, time.time)
+        jobs = JobRecords(database, "training_jobs", TrainingJob, time.time)
 
         async def parent() -> ZygoteClient:
             return self.zygote
 
         storage = EmbeddedStorage(objects)
-        site = JobSite(self.jobs_folder, self.logs, storage, parent, {}, (FORGOTTEN,), 2, time.time, grace_s)
-        trainer = Trainer(jobs, site, at_once)
+        site = TrainingSite(self.jobs_folder, self.logs, storage, parent, {}, (FORGOTTEN,), 2, time.time, grace_s)
+        trainer = JobQueue(jobs, TrainingWork(site), at_once)
         await trainer.start()
         try:
             yield TrainingApi(Training(jobs, trainer, self.tags.__setitem__, time.time), database)

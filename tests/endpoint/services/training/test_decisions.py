@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.services.training.lifecycle import MOVES, STAGES, JobStage, begun, moved
+from torpor_endpoint.services.jobs.stages import begun, moved
+from torpor_endpoint.services.training.lifecycle import MOVES, STAGES, TrainingJob, TrainingStage
 from torpor_endpoint.services.training.rules import has_algorithm
 from torpor_endpoint.services.training.running.output import Output
 from torpor_endpoint.services.training.running.toolkit import arguments, decoded, users
 from torpor_endpoint.services.training.running.transport import InputMissing, place
 
 
-@given(st.lists(st.sampled_from(JobStage)))
-def test_a_job_moves_only_as_the_table_says_and_its_times_join(stages: list[JobStage]) -> None:
-    job, now_s = begun("job", "arn", {}, 0.0), 0.0
+@given(st.lists(st.sampled_from(TrainingStage)))
+def test_a_job_moves_only_as_the_table_says_and_its_times_join(stages: list[TrainingStage]) -> None:
+    job, now_s = begun(TrainingJob, "job", "arn", {}, 0.0), 0.0
     for stage in stages:
         now_s += 1.0
         if stage in MOVES[job.stage]:
@@ -31,8 +32,8 @@ def test_a_job_moves_only_as_the_table_says_and_its_times_join(stages: list[JobS
 
 
 def test_every_stage_has_a_status_and_can_fail_or_has_ended() -> None:
-    assert set(STAGES) == set(MOVES) == set(JobStage)
-    assert all(not moves or JobStage.FAILED in moves for moves in MOVES.values())
+    assert set(STAGES) == set(MOVES) == set(TrainingStage)
+    assert all(not moves or TrainingStage.FAILED in moves for moves in MOVES.values())
 
 
 VALUES = st.booleans() | st.integers() | st.text() | st.lists(st.integers())

@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 
 from tests.endpoint.services.helpers.training_in_folder import TrainingApi, TrainingFolder, job
-from torpor_endpoint.services.training.jobs import Jobs
-from torpor_endpoint.services.training.lifecycle import JobStage, begun
+from torpor_endpoint.services.jobs.records import JobRecords
+from torpor_endpoint.services.jobs.stages import begun
+from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
 from torpor_endpoint.storage.schema import opened
 
 
@@ -33,11 +34,11 @@ def test_a_slow_disk_delays_only_its_own_caller(training: TrainingFolder) -> Non
 
 def test_exactly_one_of_many_moves_at_once_succeeds() -> None:
     database = opened(":memory:")
-    jobs = Jobs(database, lambda: 1.0)
-    jobs.add(begun("job", "arn", {}, 0.0))
+    jobs = JobRecords(database, "training_jobs", TrainingJob, lambda: 1.0)
+    jobs.add(begun(TrainingJob, "job", "arn", {}, 0.0))
     with ThreadPoolExecutor(8) as threads:
-        assert sum(threads.map(lambda _: jobs.move("job", JobStage.DOWNLOADING), range(64))) == 1
+        assert sum(threads.map(lambda _: jobs.move("job", TrainingStage.DOWNLOADING), range(64))) == 1
     found = jobs.get("job")
     assert found is not None
-    assert [past.stage for past in found.transitions] == [JobStage.STARTING, JobStage.DOWNLOADING]
+    assert [past.stage for past in found.transitions] == [TrainingStage.STARTING, TrainingStage.DOWNLOADING]
     database.close()

@@ -5,9 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from math import inf
 
+from torpor_endpoint.services.jobs.work import finished
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import InferenceExperiment
-from torpor_endpoint.services.training.running.transport import finished
 
 RESTING_S = 60.0
 """How soon to look again at the latest: the clock may be set meanwhile."""

@@ -3,13 +3,13 @@
 A transfer that runs when the job is stopped is finished first: nothing writes into a folder while it is removed.
 """
 
-import asyncio
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
+from torpor_endpoint.services.jobs.work import finished
 from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.toolkit import (
@@ -21,22 +21,9 @@ from torpor_endpoint.services.training.running.toolkit import (
     within_channel,
 )
 
-P = ParamSpec("P")
-T = TypeVar("T")
-
 
 class InputMissing(Exception):
     """An input of the job is missing or malformed. The text tells a person which."""
-
-
-async def finished(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run the function in a worker thread. A cancelled caller still waits for its end."""
-    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
-    try:
-        return await asyncio.shield(work)
-    except asyncio.CancelledError:
-        await asyncio.wait({work})
-        raise
 
 
 class Transport:

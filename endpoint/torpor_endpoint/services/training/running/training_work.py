@@ -1,42 +1,37 @@
-"""Runs one job through its stages, in a folder of its own that is removed afterwards. `trainer` chooses the job."""
+"""Runs one job through its stages, in a folder of its own that is removed afterwards."""
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Any, TypeVar
 
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import FILE, unmet
+from torpor_endpoint.services.jobs.work import Failed, client_error, finished, unless
 from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
-from torpor_endpoint.services.training.lifecycle import JobStage, TrainingJob
-from torpor_endpoint.services.training.reasons import algorithm_error, client_error
+from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
+from torpor_endpoint.services.training.reasons import algorithm_error
 from torpor_endpoint.services.training.running.command import TrainingCommand, command
 from torpor_endpoint.services.training.running.output import Output, log_path
 from torpor_endpoint.services.training.running.process import Ending, How, ScriptEnd, run, script
 from torpor_endpoint.services.training.running.toolkit import ToolkitFolders
-from torpor_endpoint.services.training.running.transport import InputMissing, Transport, finished, results
-
-T = TypeVar("T")
+from torpor_endpoint.services.training.running.transport import InputMissing, Transport, results
 
 RUNTIME_MAX_S = 86_400
 """MaxRuntimeInSeconds: "If not specified, the default value is 1 day"."""
 
-END = {How.BY_ITSELF: JobStage.COMPLETED, How.TOO_LONG: JobStage.MAX_RUNTIME_EXCEEDED, How.STOPPED: JobStage.STOPPED}
-
-
-class Stopped(Exception):
-    """The job was stopped before its script ran."""
-
-
-class Failed(Exception):
-    """The job failed. The text is its FailureReason."""
+END = {
+    How.BY_ITSELF: TrainingStage.COMPLETED,
+    How.TOO_LONG: TrainingStage.MAX_RUNTIME_EXCEEDED,
+    How.STOPPED: TrainingStage.STOPPED,
+}
 
 
 @dataclass(frozen=True)
-class JobSite:
+class TrainingSite:
     """What all jobs share. Each job has a folder of its name: below `folder` while it runs, and below `logs` for good.
 
     Every script gets the variables of `wiring`, and inherits no variable that begins with one of `forgotten`.
@@ -53,27 +48,27 @@ class JobSite:
     grace_s: float = 120.0
 
 
-class JobRunner:
-    def __init__(self, site: JobSite) -> None:
+class TrainingWork:
+    def __init__(self, site: TrainingSite) -> None:
         self.writing: set[Path] = set()  # the logs of the scripts that run
         self._site = site
         self._transport = Transport(site.storage)
 
-    async def train(
-        self, job: TrainingJob, stop: asyncio.Event, entered: Callable[[JobStage], Awaitable[object]]
-    ) -> JobStage:
-        """Run the job, and return its final stage. `entered` is called at each stage before. Raises Stopped, Failed."""
-        await entered(JobStage.DOWNLOADING)
+    async def run(
+        self, job: TrainingJob, stop: asyncio.Event, entered: Callable[[StrEnum], Awaitable[object]]
+    ) -> TrainingStage:
+        """As `JobWork` has it."""
+        await entered(TrainingStage.DOWNLOADING)
         async with self._folder(job.name) as layout:
             try:
                 await unless(stop, self._transport.bring(job, layout))
             except InputMissing as missing:
                 raise Failed(client_error(missing)) from missing
-            await entered(JobStage.TRAINING)
+            await entered(TrainingStage.TRAINING)
             ended = await self._run(job, layout, stop)
-            await entered(JobStage.UPLOADING)
+            await entered(TrainingStage.UPLOADING)
             await self._deliver(job, layout)
-        return JobStage.STOPPED if stop.is_set() else END[ended.how]
+        return TrainingStage.STOPPED if stop.is_set() else END[ended.how]
 
     async def clear(self, name: str) -> None:
         """Remove what an interrupted job left, except its log."""
@@ -115,20 +110,6 @@ class JobRunner:
             yield self._layout(name)
         finally:
             await self.clear(name)
-
-
-async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
-    """The work's result. Cancels the work and raises Stopped as soon as `stop` is set."""
-    working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
-    try:
-        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            raise Stopped
-        return working.result()
-    finally:
-        working.cancel()
-        stopped.cancel()
-        await asyncio.gather(working, stopped, return_exceptions=True)
 
 
 def _preamble(planned: TrainingCommand, layout: ToolkitFolders) -> str:

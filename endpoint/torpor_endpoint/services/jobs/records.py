@@ -1,0 +1,49 @@
+"""Stores the records of one kind of job, and moves them from stage to stage. As on AWS, they are never deleted."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, Generic
+
+from torpor_endpoint.services.jobs.stages import J, JobKind, Transition, moved
+from torpor_endpoint.storage.record_table import Database, RecordTable
+
+
+class JobRecords(Generic[J]):
+    """Any thread may call its methods. Each waits for the disk."""
+
+    def __init__(self, database: Database, table: str, job: type[J], clock: Callable[[], float]) -> None:
+        self._table = RecordTable(database, table, self._decoded)
+        self._job = job
+        self._clock = clock
+
+    @property
+    def kind(self) -> JobKind[Any]:
+        return self._job.KIND
+
+    def add(self, job: J) -> bool:
+        """Add the job. False, without a change, if the name is taken."""
+        return self._table.add(job)
+
+    def get(self, name: str) -> J | None:
+        return self._table.get(name)
+
+    def all(self) -> tuple[J, ...]:
+        return self._table.all()
+
+    def has(self, arn: str) -> bool:
+        """Whether there is a job with this ARN."""
+        job = self._table.at(arn.rpartition("/")[2])
+        return job is not None and job.arn == arn
+
+    def move(self, name: str, stage: StrEnum, reason: str | None = None) -> bool:
+        """Move a job to another stage. False, without a change, if its present stage does not allow that."""
+        moves = self.kind.moves
+        while (job := self._table.get(name)) is not None and stage in moves[job.stage]:
+            if self._table.replace(moved(job, stage, self._clock(), reason), still=job.__eq__):
+                return True
+        return False
+
+    def _decoded(self, record: Mapping[str, Any]) -> J:
+        stage = type(self.kind.first)
+        transitions = tuple(Transition(**{**past, "stage": stage(past["stage"])}) for past in record["transitions"])
+        return self._job(**{**record, "transitions": transitions})

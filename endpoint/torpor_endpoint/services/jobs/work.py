@@ -1,0 +1,50 @@
+"""How the work of a job waits, is stopped and fails."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class Stopped(Exception):
+    """The job was stopped before it had anything to keep."""
+
+
+class Failed(Exception):
+    """The job failed. The text is its FailureReason."""
+
+
+def client_error(text: object) -> str:
+    """A FailureReason, in AWS's words: the job's input is at fault."""
+    return f"ClientError: {text}"
+
+
+def internal_error(text: object) -> str:
+    """A FailureReason, in AWS's words: the endpoint is at fault."""
+    return f"InternalServerError: {text}"
+
+
+async def finished(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run the function in a worker thread. A cancelled caller still waits for its end."""
+    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await asyncio.wait({work})
+        raise
+
+
+async def unless(stop: asyncio.Event, work: Coroutine[Any, Any, T]) -> T:
+    """The work's result. Cancels the work and raises Stopped as soon as `stop` is set."""
+    working, stopped = asyncio.ensure_future(work), asyncio.ensure_future(stop.wait())
+    try:
+        await asyncio.wait({working, stopped}, return_when=asyncio.FIRST_COMPLETED)
+        if not working.done():
+            raise Stopped
+        return working.result()
+    finally:
+        working.cancel()
+        stopped.cancel()
+        await asyncio.gather(working, stopped, return_exceptions=True)
