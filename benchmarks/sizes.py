@@ -37,7 +37,7 @@ class Sizes:
 
 
 SHORT = Sizes(
-    turn_s=0.05,
+    turn_s=0.02,
     rounds=1,
     connections=(1,),
     one_process=True,
