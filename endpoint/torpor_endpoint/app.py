@@ -59,7 +59,7 @@ class EndpointProcess:
             closing.callback(parts.observers.settle)
             closing.callback(parts.long_tail.close)
             closing.push_async_callback(parts.host.close)
-            for served in (parts.trainer, parts.controller):
+            for served in (parts.trainer, parts.transforming, parts.controller):
                 closing.push_async_callback(close_within, served.close, STOP_S)
             closing.callback(parts.heartbeat.call)
             if parts.was_open:
@@ -67,6 +67,7 @@ class EndpointProcess:
             await asyncio.to_thread(lambda: parts.surroundings.disks.sweep(parts.store.endpoints()))
             await parts.controller.start()
             await parts.trainer.start()
+            await parts.transforming.start()
             tasks = [
                 asyncio.create_task(repeated(name, chore, parts.clock.pause_of(name)))
                 for name, chore in self._chores.runs().items()

@@ -4,6 +4,7 @@ import asyncio
 import os
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.readings import Readings
 from torpor_endpoint.fleet.roster import Roster
+from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec, memory_plan
@@ -52,6 +54,8 @@ from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.records import Experiments
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork
+from torpor_endpoint.services.transform.lifecycle import TransformJob
+from torpor_endpoint.services.transform.running.transform_work import JOB, TransformSite, TransformWork
 from torpor_endpoint.storage.data_dir import DataDir
 from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.storage.private import closed_to_others
@@ -113,6 +117,9 @@ class Parts:
         self.jobs = JobRecords(self.database, "training_jobs", TrainingJob, epoch)
         self.training = TrainingWork(self._training_site())
         self.trainer = JobQueue(self.jobs, self.training, parallel=os.cpu_count() or 1)
+        self.transform_jobs = JobRecords(self.database, "transform_jobs", TransformJob, epoch)
+        transform_work = TransformWork(self._transform_site(), self.store.model)
+        self.transforming = JobQueue(self.transform_jobs, transform_work, parallel=os.cpu_count() or 1)
         self.long_tail = LongTail(options.account)
         refused = refusal(self.store, strict=options.strict)
         self.autoscaling = Autoscaling(self.database, self.store, epoch, refused)
@@ -120,7 +127,7 @@ class Parts:
         self.alarms = Alarms(self.database, self.store, epoch, actions)
         self.experiments = Experiments(self.database)
         self.experimenting = Experimenting(self.control(), self.experiments)
-        groups = Groups(self.folders.endpoint_logs, self.folders.training_logs)
+        groups = Groups(self.folders.endpoint_logs, self.folders.training_logs, self.folders.transform_logs)
         self.logs = Logs(groups, LogMarks(self._ahead_s), self.store, epoch, self._growing_logs)
 
     def control(self) -> Control:
@@ -137,8 +144,8 @@ class Parts:
         )
 
     def _is_tagged(self, arn: str) -> bool:
-        """Whether a training job or an inference experiment has this ARN."""
-        return self.jobs.has(arn) or self.experiments.has(arn)
+        """Whether a training job, a transform job or an inference experiment has this ARN."""
+        return self.jobs.has(arn) or self.transform_jobs.has(arn) or self.experiments.has(arn)
 
     async def refresh_metrics(self) -> None:
         """Bring the metrics up to date before they are read."""
@@ -211,6 +218,23 @@ class Parts:
             forgotten=self.surroundings.forgotten,
             cpus=os.cpu_count() or 1,
             clock=self.clock.epoch,
+        )
+
+    def _transform_site(self) -> TransformSite:
+        def spec(variant: Variant, slot: Slot) -> LaunchSpec:
+            job = slot.endpoint.removeprefix(JOB)
+            return replace(launch_spec(variant, slot, self.surroundings), logs=self.folders.transform_logs / job)
+
+        factory = InstanceFactory(
+            self.host,
+            spec,
+            self.clock.epoch,
+            images=self.surroundings.images,
+            vacated=self.surroundings.disks.remove,
+            memory_plan=memory_plan,
+        )
+        return TransformSite(
+            self.folders.transform, self.folders.transform_logs, self.storage, factory, self.clock.epoch
         )
 
     def _ahead_s(self) -> float:

@@ -45,6 +45,8 @@ class ServiceApps:
             experimenting=parts.experimenting,
             jobs=parts.jobs,
             trainer=parts.trainer,
+            transform_jobs=parts.transform_jobs,
+            transforming=parts.transforming,
             autoscaling=parts.autoscaling,
             alarms=parts.alarms,
             logs=parts.logs,

@@ -16,6 +16,7 @@ from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.training.lifecycle import TrainingJob
+from torpor_endpoint.services.transform.lifecycle import TransformJob
 from torpor_endpoint.storage.record_table import Database
 from torpor_endpoint.storage.store import Store
 
@@ -34,6 +35,8 @@ class ServiceParts:
     experimenting: Experimenting
     jobs: JobRecords[TrainingJob]
     trainer: JobQueue[TrainingJob]
+    transform_jobs: JobRecords[TransformJob]
+    transforming: JobQueue[TransformJob]
     autoscaling: Autoscaling
     alarms: Alarms
     logs: Logs

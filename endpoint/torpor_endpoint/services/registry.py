@@ -53,9 +53,16 @@ def _sagemaker() -> ServiceTables:
     from torpor_endpoint.services.sagemaker.experiments import operations as experiments
     from torpor_endpoint.services.training import differences as of_training
     from torpor_endpoint.services.training import operations as training
+    from torpor_endpoint.services.transform import differences as of_transform
+    from torpor_endpoint.services.transform import operations as transform
 
-    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *training.OPERATIONS)
-    known = {**differences.DIFFERENCES, **of_experiments.DIFFERENCES, **of_training.DIFFERENCES}
+    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *training.OPERATIONS, *transform.OPERATIONS)
+    known = {
+        **differences.DIFFERENCES,
+        **of_experiments.DIFFERENCES,
+        **of_training.DIFFERENCES,
+        **of_transform.DIFFERENCES,
+    }
     return ServiceTables(service.compose, operations, known, service.KEPT)
 
 

@@ -60,6 +60,11 @@ class DataDir:
         return self.root / "training"
 
     @property
+    def transform(self) -> Path:
+        """The folders of running transform jobs. One that was interrupted stays, and the job goes on with it."""
+        return self.root / "transform"
+
+    @property
     def endpoint_logs(self) -> Path:
         """Logs `<endpoint>/<variant>/<incarnation>.log`. As on AWS, they stay when their endpoint is deleted."""
         return self.root / "logs" / "endpoints"
@@ -68,6 +73,11 @@ class DataDir:
     def training_logs(self) -> Path:
         """Logs `<job>/algo-1-<epoch>.log`."""
         return self.root / "logs" / "training"
+
+    @property
+    def transform_logs(self) -> Path:
+        """Logs `<job>/<incarnation>.log`, and `<job>/data-log.log`."""
+        return self.root / "logs" / "transform"
 
     @property
     def sockets(self) -> Path:

@@ -45,6 +45,7 @@ MIGRATIONS = (
     _cards("models", "endpoint_configs", "endpoints"),
     _plural(),
     _records("inference_experiments", "endpoints_before"),
+    _records("transform_jobs"),
 )
 """Only ever add to the end: the number of entries is the schema's version."""
 

@@ -28,6 +28,9 @@ class JobWork(Protocol[JobOfWork]):
     ) -> StrEnum:
         """Run the job, and return its final stage. Call `entered` at each stage before. Raises Stopped, Failed."""
 
+    def resumes(self, job: JobOfWork) -> bool:
+        """Whether a job that was interrupted in this stage goes on after a restart: it is run again."""
+
     async def clear(self, name: str) -> None:
         """Remove what an interrupted job left."""
 
@@ -49,10 +52,10 @@ class JobQueue(Generic[J]):
         self._running: dict[str, RunningJob] = {}
 
     async def start(self) -> None:
-        """Resume after a restart: jobs that waited wait again, and jobs that ran have failed."""
+        """Resume after a restart: jobs that waited wait again, and jobs that ran go on, or have failed."""
         left = [job for job in await asyncio.to_thread(self._records.all) if not job.is_over]
         for job in sorted(left, key=lambda job: job.created_s):
-            if job.stage is self._kind.first:
+            if job.stage is self._kind.first or self._work.resumes(job):
                 self.begin(job.name)
                 continue
             await self._work.clear(job.name)
@@ -78,7 +81,7 @@ class JobQueue(Generic[J]):
             await asyncio.wait({running.task})
 
     async def close(self) -> None:
-        """Cancel the running jobs. Their records stay as they are; the next `start` marks them as failed."""
+        """Cancel the running jobs. Their records stay as they are, for the next `start`."""
         tasks = [running.task for running in self._running.values()]
         for task in tasks:
             task.cancel()

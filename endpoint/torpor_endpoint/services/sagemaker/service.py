@@ -1,5 +1,5 @@
 """SageMaker's control plane as a service: its operations in one table. Those on inference experiments are in
-`experiments/`, those on training jobs in `services/training`."""
+`experiments/`, those on jobs in `services/training` and `services/transform`."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -12,6 +12,7 @@ from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, mode
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments import operations as experiments
 from torpor_endpoint.services.training import operations as training
+from torpor_endpoint.services.transform import operations as transform
 
 KEPT = ("Tags", "InferenceExperiments")
 """Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
@@ -49,5 +50,12 @@ def service(
 def compose(parts: ServiceParts) -> Service[Control]:
     scripts = "scripts" not in parts.options.refused
     jobs = training.Training(parts.jobs, parts.trainer, parts.store.put_tags, parts.clock, scripts)
-    more = {**bound(training.OPERATIONS, jobs), **bound(experiments.OPERATIONS, parts.experimenting)}
+    transforming = transform.Transforming(
+        parts.transform_jobs, parts.transforming, parts.store, parts.store.put_tags, parts.clock
+    )
+    more = {
+        **bound(training.OPERATIONS, jobs),
+        **bound(transform.OPERATIONS, transforming),
+        **bound(experiments.OPERATIONS, parts.experimenting),
+    }
     return service(parts.control, account=parts.account, more=more)

@@ -28,7 +28,7 @@ class LogsOverFolder:
     otherwise: Otherwise | None = None
 
     def __post_init__(self) -> None:
-        self.groups = Groups(self.folder / "endpoints", self.folder / "training")
+        self.groups = Groups(*(self.folder / name for name in ("endpoints", "training", "transform")))
         self.database = opened(":memory:")
         store = Store(self.database, lambda: self.now_ms / 1000)
         self.logs = Logs(self.groups, LogMarks(), store, lambda: self.now_ms / 1000, lambda: self.writing)

@@ -1,6 +1,6 @@
 """Maps log groups to folders, and log streams to files.
 
-All groups below `ENDPOINTS`, and the group of the training jobs, are Torpor's. The others are moto's.
+All groups below `ENDPOINTS`, and those of the training and the transform jobs, are Torpor's. The others are moto's.
 """
 
 import re
@@ -13,9 +13,10 @@ from torpor_endpoint.services.logs import errors
 
 ENDPOINTS = "/aws/sagemaker/Endpoints/"
 TRAINING = "/aws/sagemaker/TrainingJobs"
+TRANSFORM = "/aws/sagemaker/TransformJobs"
 
 NAME = r"[a-zA-Z0-9][a-zA-Z0-9-]{0,62}"
-GROUP = re.compile(rf"{ENDPOINTS}({NAME})|{TRAINING}")
+GROUP = re.compile(rf"{ENDPOINTS}({NAME})|{TRAINING}|{TRANSFORM}")
 STREAM = re.compile(rf"{NAME}/{NAME}(?:/{NAME})?")
 """A variant's or a job's instance, or one container of several of an instance."""
 ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
@@ -28,7 +29,7 @@ def name_of(identifier: str) -> str:
 
 
 def is_ours(name: str) -> bool:
-    return name.startswith(ENDPOINTS) or name == TRAINING
+    return name.startswith(ENDPOINTS) or name in (TRAINING, TRANSFORM)
 
 
 @dataclass(frozen=True)
@@ -58,10 +59,11 @@ class LogGroup:
 
 @dataclass(frozen=True)
 class Groups:
-    """All groups. `endpoints` has a folder for each endpoint, with one for each variant; `training` one per job."""
+    """All groups. `endpoints` has a folder for each endpoint, with one for each variant; the others one per job."""
 
     endpoints: Path
     training: Path
+    transform: Path
 
     def place(self, identifier: str) -> LogGroup:
         """The group of this name or ARN, which need not exist. Raises NotOurs, or ResourceNotFoundException."""
@@ -71,7 +73,9 @@ class Groups:
         found = GROUP.fullmatch(name)
         if found is None:  # no endpoint can have this name
             raise errors.NO_GROUP()
-        return LogGroup(name, self.endpoints / found[1] if found[1] else self.training)
+        if found[1]:
+            return LogGroup(name, self.endpoints / found[1])
+        return LogGroup(name, self.training if name == TRAINING else self.transform)
 
     def find(self, identifier: str) -> LogGroup:
         """The existing group of this name or ARN. Raises NotOurs, or ResourceNotFoundException."""
@@ -85,5 +89,6 @@ class Groups:
         for folder in sorted(self.endpoints.glob("*")):
             if folder.is_dir():
                 yield LogGroup(f"{ENDPOINTS}{folder.name}", folder)
-        if self.training.is_dir():
-            yield LogGroup(TRAINING, self.training)
+        for name, folder in ((TRAINING, self.training), (TRANSFORM, self.transform)):
+            if folder.is_dir():
+                yield LogGroup(name, folder)

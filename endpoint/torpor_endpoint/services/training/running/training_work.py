@@ -70,6 +70,10 @@ class TrainingWork:
             await self._deliver(job, layout)
         return TrainingStage.STOPPED if stop.is_set() else END[ended.how]
 
+    def resumes(self, job: TrainingJob) -> bool:
+        """Never: a script that was killed has lost what it knew."""
+        return False
+
     async def clear(self, name: str) -> None:
         """Remove what an interrupted job left, except its log."""
         await finished(shutil.rmtree, self._layout(name).root, ignore_errors=True)

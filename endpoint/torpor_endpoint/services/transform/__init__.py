@@ -1,0 +1,1 @@
+"""Batch transform: CreateTransformJob, DescribeTransformJob, ListTransformJobs, StopTransformJob."""

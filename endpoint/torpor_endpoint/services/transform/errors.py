@@ -1,0 +1,12 @@
+"""Lists the errors that only transform jobs have. All other errors are the control plane's."""
+
+from torpor_endpoint.aws.errors import ErrorKind
+
+EXISTS = ErrorKind(
+    "duplicate",
+    "ResourceInUse",
+    400,
+    "Job name must be unique within an AWS account and region, and a job with this name already exists ({arn})",
+)
+NO_JOB = ErrorKind("not found", "ResourceNotFound", 400, "Could not find requested job with name: {name}")
+NO_MODEL = ErrorKind("not found", "ResourceNotFound", 400, 'Could not find model "{arn}".')

@@ -1,0 +1,1 @@
+"""How a transform job runs: its instances, its objects, and what is done after a restart."""

@@ -1,0 +1,18 @@
+"""Writes a job's data log: its settings, and why an object has no result. As on AWS, it is a log stream of its own."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+
+class DataLog:
+    def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
+        self._path = folder / "data-log.log"
+        self._clock = clock
+
+    def line(self, text: str) -> None:
+        """Write a line with the time, in AWS's form."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "")
+        with self._path.open("a") as file:
+            file.write(f"{at}:[sagemaker logs]: {text}\n")
