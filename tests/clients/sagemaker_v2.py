@@ -33,6 +33,7 @@ def main() -> int:
         variants(step, around, session)
         data_capture(step, around, session)
         pipelines(step, around, session)
+        transforms(step, around, session)
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")
@@ -256,7 +257,8 @@ def model_fn(model_dir):
     return None
 
 def transform_fn(model, body, content_type, accept):
-    return body.decode().replace("row ", ""), "text/csv"
+    text = body if isinstance(body, str) else body.decode()
+    return text.replace("row ", ""), "text/csv"
 """
 SPOKEN = """
 def model_fn(model_dir):
@@ -304,6 +306,60 @@ def pipelines(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         parts = list(predictor.predict_stream("to be or", iterator=ByteIterator))
         assert b"".join(parts) == b"to be or ", parts
         delete(predictor)
+
+
+def transforms(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
+    from sagemaker.exceptions import UnexpectedStatusException
+    from sagemaker.model import Model
+    from sagemaker.pipeline import PipelineModel
+    from sagemaker.s3 import S3Downloader, S3Uploader
+    from sagemaker.sklearn import SKLearnModel
+
+    bucket = session.default_bucket()
+    boosted = S3Uploader.upload(around.path("booster.tar.gz"), f"s3://{bucket}/single", None)
+    rows = [",".join(map(str, row)) for row in around.rows]
+
+    def scored(transformer: Any, lines: list[str], **options: Any) -> list[str]:
+        body = "".join(f"{line}\n" for line in lines)
+        source = S3Uploader.upload_string_as_file_body(body, f"{transformer.output_path}-in/rows.csv")
+        transformer.transform(source, content_type="text/csv", split_type="Line", wait=True, logs=False, **options)
+        result = S3Downloader.read_file(f"{transformer.output_path}/rows.csv.out", sagemaker_session=session)
+        return list(result.splitlines())
+
+    def options(name: str) -> dict[str, Any]:
+        to = {"output_path": f"s3://{bucket}/{name}", "accept": "text/csv", "assemble_with": "Line"}
+        return {"instance_count": 1, "instance_type": "ml.m5.large", "strategy": "MultiRecord", **to}
+
+    with step("Transformer: an XGBoost model, with a filter and a join"):
+        model = Model("torpor", boosted, None, sagemaker_session=session)
+        answers = scored(
+            model.transformer(**options("scored")),
+            [f"id-{number},{row}" for number, row in enumerate(rows)],
+            input_filter="$[1:]",
+            join_source="Input",
+            output_filter="$[0,-1]",
+        )
+        names, values = zip(*(answer.split(",") for answer in answers), strict=True)
+        assert names == tuple(f"id-{number}" for number in range(len(rows))), names
+        close(values, around.expected["booster"], tolerance=0.01)
+    with step("PipelineModel.transformer: a script before an XGBoost model"):
+        script = Path(around.path("prepare_rows")) / "inference.py"
+        script.parent.mkdir()
+        script.write_text(PREPARE)
+        linear = S3Uploader.upload(around.path("linear.tar.gz"), f"s3://{bucket}/single", None)
+        first = SKLearnModel(linear, None, str(script), "1.2-1", sagemaker_session=session)
+        second = Model("torpor", boosted, None, sagemaker_session=session)
+        pipeline = PipelineModel([first, second], None, name="scoring", sagemaker_session=session)
+        answers = scored(pipeline.transformer(**options("piped")), [f"row {row}" for row in rows])
+        close(answers, around.expected["booster"], tolerance=0.01)
+    with step("a Transformer waits for the end of a job, and says why it failed"):
+        transformer = model.transformer(**options("broken"))
+        failed = ""
+        try:
+            scored(transformer, ["no number"])
+        except UnexpectedStatusException as error:
+            failed = str(error)
+        assert "rows.csv" in failed, failed
 
 
 def deployed(session: Any, model: Any, name: str) -> Any:
