@@ -229,6 +229,7 @@ class Parts:
             self.host,
             spec,
             self.clock.epoch,
+            self.ledger.lived,
             images=self.surroundings.images,
             vacated=self.surroundings.disks.remove,
             memory_plan=memory_plan,

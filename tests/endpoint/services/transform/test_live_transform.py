@@ -5,6 +5,7 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import pytest
 from botocore.exceptions import ClientError
@@ -82,6 +83,9 @@ def test_each_object_gets_a_result_with_its_rows_in_order(live: LiveEndpoint, mo
         assert lines == [str(float(row + part)) for row in range(1000)]
     [found] = live.sagemaker.list_transform_jobs(NameContains="houses")["TransformJobSummaries"]
     assert found["TransformJobStatus"] == "Completed"
+    with urlopen(f"{live.url}/_torpor/costs?endpoint=transform.houses") as answer:
+        [costs] = json.load(answer)["variants"]
+    assert costs["usd"] > 0
 
 
 def test_an_object_that_fails_leaves_no_result_and_the_others_have_theirs(live: LiveEndpoint, model: str) -> None:
