@@ -52,6 +52,7 @@ from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.records import Experiments
+from torpor_endpoint.services.topics import Topics
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork
 from torpor_endpoint.services.transform.lifecycle import TransformJob
@@ -121,9 +122,10 @@ class Parts:
         transform_work = TransformWork(self._transform_site(), self.store.model)
         self.transforming = JobQueue(self.transform_jobs, transform_work, parallel=os.cpu_count() or 1)
         self.long_tail = LongTail(options.account)
+        self.topics = Topics(self.long_tail.answer)
         refused = refusal(self.store, strict=options.strict)
         self.autoscaling = Autoscaling(self.database, self.store, epoch, refused)
-        actions = alarm_actions(self.long_tail.answer, self.autoscaling.fired)
+        actions = alarm_actions(self.topics, self.autoscaling.fired)
         self.alarms = Alarms(self.database, self.store, epoch, actions)
         self.experiments = Experiments(self.database)
         self.experimenting = Experimenting(self.control(), self.experiments)

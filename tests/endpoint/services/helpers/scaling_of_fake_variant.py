@@ -20,6 +20,7 @@ from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.watch import next_standing
 from torpor_endpoint.services.cloudwatch.service import CloudWatch
 from torpor_endpoint.services.cloudwatch.service import service as cloudwatch_service
+from torpor_endpoint.services.topics import Topics
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 
@@ -41,7 +42,7 @@ class FakeVariantScaler:
         self.context = Autoscaling(self.database, store, self.clock, refused)
         self.registry = MetricRegistry(self.clock)
         # As in an endpoint: CloudWatch's own keeper of the same alarms, whose actions are carried out.
-        self.alarms = Alarms(self.database, store, self.clock, alarm_actions(no_topics, self.context.fired))
+        self.alarms = Alarms(self.database, store, self.clock, alarm_actions(Topics(no_topics), self.context.fired))
         self.restart()
 
     def restart(self, factor: float = 1.0) -> None:

@@ -34,7 +34,8 @@ class Storage(Protocol):
 
     def fetch(self, bucket: str, key: str, into: Path) -> None: ...
 
-    def put(self, file: Path, bucket: str, key: str) -> None: ...
+    def put(self, file: Path, bucket: str, key: str, content_type: str = "") -> None:
+        """Write a file as an object. It is there once it is whole."""
 
     def write(self, body: bytes, bucket: str, key: str) -> None:
         """Write an object of these bytes."""
@@ -58,14 +59,14 @@ class EmbeddedStorage:
             with opened.file, into.open("wb") as copy:
                 shutil.copyfileobj(opened.file, copy, PIECE_BYTES)
 
-    def put(self, file: Path, bucket: str, key: str) -> None:
+    def put(self, file: Path, bucket: str, key: str, content_type: str = "") -> None:
         with storage_errors(f"s3://{bucket}/{key}"), file.open("rb") as source:
-            self._write(source, bucket, key)
+            self._write(source, bucket, key, {"content-type": content_type} if content_type else {})
 
     def write(self, body: bytes, bucket: str, key: str) -> None:
-        self._write(BytesIO(body), bucket, key)
+        self._write(BytesIO(body), bucket, key, {})
 
-    def _write(self, source: BinaryIO, bucket: str, key: str) -> None:
+    def _write(self, source: BinaryIO, bucket: str, key: str, headers: dict[str, str]) -> None:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
             staged = self._store.staging.new()
@@ -74,7 +75,7 @@ class EmbeddedStorage:
                 while piece := source.read(PIECE_BYTES):
                     intake.feed(piece)
                 receipt = intake.finish()
-                draft = Draft(staged, receipt.etag, ObjectTraits(checksum=receipt.checksum))
+                draft = Draft(staged, receipt.etag, ObjectTraits(headers, checksum=receipt.checksum))
                 self._store.objects.put(ObjectName(bucket, key), draft)
             finally:
                 staged.discard()

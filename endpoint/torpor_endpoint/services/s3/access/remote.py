@@ -34,9 +34,10 @@ class RemoteStorage:
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
             self._client.download_file(bucket, key, str(into))
 
-    def put(self, file: Path, bucket: str, key: str) -> None:
+    def put(self, file: Path, bucket: str, key: str, content_type: str = "") -> None:
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
-            self._client.upload_file(str(file), bucket, key)
+            further = {"ContentType": content_type} if content_type else {}
+            self._client.upload_file(str(file), bucket, key, ExtraArgs=further)
 
     def write(self, body: bytes, bucket: str, key: str) -> None:
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):

@@ -18,6 +18,7 @@ from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.records import Standing
 from torpor_endpoint.services.cloudwatch.service import CloudWatch, service
 from torpor_endpoint.services.moto.longtail import LongTail
+from torpor_endpoint.services.topics import Topics
 from torpor_endpoint.storage.schema import opened
 from torpor_endpoint.storage.store import Store
 
@@ -31,7 +32,7 @@ class AlarmsBesideTopics:
         self.database = opened(":memory:")
         self.tail = LongTail(ACCOUNT)
         store = Store(self.database, time.time)
-        self.alarms = Alarms(self.database, store, time.time, alarm_actions(self.tail.answer))
+        self.alarms = Alarms(self.database, store, time.time, alarm_actions(Topics(self.tail.answer)))
         registry = MetricRegistry(time.time)
         self.cloudwatch = client(service(CloudWatch(registry), self.alarms, account=ACCOUNT))
         self.sns, self.sqs = (
