@@ -17,6 +17,7 @@ from tests.endpoint.aws.helpers.operation_parameters import (
     SAGEMAKER_END,
     STS,
     TRAINING,
+    TRANSFORM,
 )
 from tests.endpoint.aws.helpers.operation_walk import Row, Walk
 from tests.endpoint.aws.helpers.strictness import complaints
@@ -29,7 +30,7 @@ from torpor_endpoint.services.cloudwatch.service import CloudWatch
 from torpor_endpoint.services.registry import SERVICES
 
 ROWS: Mapping[str, Mapping[str, Row]] = {
-    "sagemaker": {**SAGEMAKER, **EXPERIMENTS, **TRAINING, **SAGEMAKER_END},
+    "sagemaker": {**SAGEMAKER, **EXPERIMENTS, **TRAINING, **TRANSFORM, **SAGEMAKER_END},
     "sagemaker-runtime": INVOKING,
     "cloudwatch": CLOUDWATCH,
     "iam": IAM,
@@ -48,7 +49,7 @@ CLAIMED = [(service, operation) for service, claim in CLAIMS.items() for operati
 def walks(live: LiveEndpoint) -> Iterator[dict[str, Walk]]:
     put(live.folder("walk-models"), {"all/a.tar.gz": packed({"model.json": booster()}), "rows/a.csv": b"1,2\n2,4\n"})
     walks = {service: Walk(service, live.client, live.settled) for service in CLAIMS}
-    walks["sagemaker"].through({**SAGEMAKER, **EXPERIMENTS, **TRAINING})
+    walks["sagemaker"].through({**SAGEMAKER, **EXPERIMENTS, **TRAINING, **TRANSFORM})
     for service, claim in CLAIMS.items():
         if service != "sagemaker":
             walks[service].through({name: row for name, row in ROWS[service].items() if name in claim.operations})

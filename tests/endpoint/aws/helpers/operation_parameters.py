@@ -66,6 +66,40 @@ TRAINING: dict[str, Row] = {
     "StopTrainingJob": {"TrainingJobName": "walk"},
 }
 
+TRANSFORM: dict[str, Row] = {
+    "CreateTransformJob": lambda walk: with_one_model(
+        walk,
+        {
+            "TransformJobName": "walk",
+            "ModelName": "walk-one",
+            "MaxConcurrentTransforms": 1,
+            "MaxPayloadInMB": 1,
+            "ModelClientConfig": {"InvocationsTimeoutInSeconds": 60, "InvocationsMaxRetries": 0},
+            "BatchStrategy": "SingleRecord",
+            "Environment": {"A": "b"},
+            "TransformInput": {
+                "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://walk-models/rows/"}},
+                "ContentType": "text/csv",
+                "SplitType": "Line",
+                "CompressionType": "None",
+            },
+            "TransformOutput": {
+                "S3OutputPath": "s3://walk-models/scored/",
+                "Accept": "text/csv",
+                "AssembleWith": "Line",
+                "KmsKeyId": "key",
+            },
+            "TransformResources": {"InstanceType": "ml.m5.large", "InstanceCount": 1, "VolumeKmsKeyId": "key"},
+            "DataProcessing": {"InputFilter": "$[1:]", "OutputFilter": "$", "JoinSource": "Input"},
+            "ExperimentConfig": {"ExperimentName": "walk"},
+            "Tags": [TAG],
+        },
+    ),
+    "DescribeTransformJob": {"TransformJobName": "walk"},
+    "ListTransformJobs": {"NameContains": "walk"},
+    "StopTransformJob": {"TransformJobName": "walk"},
+}
+
 INFRASTRUCTURE = {
     "InfrastructureType": "RealTimeInference",
     "RealTimeInferenceConfig": {"InstanceType": "ml.m5.large", "InstanceCount": 1},
@@ -132,6 +166,14 @@ def of_a_model(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
 
 def settled(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
     walk.settled(params["EndpointName"])
+    return params
+
+
+def with_one_model(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
+    """The parameters, once the model that they name is there: one artifact, not many."""
+    container = {"Image": "torpor", "ModelDataUrl": "s3://walk-models/all/a.tar.gz"}
+    model = {"ModelName": params["ModelName"], "ExecutionRoleArn": ROLE_ARN, "PrimaryContainer": container}
+    walk.client_of("sagemaker").create_model(**model)
     return params
 
 
