@@ -1,0 +1,1 @@
+"""Requests that nobody should send: valid signed ones with a change, and bytes at random."""

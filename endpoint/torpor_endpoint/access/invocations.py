@@ -1,0 +1,115 @@
+"""The door of the runtime: verifies who invokes, and what they may invoke. The control and its routers have it."""
+
+import json
+import uuid
+from functools import partial
+
+from torpor_endpoint.access.problems import NotAuthentic, Problem
+from torpor_endpoint.access.throttling import UNLIMITED, Throttle
+from torpor_endpoint.access.verifying import Verifier
+from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.wire.asgi import Response, Scope, Send, TakeInline, Tell, opened, sent
+from torpor_endpoint.aws.wire.scope import RUNTIME_PATH
+from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess
+from torpor_endpoint.core.access.rights import invocation
+from torpor_endpoint.services.iam.identities.directory import KnownKey
+from torpor_endpoint.services.registry import RUNTIME
+
+SIGNED_AS = "sagemaker"
+"""The name that clients of the runtime sign for."""
+
+TARGET_MODEL = b"x-amzn-sagemaker-target-model"
+NAMING = frozenset((TARGET_MODEL, b"x-amz-target", b"smithy-protocol"))
+"""The headers that name the model, or another service than the runtime."""
+ALLOWED_MAX = 4096
+"""The most invocations of one caller that are remembered as allowed."""
+ALLOWED_MAX_BYTES = 1024
+"""The most bytes of one that is remembered: a caller may name models that do not exist."""
+Asked = tuple[str, str, bytes | None]
+"""An invocation: path, region and target model."""
+
+THROTTLED, _ = Problem.THROTTLED.json
+
+OPERATIONS = {
+    "invocations": "InvokeEndpoint",
+    "async-invocations": "InvokeEndpointAsync",
+    "invocations-response-stream": "InvokeEndpointWithResponseStream",
+}
+
+
+class InvocationDoor:
+    """`runtime_inline` takes invocations without a task, once their callers are known."""
+
+    def __init__(self, verifier: Verifier, runtime_inline: TakeInline, throttle: Throttle = UNLIMITED) -> None:
+        self._verifier = verifier
+        limit = throttle.invocations
+        self._runtime_inline = runtime_inline
+        self._limited_inline = None if limit is None else partial(throttle.inline, limit, runtime_inline)
+
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """See `aws.wire.asgi.TakeInline`. What is refused comes again by ASGI, and gets its reason there."""
+        path = scope["path"]
+        if scope["method"] != "POST" or RUNTIME_PATH.fullmatch(path) is None:
+            return False
+        naming = [header for header in scope["headers"] if header[0] in NAMING]
+        if len(naming) > 1 or (naming and naming[0][0] != TARGET_MODEL):
+            return False  # two models, or perhaps another service: the gateway knows
+        try:
+            found = self._verifier.signer(scope, body, SIGNED_AS)
+            if found is None:
+                return False
+            known, region = found
+            asked = (path, region, naming[0][1] if naming else None)
+            if asked not in known.allowed:
+                self._check_invocation(scope, known, region, asked)
+        except (NotAuthentic, AccessRefused):
+            return False
+        if self._limited_inline is not None:
+            return self._limited_inline(known.principal, scope, body, tell)
+        return self._runtime_inline(scope, body, tell)
+
+    def _check_invocation(self, scope: Scope, known: KnownKey, region: str, asked: Asked) -> None:
+        """Raises AccessRefused. Remembers what is allowed until policies change, if no circumstance had a say."""
+        access = self._verifier.access(scope, known, region)
+        access.check((invocation_of(scope, access),))
+        is_short = sum(map(len, filter(None, asked))) <= ALLOWED_MAX_BYTES
+        if is_short and not access.circumstances and len(known.allowed) < ALLOWED_MAX:
+            known.allowed.add(asked)
+
+
+def invocation_of(scope: Scope, access: CallerAccess) -> AccessNeed:
+    """What a request to the runtime needs. Raises AccessRefused for two target models: either could be meant."""
+    name, _, operation = scope["path"].removeprefix("/endpoints/").rpartition("/")
+    target = _target(scope)
+    text = None if target is None else target.decode("utf-8", "replace")
+    return invocation(OPERATIONS[operation], name, text, access.place)
+
+
+def _target(scope: Scope) -> bytes | None:
+    targets = [value for header, value in scope["headers"] if header == TARGET_MODEL]
+    if len(targets) > 1:
+        raise AccessRefused("The request has more than one header X-Amzn-SageMaker-Target-Model.", "it has two targets")
+    return targets[0] if targets else None
+
+
+# -- refusals, in the form of the service that was called --------------------------------------------------------------
+def aws_error(refused: NotAuthentic, scope: Scope) -> AwsError:
+    from torpor_endpoint.aws.wire.protocols import protocol_of
+    from torpor_endpoint.aws.wire.query import Query
+
+    problem = refused.problem
+    code, status = problem.query if isinstance(protocol_of(opened(scope)), Query) else problem.json
+    return AwsError(code, status, refused.explained)
+
+
+async def refuse(service: str, error: AwsError, scope: Scope, send: Send) -> None:
+    if service == RUNTIME:
+        kind = f"{error.code}:http://internal.amazon.com/coral/com.amazon.coral.service/"
+        headers = {"content-type": "application/json", "x-amzn-errortype": kind, "x-amzn-requestid": str(uuid.uuid4())}
+        refused_caller = error.status == 400 and error.code != THROTTLED  # AWS: 403 for a caller who is refused
+        status = 403 if refused_caller else error.status
+        await sent(Response(status, json.dumps({"message": error.message}).encode(), headers), send)
+        return
+    from torpor_endpoint.aws.refusing import refused
+
+    await refused(opened(scope), error, send)

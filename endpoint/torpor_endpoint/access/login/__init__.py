@@ -1,0 +1,1 @@
+"""The dashboard's login: a page with a form, and the sessions that it begins."""

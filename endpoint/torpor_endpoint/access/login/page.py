@@ -1,0 +1,83 @@
+"""Writes the login page: one answer with its style and icon in it, which works without scripts."""
+
+import base64
+from functools import cache
+from hashlib import sha256
+from html import escape
+from importlib.resources import files
+from types import MappingProxyType
+
+from torpor_endpoint.aws.wire.asgi import Response
+
+LOGIN, LOGOUT = "/_torpor/login", "/_torpor/logout"
+
+FIELDS = """<label>
+          Access key
+          <input name="access_key" autocomplete="username" aria-describedby="why" spellcheck="false" required
+            autofocus />
+        </label>
+        <label>
+          Secret
+          <input name="secret" type="password" autocomplete="current-password" required />
+        </label>"""
+HINT = (
+    '<p class="quiet">The root\'s key is in the file <code>credentials</code> of the data folder; '
+    "<code>aws iam create-access-key</code> makes one for a user.</p>"
+)
+BASE_HEADERS = MappingProxyType(
+    {
+        "content-type": "text/html; charset=utf-8",
+        "cache-control": "no-store",
+        "x-content-type-options": "nosniff",
+        "cross-origin-resource-policy": "same-origin",
+        "cross-origin-opener-policy": "same-origin",
+        "referrer-policy": "same-origin",
+    }
+)
+"""With another policy of referrers a browser would send the form with `Origin: null`, which is refused."""
+
+
+def login_page(status: int = 200, alert: str = "", **headers: str) -> Response:
+    """The form for an access key and its secret. `alert` says why the browser sees it again."""
+    parts = {"title": "Log in", "action": LOGIN, "fields": FIELDS, "button": "Log in", "hint": HINT}
+    return _page(status, parts, alert, headers)
+
+
+def refused_page(alert: str, csrf: str) -> Response:
+    """For somebody who has logged in and may not see the page: what is missing, and the way out."""
+    fields = f'<input type="hidden" name="csrf" value="{escape(csrf)}" />'
+    hint = '<p class="quiet">Ask who gives rights here, or log in with another access key.</p>'
+    parts = {"title": "Not allowed", "action": LOGOUT, "fields": fields, "button": "Log out", "hint": hint}
+    return _page(403, parts, alert, {})
+
+
+def _page(status: int, parts: dict[str, str], alert: str, headers: dict[str, str]) -> Response:
+    style, icon = _style(), _icon()
+    said = f'<p role="alert" id="why">{escape(alert)}</p>' if alert else ""
+    body = _text("access", "login", "login.html").format(style=style, icon=icon, alert=said, **parts)
+    digest = base64.b64encode(sha256(style.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; form-action 'self'; base-uri 'none'; "
+        "frame-ancestors 'none'"
+    )
+    given = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(status, body.encode(), {**BASE_HEADERS, "content-security-policy": policy, **given})
+
+
+@cache
+def _style() -> str:
+    """The dashboard's tokens, the dark ones where the system is dark, and the page's own rules."""
+    tokens = _text("dashboard", "static", "css", "tokens.css")
+    light, marker, dark = tokens.partition(':root[data-theme="dark"] {')
+    rules = f"@media (prefers-color-scheme: dark) {{\n:root {{{dark}}}\n" if marker else ""
+    return f"{light}{rules}{_text('access', 'login', 'login.css')}"
+
+
+@cache
+def _icon() -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(_text('dashboard', 'static', 'icon.svg').encode()).decode()}"
+
+
+@cache
+def _text(*path: str) -> str:
+    return files("torpor_endpoint").joinpath(*path).read_text()

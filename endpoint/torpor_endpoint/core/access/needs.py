@@ -1,0 +1,147 @@
+"""What one call needs, as actions, resources and condition keys; and the access of a caller, which has it or not."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import NamedTuple
+
+from torpor_endpoint.core.access.evaluation import AccessDecision, PolicySource, decide, denial_text
+from torpor_endpoint.core.access.explaining.denials import Denial, denial
+from torpor_endpoint.core.access.patterns import Lookup
+from torpor_endpoint.core.access.policies import AccessPolicy, AccessQuestion
+from torpor_endpoint.core.access.principals import Principal
+
+ConditionKeys = Mapping[str, Sequence[str]]
+"""The values of condition keys, by their names in lower case."""
+
+RESOURCE_TAGS = ("aws:resourcetag/", "sagemaker:resourcetag/")
+
+CIRCUMSTANTIAL = ("aws:", "sagemaker:resourcetag/")
+"""How the keys begin whose values depend on more than the caller and what it asks for."""
+
+NO_KEYS: ConditionKeys = MappingProxyType({})
+
+
+class AccessNeed(NamedTuple):
+    """One thing that a call needs. `resource` is None if the call does not name it in a known way (`AccessQuestion`).
+
+    Any of the actions will do, and a Deny of any of them denies: AWS's documents name several for a few operations.
+    """
+
+    actions: tuple[str, ...]
+    resource: str | None
+    keys: ConditionKeys = NO_KEYS
+
+
+PathOf = Callable[[str, str], str]
+"""Takes `role`, `user`, `group` or `policy` and a name; returns the IAM path of the one of this name, or `/`."""
+
+
+def no_path(kind: str, name: str) -> str:
+    return "/"
+
+
+class AccessPlace(NamedTuple):
+    """The account and the region of a call, for its ARNs. `user` is the calling user, whom some calls leave out."""
+
+    account: str
+    region: str
+    user: str = ""
+    path_of: PathOf = no_path
+
+    def arn(self, service: str, name: str) -> str:
+        return f"arn:aws:{service}:{self.region}:{self.account}:{name}"
+
+
+class AccessRefused(Exception):
+    """The caller may not do what it asks for. The message is in IAM's words; `why` names the statement that decided."""
+
+    def __init__(self, message: str, why: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.why = why
+
+
+def no_values(key: str) -> Sequence[str] | None:
+    return None
+
+
+def no_tags(arn: str) -> Mapping[str, str]:
+    return {}
+
+
+@dataclass(frozen=True)
+class CallerAccess:
+    """A verified caller, in the circumstances of one request.
+
+    `of_caller` has the condition keys of the principal, `of_request` looks up those of the request, and `tags_of` the
+    tags of a resource by its ARN.
+    """
+
+    principal: Principal
+    place: AccessPlace
+    of_caller: ConditionKeys = field(default_factory=lambda: NO_KEYS)
+    of_request: Lookup = no_values
+    now_s: float = 0.0
+    tags_of: Callable[[str], Mapping[str, str]] = no_tags
+    circumstances: set[str] = field(default_factory=set, compare=False)
+    """The condition keys that were looked up and that another request of this caller may have with another value."""
+    denials: list[Denial] = field(default_factory=list, compare=False)
+    """What was refused in this request."""
+
+    def decide(self, need: AccessNeed, resource_policy: AccessPolicy | None = None) -> AccessDecision:
+        """The decision, by the most severe of the actions that would do."""
+        found = [decide(self.principal, question, resource_policy) for question in self.questions(need)]
+        denied = next((one for one in found if not one.allowed and one.statement is not None), None)
+        return denied or next((one for one in found if one.allowed), found[0])
+
+    def check(self, needs: Iterable[AccessNeed], resource_policy: AccessPolicy | None = None) -> None:
+        """Raises AccessRefused for the first thing that the caller may not do."""
+        for need in needs:
+            decision = self.decide(need, resource_policy)
+            if not decision.allowed:
+                raise self.refused(self.questions(need)[0], decision, resource_policy)
+
+    def refused(
+        self,
+        question: AccessQuestion,
+        decision: AccessDecision,
+        policy: AccessPolicy | None = None,
+        kind: PolicySource = PolicySource.RESOURCE,
+    ) -> AccessRefused:
+        """The refusal of a decision. What it is made of is noted in `denials`.
+
+        `policy` is the resource's, of this kind.
+        """
+        text = denial_text(self.principal, question, decision)
+        self.denials.append(denial(self.principal, question, decision, text, policy, kind))
+        return AccessRefused(text, decision.why)
+
+    def questions(self, need: AccessNeed) -> list[AccessQuestion]:
+        """One question for each action."""
+        own, request, mine = need.keys, self.of_request, self.of_caller
+
+        def lookup(key: str) -> Sequence[str] | None:
+            found = own.get(key) or mine.get(key)
+            if found is not None:
+                return found
+            if key.startswith(CIRCUMSTANTIAL):
+                self.circumstances.add(key)
+            found = request(key)
+            return self._further(key, need.resource) if found is None else found
+
+        return [AccessQuestion(action, need.resource, lookup) for action in need.actions]
+
+    def _further(self, key: str, resource: str | None) -> Sequence[str] | None:
+        """The values of keys that few policies ask for."""
+        if key == "aws:currenttime":
+            return (datetime.fromtimestamp(self.now_s, UTC).isoformat(timespec="seconds"),)
+        if key == "aws:epochtime":
+            return (str(int(self.now_s)),)
+        prefix = next((one for one in RESOURCE_TAGS if key.startswith(one)), None)
+        if prefix is None or resource is None:
+            return None
+        tags = {name.lower(): value for name, value in self.tags_of(resource).items()}
+        value = tags.get(key.removeprefix(prefix))
+        return None if value is None else (value,)

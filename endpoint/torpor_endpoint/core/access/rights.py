@@ -1,0 +1,292 @@
+"""What each operation needs, as one table: action, resource and condition keys, and the roles that it passes on.
+
+https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html and its like. A key is in
+the context only where AWS lists it. `services.s3.rights` has S3's operations, whose requests have no members.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from torpor_endpoint.core.access.needs import NO_KEYS, AccessNeed, AccessPlace, ConditionKeys
+
+Params = Mapping[str, Any]
+"""The members of a call by their names on the wire."""
+
+Resources = Callable[[Params, AccessPlace], Sequence[str | None]]
+"""The ARNs of a call's resources, all of which the caller needs. None stands for one that the call does not name."""
+Keys = Callable[[Params, AccessPlace], Mapping[str, Sequence[Any]]]
+"""The service's own condition keys of a call, without the name of the service. A key without values is absent."""
+
+PREFIXES: Mapping[str, str] = {"sagemaker-runtime": "sagemaker", "sagemaker-metrics": "sagemaker", "events": "events"}
+"""The name of a service in actions, where it is not botocore's."""
+
+DEFAULT_ROLE = "TorporRole"
+"""The role of a model that names none, and of everybody where no caller is verified."""
+
+TARGET_MODEL = "sagemaker:targetmodel"
+
+ANY = ("*",)
+
+
+@dataclass(frozen=True)
+class OperationRight:
+    """One row. `passes` are members with roles that the service will assume: each needs iam:PassRole."""
+
+    resources: Resources
+    keys: Keys = lambda params, place: {}
+    passes: tuple[str, ...] = ()
+    tagged: bool = False
+    """Whether the operation creates something that may get tags, which needs AddTags too."""
+    always_passes: bool = False
+    """Whether a call without a role passes the endpoint's own one, DEFAULT_ROLE."""
+
+
+def needs_of(service: str, operation: str, params: Params | None, place: AccessPlace) -> Iterator[AccessNeed]:
+    """What a call needs. An operation without a row, or without `params`, may act on any resource."""
+    prefix = PREFIXES.get(service, service)
+    action = f"{prefix}:{operation}"
+    if action in FREE:
+        return
+    right = RIGHTS.get(prefix, {}).get(operation)
+    if right is None or params is None:
+        yield AccessNeed((action,), None)
+        return
+    own = {f"{prefix}:{key}".lower(): values for key, values in right.keys(params, place).items()}
+    keys = {**_texts(own), **tag_keys(params)}
+    resources = right.resources(params, place)
+    for resource in resources:
+        yield AccessNeed((action,), resource, keys)
+    if right.tagged and params.get("Tags"):
+        for resource in resources:
+            yield AccessNeed((f"{prefix}:AddTags",), resource, keys)
+    for member in right.passes:
+        role = _at(params, member) or (default_role(place.account) if right.always_passes else None)
+        if role:
+            yield AccessNeed(("iam:PassRole",), str(role), {"iam:passedtoservice": (f"{prefix}.amazonaws.com",)})
+
+
+def default_role(account: str) -> str:
+    """The ARN of the role of a model that names none."""
+    return f"arn:aws:iam::{account}:role/{DEFAULT_ROLE}"
+
+
+def invocation(operation: str, endpoint: str, target: str | None, place: AccessPlace) -> AccessNeed:
+    """What a call of the runtime needs. `target` is the raw value of the target model's header.
+
+    AWS's own documents differ on the right for streams: one has InvokeEndpoint, the other an action for them alone.
+    """
+    actions = [f"sagemaker:{operation}"]
+    if operation == "InvokeEndpointWithResponseStream":
+        actions.append("sagemaker:InvokeEndpoint")
+    keys = NO_KEYS if target is None else {TARGET_MODEL: (target,)}
+    return AccessNeed(tuple(actions), place.arn("sagemaker", f"endpoint/{endpoint.lower()}"), keys)
+
+
+def tag_keys(params: Params) -> ConditionKeys:
+    """`aws:RequestTag/x` and `aws:TagKeys` of a call that sets or removes tags."""
+    tags = params.get("Tags")
+    pairs = [(tag["Key"], tag["Value"]) for tag in tags] if isinstance(tags, list) else list((tags or {}).items())
+    names = [*(name for name, _ in pairs), *params.get("TagKeys", ())]
+    found: dict[str, Sequence[str]] = {f"aws:requesttag/{name.lower()}": (value,) for name, value in pairs}
+    return {**found, "aws:tagkeys": names} if names else found
+
+
+# -- the resources -----------------------------------------------------------------------------------------------------
+def _anything(params: Params, place: AccessPlace) -> Sequence[str | None]:
+    return ANY
+
+
+def _sagemaker(kind: str, member: str) -> Resources:
+    """AWS has the names of SageMaker's resources in lower case in its ARNs."""
+    return lambda params, place: [place.arn("sagemaker", f"{kind}/{str(params.get(member, '')).lower()}")]
+
+
+def _both(*resources: Resources) -> Resources:
+    return lambda params, place: [arn for one in resources for arn in one(params, place)]
+
+
+def _arn_in(member: str) -> Resources:
+    return lambda params, place: [params.get(member)]
+
+
+def _listed(service: str, kind: str, member: str) -> Resources:
+    """The names in a list, or in one member. A call that names none may mean any."""
+
+    def resources(params: Params, place: AccessPlace) -> Sequence[str | None]:
+        named = params.get(member) or []
+        names = named if isinstance(named, list) else [named]
+        return [place.arn(service, f"{kind}:{name}") for name in names] or [None]
+
+    return resources
+
+
+def _iam(kind: str, member: str) -> Resources:
+    """A path in the call is that of something new. A call without a user's name means the caller."""
+
+    def resources(params: Params, place: AccessPlace) -> Sequence[str | None]:
+        name = params.get(member) or (place.user if kind == "user" else "")
+        path = params.get("Path") or place.path_of(kind, name)
+        return [f"arn:aws:iam::{place.account}:{kind}{path}{name}"] if name else [None]
+
+    return resources
+
+
+def _renamed(kind: str, member: str) -> Resources:
+    """What gets another name or path, under its old ARN and its new one: the caller needs both."""
+
+    def resources(params: Params, place: AccessPlace) -> Sequence[str | None]:
+        old = params.get(member) or ""
+        path, name = params.get("NewPath") or place.path_of(kind, old), params.get(f"New{member}") or old
+        return [*_iam(kind, member)(params, place), f"arn:aws:iam::{place.account}:{kind}{path}{name}"]
+
+    return resources
+
+
+_MODEL, _CONFIG = _sagemaker("model", "ModelName"), _sagemaker("endpoint-config", "EndpointConfigName")
+_ENDPOINT, _TRAINING = _sagemaker("endpoint", "EndpointName"), _sagemaker("training-job", "TrainingJobName")
+_TRANSFORM, _EXPERIMENT = _sagemaker("transform-job", "TransformJobName"), _sagemaker("inference-experiment", "Name")
+_TAGGED = _arn_in("ResourceArn")
+_ROLE, _USER, _POLICY = _iam("role", "RoleName"), _iam("user", "UserName"), _iam("policy", "PolicyName")
+_IAM_GROUP = _iam("group", "GroupName")
+_POLICY_ARN, _ALARM = _arn_in("PolicyArn"), _listed("cloudwatch", "alarm", "AlarmName")
+_ALARMS, _GROUP = _listed("cloudwatch", "alarm", "AlarmNames"), _listed("logs", "log-group", "logGroupName")
+
+
+# -- the condition keys ------------------------------------------------------------------------------------------------
+def _at(params: Any, path: str) -> Any:
+    """The member at a path such as `VpcConfig.Subnets`; None if there is none."""
+    for part in path.split("."):
+        params = params.get(part) if isinstance(params, Mapping) else None
+    return params
+
+
+def _members(**paths: str) -> Keys:
+    def keys(params: Params, place: AccessPlace) -> Mapping[str, Sequence[Any]]:
+        found = {key: _at(params, path) for key, path in paths.items()}
+        return {key: value if isinstance(value, list) else [value] for key, value in found.items() if value is not None}
+
+    return keys
+
+
+def _model_arn(params: Params, place: AccessPlace) -> list[str]:
+    return [str(arn) for arn in _MODEL(params, place)] if "ModelName" in params else []
+
+
+def _of_variants(params: Params, place: AccessPlace) -> Mapping[str, Sequence[Any]]:
+    variants = [*params.get("ProductionVariants", ()), *params.get("ShadowProductionVariants", ())]
+    serverless = [one["ServerlessConfig"] for one in variants if "ServerlessConfig" in one]
+    found = {
+        "ModelArn": [arn for one in variants for arn in _model_arn(one, place)],
+        "InstanceTypes": [one["InstanceType"] for one in variants if "InstanceType" in one],
+        "ServerlessMaxConcurrency": [one["MaxConcurrency"] for one in serverless if "MaxConcurrency" in one],
+        "ServerlessMemorySize": [one["MemorySizeInMB"] for one in serverless if "MemorySizeInMB" in one],
+        "VolumeKmsKey": [params["KmsKeyId"]] if "KmsKeyId" in params else [],
+    }
+    vpc = _members(VpcSecurityGroupIds="VpcConfig.SecurityGroupIds", VpcSubnets="VpcConfig.Subnets")(params, place)
+    return {**vpc, **{key: values for key, values in found.items() if values}}
+
+
+_OF_MODEL = _members(
+    NetworkIsolation="EnableNetworkIsolation",
+    VpcSecurityGroupIds="VpcConfig.SecurityGroupIds",
+    VpcSubnets="VpcConfig.Subnets",
+)
+_ATTACHED = _members(PolicyARN="PolicyArn")
+_OF_TRAINING = _members(
+    InstanceTypes="ResourceConfig.InstanceType",
+    VolumeKmsKey="ResourceConfig.VolumeKmsKeyId",
+    OutputKmsKey="OutputDataConfig.KmsKeyId",
+    NetworkIsolation="EnableNetworkIsolation",
+    VpcSecurityGroupIds="VpcConfig.SecurityGroupIds",
+    VpcSubnets="VpcConfig.Subnets",
+)
+
+
+def _of_transform(params: Params, place: AccessPlace) -> Mapping[str, Sequence[Any]]:
+    found = _members(
+        InstanceTypes="TransformResources.InstanceType",
+        VolumeKmsKey="TransformResources.VolumeKmsKeyId",
+        OutputKmsKey="TransformOutput.KmsKeyId",
+    )
+    models = _model_arn(params, place)
+    return {**found(params, place), **({"ModelArn": models} if models else {})}
+
+
+def _texts(keys: Mapping[str, Sequence[Any]]) -> dict[str, Sequence[str]]:
+    return {
+        key: [str(one).lower() if isinstance(one, bool) else str(one) for one in values] for key, values in keys.items()
+    }
+
+
+# -- the table ---------------------------------------------------------------------------------------------------------
+def _rows(resources: Resources, *operations: str, **more: Any) -> dict[str, OperationRight]:
+    return dict.fromkeys(operations, OperationRight(resources, **more))
+
+
+RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
+    "sagemaker": {
+        **_rows(_MODEL, "CreateModel", keys=_OF_MODEL, passes=("ExecutionRoleArn",), tagged=True, always_passes=True),
+        **_rows(_MODEL, "DescribeModel", "DeleteModel"),
+        **_rows(_CONFIG, "CreateEndpointConfig", keys=_of_variants, passes=("ExecutionRoleArn",), tagged=True),
+        **_rows(_CONFIG, "DescribeEndpointConfig", "DeleteEndpointConfig"),
+        **_rows(_both(_ENDPOINT, _CONFIG), "CreateEndpoint", tagged=True),
+        **_rows(_both(_ENDPOINT, _CONFIG), "UpdateEndpoint"),
+        **_rows(_ENDPOINT, "DescribeEndpoint", "DeleteEndpoint", "UpdateEndpointWeightsAndCapacities"),
+        **_rows(_TRAINING, "CreateTrainingJob", keys=_OF_TRAINING, passes=("RoleArn",), tagged=True),
+        **_rows(_TRAINING, "DescribeTrainingJob", "StopTrainingJob"),
+        **_rows(_TRANSFORM, "CreateTransformJob", keys=_of_transform, tagged=True),
+        **_rows(_TRANSFORM, "DescribeTransformJob", "StopTransformJob"),
+        **_rows(_EXPERIMENT, "CreateInferenceExperiment", passes=("RoleArn",), tagged=True),
+        **_rows(_EXPERIMENT, "DescribeInferenceExperiment", "UpdateInferenceExperiment", "DeleteInferenceExperiment"),
+        **_rows(_EXPERIMENT, "StartInferenceExperiment", "StopInferenceExperiment"),
+        **_rows(_TAGGED, "AddTags", "DeleteTags", "ListTags"),
+        **_rows(_anything, "ListModels", "ListEndpointConfigs", "ListEndpoints", "ListInferenceExperiments"),
+        **_rows(_anything, "ListTrainingJobs", "ListTransformJobs"),
+    },
+    "iam": {
+        **_rows(_ROLE, "CreateRole", "GetRole", "UpdateRole", "UpdateRoleDescription", "UpdateAssumeRolePolicy"),
+        **_rows(_ROLE, "DeleteRole", "PutRolePermissionsBoundary", "DeleteRolePermissionsBoundary"),
+        **_rows(_ROLE, "ListInstanceProfilesForRole", "TagRole", "UntagRole", "ListRoleTags"),
+        **_rows(_ROLE, "PutRolePolicy", "GetRolePolicy", "DeleteRolePolicy", "ListRolePolicies"),
+        **_rows(_ROLE, "AttachRolePolicy", "DetachRolePolicy", "ListAttachedRolePolicies", keys=_ATTACHED),
+        **_rows(_USER, "CreateUser", "GetUser", "DeleteUser", "TagUser", "UntagUser", "ListUserTags"),
+        **_rows(_USER, "PutUserPermissionsBoundary", "DeleteUserPermissionsBoundary"),
+        **_rows(_USER, "PutUserPolicy", "GetUserPolicy", "DeleteUserPolicy", "ListUserPolicies"),
+        **_rows(_USER, "AttachUserPolicy", "DetachUserPolicy", "ListAttachedUserPolicies", keys=_ATTACHED),
+        **_rows(_USER, "CreateAccessKey", "DeleteAccessKey", "UpdateAccessKey", "ListAccessKeys"),
+        **_rows(_renamed("user", "UserName"), "UpdateUser"),
+        **_rows(_USER, "ListGroupsForUser"),
+        **_rows(_IAM_GROUP, "CreateGroup", "GetGroup", "DeleteGroup", "AddUserToGroup", "RemoveUserFromGroup"),
+        **_rows(_IAM_GROUP, "PutGroupPolicy", "GetGroupPolicy", "DeleteGroupPolicy", "ListGroupPolicies"),
+        **_rows(_IAM_GROUP, "AttachGroupPolicy", "DetachGroupPolicy", "ListAttachedGroupPolicies", keys=_ATTACHED),
+        **_rows(_renamed("group", "GroupName"), "UpdateGroup"),
+        **_rows(_POLICY, "CreatePolicy"),
+        **_rows(_POLICY_ARN, "TagPolicy", "UntagPolicy", "ListPolicyTags"),
+        **_rows(_POLICY_ARN, "GetPolicy", "DeletePolicy", "ListPolicyVersions", "GetPolicyVersion"),
+        **_rows(_POLICY_ARN, "CreatePolicyVersion", "DeletePolicyVersion", "SetDefaultPolicyVersion"),
+        **_rows(_POLICY_ARN, "ListEntitiesForPolicy"),
+        **_rows(_arn_in("PolicySourceArn"), "SimulatePrincipalPolicy"),
+        **_rows(_anything, "ListRoles", "ListUsers", "ListGroups", "ListPolicies", "GetAccountAuthorizationDetails"),
+        **_rows(_anything, "SimulateCustomPolicy", "GetContextKeysForCustomPolicy"),
+    },
+    "sts": {
+        # AssumeRole is decided by the role's trust policy: `services.sts` asks it.
+        **_rows(_anything, "GetAccessKeyInfo"),
+    },
+    "cloudwatch": {
+        **_rows(_anything, "PutMetricData", keys=_members(namespace="Namespace")),
+        **_rows(_anything, "GetMetricData", "GetMetricStatistics", "ListMetrics"),
+        **_rows(_ALARM, "PutMetricAlarm", "SetAlarmState", "DescribeAlarmHistory"),
+        **_rows(_ALARMS, "DeleteAlarms", "DescribeAlarms", "EnableAlarmActions", "DisableAlarmActions"),
+        **_rows(_anything, "DescribeAlarmsForMetric"),
+    },
+    "logs": {
+        **_rows(_GROUP, "CreateLogGroup", "DeleteLogGroup", "PutRetentionPolicy", "DeleteRetentionPolicy"),
+        **_rows(_GROUP, "DescribeLogStreams", "DeleteLogStream", "ListTagsLogGroup", "TagLogGroup", "UntagLogGroup"),
+    },
+}  # fmt: skip
+"""What each operation needs, by service and operation. `needs_of` says what holds for one without a row."""
+
+FREE = frozenset(("sts:GetCallerIdentity", "sts:GetSessionToken", "sts:AssumeRole"))
+"""What needs no policy. AWS: "No permissions are required to perform this operation", even under an explicit deny."""

@@ -1,0 +1,19 @@
+"""The page of denials: what was refused, to whom, and which policies had a say."""
+
+from collections.abc import Iterable
+
+from torpor_endpoint.core.access.explaining.denials import Denial
+from torpor_endpoint.core.pages import Json
+
+LIMIT = 10
+"""The number of denials on the page, unless the request gives a limit."""
+LIMIT_MAX = 1_000
+"""The largest limit."""
+
+
+def denials_page(denials: Iterable[Denial]) -> Json:
+    return {"denials": [one.page() for one in denials]}
+
+
+def read_denials(page: Json) -> list[Denial]:
+    return list(map(Denial.read, page["denials"]))

@@ -1,0 +1,44 @@
+"""Makes the ids and secrets of users, keys and policies."""
+
+import hmac
+import secrets
+import string
+from base64 import urlsafe_b64encode
+from typing import NamedTuple
+
+ALPHABET = string.ascii_uppercase + "234567"
+"""Base 32, as in AWS's ids."""
+
+
+class KeyPair(NamedTuple):
+    """An access key's id and its secret."""
+
+    access_key: str
+    secret: str
+
+
+def new_pair() -> KeyPair:
+    """A new access key."""
+    return KeyPair(new_access_key(), new_secret())
+
+
+def pair_from(secret: bytes) -> KeyPair:
+    """The one access key that follows from a secret, for those who hold it over a restart."""
+    id_bytes, key = (hmac.digest(secret, about, "sha256") for about in (b"access key id", b"secret access key"))
+    letters = "".join(ALPHABET[byte % len(ALPHABET)] for byte in id_bytes)
+    return KeyPair(f"AKIA{letters}"[:20], urlsafe_b64encode(key)[:40].decode())
+
+
+def new_id(prefix: str) -> str:
+    """An id such as `AIDA…`, of 21 characters."""
+    return prefix + "".join(secrets.choice(ALPHABET) for _ in range(17))
+
+
+def new_access_key(prefix: str = "AKIA") -> str:
+    """The id of an access key, of 20 characters."""
+    return new_id(prefix)[:20]
+
+
+def new_secret() -> str:
+    """A secret key of 40 characters: 240 bits."""
+    return secrets.token_urlsafe(30)

@@ -1,0 +1,115 @@
+"""Reads and writes objects as an execution role: what the role's policies and the bucket's do not allow is refused.
+
+Every method blocks, so call it in a worker thread.
+"""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+
+from torpor_endpoint.core.access.evaluation import denial_text
+from torpor_endpoint.core.access.needs import AccessNeed, CallerAccess
+from torpor_endpoint.core.access.policies import AccessPolicy
+from torpor_endpoint.log_lines import about
+from torpor_endpoint.services.iam.execution.refused import RoleRefused
+from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
+from torpor_endpoint.services.s3.access.embedded import AsRole, NotStored, Storage
+
+audit = logging.getLogger("torpor_endpoint.audit")
+
+BucketPolicy = Callable[[str], AccessPolicy | None]
+
+
+def reading_objects(bucket: str, key: str) -> AccessNeed:
+    return AccessNeed(("s3:GetObject",), f"arn:aws:s3:::{bucket}/{key}")
+
+
+def listing_bucket(bucket: str, prefix: str) -> AccessNeed:
+    return AccessNeed(("s3:ListBucket",), f"arn:aws:s3:::{bucket}", {"s3:prefix": (prefix,)})
+
+
+class RoleStorage:
+    """See `Storage`. The role is assumed anew for each object: a change of its policies counts at once."""
+
+    def __init__(self, storage: Storage, access: Callable[[], CallerAccess], policy: BucketPolicy) -> None:
+        self._storage = storage
+        self._access = access
+        self._policy = policy
+
+    def keys(self, bucket: str, prefix: str) -> list[str]:
+        self._allow(f"s3://{bucket}/{prefix}", bucket, listing_bucket(bucket, prefix))
+        return self._storage.keys(bucket, prefix)
+
+    def check(self, bucket: str) -> None:
+        self._storage.check(bucket)
+
+    def check_writable(self, bucket: str, key: str) -> None:
+        need = AccessNeed(("s3:PutObject",), f"arn:aws:s3:::{bucket}/{key}")
+        self._allow(f"s3://{bucket}/{key}", bucket, need)
+
+    def size(self, bucket: str, key: str) -> int:
+        self._check_readable(bucket, key)
+        return self._storage.size(bucket, key)
+
+    def fetch(self, bucket: str, key: str, into: Path) -> None:
+        self._check_readable(bucket, key)
+        self._storage.fetch(bucket, key, into)
+
+    def opened(self, bucket: str, key: str, copy: Path) -> BinaryIO:
+        self._check_readable(bucket, key)
+        return self._storage.opened(bucket, key, copy)
+
+    def put(self, file: Path, bucket: str, key: str, content_type: str = "") -> None:
+        self.check_writable(bucket, key)
+        self._storage.put(file, bucket, key, content_type)
+
+    def write(self, body: bytes, bucket: str, key: str, content_type: str = "") -> None:
+        self.check_writable(bucket, key)
+        self._storage.write(body, bucket, key, content_type)
+
+    def _check_readable(self, bucket: str, key: str) -> None:
+        self._allow(f"s3://{bucket}/{key}", bucket, reading_objects(bucket, key))
+
+    def _allow(self, url: str, bucket: str, need: AccessNeed) -> None:
+        """Raises NotStored."""
+        check_allowed(url, need, self._access, self._policy(bucket))
+
+
+def check_allowed(
+    url: str, need: AccessNeed, access_of: Callable[[], CallerAccess], policy: AccessPolicy | None
+) -> None:
+    """Raises NotStored for what a role may not do with `url`, or if SageMaker may not assume it. `policy` is the
+    bucket's."""
+    try:
+        access = access_of()
+    except RoleRefused as refused:
+        raise NotStored(f"{url} (AccessDenied: {refused})") from None
+    decision = access.decide(need, policy)
+    if not decision.allowed:
+        text = denial_text(access.principal, access.questions(need)[0], decision)
+        audit.info("denied: %s: %s", text, decision.why, extra=about(caller=access.principal.arn))
+        raise NotStored(f"{url} (AccessDenied: {text})")
+
+
+def acting_as(roles: ExecutionRoles, policy: BucketPolicy) -> AsRole:
+    """How storages act as roles on an endpoint that verifies its callers."""
+
+    def as_role(storage: Storage, role: str, source: str) -> Storage:
+        return RoleStorage(storage, lambda: roles.assumed(role, source), policy)
+
+    return as_role
+
+
+def why_unreadable(roles: ExecutionRoles, policy: BucketPolicy) -> Callable[[str, str, str, str], str | None]:
+    """See `services.iam.execution.page.WhyUnreadable`."""
+
+    def why(role: str, source: str, bucket: str, key: str) -> str | None:
+        need = reading_objects(bucket, key)
+        try:
+            check_allowed(f"s3://{bucket}/{key}", need, lambda: roles.assumed(role, source), policy(bucket))
+        except NotStored as refused:
+            return str(refused)
+        return None
+
+    return why

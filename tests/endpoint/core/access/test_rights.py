@@ -1,0 +1,150 @@
+"""What each operation needs, by AWS's service authorization reference; and that no operation is without a right."""
+
+from typing import Any
+
+import pytest
+
+from torpor_endpoint.core.access.evaluation import PolicySource
+from torpor_endpoint.core.access.needs import AccessNeed, AccessPlace, AccessRefused, CallerAccess
+from torpor_endpoint.core.access.policies import read_policy
+from torpor_endpoint.core.access.principals import Principal, PrincipalKind
+from torpor_endpoint.core.access.rights import FREE, RIGHTS, invocation, needs_of
+from torpor_endpoint.services.registry import SERVICES
+
+PLACE = AccessPlace("123456789012", "eu-west-1")
+ARN = "arn:aws:sagemaker:eu-west-1:123456789012"
+WITHOUT_A_ROW = {
+    "application-autoscaling": "its ARNs have ids of their own",
+    "logs": "reads across groups",
+    "sts": "decided by the operation itself",
+    "cloudwatch": "tags",
+    "iam": "service-linked roles",
+}
+"""Services of which some operations have no row, so that they need a right for all resources, and why."""
+
+
+def pairs(service: str, operation: str, params: dict[str, Any] | None) -> list[tuple[str, str | None]]:
+    return [(need.actions[0], need.resource) for need in needs_of(service, operation, params, PLACE)]
+
+
+def test_every_operation_of_sagemaker_has_a_row() -> None:
+    claimed = {service.name: service.tables().operations for service in SERVICES}
+    assert set(claimed["sagemaker"]) == set(RIGHTS["sagemaker"])
+    others = {name: set(rows) - set(RIGHTS.get(name, {})) for name, rows in claimed.items()}
+    without = {name for name, rows in others.items() if rows} - {"s3", "sagemaker-runtime"}
+    assert without == WITHOUT_A_ROW.keys()
+
+
+def test_names_in_arns_are_in_lower_case() -> None:
+    assert pairs("sagemaker", "DescribeEndpoint", {"EndpointName": "Houses"}) == [
+        ("sagemaker:DescribeEndpoint", f"{ARN}:endpoint/houses")
+    ]
+
+
+def test_an_endpoint_needs_its_config_too_and_tags_a_right_of_their_own() -> None:
+    params = {"EndpointName": "e", "EndpointConfigName": "c", "Tags": [{"Key": "Team", "Value": "a"}]}
+    needs = list(needs_of("sagemaker", "CreateEndpoint", params, PLACE))
+    endpoint, config = f"{ARN}:endpoint/e", f"{ARN}:endpoint-config/c"
+    assert [(need.actions[0], need.resource) for need in needs] == [
+        *[("sagemaker:CreateEndpoint", endpoint), ("sagemaker:CreateEndpoint", config)],
+        *[("sagemaker:AddTags", endpoint), ("sagemaker:AddTags", config)],
+    ]
+    assert needs[0].keys == {"aws:requesttag/team": ("a",), "aws:tagkeys": ["Team"]}
+
+
+def test_a_role_that_is_handed_on_needs_pass_role() -> None:
+    params = {"ModelName": "m", "ExecutionRoleArn": "arn:aws:iam::1:role/r", "EnableNetworkIsolation": True}
+    model, role = needs_of("sagemaker", "CreateModel", params, PLACE)
+    assert model.keys == {"sagemaker:networkisolation": ["true"]}
+    assert role == AccessNeed(
+        ("iam:PassRole",), "arn:aws:iam::1:role/r", {"iam:passedtoservice": ("sagemaker.amazonaws.com",)}
+    )
+
+
+def test_a_model_without_a_role_is_handed_the_endpoint_s_own() -> None:
+    _, role = needs_of("sagemaker", "CreateModel", {"ModelName": "m"}, PLACE)
+    assert (role.actions, role.resource) == (("iam:PassRole",), f"arn:aws:iam::{PLACE.account}:role/TorporRole")
+
+
+def test_a_config_has_the_keys_of_its_variants() -> None:
+    variants = [
+        {"ModelName": "M", "InstanceType": "ml.m5.large"},
+        {"ModelName": "n", "ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 2}},
+    ]
+    params = {"EndpointConfigName": "c", "ProductionVariants": variants, "KmsKeyId": "k"}
+    (need,) = needs_of("sagemaker", "CreateEndpointConfig", params, PLACE)
+    assert need.keys == {
+        "sagemaker:modelarn": [f"{ARN}:model/m", f"{ARN}:model/n"],
+        "sagemaker:instancetypes": ["ml.m5.large"],
+        "sagemaker:serverlessmaxconcurrency": ["2"],
+        "sagemaker:serverlessmemorysize": ["1024"],
+        "sagemaker:volumekmskey": ["k"],
+    }
+
+
+def test_an_operation_that_is_not_known_may_act_on_anything() -> None:
+    assert pairs("sns", "CreateTopic", None) == [("sns:CreateTopic", None)]
+    assert pairs("sagemaker", "CreateModel", None) == [("sagemaker:CreateModel", None)]
+    assert pairs("logs", "DescribeLogStreams", {}) == [("logs:DescribeLogStreams", None)]
+    assert pairs("cloudwatch", "DescribeAlarms", {}) == [("cloudwatch:DescribeAlarms", None)]
+
+
+def test_what_is_free_needs_nothing() -> None:
+    for action in FREE:
+        service, _, operation = action.partition(":")
+        assert pairs(service, operation, {}) == []
+
+
+def test_iam_needs_the_path_of_what_exists_and_the_callers_name_where_none_is_given() -> None:
+    place = AccessPlace("1", "us-east-1", "ann", lambda kind, name: "/team/")
+    (need,) = needs_of("iam", "GetRole", {"RoleName": "r"}, place)
+    assert need.resource == "arn:aws:iam::1:role/team/r"
+    (need,) = needs_of("iam", "CreateAccessKey", {}, place)
+    assert need.resource == "arn:aws:iam::1:user/team/ann"
+
+
+def access(*statements: str, **more: Any) -> CallerAccess:
+    policy = read_policy(f'{{"Version": "2012-10-17", "Statement": [{", ".join(statements)}]}}', "p")
+    return CallerAccess(Principal(PrincipalKind.USER, "1", "arn:u", identity=(policy,)), PLACE, **more)
+
+
+STREAM = '{"Effect": "%s", "Action": "%s", "Resource": "*"}'
+
+
+@pytest.mark.parametrize("action", ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"])
+def test_either_of_two_documented_actions_allows_a_stream_and_either_denies_it(action: str) -> None:
+    need = invocation("InvokeEndpointWithResponseStream", "Houses", "a/m.tar.gz", PLACE)
+    assert need.resource == f"{ARN}:endpoint/houses"
+    access(STREAM % ("Allow", action)).check([need])
+    with pytest.raises(AccessRefused, match="explicit deny"):
+        access(STREAM % ("Allow", "sagemaker:*"), STREAM % ("Deny", action)).check([need])
+
+
+def test_a_refusal_says_which_statement_decided() -> None:
+    need = invocation("InvokeEndpoint", "houses", None, PLACE)
+    with pytest.raises(AccessRefused) as refused:
+        access(STREAM % ("Allow", "s3:*")).check([need])
+    assert refused.value.message.startswith("User: arn:u is not authorized to perform: sagemaker:InvokeEndpoint on ")
+    assert refused.value.why == "no identity-based policy allows it"
+    assert access(STREAM % ("Allow", "*")).decide(need).source is PolicySource.IDENTITY
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "allowed"),
+    [
+        ("aws:ResourceTag/Team", "a", True),
+        ("sagemaker:ResourceTag/team", "a", True),
+        ("aws:ResourceTag/Team", "b", False),
+        ("aws:ResourceTag/Other", "a", False),
+        ("aws:CurrentTime", "1970-01-01T00:01:40+00:00", True),
+        ("aws:EpochTime", "100", True),
+        ("aws:SourceIp", "127.0.0.1", True),
+        ("sagemaker:TargetModel", "a/m.tar.gz", True),
+    ],
+)
+def test_the_circumstances_of_a_request_can_be_tested(key: str, value: str, allowed: bool) -> None:
+    condition = f'"Condition": {{"StringEquals": {{"{key}": "{value}"}}}}'
+    statement = f'{{"Effect": "Allow", "Action": "*", "Resource": "*", {condition}}}'
+    request = {"aws:sourceip": ("127.0.0.1",)}
+    asked = access(statement, of_request=request.get, now_s=100.0, tags_of=lambda arn: {"Team": "a"})
+    assert asked.decide(invocation("InvokeEndpoint", "houses", "a/m.tar.gz", PLACE)).allowed is allowed

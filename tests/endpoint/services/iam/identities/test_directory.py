@@ -1,0 +1,123 @@
+"""The directory finds callers with the policies that hold for them, and errs on the side of no."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.endpoint.services.helpers.in_memory_iam import ACCOUNT, NOW_S, database, permissions, trust
+from torpor_endpoint.core.access.evaluation import decide
+from torpor_endpoint.core.access.policies import AccessQuestion
+from torpor_endpoint.core.access.principals import PrincipalKind
+from torpor_endpoint.services.iam.context import Iam
+from torpor_endpoint.services.iam.identities.directory import Directory
+from torpor_endpoint.services.iam.identities.ids import KeyPair
+from torpor_endpoint.services.iam.records import AccessKey, ManagedPolicy, Role, TemporaryKey, User
+from torpor_endpoint.storage.store import Store
+
+ROOT = KeyPair("AKIAROOT", "root")
+POLICY = f"arn:aws:iam::{ACCOUNT}:policy/p"
+
+
+@pytest.fixture
+def iam() -> Iterator[Iam]:
+    with database() as found:
+        yield Iam(found, Store(found, lambda: NOW_S), lambda: NOW_S)
+
+
+@pytest.fixture
+def directory(iam: Iam) -> Directory:
+    return Directory(iam, ACCOUNT, ROOT)
+
+
+def may(directory: Directory, key: str, action: str = "s3:GetObject", **context: list[str]) -> bool:
+    known = directory.find(key)
+    assert known is not None
+    keys = {**known.keys, **context}
+    return decide(known.principal, AccessQuestion(action, "arn:aws:s3:::b/k", keys.get)).allowed
+
+
+def user(iam: Iam, **members: Any) -> str:
+    iam.users.put(User("ann", "AIDA", 0.0, **members))
+    iam.keys.put(AccessKey("AKIAANN", "ann", 0.0, "secret"))
+    return "AKIAANN"
+
+
+def managed(iam: Iam, document: str) -> None:
+    iam.managed.put(ManagedPolicy("p", "ANPA", 0.0, 0.0, {"v1": document}, {"v1": 0.0}))
+
+
+def test_the_root_has_a_key_that_no_table_has(directory: Directory) -> None:
+    root = directory.find("AKIAROOT")
+    assert root is not None
+    assert (root.secret, root.principal.kind) == ("root", PrincipalKind.ROOT)
+    assert directory.find("AKIANOBODY") is None
+
+
+def test_inline_and_attached_policies_hold_and_an_unknown_one_allows_nothing(iam: Iam, directory: Directory) -> None:
+    managed(iam, permissions())
+    assert may(directory, user(iam, policies={"own": permissions()}))
+    directory.forget()
+    assert may(directory, user(iam, attached=(POLICY,)))
+    directory.forget()
+    assert not may(directory, user(iam, attached=(f"{POLICY}-none",)))
+    directory.forget()
+    assert may(directory, user(iam, attached=("arn:aws:iam::aws:policy/AdministratorAccess",)))
+
+
+def test_a_boundary_limits_and_an_unknown_one_leaves_nothing(iam: Iam, directory: Directory) -> None:
+    managed(iam, permissions(Action="sqs:*"))
+    for boundary in (POLICY, f"{POLICY}-none"):
+        key = user(iam, policies={"own": permissions()}, boundary=boundary)
+        directory.forget()
+        assert not may(directory, key)
+
+
+def test_a_stored_policy_that_cannot_be_read_denies_everything(iam: Iam, directory: Directory) -> None:
+    broken = json.dumps(
+        {"Statement": {"Effect": "Deny", "Action": "*", "Resource": "*", "Condition": {"Odd": {"k": "v"}}}}
+    )
+    assert not may(directory, user(iam, policies={"own": permissions(), "broken": broken}))
+
+
+def test_a_change_is_seen_once_it_is_told(iam: Iam, directory: Directory) -> None:
+    key = user(iam, policies={"own": permissions()})
+    assert may(directory, key)
+    iam.users.put(User("ann", "AIDA", 0.0))
+    directory.forget()
+    assert not may(directory, key)
+    iam.users.remove("ann")
+    directory.forget()
+    assert directory.find(key) is None
+
+
+def test_a_session_ends_with_its_role_and_has_the_tags_of_both(iam: Iam, directory: Directory) -> None:
+    role = Role("r", "AROA", 0.0, trust(), path="/team/", policies={"own": permissions()})
+    iam.roles.put(role)
+    iam.tags.put_tags(role.arn(ACCOUNT), {"Team": "a", "Tenant": "roles"})
+    iam.temporary.put(TemporaryKey("ASIA1", "s", "t", NOW_S + 60, NOW_S, role="r", session="s1", tags={"Tenant": "b"}))
+    known = directory.find("ASIA1")
+    assert known is not None
+    assert known.principal.role == f"arn:aws:iam::{ACCOUNT}:role/team/r"
+    assert (known.keys["aws:principaltag/team"], known.keys["aws:principaltag/tenant"]) == (("a",), ("b",))
+    assert known.keys["aws:principalarn"] == (f"arn:aws:iam::{ACCOUNT}:role/team/r",)
+    assert directory.path_of("role", "r") == "/team/"
+    iam.roles.remove("r")
+    directory.forget()
+    assert directory.find("ASIA1") is None
+
+
+def test_expired_credentials_are_removed_when_new_ones_are_stored(iam: Iam, directory: Directory) -> None:
+    directory.keep(TemporaryKey("ASIAOLD", "s", "t", NOW_S - 1, NOW_S - 60, role="TorporRole"))
+    directory.keep(TemporaryKey("ASIANEW", "s", "t", NOW_S + 60, NOW_S, role="TorporRole"))
+    assert [key.name for key in iam.temporary.all()] == ["ASIANEW"]
+
+
+def test_a_role_that_has_policies_of_its_own_gets_no_other(iam: Iam) -> None:
+    role = iam.roles.get("TorporRole")
+    assert role is None
+    Directory(iam, ACCOUNT, ROOT)
+    iam.change_role("TorporRole", lambda role: Role(**{**vars(role), "policies": {"mine": permissions()}}))
+    Directory(iam, ACCOUNT, ROOT)
+    assert list(iam.role("TorporRole").policies) == ["mine"]
