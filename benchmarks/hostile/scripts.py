@@ -1,0 +1,91 @@
+"""Hostile scripts: each does one harm when it is called, and in a box each gets an error of its own.
+
+`{outside}` stands for a folder that is not the script's, with a file `s3/secret`; `{instance}` and `{zygote}` for
+processes, and `{socket}` for the zygote's socket.
+"""
+
+from collections.abc import Iterator, Mapping
+
+from benchmarks.hostile.files import Hostile
+
+CALLED = "libc = ctypes.CDLL(None, use_errno=True)\nif libc.{call} < 0: raise OSError(ctypes.get_errno(), 'refused')"
+"""A call of the C library, which raises as Python's own do."""
+
+HARM: Mapping[str, str] = {
+    "read a password": "open('/etc/shadow').read()",
+    "list the home folder": "os.listdir(os.path.expanduser('~root'))",
+    "read the object store": "open('{outside}/s3/secret').read()",
+    "list other models": "os.listdir('..')",
+    "write beside the model": "open('../other/inference.py', 'w')",
+    "write into the interpreter": "open(os.__file__, 'a')",
+    "write into /tmp": "open('/tmp/torpor-was-here', 'w')",
+    "read by a link": "os.symlink('{outside}/s3/secret', 'link'); open('link').read()",
+    "link a file in": "os.link('{outside}/s3/secret', 'hard')",
+    "move the folder's neighbours": "os.rename('../other', 'mine')",
+    "read by a program": "subprocess.run(['cat', '{outside}/s3/secret'], check=True)",
+    "stop the guardian": "os.kill(os.getppid(), 19)",
+    "kill the zygote": "os.kill({zygote}, 9)",
+    "kill the instance": "os.kill({instance}, 9)",
+    "trace its guardian": CALLED.format(call="ptrace(16, os.getppid(), 0, 0)"),
+    "read a neighbour's environment": "open('/proc/{instance}/environ').read()",
+    "read a neighbour's command": "open('/proc/{instance}/cmdline').read()",
+    "write a neighbour's memory": "open('/proc/{instance}/mem', 'r+b')",
+    "list processes": "os.listdir('/proc')",
+    "limit a neighbour": "resource.prlimit({instance}, resource.RLIMIT_NOFILE, (1, 1))",
+    "slow all down": "os.setpriority(os.PRIO_USER, 0, 19)",
+    "reach the zygote's socket": "socket.socket(socket.AF_UNIX).connect('{socket}')",
+    "listen to the network card": "socket.socket(socket.AF_PACKET, socket.SOCK_RAW)",
+    "reach the network": "socket.create_connection(('127.0.0.1', 9), 1)",
+    "connect with the first data": "socket.socket().sendto(b'x', 0x20000000, ('127.0.0.1', 9))",
+    "send a datagram": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))",
+    "use another transport than TCP": "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)",
+    "listen": "socket.socket().listen()",
+    "listen on a port": "socket.socket().bind(('127.0.0.1', 0))",
+    "mount": CALLED.format(call="mount(b'/', b'/mnt', None, 4096, None)"),
+    "take a namespace": CALLED.format(call="unshare(0x10000000)"),
+    "use the kernel's keys": CALLED.format(call="syscall(250, 0, -3)"),
+    "load a program into the kernel": CALLED.format(call="syscall(321, 0, 0, 0)"),
+    "raise its memory limit": "resource.setrlimit(resource.RLIMIT_DATA, (-1, -1))",
+    "list shared memory": "os.listdir('/dev/shm')",
+    "start threads without end": "for _ in range(100): threading.Thread(target=time.sleep, args=(1,)).start()",
+    "start processes without end": "while True:\n    if not os.fork(): time.sleep(600)",
+    "fill a file": "open('big', 'wb').write(bytes(9 << 20))",
+}
+ENDS: Mapping[str, str] = {
+    "fill the disk": "for n in range(20): open(f'f{n}', 'wb').write(bytes(1 << 20))\nwhile True: pass",
+    "fill the disk with files that nobody sees": """
+held = []
+for n in range(20):
+    held.append(open('gone', 'wb', 0)); os.unlink('gone'); held[-1].write(bytes(1 << 20))
+while True: pass
+""",
+    "hold memory in many processes": """
+for _ in range(6):
+    if not os.fork(): held = os.urandom(40 << 20); time.sleep(600)
+while True: pass
+""",
+}
+"""These take too much, and are ended for it."""
+
+SOURCE = """
+import ctypes, os, resource, socket, subprocess, sys, tempfile, threading, time
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    exec({harm!r}, dict(globals()))
+    return "harm done", "text/plain"
+"""
+
+
+def in_place(source: str, places: Mapping[str, object]) -> str:
+    """The source with each place's name in braces replaced."""
+    for name, place in places.items():
+        source = source.replace(f"{{{name}}}", str(place))
+    return source
+
+
+def scripts(places: Mapping[str, object]) -> Iterator[Hostile]:
+    """An artifact for each harm."""
+    for name, harm in {**HARM, **ENDS}.items():
+        source = SOURCE.format(harm=in_place(harm, places))
+        yield Hostile(f"script, {name}", "code/inference.py", source.encode())

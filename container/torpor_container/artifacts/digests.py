@@ -1,0 +1,101 @@
+"""Lets through only artifacts that a list of digests names, in the form of `sha256sum`: `<64 hex digits>  <name>`."""
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing
+from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
+
+LIST = "SHA256SUMS"
+"""The list's name, where it lies beside the artifacts."""
+LIST_MAX_BYTES = 32 * 1024 * 1024
+LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+MARK = "-sha256-"
+REMEDY = "Upload the artifact that the list names, or a list that has this one"
+
+
+class UnreadableList(ValueError):
+    """A list of digests has a line that is none. The message has its number."""
+
+
+def digests(text: str) -> dict[str, str]:
+    """The digest of each name. Empty lines and those that begin with `#` are ignored. Raises UnreadableList."""
+    found: dict[str, str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if line.strip() and not line.startswith("#"):
+            match = LINE.fullmatch(line)
+            if match is None:
+                raise UnreadableList(f"line {number} is no digest and name, as `sha256sum` writes them")
+            found[match[2].removeprefix("./")] = match[1].lower()
+    return found
+
+
+class DigestedStore:
+    """A store of which only objects with the digests of a list can be read. It reads nothing in place.
+
+    `folder` is what comes before a name of the list in a key. `lists` is the store of the list, whose key is `key`.
+    A version contains its digest: an object whose digest changes in the list is fetched again.
+    """
+
+    def __init__(self, store: ArtifactStore, folder: str, lists: ArtifactStore, key: str) -> None:
+        self._store = store
+        self._folder = folder
+        self._lists = lists
+        self._key = key
+        self._known: tuple[str, Mapping[str, str]] = ("", {})  # the version of the list, and what is in it
+
+    async def head(self, key: str) -> ArtifactHead:
+        """As the store's, without a file. Raises ArtifactInvalid too, for an object that is not in the list."""
+        head = await self._store.head(key)
+        return replace(head, version=f"{head.version}{MARK}{await self._digest(key)}", file=None)
+
+    async def get(self, key: str, head: ArtifactHead, into: Path) -> None:
+        """As the store's. Raises ArtifactInvalid too, for an object with another digest."""
+        version, _, expected = head.version.rpartition(MARK)
+        await self._store.get(key, replace(head, version=version), into)
+        found = await asyncio.to_thread(_digest_of, into)
+        if found != expected:
+            await asyncio.to_thread(into.unlink)
+            raise ArtifactInvalid(key, f"its SHA-256 is {found}, and {self._key} says {expected}", REMEDY)
+
+    async def listed(self, prefix: str, at_most: int) -> list[Listed]:
+        return await self._store.listed(prefix, at_most)
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        return await self._store.some_keys(folder, at_most)
+
+    async def _digest(self, key: str) -> str:
+        try:
+            known = await self._newest()
+        except ArtifactMissing:
+            raise ArtifactInvalid(key, f"there is no list of digests, {self._key}", "Upload one") from None
+        except UnreadableList as error:
+            raise ArtifactInvalid(key, f"the list of digests {self._key} cannot be read: {error}", "Mend it") from None
+        name = key.removeprefix(self._folder)
+        if name not in known:
+            raise ArtifactInvalid(key, f"it is not in the list of digests {self._key}", REMEDY)
+        return known[name]
+
+    async def _newest(self) -> Mapping[str, str]:
+        """The list as it is now. Raises UnreadableList, and the store's errors."""
+        head = await self._lists.head(self._key)
+        if head.version != self._known[0]:
+            if head.size_bytes > LIST_MAX_BYTES:
+                raise UnreadableList(f"it has {head.size_bytes} bytes, and {LIST_MAX_BYTES} is the limit")
+            self._known = (head.version, digests(await self._text(head)))
+        return self._known[1]
+
+    async def _text(self, head: ArtifactHead) -> str:
+        with TemporaryDirectory(prefix="torpor-digests-") as folder:
+            await self._lists.get(self._key, head, path := Path(folder, LIST))
+            return await asyncio.to_thread(path.read_text, errors="replace")
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

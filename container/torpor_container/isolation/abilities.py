@@ -1,0 +1,50 @@
+"""What this machine can hold a script to, and in words, what it cannot."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from torpor_container.isolation import landlock, seccomp
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """The kernel's version of Landlock, 0 for none, and whether it takes a filter of calls."""
+
+    landlock: int
+    filters: bool
+
+    @property
+    def ports(self) -> bool:
+        """Whether it can hold a script's connections to the ports of its endpoint."""
+        return self.filters and self.landlock >= landlock.PORTS_SINCE
+
+    def missing(self, endpoint_only: bool = False) -> list[str]:
+        """What a script can still do on this machine. `endpoint_only`: it should connect to its endpoint only."""
+        lacks = []
+        if endpoint_only and not self.ports:
+            lacks.append(
+                "scripts can connect to whatever this machine reaches: "
+                f"it takes seccomp filters and Landlock of version {landlock.PORTS_SINCE} (Linux 6.7) to hold them to "
+                "this endpoint"
+            )
+        if not self.landlock:
+            lacks.append(
+                "scripts can use every file of this user, and send signals to its processes: Linux has no Landlock here"
+            )
+        elif self.landlock < landlock.ENFORCED_BY:
+            lacks.append(
+                "scripts can send signals to every process of this user: "
+                f"Landlock is of version {self.landlock}, and {landlock.ENFORCED_BY} (Linux 6.12) keeps signals in"
+            )
+        if not self.filters:
+            lacks.append(
+                "scripts can make every call of the kernel, reach the network and start processes without end: "
+                "Linux takes no seccomp filter here"
+            )
+        return lacks
+
+
+@cache
+def found() -> Abilities:
+    """This machine's. They do not change while it runs."""
+    return Abilities(landlock.version(), seccomp.available())

@@ -1,0 +1,134 @@
+"""The box of a script's process: what it may reach and take, and the steps by which the process enters it for good."""
+
+import os
+import resource
+import socket
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torpor_container.isolation import landlock, places, seccomp
+from torpor_container.isolation.abilities import Abilities
+from torpor_container.isolation.kernel import give_up_privileges, machine
+from torpor_container.isolation.landlock import READ, WRITE
+from torpor_container.isolation.system_calls import NETWORKS, REFUSED
+from torpor_container.processes.memory import end_before_others
+
+FILES_MAX = 1024
+"""Open descriptors."""
+SCORE = 700
+"""When memory runs out, the kernel ends a script before an instance, and after a process of trials."""
+TEMPORARY = ("TMPDIR", "TEMP", "TMP", "HOME")
+"""Variables that name the script's own temporary folder. Programs keep files of their own in HOME."""
+
+
+@dataclass(frozen=True)
+class ScriptBox:
+    """What one script may reach and take. Paths are absolute; sizes in bytes.
+
+    `model` is its model's folder, and `scratch` its temporary one. `reads` and `writes` are further places, which may
+    lie within what is `hidden`. `network` is one of `settings.SCRIPT_NETWORKS`, and `ports` are for `endpoint`.
+    `processes` bounds processes and threads together, `disk_bytes` what `model` and `scratch` take together beyond what
+    they took first, and `memory_bytes` what all processes hold together.
+    """
+
+    model: str
+    scratch: str
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    hidden: tuple[str, ...]
+    network: str
+    ports: tuple[int, ...]
+    processes: int
+    disk_bytes: int
+    memory_bytes: int
+    landlock: int
+    filters: bool
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> "ScriptBox":
+        """The box from the fields of `dataclasses.asdict`, as JSON brings them."""
+        values: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in fields.items()}
+        return cls(**values)
+
+    @property
+    def abilities(self) -> Abilities:
+        """What the machine can hold it to."""
+        return Abilities(self.landlock, self.filters)
+
+    def variables(self) -> dict[str, str]:
+        """The variables that lead to the temporary folder."""
+        return dict.fromkeys(TEMPORARY, self.scratch)
+
+
+def enter(box: ScriptBox, guardian: socket.socket, kept: Iterable[int]) -> None:
+    """Enter the box: this process, which has one thread, and all that it starts. The guardian gets the listener of the
+    filter. Descriptors other than the first three, `kept` and the guardian's line are closed.
+
+    Raises OSError where the machine has an ability and it fails all the same.
+    """
+    close_others({0, 1, 2, guardian.fileno(), *(one for one in kept if one >= 0)})
+    os.environ.update(box.variables())
+    tempfile.tempdir = None  # the zygote may have looked it up already
+    end_before_others(SCORE)
+    limit(box.disk_bytes)
+    if box.landlock or box.filters:
+        give_up_privileges()
+    if box.landlock:
+        _keep_own_process()
+        ports = box.ports if box.network == "endpoint" else None
+        landlock.restrict(_rules(box), box.landlock, ports=ports)
+    with guardian:
+        if box.filters:
+            listener = seccomp.install(
+                seccomp.program((*NETWORKS[box.network], *REFUSED), machine(), asks=True), asks=True
+            )
+            assert listener is not None
+            socket.send_fds(guardian, [b"."], [listener])
+            os.close(listener)
+
+
+def enter_for_reading(abilities: Abilities) -> None:
+    """Keep this process, which reads files that nobody vouched for, from the network, from other processes, and from
+    every file that it could write but temporary ones. It may read what its user may. Raises OSError."""
+    if abilities.landlock or abilities.filters:
+        give_up_privileges()
+    if abilities.landlock:
+        devices = [(device, landlock.USE) for device in places.DEVICES]
+        own = [(places.SHARED_MEMORY, landlock.SHARE), (tempfile.gettempdir(), WRITE)]
+        landlock.restrict([*devices, *own], abilities.landlock, WRITE & ~READ)
+    if abilities.filters:
+        seccomp.install(seccomp.program((*NETWORKS["refuse"], *REFUSED), machine()))
+
+
+def _rules(box: ScriptBox) -> list[places.Rule]:
+    given = [*((path, READ) for path in box.reads), *((path, WRITE) for path in box.writes)]
+    return [*given, *places.rules([box.model, box.scratch], places.of_python(), box.hidden)]
+
+
+def _keep_own_process() -> None:
+    """Keep the process's own folder in /proc known to the kernel: a rule is for the folder that it has in memory."""
+    os.set_inheritable(os.open(places.OWN_PROCESS, os.O_PATH), False)
+
+
+def close_others(kept: Iterable[int], close: Callable[[int, int], None] = os.closerange) -> None:
+    """Close every descriptor that is not one of these."""
+    after = 0
+    for one in sorted(kept):
+        if one > after:  # Python closes everything for an empty range that begins at 0
+            close(after, one)
+        after = one + 1
+    close(after, max(after, os.sysconf("SC_OPEN_MAX")))
+
+
+def limit(disk_bytes: int) -> None:
+    """Limit each file, the descriptors, core files, and what memory limit there is, for good."""
+    memory_bytes, _ = resource.getrlimit(resource.RLIMIT_DATA)
+    most = ((resource.RLIMIT_DATA, memory_bytes), (resource.RLIMIT_FSIZE, disk_bytes))
+    for kind, value in (*most, (resource.RLIMIT_NOFILE, FILES_MAX), (resource.RLIMIT_CORE, 0)):
+        _, hard = resource.getrlimit(kind)
+        bound = (
+            value if hard == resource.RLIM_INFINITY else hard if value == resource.RLIM_INFINITY else min(value, hard)
+        )
+        resource.setrlimit(kind, (bound, bound))

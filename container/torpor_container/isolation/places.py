@@ -1,0 +1,86 @@
+"""Which files a script may reach, as rules: its own folders, and to read, Python, libraries and a part of the system.
+
+A rule holds for all that is below a folder, and nothing below it can be taken out again. So a readable folder that has
+the endpoint's data in it is split into its entries.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from torpor_container.isolation.landlock import READ, SHARE, USE, WRITE, FileAccess
+
+Rule = tuple[str, FileAccess]
+
+SYSTEM = (
+    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt"),
+    *("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives", "/etc/os-release"),
+    *("/etc/localtime", "/etc/timezone", "/etc/mime.types", "/etc/fonts", "/etc/passwd", "/etc/group"),
+    *("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf"),
+    *("/etc/services", "/etc/protocols", "/etc/ssl", "/etc/pki", "/etc/ca-certificates"),
+    *("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm"),
+    *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version"),
+    *("/proc/filesystems", "/proc/sys"),
+)
+"""What programs and libraries read. Not the home folders, not /etc/shadow, not other processes' folders in /proc."""
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+SHARED_MEMORY = "/dev/shm"
+"""Semaphores of `multiprocessing` are files there. Their names are drawn, and nobody in a box can list them."""
+
+OWN_PROCESS = "/proc/self"
+
+OF_PYTHON = ("PYTHONPATH", "LD_LIBRARY_PATH", "PATH", "VIRTUAL_ENV")
+OF_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+PROGRAMS_LEAST = 2
+"""A folder of the search path is taken only if it is this deep: `PATH=/` would be the whole machine."""
+
+List = Callable[[str], Sequence[str]]
+
+
+def of_python(environment: Mapping[str, str] = os.environ) -> list[str]:
+    """The folders and files in which Python, programs, libraries and certificates are found."""
+    named = (part for name in (*OF_PYTHON, *OF_CERTIFICATES) for part in environment.get(name, "").split(os.pathsep))
+    places = [sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, *(part for part in named if _is_deep(part))]
+    return [place for place in dict.fromkeys(map(os.path.abspath, filter(None, places))) if place != "/"]
+
+
+def rules(
+    own: Iterable[str],
+    readable: Iterable[str],
+    hidden: Sequence[str],
+    entries: List = os.listdir,
+) -> list[Rule]:
+    """The rules of a box: `own` may be written, `readable` and the system's own may be read but for what is `hidden`.
+
+    Paths are absolute. A folder of `own` may lie in a hidden one.
+    """
+    writable = [(place, WRITE) for place in own]
+    read = {place: READ for top in (*SYSTEM, *readable) for place in without(os.path.realpath(top), hidden, entries)}
+    devices = [(device, USE) for device in DEVICES]
+    return [*writable, *read.items(), *devices, (SHARED_MEMORY, SHARE), (OWN_PROCESS, READ)]
+
+
+def without(top: str, hidden: Sequence[str], entries: List = os.listdir) -> Iterator[str]:
+    """The folder, or its parts that lie beside what is hidden. Nothing of a folder that is hidden, or that cannot be
+    listed."""
+    if any(_is_below(top, one) for one in hidden):
+        return
+    if not any(_is_below(one, top) for one in hidden):
+        yield top
+        return
+    try:
+        names = entries(top)
+    except OSError:
+        return
+    for name in sorted(names):
+        yield from without(os.path.join(top, name), hidden, entries)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Whether it is the folder or lies below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def _is_deep(path: str) -> bool:
+    return path.startswith("/") and len([part for part in path.split("/") if part]) >= PROGRAMS_LEAST

@@ -1,0 +1,156 @@
+"""The calls of the kernel that foreign code may not make, as a table. A script that makes one gets an ordinary error.
+
+They reach other processes, the kernel itself, or ways around the other rules. The numbers are those of
+asm/unistd_64.h (x86_64) and asm-generic/unistd.h (aarch64); None where an architecture does not have the call.
+"""
+
+import errno
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final
+
+
+@dataclass(frozen=True)
+class SystemCall:
+    """One row. `only`: the call is allowed with these values of the argument `argument`. `without`: it is allowed
+    without these bits in it. With neither, it is refused always."""
+
+    name: str
+    x86_64: int | None
+    aarch64: int | None
+    argument: int = 0
+    only: tuple[int, ...] = ()
+    without: int = 0
+    error: int = errno.EPERM
+
+    def number(self, machine: str) -> int | None:
+        """Its number on an architecture that has it."""
+        return {"x86_64": self.x86_64, "aarch64": self.aarch64}[machine]
+
+
+MACHINES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
+"""The architectures whose numbers are here, each by its AUDIT_ARCH."""
+
+NEW_NAMESPACES = 0x7E020080
+"""CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME."""
+
+AF_INET, AF_INET6, AF_NETLINK = 2, 10, 16
+WITH_NETWORK = (AF_INET, AF_INET6, AF_NETLINK)
+"""Families of sockets. The library asks the kernel for this machine's addresses by AF_NETLINK. Unix sockets, which lead
+to instances and to the zygote, are not among them: a script may only make a pair of them."""
+NO_FAMILY = (-1,)
+STREAM, NONBLOCK, CLOEXEC = 1, 0x800, 0x80000
+"""SOCK_STREAM and the flags beside it."""
+TCP = 6
+FAST_OPEN = 0x20000000
+"""MSG_FASTOPEN"""
+
+OF_OTHERS: Final[tuple[SystemCall, ...]] = (
+    SystemCall("ptrace", 101, 117),
+    SystemCall("process_vm_readv", 310, 270),
+    SystemCall("process_vm_writev", 311, 271),
+    SystemCall("process_madvise", 440, 440),
+    SystemCall("process_mrelease", 448, 448),
+    SystemCall("pidfd_getfd", 438, 438),
+    SystemCall("kcmp", 312, 272),
+    SystemCall("migrate_pages", 256, 238),
+    SystemCall("move_pages", 279, 239),
+    SystemCall("prlimit64", 302, 261, only=(0,)),
+    SystemCall("setpriority", 141, 140, only=(0,)),
+    SystemCall("ioprio_set", 251, 30),
+    SystemCall("sched_setaffinity", 203, 122, only=(0,)),
+    SystemCall("sched_setscheduler", 144, 119, only=(0,)),
+    SystemCall("sched_setparam", 142, 118, only=(0,)),
+    SystemCall("sched_setattr", 314, 274, only=(0,)),
+)
+"""These read or change another process of the same user. The first argument of some is a process, 0 for the caller."""
+
+OF_KERNEL: Final[tuple[SystemCall, ...]] = (
+    SystemCall("kexec_load", 246, 104),
+    SystemCall("kexec_file_load", 320, 294),
+    SystemCall("init_module", 175, 105),
+    SystemCall("finit_module", 313, 273),
+    SystemCall("delete_module", 176, 106),
+    SystemCall("reboot", 169, 142),
+    SystemCall("swapon", 167, 224),
+    SystemCall("swapoff", 168, 225),
+    SystemCall("acct", 163, 89),
+    SystemCall("settimeofday", 164, 170),
+    SystemCall("clock_settime", 227, 112),
+    SystemCall("clock_adjtime", 305, 266),
+    SystemCall("adjtimex", 159, 171),
+    SystemCall("sethostname", 170, 161),
+    SystemCall("setdomainname", 171, 162),
+    SystemCall("iopl", 172, None),
+    SystemCall("ioperm", 173, None),
+    SystemCall("syslog", 103, 116),
+    SystemCall("vhangup", 153, 58),
+    SystemCall("quotactl", 179, 60),
+    SystemCall("quotactl_fd", 443, 443),
+    SystemCall("bpf", 321, 280),
+    SystemCall("perf_event_open", 298, 241),
+    SystemCall("userfaultfd", 323, 282),
+    SystemCall("add_key", 248, 217),
+    SystemCall("request_key", 249, 218),
+    SystemCall("keyctl", 250, 219),
+    SystemCall("fanotify_init", 300, 262),
+)
+"""These change the machine, or are parts of the kernel that models do not need and attackers like."""
+
+AROUND: Final[tuple[SystemCall, ...]] = (
+    SystemCall("mount", 165, 40),
+    SystemCall("umount2", 166, 39),
+    SystemCall("pivot_root", 155, 41),
+    SystemCall("chroot", 161, 51),
+    SystemCall("move_mount", 429, 429),
+    SystemCall("open_tree", 428, 428),
+    SystemCall("fsopen", 430, 430),
+    SystemCall("fsconfig", 431, 431),
+    SystemCall("fsmount", 432, 432),
+    SystemCall("fspick", 433, 433),
+    SystemCall("mount_setattr", 442, 442),
+    SystemCall("unshare", 272, 97),
+    SystemCall("setns", 308, 268),
+    SystemCall("name_to_handle_at", 303, 264),
+    SystemCall("open_by_handle_at", 304, 265),
+    SystemCall("io_uring_setup", 425, 425, error=errno.ENOSYS),
+    SystemCall("io_uring_enter", 426, 426, error=errno.ENOSYS),
+    SystemCall("io_uring_register", 427, 427, error=errno.ENOSYS),
+    SystemCall("clone", 56, 220, without=NEW_NAMESPACES),
+    SystemCall("clone3", 435, 435, error=errno.ENOSYS),
+)
+"""These lead around the other rules. Of clone3 the filter cannot see the arguments: without it, programs use clone."""
+
+REFUSED: Final = (*OF_OTHERS, *OF_KERNEL, *AROUND)
+
+FORKS: Final[tuple[SystemCall, ...]] = (
+    SystemCall("clone", 56, 220),
+    SystemCall("fork", 57, None),
+    SystemCall("vfork", 58, None),
+)
+"""The calls that make a process or a thread."""
+
+
+def _socket(argument: int, *only: int) -> SystemCall:
+    return SystemCall("socket", 41, 198, argument, only, error=errno.EACCES)
+
+
+NETWORKS: Final[Mapping[str, tuple[SystemCall, ...]]] = MappingProxyType(
+    {
+        "allow": (_socket(0, *WITH_NETWORK),),
+        "endpoint": (
+            _socket(0, AF_INET, AF_INET6),
+            _socket(1, *(STREAM | flags for flags in (0, NONBLOCK, CLOEXEC, NONBLOCK | CLOEXEC))),
+            _socket(2, 0, TCP),
+            SystemCall("listen", 50, 201, error=errno.EACCES),
+            SystemCall("sendto", 44, 206, 3, without=FAST_OPEN, error=errno.EACCES),
+            SystemCall("sendmsg", 46, 211, 2, without=FAST_OPEN, error=errno.EACCES),
+            SystemCall("sendmmsg", 307, 269, 3, without=FAST_OPEN, error=errno.EACCES),
+        ),
+        "refuse": (_socket(0, *NO_FAMILY),),
+    }
+)
+"""The rows for what a script may connect to. With `endpoint`, Landlock holds the ports, and these rows refuse what it
+does not see: any transport but TCP (UDP, and so DNS; MPTCP; SCTP), a port that the kernel chooses for a listener, and a
+connection that begins with its data. All rows of a call must allow it."""

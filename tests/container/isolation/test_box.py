@@ -1,0 +1,155 @@
+"""Hostile scripts in a live box: each gets an error of its own, and reaches nothing outside."""
+
+import asyncio
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+
+from benchmarks.hostile.scripts import ENDS, HARM, in_place
+from tests.container.helpers.script_processes import write_script
+from torpor_container.errors import ContainerError
+from torpor_container.formats import Conventions
+from torpor_container.invocation import Invocation
+from torpor_container.isolation.abilities import Abilities, found
+from torpor_container.measuring.timing import Timing
+from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.zygote_access import ZygoteAccess
+from torpor_container.processes.zygote_client import ZygoteClient
+from torpor_container.running.script_boxes import ensure_isolation, lacking
+from torpor_container.running.scripts import Scripts
+from torpor_container.settings import BadSetting, Settings
+
+pytestmark = pytest.mark.skipif(bool(found().missing()), reason="; ".join(found().missing()))
+
+ON_DEMAND = """
+import ctypes, os, resource, socket, subprocess, sys, tempfile, threading, time
+def model_fn(model_dir):
+    return None
+def transform_fn(model, body, content_type, accept):
+    space = dict(globals())
+    exec(body, space)
+    return str(space.get("out")), "text/plain"
+"""
+SMALL = {"TORPOR_SCRIPT_DISK_MIB": "8", "TORPOR_SCRIPT_PROCESSES": "12", "TORPOR_MEMORY_MIB": "160"}
+NARROW = {**SMALL, "TORPOR_SCRIPT_NETWORK": "endpoint", "TORPOR_SCRIPT_PORTS": "4700"}
+
+
+def answers(zygote: ZygoteClient, folder: Path, sources: Sequence[str], **settings: str) -> list[str]:
+    """The answers of one script to these requests, errors as `Type: first line`."""
+    (folder / "s3").mkdir()
+    (folder / "s3" / "secret").write_text("secret")
+    (folder / "models" / "other").mkdir(parents=True)
+    model = folder / "models" / "own"
+    own = {"SAGEMAKER_BASE_DIR": str(folder), "TORPOR_S3_FOLDER": str(folder / "s3"), "TORPOR_SCRIPT_NETWORK": "refuse"}
+    read = Settings.read(own | {"TORPOR_WARM_PARENT": str(zygote.path)} | settings)
+    memory, script = MemoryBudget(read.memory_bytes), write_script(model, ON_DEMAND)
+    places = {"outside": folder, "instance": os.getpid(), "zygote": os.getpid(), "socket": zygote.path}
+
+    async def story() -> list[str]:
+        scripts = Scripts(read, memory, Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": os.environ["PATH"]})
+        runner, _ = await scripts.start(model, script)
+        told = []
+        try:
+            for source in sources:
+                invocation = Invocation(in_place(source, places).encode(), "text/plain")
+                try:
+                    told.append((await runner.invoke(invocation, 20.0, Timing(lambda: 0.0))).body.decode())
+                except ContainerError as error:
+                    told.append(f"{type(error).__name__}: {str(error).splitlines()[0]}")
+        finally:
+            await runner.close()
+        return told
+
+    return asyncio.run(story())
+
+
+def test_each_harm_is_an_error_of_the_script_s_own_and_it_lives_on(tmp_path: Path, zygote: ZygoteClient) -> None:
+    told = answers(zygote, tmp_path, [*HARM.values(), "os.kill(-1, 9)", "out = 'alive'"], **NARROW)
+    harmless = {name for name, answer in zip(HARM, told, strict=False) if not answer.startswith("PredictionFailed: ")}
+    assert (harmless, told[-1]) == (set(), "alive")
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith("scratch-")] == []
+
+
+@pytest.mark.parametrize("harm", ENDS)
+def test_a_script_that_takes_too_much_is_ended_with_its_reason(tmp_path: Path, zygote: ZygoteClient, harm: str) -> None:
+    (told,) = answers(zygote, tmp_path, [ENDS[harm]], **SMALL)
+    assert "TORPOR_SCRIPT_DISK_MIB" in told if "disk" in harm else told.endswith("exit code 137")
+
+
+NEEDS: Mapping[str, tuple[str, str]] = {
+    "a temporary file": ("with tempfile.NamedTemporaryFile() as file: out = os.path.exists(file.name)", "True"),
+    "a file beside the model": ("open('note', 'w').write('x'); out = open('note').read()", "x"),
+    "a program": ("out = subprocess.run(['echo', 'hello'], capture_output=True, text=True).stdout.strip()", "hello"),
+    "a Python of its own": (
+        "out = subprocess.run([sys.executable, '-c', 'import json; print(7)'], capture_output=True, text=True).stdout",
+        "7\n",
+    ),
+    "a pool of threads": (
+        "from multiprocessing.pool import ThreadPool\nwith ThreadPool(2) as pool: out = pool.map(abs, [-1])",
+        "[1]",
+    ),
+    "an import": ("import decimal, sqlite3, sklearn.svm; out = 'in'", "in"),
+    "an event loop": ("import asyncio; out = asyncio.run(asyncio.sleep(0, 5))", "5"),
+    "no descriptor but its own": (
+        "links = [f'/proc/self/fd/{d}' for d in os.listdir('/proc/self/fd') if int(d) > 2]\n"
+        "files = [os.readlink(link) for link in links if os.path.lexists(link)]\n"
+        "out = [file for file in files if file[0] == '/' and not file.startswith(('/proc/', '/dev/null'))]",
+        "[]",
+    ),
+}
+
+
+def test_a_script_has_what_a_model_needs(tmp_path: Path, zygote: ZygoteClient) -> None:
+    told = answers(zygote, tmp_path, [source for source, _ in NEEDS.values()])
+    assert dict(zip(NEEDS, told, strict=True)) == {name: answer for name, (_, answer) in NEEDS.items()}
+
+
+def test_further_places_and_the_network_are_settings(tmp_path: Path, zygote: ZygoteClient) -> None:
+    asked = [
+        "out = open('{outside}/s3/secret').read()",
+        "open('{outside}/s3/secret', 'w')",
+        "out = socket.socket().close()",
+    ]
+    settings = {"TORPOR_SCRIPT_READS": str(tmp_path / "s3"), "TORPOR_SCRIPT_NETWORK": "allow"}
+    read, write, network = answers(zygote, tmp_path, asked, **settings)
+    assert (read, network) == ("secret", "None")
+    assert "Permission denied" in write
+
+
+@pytest.mark.skipif(not found().ports, reason="this machine cannot hold a script's connections to a port")
+def test_a_script_may_be_held_to_the_port_of_its_endpoint(tmp_path: Path, zygote: ZygoteClient) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as ours, socket.create_server(("127.0.0.1", 0)) as another:
+        ports = [server.getsockname()[1] for server in (ours, another)]
+        asked = [
+            f"out = socket.create_connection(('127.0.0.1', {ports[0]}), 1).close()",
+            f"socket.create_connection(('127.0.0.1', {ports[1]}), 1)",
+            f"socket.socket().sendto(b'x', 0x20000000, ('127.0.0.1', {ports[1]}))",
+            "socket.socket(socket.AF_INET, socket.SOCK_STREAM, 262)",
+            "socket.socket(socket.AF_INET, socket.SOCK_DGRAM)",
+            "socket.socket().bind(('127.0.0.1', 0))",
+            "socket.socket().listen()",
+        ]
+        settings = {"TORPOR_SCRIPT_NETWORK": "endpoint", "TORPOR_SCRIPT_PORTS": str(ports[0])}
+        reached, *walls = answers(zygote, tmp_path, asked, **settings)
+    assert reached == "None"
+    assert ["Permission denied" in wall for wall in walls] == [True] * 6
+
+
+def test_a_network_that_the_machine_cannot_hold_is_fatal() -> None:
+    held = Settings.read({"TORPOR_SCRIPT_NETWORK": "endpoint"})
+    ensure_isolation(held, Abilities(4, filters=True))
+    with pytest.raises(BadSetting, match=r"TORPOR_SCRIPT_NETWORK=endpoint needs .*Linux 6\.7"):
+        ensure_isolation(held, Abilities(3, filters=True))
+
+
+def test_isolation_that_is_required_and_not_there_is_fatal() -> None:
+    strict = Settings.read({"TORPOR_REQUIRE_ISOLATION": "true"})
+    ensure_isolation(strict, Abilities(7, filters=True))
+    with pytest.raises(BadSetting, match="no Landlock"):
+        ensure_isolation(strict, Abilities(0, filters=True))
+    with pytest.raises(BadSetting, match="TORPOR_SCRIPT_BOX=false"):
+        ensure_isolation(Settings.read({"TORPOR_REQUIRE_ISOLATION": "true", "TORPOR_SCRIPT_BOX": "false"}))
+    assert lacking(Settings.read({"TORPOR_SCRIPTS": "refuse"}), Abilities(0, filters=False)) == []

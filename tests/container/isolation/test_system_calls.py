@@ -1,0 +1,98 @@
+"""The filter of calls, run as the kernel runs it, and its table."""
+
+import errno
+import struct
+from collections import Counter
+
+import pytest
+
+from torpor_container.isolation.seccomp import (
+    ALLOW,
+    ANY_BIT,
+    ASK,
+    AT_LEAST,
+    EQUAL,
+    ERRNO,
+    KILL,
+    LOAD,
+    RETURN,
+    Instruction,
+    program,
+)
+from torpor_container.isolation.system_calls import FORKS, MACHINES, NETWORKS, REFUSED, SystemCall
+
+CLONE, FORK, SOCKET, READ, PTRACE, PRLIMIT = 56, 57, 41, 0, 101, 302
+(SOCKETS,) = NETWORKS["refuse"]
+CLONE_THREAD, CLONE_NEWUSER = 0x10000, 0x10000000
+
+
+def decided(rules: list[Instruction], number: int, *arguments: int, architecture: int = MACHINES["x86_64"]) -> int:
+    """What the filter returns for a call."""
+    padded = [argument & (1 << 64) - 1 for argument in (*arguments, *[0] * (6 - len(arguments)))]
+    words, at, loaded = struct.pack("<IIQ6Q", number, architecture, 0, *padded), 0, 0
+    while True:
+        code, if_true, if_false, value = rules[at]
+        if code == RETURN:
+            return value
+        if code == LOAD:
+            (loaded,) = struct.unpack_from("<I", words, value)
+            at += 1
+        else:
+            holds = {EQUAL: loaded == value, AT_LEAST: loaded >= value, ANY_BIT: bool(loaded & value)}[code]
+            at += 1 + (if_true if holds else if_false)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_each_row_is_refused_and_the_others_are_not(machine: str) -> None:
+    rules = program((*NETWORKS["refuse"], *REFUSED), machine)
+    known = {row.number(machine): row for row in REFUSED}
+    for number in range(500):
+        told = decided(rules, number, 9, architecture=MACHINES[machine])
+        row = known.get(number)
+        if number == SOCKETS.number(machine):
+            assert told == ERRNO | errno.EACCES
+        elif row is None or row.without:
+            assert told == ALLOW
+        else:
+            assert told == ERRNO | row.error
+
+
+def test_an_argument_decides_where_the_row_says_so() -> None:
+    rules = program((*NETWORKS["allow"], *REFUSED), "x86_64", asks=True)
+    assert [decided(rules, SOCKET, family) for family in (2, 10, 16)] == [ALLOW] * 3
+    assert [decided(rules, SOCKET, family) for family in (1, 17, 38, 40)] == [ERRNO | errno.EACCES] * 4
+    assert decided(program(NETWORKS["refuse"], "x86_64"), SOCKET, 2) == ERRNO | errno.EACCES
+    assert (decided(rules, PRLIMIT, 0), decided(rules, PRLIMIT, 7)) == (ALLOW, ERRNO | errno.EPERM)
+    assert decided(rules, CLONE, CLONE_NEWUSER) == ERRNO | errno.EPERM
+    assert [decided(rules, number, CLONE_THREAD) for number in (CLONE, FORK)] == [ASK] * 2
+    assert (decided(rules, READ), decided(rules, PTRACE)) == (ALLOW, ERRNO | errno.EPERM)
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_with_the_endpoint_s_network_there_is_tcp_alone_and_no_listener(machine: str) -> None:
+    rules = program((*NETWORKS["endpoint"], *REFUSED), machine, asks=True)
+    numbers = {row.name: row.number(machine) or 0 for row in NETWORKS["endpoint"]}
+
+    def call(name: str, *arguments: int) -> int:
+        return decided(rules, numbers[name], *arguments, architecture=MACHINES[machine])
+
+    allowed = [(2, 1, 0), (10, 1, 6), (2, 1 | 0x80000, 0), (2, 1 | 0x80800, 6)]
+    refused = [(2, 2, 0), (2, 2, 17), (2, 1, 262), (2, 1, 132), (10, 3, 58), (16, 3, 0), (1, 1, 0), (2, 5, 0)]
+    assert [call("socket", *one) for one in allowed] == [ALLOW] * 4
+    assert [call("socket", *one) for one in refused] == [ERRNO | errno.EACCES] * 8
+    assert call("listen", 3, 5) == ERRNO | errno.EACCES
+    assert [call("sendto", 3, 0, 9, flags) for flags in (0x4000, 0x20004000)] == [ALLOW, ERRNO | errno.EACCES]
+    assert [call("sendmsg", 3, 0, flags) for flags in (0, 0x20000000)] == [ALLOW, ERRNO | errno.EACCES]
+
+
+def test_calls_by_another_convention_are_none() -> None:
+    rules = program(REFUSED, "x86_64")
+    assert decided(rules, PTRACE, architecture=0x40000003) == KILL  # 32 bits: other numbers
+    assert decided(rules, 0x40000000 + PTRACE) == ERRNO | errno.ENOSYS
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_no_number_stands_for_two_calls(machine: str) -> None:
+    rows: list[SystemCall] = [*NETWORKS["allow"], *REFUSED, *(row for row in FORKS if row.name != "clone")]
+    assert [n for n, count in Counter(row.number(machine) for row in rows).items() if n is not None and count > 1] == []
+    assert len(program(rows, machine, asks=True)) < 4096  # BPF_MAXINSNS
