@@ -1,0 +1,72 @@
+"""What an attempt to answer a request came to, and what follows."""
+
+from dataclasses import dataclass
+
+ATTEMPTS = 3
+"""How often a request is sent whose failure is the platform's."""
+
+SEE_LOGS = "See the SageMaker Endpoint logs in your account for more information."
+
+
+@dataclass(frozen=True)
+class Completed:
+    """The result is in S3."""
+
+    content_type: str
+    result_bytes: int
+    head: bytes  # the first bytes of the result, for a notification
+
+
+@dataclass(frozen=True)
+class ModelFailed:
+    """The model refused the request, or failed. It is not sent again. `body` is what the container answered."""
+
+    status: int
+    body: bytes
+    content_type: str
+
+    @property
+    def reason(self) -> str:
+        """In AWS's words, as observed."""
+        kind = "client" if 400 <= self.status < 500 else "server"
+        return f"ClientError: Received {kind} error ({self.status}) from model. {SEE_LOGS}"
+
+
+@dataclass(frozen=True)
+class Unanswerable:
+    """The request can never be answered: its input cannot be used, or there is nowhere to put its result."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class OutOfTime:
+    """The model took longer than the request allows."""
+
+    timeout_s: float
+
+    @property
+    def reason(self) -> str:
+        return f"ClientError: The model did not answer within {self.timeout_s:g} s (InvocationTimeoutSeconds)."
+
+
+@dataclass(frozen=True)
+class PlatformFailed:
+    """The platform broke: an instance, or the store of the inputs. It is worth another attempt."""
+
+    reason: str
+
+
+@dataclass(frozen=True)
+class Postponed:
+    """Nothing was sent, as no instance had room any more. It counts as no attempt."""
+
+
+Outcome = Completed | ModelFailed | Unanswerable | OutOfTime | PlatformFailed | Postponed
+
+
+def is_final(outcome: Outcome, attempts: int) -> bool:
+    """Whether the request has ended, after so many attempts."""
+    if isinstance(outcome, Postponed):
+        return False
+    return not isinstance(outcome, PlatformFailed) or attempts >= ATTEMPTS

@@ -1,0 +1,265 @@
+"""One attempt to answer a request: reads its input, sends it to an instance, and writes the answer to S3.
+
+Input and answer are files meanwhile: memory stays flat, whatever their size.
+"""
+
+import asyncio
+import logging
+import mmap
+import shutil
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_container.transport.streaming import StreamConnection, StreamFailed
+from torpor_container.transport.upstream import Body, UpstreamBroken, size_of
+from torpor_endpoint.aws.wire.asgi import Headers
+from torpor_endpoint.core.async_inference.attempts import (
+    Completed,
+    ModelFailed,
+    Outcome,
+    OutOfTime,
+    PlatformFailed,
+    Postponed,
+    Unanswerable,
+)
+from torpor_endpoint.core.async_inference.messages import RESPONSE_MAX_BYTES
+from torpor_endpoint.core.async_inference.requests import AsyncRequest
+from torpor_endpoint.log_lines import about
+from torpor_endpoint.metrics import metrics
+from torpor_endpoint.roster.endpoints import ServedEndpoint
+from torpor_endpoint.roster.pool import VariantPool
+from torpor_endpoint.services.jobs.work import WorkThreads
+from torpor_endpoint.services.runtime.asynchronous.metering import AsyncMeter
+from torpor_endpoint.services.runtime.errors import (
+    FAULTS,
+    ErrorPlace,
+    RuntimeFault,
+    Situation,
+    from_answer,
+    message_of,
+)
+from torpor_endpoint.services.runtime.holding import NobodyReady, PoolClosed
+from torpor_endpoint.services.runtime.legs import path_of
+from torpor_endpoint.services.runtime.observing.observers import Observers
+from torpor_endpoint.services.runtime.passage import CallLimits, InvokeAnswer, Passage, Route, Served
+from torpor_endpoint.services.runtime.request import Invoke
+from torpor_endpoint.services.runtime.sending import RequestSender
+from torpor_endpoint.services.s3.access.embedded import AsRole, NotStored, Storage, StorageError, as_endpoint
+
+INPUT_MAX_BYTES = 1024 * 1024 * 1024
+"""AWS: "payload sizes up to 1 GB"."""
+PIECE_BYTES = 1 << 20
+PUT_PAUSES_S = (1.0, 5.0, 30.0)
+"""Before a result is written again. The model is not asked again for what it has answered."""
+
+AGAIN = {Situation.NOT_READY, Situation.DEPENDENCY, Situation.HOLD_FULL, Situation.INTERNAL}
+"""Failures that are the platform's."""
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class AttemptSite:
+    """What all attempts share. `place` names a new request to an endpoint. `epoch` gives seconds since 1970, and
+    `steady` seconds that only go forward. `as_role` makes of `storage` one that acts as the role of a model."""
+
+    folder: Path
+    storage: Storage
+    threads: WorkThreads
+    sender: RequestSender
+    observers: Observers
+    meter: AsyncMeter
+    place: Callable[[str], ErrorPlace]
+    epoch: Callable[[], float]
+    steady: Callable[[], float]
+    as_role: AsRole = as_endpoint
+
+
+class Attempt:
+    """An attempt for one request, by the instances of a pool."""
+
+    def __init__(self, site: AttemptSite, number: int, request: AsyncRequest, live: ServedEndpoint, pool: VariantPool):
+        self._site = site
+        self._folder = site.folder / str(number)
+        self._request = request
+        self._storage = site.as_role(site.storage, request.config.role, live.arn)
+        self._live = live
+        self._pool = pool
+
+    async def outcome(self) -> Outcome:
+        """Raises nothing but CancelledError: what goes wrong is an outcome."""
+        threads, request = self._site.threads, self._request
+        try:
+            await threads.finished(self._folder.mkdir, parents=True, exist_ok=True)
+            return await self._tried()
+        except Exception:  # outer edge of one request: its fault must not stop the others
+            log.exception("request %s failed", request.inference_id, extra=about(endpoint=request.endpoint))
+            return PlatformFailed("InternalServerError: The request failed because of an unknown error.")
+        finally:
+            await threads.finished(shutil.rmtree, self._folder, ignore_errors=True)
+
+    async def _tried(self) -> Outcome:
+        request, site = self._request, self._site
+        try:
+            bucket, key = _split(request.output)
+            await site.threads.finished(self._storage.check, bucket)
+            await site.threads.finished(self._storage.check_writable, bucket, key)
+        except NotStored as error:
+            return Unanswerable(f"ClientError: The result cannot be written: {error}")
+        except StorageError as error:
+            return PlatformFailed(f"InternalServerError: {error}")
+        try:
+            body = await self._input()
+        except StorageError as error:
+            site.meter.count(metrics.REQUEST_DOWNLOAD_FAILURES, request.endpoint, request.variant)
+            if isinstance(error, NotStored):
+                return Unanswerable(f"ClientError: The input cannot be read: {error}")
+            return PlatformFailed(f"InternalServerError: The input cannot be read: {error}")
+        return await self._answered(body)
+
+    # -- the input -------------------------------------------------------------------------------------------------
+    async def _input(self) -> Body:
+        """The input in pieces; those of a file are not read before they are sent. Raises StorageError."""
+        request, site = self._request, self._site
+        if request.body is not None:
+            return [request.body]
+        bucket, key = _split(request.input or "")
+        began_s, path = site.steady(), self._folder / "input"
+        size = await site.threads.finished(self._storage.size, bucket, key)
+        if size > INPUT_MAX_BYTES:
+            raise NotStored(f"{request.input} has {size} bytes, and {INPUT_MAX_BYTES} are allowed")
+        await site.threads.finished(self._storage.fetch, bucket, key, path)
+        site.meter.took(metrics.REQUEST_DOWNLOAD_LATENCY, request.endpoint, request.variant, site.steady() - began_s)
+        return await site.threads.finished(_mapped, path)
+
+    # -- the answer ------------------------------------------------------------------------------------------------
+    async def _answered(self, body: Body) -> Outcome:
+        passage = self._passage(body)
+        try:
+            async with asyncio.timeout(self._request.timeout_s), AsyncExitStack() as use:
+                connection, served = await use.enter_async_context(self._site.sender.stream(passage, waits=False))
+                if connection is None or not 200 <= served.answer.status < 300:
+                    return self._refused(passage, served)
+                result_bytes = await self._keep(connection)
+        except (PoolClosed, NobodyReady):
+            return Postponed()
+        except TimeoutError:
+            self._account(passage, RuntimeFault(Situation.MODEL_SERVER, original=(0, ""), status=0), 0)
+            return OutOfTime(self._request.timeout_s)
+        except StreamFailed as failed:
+            self._account(passage, RuntimeFault(Situation.MODEL_SERVER, original=(500, ""), status=500), 0)
+            return ModelFailed(500, failed.failure.message.encode(), "text/plain")
+        except UpstreamBroken as error:
+            self._account(passage, RuntimeFault(Situation.MODEL_SERVER, original=(0, ""), status=0), 0)
+            return PlatformFailed(f"InternalServerError: {error}")
+        except RuntimeFault as fault:
+            self._account(passage, fault, 0)
+            return _of_fault(fault, passage.place)
+        self._account(passage, served, result_bytes)
+        kind = served.answer.header(b"content-type")
+        return await self._delivered(result_bytes, "" if kind is None else kind.decode("latin-1"))
+
+    async def _keep(self, connection: StreamConnection) -> int:
+        """Write the answer to a file as it comes. Returns its size."""
+        threads = self._site.threads
+        size, held, held_bytes = 0, [], 0
+        file = await threads.finished(self._result.open, "wb")
+        try:
+            while parts := await connection.taken():
+                held += parts
+                held_bytes += size_of(parts)
+                if held_bytes >= PIECE_BYTES:
+                    await threads.finished(file.writelines, held)
+                    size, held, held_bytes = size + held_bytes, [], 0
+            await threads.finished(file.writelines, held)
+        finally:
+            await threads.finished(file.close)
+        return size + held_bytes
+
+    async def _delivered(self, result_bytes: int, content_type: str) -> Outcome:
+        """The result is in S3, or it can never be."""
+        request, site = self._request, self._site
+        bucket, key = _split(request.output)
+        head = b""
+        if result_bytes <= RESPONSE_MAX_BYTES:
+            head = await site.threads.finished(self._result.read_bytes)
+        began_s = site.steady()
+        for pause_s in (*PUT_PAUSES_S, None):
+            try:
+                await site.threads.finished(self._storage.put, self._result, bucket, key, content_type)
+                break
+            except StorageError as error:
+                site.meter.count(metrics.RESPONSE_UPLOAD_FAILURES, request.endpoint, request.variant)
+                if pause_s is None or isinstance(error, NotStored):
+                    return Unanswerable(f"InternalServerError: The result cannot be written: {error}")
+            await asyncio.sleep(pause_s)
+        site.meter.took(metrics.RESPONSE_UPLOAD_LATENCY, request.endpoint, request.variant, site.steady() - began_s)
+        return Completed(content_type, result_bytes, head)
+
+    def _refused(self, passage: Passage, served: Served) -> Outcome:
+        """The outcome of an instance's answer that is no success."""
+        answer = served.answer
+        self._account(passage, served, 0)
+        fault = from_answer(answer, passage.place)
+        if fault.situation in FAULTS.values() or fault.timed_out:
+            return _of_fault(fault, passage.place)
+        kind = answer.header(b"content-type")
+        return ModelFailed(answer.status, answer.body, "" if kind is None else kind.decode("latin-1"))
+
+    # -- the passage -----------------------------------------------------------------------------------------------
+    @property
+    def _result(self) -> Path:
+        return self._folder / "result"
+
+    def _passage(self, body: Body) -> Passage:
+        """The request as the runtime knows it. Observers that read bodies do not see it."""
+        request, pool = self._request, self._pool
+        size = size_of(body)
+        site, limits = self._site, CallLimits()
+        scope = {"method": "POST", "path": f"/endpoints/{request.endpoint}/async-invocations", "headers": []}
+        passage = Passage(scope, site.place(request.endpoint), limits, site.epoch(), site.steady())
+        invoke = Invoke({name.encode(): value.encode("latin-1") for name, value in request.headers.items()})
+        passage.request = invoke
+        passage.body, passage.request_bytes, passage.readers = body, size, ()
+        path = path_of(pool.variant, invoke, request.endpoint)
+        passage.route = Route(self._live, pool.variant.name, pool, request.target, path)
+        return passage
+
+    def _account(self, passage: Passage, outcome: Served | RuntimeFault, result_bytes: int) -> None:
+        """Metrics and ledger know the attempt as any request."""
+        headers: Headers = []
+        passage.outcome = outcome
+        if isinstance(outcome, Served):
+            passage.measured(outcome.answer)
+            headers = outcome.answer.headers
+            status = outcome.answer.status if 200 <= outcome.answer.status < 300 else 424
+        else:
+            status = outcome.situation.status
+        passage.end(status, result_bytes, self._site.steady() - passage.began_s)
+        self._site.observers.account(passage, InvokeAnswer(status, headers, []))
+
+
+def _split(url: str) -> tuple[str, str]:
+    """Bucket and key."""
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    return bucket, key
+
+
+def _mapped(path: Path) -> Body:
+    """The pieces of a file. They hold it open and in reach, and no memory that the system cannot take back."""
+    if not (size := path.stat().st_size):
+        return []
+    with path.open("rb") as file:
+        view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    return [view[at : at + PIECE_BYTES] for at in range(0, size, PIECE_BYTES)]  # type: ignore[misc]
+
+
+def _of_fault(fault: RuntimeFault, place: ErrorPlace) -> Outcome:
+    """The outcome of a request that no model answered."""
+    text = message_of(fault, place) or fault.situation.name
+    broken = fault.original is not None and fault.original[0] == 0 and not fault.timed_out
+    if fault.situation in AGAIN or broken:
+        return PlatformFailed(f"InternalServerError: {text}")
+    return Unanswerable(f"ClientError: {text}")

@@ -1,0 +1,128 @@
+"""Ends requests: writes failure objects, keeps the end and its notice in the queue, and counts it."""
+
+import asyncio
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torpor_endpoint.core.async_inference.attempts import (
+    Completed,
+    ModelFailed,
+    Outcome,
+    OutOfTime,
+    PlatformFailed,
+    Postponed,
+    Unanswerable,
+)
+from torpor_endpoint.core.async_inference.messages import RESPONSE_MAX_BYTES, notice_of_failure, notice_of_result
+from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, KeptRequest
+from torpor_endpoint.metrics import metrics
+from torpor_endpoint.services.jobs.work import WorkThreads
+from torpor_endpoint.services.runtime.asynchronous.metering import AsyncMeter
+from torpor_endpoint.services.runtime.asynchronous.notifying import NoticeBoard
+from torpor_endpoint.services.runtime.asynchronous.queue import AsyncQueue
+from torpor_endpoint.services.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
+
+EXPIRED = "ClientError: The request waited longer than its RequestTTLSeconds."
+PAUSES_S = (0.5, 2.0, 10.0, 60.0)
+"""Before an end that could not be kept is kept again, by the number of tries; the last one is repeated."""
+JSON = "application/json"
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class RequestEnds:
+    """`clock` gives epoch seconds. What an instance has answered is never asked again: its end is kept until that
+    succeeds."""
+
+    queue: AsyncQueue
+    storage: Storage
+    threads: WorkThreads
+    board: NoticeBoard
+    meter: AsyncMeter
+    region: str
+    clock: Callable[[], float]
+    account: str = ""
+    as_role: AsRole = as_endpoint
+
+    async def end(self, number: int, request: AsyncRequest, outcome: Outcome) -> None:
+        """The request's last attempt came to this. Raises nothing but CancelledError."""
+        match outcome:
+            case Completed():
+                await self._kept(number, request, AsyncState.COMPLETED, None, outcome)
+            case ModelFailed():
+                await self._failed(number, request, AsyncState.FAILED, outcome.reason, outcome)
+            case Unanswerable() | OutOfTime() | PlatformFailed():
+                await self._failed(number, request, AsyncState.FAILED, outcome.reason)
+            case Postponed():
+                raise AssertionError("a request that is postponed has not ended")
+        took_s = max(0.0, self.clock() - request.received_s)
+        self.meter.took(metrics.TOTAL_PROCESSING_TIME, request.endpoint, request.variant, took_s)
+        self.meter.count(metrics.INVOCATIONS_PROCESSED, request.endpoint, request.variant)
+
+    async def give_up(self, kept: KeptRequest) -> None:
+        """The request has waited too long, or must not be answered any more. Raises as `end`."""
+        if kept.reason is None:
+            self.meter.count(metrics.EXPIRED_REQUESTS, kept.request.endpoint, kept.request.variant)
+            await self._failed(kept.number, kept.request, AsyncState.EXPIRED, EXPIRED)
+        else:
+            await self._failed(kept.number, kept.request, AsyncState.FAILED, kept.reason)
+
+    async def _failed(
+        self, number: int, request: AsyncRequest, state: AsyncState, reason: str, answer: ModelFailed | None = None
+    ) -> None:
+        """`answer` is the container's; without one, the failure object has the reason."""
+        self.meter.count(metrics.INVOCATION_FAILURES, request.endpoint, request.variant)
+        body = answer.body if answer is not None and answer.body else json.dumps({"message": reason}).encode()
+        kind = answer.content_type if answer is not None and answer.body else JSON
+        failure = await self._kept_failure(request, body, kind)
+        await self._kept(number, request, state, reason, ModelFailed(0, body, kind), failure)
+
+    async def _kept(
+        self,
+        number: int,
+        request: AsyncRequest,
+        state: AsyncState,
+        reason: str | None,
+        answer: Completed | ModelFailed,
+        failure: str | None = None,
+    ) -> None:
+        """Keep the end, with its notice, however often it takes."""
+        now_s, tries = self.clock(), 0
+        if isinstance(answer, Completed):
+            small = answer.head if answer.result_bytes <= RESPONSE_MAX_BYTES else None
+            notice = notice_of_result(request, self.region, now_s, answer.content_type, small)
+        else:
+            notice = notice_of_failure(request, self.region, now_s, reason or "", failure, answer.body)
+        while True:
+            try:
+                await self.queue.end(number, state, reason, notice)
+            except Exception:  # whatever it is, the work is done, and must not be done again
+                pause_s = PAUSES_S[min(tries, len(PAUSES_S) - 1)]
+                log.exception("the end of request %s cannot be kept; again in %g s", request.inference_id, pause_s)
+                await asyncio.sleep(pause_s)
+                tries += 1
+            else:
+                break
+        if notice is not None:
+            self.board.news()
+
+    async def _kept_failure(self, request: AsyncRequest, body: bytes, content_type: str) -> str | None:
+        """Where the failure object is; None if there is none."""
+        if request.failure is None:
+            return None
+        bucket, _, key = request.failure.removeprefix("s3://").partition("/")
+        try:
+            await self.threads.finished(self._storage(request).write, body, bucket, key, content_type)
+        except StorageError as error:
+            self.meter.count(metrics.RESPONSE_UPLOAD_FAILURES, request.endpoint, request.variant)
+            log.warning("the failure of request %s cannot be written: %s", request.inference_id, error)
+            return None
+        return request.failure
+
+    def _storage(self, request: AsyncRequest) -> Storage:
+        """It acts as the role of the model that was to answer."""
+        arn = f"arn:aws:sagemaker:{self.region}:{self.account}:endpoint/{request.endpoint.lower()}"
+        return self.as_role(self.storage, request.config.role, arn)
