@@ -1,0 +1,1 @@
+"""What callers of two routers lose while a router, the control and instances are killed at random."""

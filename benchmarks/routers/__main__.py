@@ -1,0 +1,190 @@
+"""`python -m benchmarks.routers [--minutes 10] [--seed N] [--short] [--database URL]`: two routers under kills.
+
+Four instances with room for about half of 300 models serve callers of two routers, whose calls follow Zipf's law, while
+a router, the control or an instance gets SIGKILL every few seconds. It ends with 1 if an answer is wrong, if a call is
+lost that was not in the process which was killed, if requests are missing in the ledger, or if anything is left behind.
+"""
+
+import io
+import json
+import random
+import sys
+import tarfile
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.request import urlopen
+
+import joblib
+from rich.console import Console
+from sklearn.dummy import DummyRegressor
+
+from benchmarks.command import command, keep
+from benchmarks.interrupted.stand import Stand
+from benchmarks.routers.callers import ENDPOINT, Called, Callers
+from benchmarks.routers.router_stand import RouterStand
+
+BALLAST_BYTES = 4 * 1024 * 1024
+SOON_S = 3.0
+"""A call that was in a killed process fails so soon after the kill."""
+UNREPORTED_S = 0.5
+"""A router that is killed loses the rows of its last moments: it reports four times a second."""
+
+
+@dataclass(frozen=True)
+class RoutersPlan:
+    models: int = 300
+    instances: int = 4
+    threads: int = 6
+    lasts_s: float = 600.0
+    kills_every_s: tuple[float, float] = (6.0, 12.0)
+
+
+SHORT = RoutersPlan(models=20, instances=2, threads=3, lasts_s=25.0, kills_every_s=(4.0, 6.0))
+
+
+def main() -> None:
+    parser = command("routers", __doc__)
+    parser.add_argument("--minutes", type=float, default=None)
+    parser.add_argument("--seed", type=int, default=None, help="of what is tried; what happens depends on the machine")
+    parser.add_argument("--short", action="store_true", help="20 models on 2 instances for 25 s")
+    parser.add_argument("--database", default=None, help="an empty PostgreSQL database for the control's records")
+    arguments = parser.parse_args()
+    seed = arguments.seed if arguments.seed is not None else random.randrange(10**6)
+    plan = SHORT if arguments.short else RoutersPlan()
+    if arguments.minutes is not None:
+        plan = replace(plan, lasts_s=60.0 * arguments.minutes)
+    console = Console(width=160)
+    console.print(f"seed {seed}")
+    with tempfile.TemporaryDirectory(prefix="routers-") as folder:
+        figures = run(Path(folder), plan, seed, arguments.database)
+    for name, value in figures.items():
+        console.print(f"{name}: {value}", markup=False)
+    keep(arguments.results, "routers", figures)
+    sys.exit(bool(figures["faults"]))
+
+
+def run(folder: Path, plan: RoutersPlan, seed: int, database: str | None = None) -> dict[str, object]:
+    options = () if database is None else (f"--database={database}",)
+    dice = random.Random(seed)
+    answers = {f"{number}.tar": float(number) for number in range(1, plan.models + 1)}
+    with Stand(folder, *options) as stand:
+        bucket = stand.bucket("benchmark")
+        for name, number in answers.items():
+            (bucket / name).write_bytes(_model(number))
+        _deploy(stand, plan)
+        routers = [RouterStand(stand, folder / f"router-{number}.log") for number in range(2)]
+        for router in routers:
+            router.start()
+        callers = Callers([router.url for router in routers], answers, plan.threads, seed)
+        began_s = time.monotonic()
+        callers.start()
+        kills, at_s, unreported_s = _kill(stand, routers, dice, plan)
+        time.sleep(SOON_S)
+        callers.stop()
+        took_s = time.monotonic() - began_s
+        for router in routers:
+            router.stop()
+        ledger, rate_hz = _requests(stand), callers.called.right / took_s
+        left = _left(stand)
+    faults = [*_judged(callers.called, at_s, plan), *left]
+    missing = callers.called.right - ledger
+    if missing > unreported_s * rate_hz + 1:
+        faults.append(f"{missing} requests are missing in the ledger")
+    called = callers.called
+    return {
+        "seed": seed,
+        "answers": called.right,
+        "answers a second": round(rate_hz, 1),
+        "kills": dict(kills),
+        "moved to the other router": called.moved,
+        "in a killed instance or control": len(called.broken_at_s),
+        "slowest in s": round(called.slowest_s, 1),
+        "in the ledger": ledger,
+        "faults": faults[:20],
+    }
+
+
+def _kill(
+    stand: Stand, routers: Sequence[RouterStand], dice: random.Random, plan: RoutersPlan
+) -> tuple[Counter[str], list[float], float]:
+    """Kill until the time is over. What was killed, when instances ended, and for how long no router reported."""
+    kills, at_s, unreported_s = Counter[str](), list[float](), 0.0
+    until_s = time.monotonic() + plan.lasts_s
+    while time.monotonic() < until_s:
+        time.sleep(dice.uniform(*plan.kills_every_s))
+        kind = dice.choice(["router", "control", "instance", "instance"])
+        if kind == "router":
+            router = dice.choice(routers)
+            router.kill()
+            unreported_s += UNREPORTED_S
+            time.sleep(dice.uniform(0.0, 2.0))
+            router.start()
+        elif kind == "control":
+            stand.kill_endpoint()
+            at_s.append(time.monotonic())
+            time.sleep(dice.uniform(0.0, 2.0))
+            stand.start()
+        elif stand.kill_instance():
+            at_s.append(time.monotonic())
+        kills[kind] += 1
+    return kills, at_s, unreported_s
+
+
+def _judged(called: Called, at_s: Sequence[float], plan: RoutersPlan) -> list[str]:
+    """The faults of the callers' answers. A call may break with the instance that it is in, and no later."""
+    late = [one for one in called.broken_at_s if not any(0 <= one - killed <= SOON_S for killed in at_s)]
+    faults = list(called.faults)
+    if late:
+        faults.append(f"{len(late)} calls broke though nothing had been killed")
+    if len(called.broken_at_s) > 2 * len(at_s) * plan.threads:  # an instance ends a moment after the control
+        faults.append(f"{len(called.broken_at_s)} calls broke in {len(at_s)} kills")
+    return faults
+
+
+def _left(stand: Stand) -> list[str]:
+    stand.stop()
+    return [f"process {pid} is left" for pid in stand.marked()]
+
+
+def _model(number: float) -> bytes:
+    """A model that answers one number to every row, and holds some memory."""
+    model = DummyRegressor(strategy="constant", constant=number).fit([[0.0]], [number])
+    model.ballast_ = random.Random(number).randbytes(BALLAST_BYTES)
+    file, packed = io.BytesIO(), io.BytesIO()
+    joblib.dump(model, file)
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        entry = tarfile.TarInfo("model.joblib")
+        entry.size = file.tell()
+        archive.addfile(entry, io.BytesIO(file.getvalue()))
+    return packed.getvalue()
+
+
+def _deploy(stand: Stand, plan: RoutersPlan) -> None:
+    sagemaker = stand.client("sagemaker", attempts=5)
+    memory_mib = 200 + plan.models * 160 // 300 // plan.instances * 5  # room for 160 of 300 models
+    container = {
+        "Image": "torpor",
+        "Mode": "MultiModel",
+        "ModelDataUrl": "s3://benchmark/",
+        "Environment": {"TORPOR_MEMORY_MIB": str(memory_mib)},
+    }
+    named = {"VariantName": "AllTraffic", "ModelName": ENDPOINT, "InstanceType": "ml.m5.large"}
+    variant = {**named, "InitialInstanceCount": plan.instances}
+    sagemaker.create_model(ModelName=ENDPOINT, PrimaryContainer=container)
+    sagemaker.create_endpoint_config(EndpointConfigName=ENDPOINT, ProductionVariants=[variant])
+    sagemaker.create_endpoint(EndpointName=ENDPOINT, EndpointConfigName=ENDPOINT)
+    sagemaker.get_waiter("endpoint_in_service").wait(EndpointName=ENDPOINT, WaiterConfig={"Delay": 1})
+
+
+def _requests(stand: Stand) -> int:
+    """The requests in the ledger."""
+    with urlopen(f"{stand.url}/_torpor/costs?endpoint={ENDPOINT}", timeout=30) as answer:
+        return sum(one["requests"] for one in json.load(answer)["variants"])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,61 @@
+"""A router process that is killed and started again at one port."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from urllib.request import urlopen
+
+from benchmarks.interrupted.stand import Stand
+from benchmarks.ports import free_port
+from benchmarks.sleeping import children
+
+READY_WITHIN_S = 30.0
+
+
+class RouterStand:
+    """One router of a stand's endpoint."""
+
+    def __init__(self, stand: Stand, log: Path) -> None:
+        self._stand = stand
+        self._log = log
+        self._process: subprocess.Popen[bytes] | None = None
+        self.port = free_port()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        with self._log.open("ab") as log:
+            command = [sys.executable, "-m", "torpor_endpoint.router", "--control", self._stand.url]
+            self._process = subprocess.Popen(
+                [*command, "--port", str(self.port)], env=self._stand.environment, stdout=log, stderr=log
+            )
+        deadline_s = time.monotonic() + READY_WITHIN_S
+        while not self._answers():
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"the router at {self.url} does not answer: see {self._log}")
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        """SIGKILL to the process and its worker."""
+        assert self._process is not None
+        for pid in (self._process.pid, *children(self._process.pid)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self._process.terminate()
+            self._process.wait(30.0)
+
+    def _answers(self) -> bool:
+        with suppress(OSError), urlopen(f"{self.url}/_torpor/health", timeout=2):
+            return True
+        return False

@@ -1,0 +1,1 @@
+"""What several routers of one endpoint decide together."""

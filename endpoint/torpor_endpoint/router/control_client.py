@@ -1,0 +1,149 @@
+"""A router's calls to the control: the table, reports and wakes. Each is signed, where the control verifies callers."""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import urllib3
+
+from torpor_endpoint.core.pages import RouterPage
+from torpor_endpoint.routers.accounts import AccountBatch
+from torpor_endpoint.routers.facts import PROTOCOL, ControlFacts
+from torpor_endpoint.routers.forwarded import ForwardedAnswer, ForwardedRequest
+from torpor_endpoint.routers.identities import Identities
+from torpor_endpoint.routers.report import ReportAnswer, RouterReport
+from torpor_endpoint.routers.role_keys import RoleKeys
+from torpor_endpoint.routers.table import RoutingTable, TableVersion
+
+CONNECTED_WITHIN_S = 2.0
+ANSWERED_WITHIN_S = 10.0
+THREADS = 6
+"""One waits for the table, one for identities, one reports, and the others wake variants."""
+NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
+"""OpenSSL's name of it, which is in the message of the error."""
+UNTRUSTED = "the certificate of the control at {url} is not trusted: name what vouches for it with --control-ca"
+Sign = Callable[[str, str, bytes], Mapping[str, str]]
+"""Gets a method, a URL and a body, and returns the headers that sign them."""
+
+T = TypeVar("T")
+
+
+class ControlAway(Exception):
+    """The control does not answer, or not as this release does. The message says why."""
+
+
+class ControlRefused(ControlAway):
+    """The control refuses this router, and will do so again. The message says what to do."""
+
+
+class ControlClient:
+    """`url` is the control's; `trusted` a file of certificates, if they are not those of the system."""
+
+    def __init__(self, url: str, sign: Sign | None = None, trusted: str | None = None) -> None:
+        self.url, self.trusted = url.rstrip("/"), trusted
+        self._sign = sign
+        self._pool = urllib3.PoolManager(maxsize=THREADS, retries=False, ca_certs=trusted)
+        self._threads = ThreadPoolExecutor(THREADS, "control")
+
+    async def facts(self) -> ControlFacts:
+        """Raises ControlAway, ControlRefused."""
+
+        def read(said: Mapping[str, Any]) -> ControlFacts:
+            if said["protocol"] != PROTOCOL:
+                text = f"speaks version {said['protocol']} of the routers' protocol, and this router version {PROTOCOL}"
+                raise ControlRefused(f"the control at {self.url} {text}: install the same release of Torpor on both")
+            return ControlFacts.read(said)
+
+        return await self._called("GET", RouterPage.HELLO, {}, read)
+
+    async def table(self, after: TableVersion | None, within_s: float) -> RoutingTable | None:
+        """The routing table once it is another than `after`; None if it is the same for so long. Raises ControlAway."""
+        asked: dict[str, Any] = {"after": None if after is None else list(after), "within_s": within_s}
+
+        def read(said: Mapping[str, Any]) -> RoutingTable | None:
+            return None if said["table"] is None else RoutingTable.read(said["table"])
+
+        return await self._called("POST", RouterPage.TABLE, asked, read, within_s)
+
+    async def report(self, report: RouterReport, batch: AccountBatch | None) -> ReportAnswer:
+        """Report, and send the batch. Raises ControlAway."""
+        accounts = None if batch is None else batch.json()
+        asked = {**report.json(), "accounts": accounts}
+        return await self._called("POST", RouterPage.REPORT, asked, ReportAnswer.read)
+
+    async def wake(self, endpoint: str, variant: str) -> None:
+        """Have the variant want an instance. Raises ControlAway."""
+        await self._called("POST", RouterPage.WAKE, {"endpoint": endpoint, "variant": variant}, dict)
+
+    async def forward(self, request: ForwardedRequest) -> ForwardedAnswer:
+        """Have the control answer a request of which it keeps the queue. Raises ControlAway."""
+        return await self._called("POST", RouterPage.FORWARD, request.json(), ForwardedAnswer.read)
+
+    async def identities(self, after: str | None, within_s: float) -> tuple[str, Identities] | None:
+        """Who may call, with its version, once that is another than `after`. Raises ControlAway."""
+
+        def read(said: Mapping[str, Any]) -> tuple[str, Identities] | None:
+            return None if said["version"] is None else (said["version"], Identities.read(said["identities"]))
+
+        return await self._called("POST", RouterPage.IDENTITIES, {"after": after, "within_s": within_s}, read, within_s)
+
+    def role_keys(self, endpoint: str, role: str) -> RoleKeys:
+        """Credentials of the role of an endpoint's variant. It blocks. Raises ControlAway, ControlRefused."""
+        asked = {"endpoint": endpoint, "role": role}
+        return _read(RouterPage.ROLE_KEYS, RoleKeys.read, self._call("POST", RouterPage.ROLE_KEYS, _body(asked), 0.0))
+
+    async def leave(self, router: str) -> None:
+        """Tell the control that the router stops. Raises ControlAway."""
+        await self._called("POST", RouterPage.LEAVE, {"router": router}, dict)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._pool.clear()
+
+    async def _called(
+        self,
+        method: str,
+        page: RouterPage,
+        asked: Mapping[str, Any],
+        read: Callable[[Mapping[str, Any]], T],
+        further_s: float = 0.0,
+    ) -> T:
+        """What `read` makes of the page's answer. Raises ControlAway, ControlRefused."""
+        body = b"" if method == "GET" else _body(asked)
+        loop = asyncio.get_running_loop()
+        said = await loop.run_in_executor(self._threads, self._call, method, page, body, further_s)
+        return _read(page, read, said)
+
+    def _call(self, method: str, page: RouterPage, body: bytes, further_s: float) -> dict[str, Any]:
+        url = f"{self.url}/_torpor/{page.value}"
+        headers = {"content-type": "application/json", **(self._sign(method, url, body) if self._sign else {})}
+        timeout = urllib3.Timeout(connect=CONNECTED_WITHIN_S, read=ANSWERED_WITHIN_S + further_s)
+        try:
+            answer = self._pool.request(method, url, body=body or None, headers=headers, timeout=timeout)
+        except urllib3.exceptions.HTTPError as error:
+            if NOT_TRUSTED in str(error):
+                raise ControlRefused(f"{UNTRUSTED.format(url=self.url)} ({error})") from error
+            raise ControlAway(f"the control at {self.url} does not answer: {error}") from error
+        if answer.status in (400, 401, 403, 404, 421):
+            raise ControlRefused(f"the control at {self.url} refuses: {answer.data.decode(errors='replace').strip()}")
+        if answer.status != 200:
+            raise ControlAway(f"the control at {self.url} answers {answer.status}")
+        try:
+            said: dict[str, Any] = json.loads(answer.data)
+        except ValueError as error:
+            raise ControlRefused(f"{self.url} is no control of Torpor") from error
+        return said
+
+
+def _body(asked: Mapping[str, Any]) -> bytes:
+    return json.dumps(asked, separators=(",", ":")).encode()
+
+
+def _read(page: RouterPage, read: Callable[[Mapping[str, Any]], T], said: Mapping[str, Any]) -> T:
+    """Raises ControlAway."""
+    try:
+        return read(said)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ControlAway(f"the control's answer to {page.value} cannot be read: {error!r}") from error

@@ -1,0 +1,64 @@
+"""A router's copy of who may call: it follows the control's, and asks for it again for a key that it does not know."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from torpor_endpoint.router.control_client import ControlAway, ControlClient
+from torpor_endpoint.router.following import PAUSES_S, WAIT_S
+from torpor_endpoint.routers.identities import Identities
+from torpor_endpoint.services.iam.context import Iam
+from torpor_endpoint.services.iam.identities.directory import Directory
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
+from torpor_endpoint.storage.store import Store
+
+UNKNOWN_PAUSE_S = 0.25
+"""How often the control is asked again at most, whoever comes with unknown keys."""
+
+log = logging.getLogger(__name__)
+
+
+class FollowedIdentities:
+    """`clock` gives epoch seconds. The first identities are there: `read` got them."""
+
+    def __init__(
+        self, control: ControlClient, version: str, identities: Identities, account: str, clock: Callable[[], float]
+    ) -> None:
+        self._control = control
+        self._version = version
+        self._database = SqliteFile(":memory:", RECORDS)
+        self.store = Store(self._database, clock)
+        identities.write(self._database)
+        self.directory = Directory(Iam(self._database, self.store, clock), account, identities.owner)
+        self._asked_s = -UNKNOWN_PAUSE_S
+        self._asking = asyncio.Lock()
+
+    async def run(self) -> None:
+        """Follow for ever. While the control is away, the last identities hold."""
+        tries = 0
+        while True:
+            try:
+                self._apply(await self._control.identities(self._version, WAIT_S))
+                tries = 0
+            except ControlAway:  # the follower of the table says it
+                await asyncio.sleep(PAUSES_S[min(tries, len(PAUSES_S) - 1)])
+                tries += 1
+
+    async def look_again(self) -> None:
+        """Somebody has come with a key that is not known here: it may be new."""
+        async with self._asking:
+            now_s = asyncio.get_running_loop().time()
+            if now_s - self._asked_s < UNKNOWN_PAUSE_S:
+                return
+            self._asked_s = now_s
+            try:
+                self._apply(await self._control.identities(self._version, 0.0))
+            except ControlAway as error:
+                log.debug("%s", error)
+
+    def _apply(self, found: tuple[str, Identities] | None) -> None:
+        if found is not None and found[0] != self._version:
+            self._version, identities = found
+            identities.write(self._database)
+            self.directory.forget()

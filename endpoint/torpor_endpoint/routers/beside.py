@@ -1,0 +1,82 @@
+"""Runs the routers of `torpor up --routers`: processes of this machine, which end with the endpoint."""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+
+from torpor_container.processes.inherited_variables import CA_BUNDLE
+from torpor_endpoint.options import Options
+from torpor_endpoint.services.iam.identities.ids import KeyPair
+
+PAUSE_S = 1.0
+"""Before a router that ended is started again."""
+STOP_S = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class RoutersBeside:
+    """The routers at the ports after the endpoint's own."""
+
+    def __init__(self, options: Options, keys: KeyPair | None) -> None:
+        """`keys` are those by which routers call the endpoint, where it verifies callers."""
+        self._options = options
+        signs = {} if keys is None else {CONTROL_KEY: keys.access_key, CONTROL_SECRET: keys.secret}
+        trusts = {} if options.ca_bundle is None else {CA_BUNDLE: str(options.ca_bundle)}
+        self._environment = {**os.environ, **signs, **trusts, OWNED: "true"}
+
+    async def run(self) -> None:
+        """Keep all routers running, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            for number in range(1, self._options.routers + 1):
+                group.create_task(self._kept(self._options.port + number))
+
+    async def _kept(self, port: int) -> None:
+        command = [sys.executable, "-P", "-m", "torpor_endpoint.router", *arguments(self._options, port)]
+        while True:
+            process = await asyncio.create_subprocess_exec(*command, env=self._environment)
+            try:
+                code = await process.wait()
+            finally:
+                await _stopped(process)
+            log.warning("the router at port %d ended with exit code %d; starting it again", port, code)
+            await asyncio.sleep(PAUSE_S)
+
+
+CONTROL_KEY, CONTROL_SECRET = "TORPOR_CONTROL_ACCESS_KEY_ID", "TORPOR_CONTROL_SECRET_ACCESS_KEY"
+"""The variables of the access key by which a router calls its control. Without them, AWS's own hold: those may have the
+key of another S3."""
+OWNED = "TORPOR_ROUTER_OWNED"
+"""The variable that has a router end with the process that started it."""
+
+
+def arguments(options: Options, port: int) -> Sequence[str]:
+    """The arguments of a router beside this endpoint."""
+    lists = (("--allow-host", options.allow_hosts), ("--allow-origin", options.allow_origins))
+    files = (("--tls-cert", options.tls_cert), ("--tls-key", options.tls_key))
+    return (
+        f"--control={options.url}",
+        f"--port={port}",
+        f"--host={options.host}",
+        f"--log-level={options.log_level}",
+        f"--log-format={options.log_format}",
+        f"--connections-per-client={options.connections_per_client}",
+        *(f"{flag}={path}" for flag, path in files if path is not None),
+        *(["--insecure-allow-anyone"] if options.insecure else []),
+        *(["--otel"] if options.otel else []),
+        *(f"{flag}={value}" for flag, values in lists for value in values),
+    )
+
+
+async def _stopped(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.terminate()
+    try:
+        async with asyncio.timeout(STOP_S):
+            await process.wait()
+    except TimeoutError:
+        with suppress(ProcessLookupError):
+            process.kill()

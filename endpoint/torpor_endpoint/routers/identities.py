@@ -1,0 +1,83 @@
+"""Who may call, for routers that verify callers: the rows of IAM's tables, and those of tags, as they stand."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from json import dumps
+from typing import Any, NamedTuple
+
+from torpor_endpoint.services.iam.identities.ids import KeyPair
+from torpor_endpoint.storage.databases.database import Database
+
+TABLES = ("users", "access_keys", "roles", "managed_policies", "temporary_keys", "user_groups")
+"""The tables of `RecordTable` that `Directory` reads."""
+LOOK_S = 0.1
+"""How often a router that waits for a change is looked for one."""
+
+Rows = Sequence[Sequence[Any]]
+
+
+class Identities(NamedTuple):
+    """`owner` is the root's access key; `tables` has the rows by table, and `tags` those of all resources."""
+
+    owner: KeyPair
+    tables: Mapping[str, Rows]
+    tags: Rows
+
+    @property
+    def version(self) -> str:
+        """The same for the same content."""
+        return sha256(dumps([self.owner, self.tables, self.tags], sort_keys=True).encode()).hexdigest()
+
+    def json(self) -> dict[str, Any]:
+        """What `read` reads."""
+        return {"owner": list(self.owner), "tables": dict(self.tables), "tags": self.tags}
+
+    @classmethod
+    def read(cls, json: Mapping[str, Any]) -> "Identities":
+        """Raises KeyError, TypeError."""
+        return cls(KeyPair(*json["owner"]), {name: json["tables"][name] for name in TABLES}, json["tags"])
+
+    def write(self, database: Database) -> None:
+        """Put these in place of what the database has."""
+        with database.transaction():
+            for table, rows in self.tables.items():
+                database.rows(f"DELETE FROM {table}")
+                database.write_many(f"INSERT INTO {table} VALUES (?, ?, ?)", (tuple(row) for row in rows))
+            database.rows("DELETE FROM tags")
+            database.write_many("INSERT INTO tags VALUES (?, ?, ?)", (tuple(row) for row in self.tags))
+
+
+class IdentityPublisher:
+    """The control's side."""
+
+    def __init__(self, database: Database, owner: KeyPair) -> None:
+        self._database = database
+        self._owner = owner
+        self._changes = -1
+        self._identities = Identities(owner, {}, ())
+        self._version = ""
+
+    def identities(self) -> tuple[str, Identities]:
+        """They and their version, as they are now."""
+        changes = self._database.changes
+        if changes != self._changes:
+            tables = {name: self._rows(f"SELECT key, name, record FROM {name} ORDER BY key") for name in TABLES}
+            tags = self._rows("SELECT arn, key, value FROM tags ORDER BY arn, key")
+            self._identities = Identities(self._owner, tables, tags)
+            self._version, self._changes = self._identities.version, changes
+        return self._version, self._identities
+
+    async def after(self, version: str | None, within_s: float) -> tuple[str, Identities] | None:
+        """They, once they are others than those of this version; None if that is not so within the time."""
+        deadline_s = asyncio.get_running_loop().time() + within_s
+        while True:
+            found = await asyncio.to_thread(self.identities)
+            if found[0] != version:
+                return found
+            if asyncio.get_running_loop().time() >= deadline_s:
+                return None
+            await asyncio.sleep(LOOK_S)
+
+    def _rows(self, statement: str) -> list[list[Any]]:
+        return [list(row) for row in self._database.rows(statement)]

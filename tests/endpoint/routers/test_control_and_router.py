@@ -1,0 +1,229 @@
+"""A control and a router that follows it, without a network between: its tables and reports are handed over by hand."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from tests.endpoint.helpers.fake_host import FakeHost, Mood
+from tests.endpoint.helpers.virtual_time import run
+from tests.helpers.waiting import reached
+from torpor_endpoint.core.access.rates import CallKind, CallRates
+from torpor_endpoint.core.records import Container, Serverless, Variant
+from torpor_endpoint.fleet.deployment import Deployment
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.host import LaunchSpec
+from torpor_endpoint.router.followed_pool import FollowedPool
+from torpor_endpoint.routers.board import SILENT_S, RouterBoard
+from torpor_endpoint.routers.publishing import TablePublisher
+from torpor_endpoint.routers.report import RouterReport, ShareReport
+from torpor_endpoint.routers.table import RoutingTable
+
+PLAIN = Variant("v", "m", (Container("torpor"),), instance_count=2)
+SERVERLESS = Variant("v", "m", (Container("torpor"),), serverless=Serverless(1024, 20))
+KEY = ("shop", "v")
+
+
+class Following:
+    """A control on a fake host, with one endpoint, and one router's pool of its variant."""
+
+    def __init__(self, host: FakeHost) -> None:
+        self.host = host
+        self.tables = TablePublisher(lambda: self.roster, "control")
+        self.roster = FleetRoster(self.tables.changed)
+        self.rates = CallRates({CallKind.INVOCATIONS: 12.0})
+        self.board = RouterBoard(lambda: self.roster, self.tables, self.now, self.rates)
+        changed, used = self.tables.changed, self.board.uses
+        factory = InstanceFactory(
+            host, lambda variant, slot: LaunchSpec(slot), lambda: 1e9, changed=changed, used_elsewhere=used
+        )
+        self.deployment = Deployment(FleetEndpoint("shop", "arn"), factory)
+        self.woken: list[FollowedPool] = []
+
+    @staticmethod
+    def now() -> float:
+        return asyncio.get_running_loop().time()
+
+    def begin(self, variant: Variant) -> None:
+        self.deployment.start([variant])
+        self.roster.serve(self.deployment.live)
+        (routed,) = self.tables.table().endpoints[0].variants
+        self.followed = FollowedPool("shop", routed, self.woken.append)
+
+    @property
+    def pool(self) -> InstancePool:
+        return self.deployment.live.pools["v"]
+
+    def follow(self) -> RoutingTable:
+        """The router applies the control's table."""
+        table = self.tables.table()
+        (routed,) = table.endpoints[0].variants
+        self.followed.apply(routed)
+        return table
+
+    def report(self, router: str = "r", share: int = 0, demand: int = 0) -> int:
+        """The router reports, as of its present table. Its share of the variant's MaxConcurrency from now on."""
+        version, in_use = self.tables.table().version, frozenset(self.followed.in_use)
+        traffic = {KEY: self.followed.traffic.report(self.now())}
+        shares = {KEY: ShareReport(share, demand)}
+        return self.board.heard(RouterReport(router, version, in_use, traffic, shares, 0)).get(KEY, 0)
+
+
+@asynccontextmanager
+async def following(variant: Variant) -> AsyncIterator[Following]:
+    with FakeHost() as host:
+        scene = Following(host)
+        scene.begin(variant)
+        await asyncio.sleep(1.0)
+        scene.follow()
+        yield scene
+        scene.followed.close()
+        scene.board.left("r")
+        await scene.deployment.close("the test ends")
+
+
+def test_a_router_offers_the_instances_of_its_table_once_they_answer_it() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            await reached(lambda: len(scene.followed.ready) == 2)
+            assert {one.id for one in scene.followed.ready} == {one.id for one in scene.pool.ready}
+
+    run(story())
+
+
+def test_an_instance_that_refuses_the_router_is_offered_again_once_it_answers() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            await reached(lambda: len(scene.followed.ready) == 2)
+            one = next(iter(scene.followed.ready))
+            broken = scene.host.living[one.slot]
+            broken.mood = Mood.BAD
+            scene.followed.suspect(one)
+            await asyncio.sleep(2.0)
+            assert not scene.followed.offered(one)
+            broken.mood = Mood.GOOD
+            await reached(lambda: scene.followed.offered(one))
+
+    run(story())
+
+
+def test_an_instance_ends_only_when_no_router_uses_it_any_more() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            await reached(lambda: len(scene.followed.ready) == 2)
+            scene.report()
+            using = {one.slot.number: one for one in scene.followed.ready}
+            using[0].took()
+            scene.pool.scale(0, "the test wants it")
+            await asyncio.sleep(1.0)
+            assert len(scene.host.list()) == 2  # the router does not know yet
+
+            scene.follow()
+            scene.report()
+            await reached(lambda: [one.slot.number for one in scene.host.list()] == [0])
+            await asyncio.sleep(1.0)
+            assert [one.slot.number for one in scene.host.list()] == [0]
+
+            scene.followed.released(using[0])
+            scene.report()
+            await reached(lambda: scene.host.list() == ())
+
+    run(story())
+
+
+def test_an_instance_does_not_wait_for_a_router_that_is_silent() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            scene.report()
+            scene.pool.scale(1, "the test wants it")
+            await asyncio.sleep(SILENT_S / 2)
+            scene.board.expire()
+            assert len(scene.host.list()) == 2
+            await asyncio.sleep(SILENT_S)
+            scene.board.expire()
+            await reached(lambda: len(scene.host.list()) == 1)
+            assert len(scene.board) == 0
+
+    run(story())
+
+
+def test_the_sizer_sees_the_traffic_of_routers_and_forgets_that_of_one_that_left() -> None:
+    async def story() -> None:
+        async with following(SERVERLESS) as scene:
+            for _ in range(3):
+                scene.followed.traffic.came(scene.now())
+            scene.report()
+            scene.report()
+            assert (scene.pool.traffic.in_flight, scene.pool.traffic.invocations) == (3, 3)
+            assert scene.pool.traffic.idle_s(scene.now()) == 0.0
+            scene.board.left("r")
+            assert (scene.pool.traffic.in_flight, scene.pool.traffic.elsewhere) == (0, 0)
+
+    run(story())
+
+
+def test_a_router_asks_once_for_an_instance_until_the_control_has_answered() -> None:
+    async def story() -> None:
+        async with following(SERVERLESS) as scene:
+            scene.followed.wake()
+            scene.followed.wake()
+            assert scene.woken == [scene.followed]
+            scene.pool.wake()
+            await asyncio.sleep(1.0)
+            scene.follow()
+            scene.followed.answered()
+            await reached(lambda: len(scene.followed.ready) == 1)
+
+    run(story())
+
+
+def test_the_share_of_max_concurrency_follows_the_demand_and_returns_to_the_control() -> None:
+    async def story() -> None:
+        async with following(SERVERLESS) as scene:
+            share = scene.report(share=0, demand=15)
+            assert (share, scene.pool.share) == (17, 3)
+            assert scene.report("other", share=0, demand=15) == 3  # what the control itself gave back
+            assert scene.report(share=17, demand=15) == 10
+            assert scene.report("other", share=3, demand=15) == 3  # the router may still use 17
+            scene.report(share=10, demand=15)
+            assert scene.report("other", share=3, demand=15) == 10
+            for router in ("r", "other"):
+                scene.board.left(router)
+            assert scene.pool.share is None
+
+    run(story())
+
+
+def ports(scene: Following, known: int = 0, router: str = "r") -> int:
+    """The number of ports that a router is told which knows so many. It has reported now."""
+    scene.report(router)
+    return scene.board.ports(RouterReport(router, None, frozenset(), {}, {}, known))
+
+
+def test_the_ports_of_all_routers_share_a_limit_and_the_controls_own_while_it_is_called() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            limit = scene.rates.of(CallKind.INVOCATIONS)
+            assert limit is not None
+            assert (ports(scene), limit.rate) == (1, 6.0)
+            assert (ports(scene, router="other"), limit.rate) == (2, 4.0)
+            assert limit.take("somebody", scene.now())
+            assert (ports(scene), limit.rate) == (3, 4.0)
+            await asyncio.sleep(SILENT_S + 1.0)
+            assert (ports(scene), limit.rate) == (2, 4.0)
+            for router in ("r", "other"):
+                scene.board.left(router)
+            assert limit.rate == 12.0
+
+    run(story())
+
+
+def test_a_control_that_begins_raises_no_routers_share_until_it_must_know_them_all() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            assert (ports(scene, known=5), ports(scene, known=0)) == (5, 1)
+            await asyncio.sleep(SILENT_S)
+            assert ports(scene, known=5) == 1
+
+    run(story())

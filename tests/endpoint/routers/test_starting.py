@@ -1,0 +1,104 @@
+"""What a router asks its control before it begins, and when it does not."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from torpor_endpoint.router.control_client import ControlAway, ControlClient, ControlRefused
+from torpor_endpoint.router.options import RouterOptions
+from torpor_endpoint.router.start import run
+from torpor_endpoint.routers.beside import CONTROL_KEY, CONTROL_SECRET
+from torpor_endpoint.routers.facts import PROTOCOL, ControlFacts
+from torpor_endpoint.routers.report import RouterReport
+from torpor_endpoint.up import BadOption
+
+FACTS = ControlFacts(
+    "us-east-1",
+    "123456789012",
+    strict=False,
+    auth=False,
+    storage="http://127.0.0.1:1",
+    sockets="",
+    rate_limits=("invocations=5",),
+)
+REPORT = RouterReport("r-1", None, frozenset(), {}, {}, 0)
+
+
+@contextmanager
+def control(answer: Any) -> Iterator[str]:
+    """A server that answers everything with this JSON. Its URL."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers.get("content-length") or 0))
+            body = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None: ...
+
+    with HTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_a_router_that_could_reach_no_instance_does_not_start(tmp_path: Path) -> None:
+    facts = FACTS._replace(sockets=str(tmp_path / "of another machine"))
+    with control({"protocol": PROTOCOL, **facts._asdict()}) as url, pytest.raises(BadOption, match="its own machine"):
+        run(RouterOptions(control=url))
+
+
+@pytest.mark.parametrize(("given", "missing"), [(CONTROL_KEY, CONTROL_SECRET), (CONTROL_SECRET, CONTROL_KEY)])
+def test_half_a_key_for_the_control_is_refused(monkeypatch: pytest.MonkeyPatch, given: str, missing: str) -> None:
+    monkeypatch.delenv(missing, raising=False)
+    monkeypatch.setenv(given, "x")
+    with pytest.raises(BadOption, match=f"{missing}: it is not set"):
+        run(RouterOptions())
+
+
+def test_a_control_of_another_release_is_refused() -> None:
+    with control({"protocol": PROTOCOL + 1}) as url, pytest.raises(BadOption, match="install the same release"):
+        run(RouterOptions(control=url))
+
+
+def test_the_facts_of_a_control_come_as_it_says_them() -> None:
+    with control({"protocol": PROTOCOL, **FACTS._asdict()}) as url:
+        assert asyncio.run(ControlClient(url).facts()) == FACTS
+
+
+@pytest.mark.parametrize("answer", [{}, [], {"taken": "many"}, {"table": {}}, {"version": 1}])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda client: client.table(None, 0.0),
+        lambda client: client.report(REPORT, None),
+        lambda client: client.identities(None, 0.0),
+    ],
+    ids=["table", "report", "identities"],
+)
+def test_an_answer_that_cannot_be_read_is_a_control_that_is_away(
+    answer: Any, asked: Callable[[ControlClient], Any]
+) -> None:
+    async def ask(url: str) -> None:
+        await asked(ControlClient(url))
+
+    with control(answer) as url, pytest.raises(ControlAway) as away:
+        asyncio.run(ask(url))
+    assert not isinstance(away.value, ControlRefused)
