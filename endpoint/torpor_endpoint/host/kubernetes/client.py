@@ -1,0 +1,174 @@
+"""Calls the API of a cluster: JSON in and out, and lines that follow. Every call has a time limit.
+
+It is httpx and nothing more: the calls are ten, and a client library for all of the API would be larger than Torpor.
+"""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from torpor_endpoint.host import HostError
+from torpor_endpoint.host.kubernetes.cluster import Cluster
+from torpor_endpoint.host.kubernetes.rights import refusal
+
+WITHIN_S = 10.0
+TOKEN_S = 60.0
+"""How long a token is used before it is asked for again. The cluster's own are good for some minutes more."""
+JSON = "application/json"
+MERGE = "application/merge-patch+json"
+SHOWN_MAX = 400
+
+Object = dict[str, Any]
+
+
+class ClusterRefused(HostError):
+    """The cluster refused a call. `status` is HTTP's."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class KubernetesClient:
+    """A connection to one cluster, and one namespace in it."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        import httpx  # nobody else needs it
+
+        self.cluster = cluster
+        self._http = httpx.AsyncClient(base_url=cluster.url, verify=cluster.tls, timeout=WITHIN_S, trust_env=False)
+        self._token, self._token_until_s = "", 0.0
+
+    def path(self, resource: str, name: str = "", of: str = "") -> str:
+        """The path of a resource of the namespace, `of` is what follows a name, such as `log`."""
+        group = "apis/apps/v1" if resource in ("deployments", "statefulsets") else "api/v1"
+        parts = ["", group, "namespaces", self.cluster.namespace, resource, name, of]
+        return "/".join(parts).rstrip("/")
+
+    async def call(
+        self,
+        verb: str,
+        resource: str,
+        name: str = "",
+        body: Object | None = None,
+        query: Mapping[str, str] | None = None,
+    ) -> Object:
+        """One call of a verb of Kubernetes on a resource of the namespace. Raises HostError, ClusterRefused."""
+        method, content_type = VERBS[verb]
+        return await self.ask(method, self.path(resource, name), body, query, content_type, (verb, resource))
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: Object | None = None,
+        query: Mapping[str, str] | None = None,
+        content_type: str = JSON,
+        about: tuple[str, str] = ("call", "this"),
+    ) -> Object:
+        """One call of a path. `about` is the verb and the resource, for messages."""
+        import httpx
+
+        content = None if body is None else json.dumps(body).encode()
+        try:
+            async with asyncio.timeout(2 * WITHIN_S):
+                headers = {"content-type": content_type, **await self._authorization()}
+                answer = await self._http.request(method, path, content=content, params=query, headers=headers)
+        except (httpx.HTTPError, OSError) as error:  # TimeoutError is an OSError
+            raise self._unreached(error) from error
+        if answer.status_code >= 400:
+            raise self._refused(answer.status_code, answer.text, about)
+        read: Object = answer.json() if answer.content else {}
+        return read
+
+    async def lines(
+        self, path: str, query: Mapping[str, str], quiet_s: float, about: tuple[str, str]
+    ) -> AsyncGenerator[bytes, None]:
+        """The lines of an answer as they come. One that is silent for `quiet_s` has ended. Raises HostError."""
+        import httpx
+
+        limits = httpx.Timeout(WITHIN_S, read=quiet_s)
+        try:
+            headers = await self._authorization()
+            async with self._http.stream("GET", path, params=query, headers=headers, timeout=limits) as answer:
+                if answer.status_code >= 400:
+                    raise self._refused(answer.status_code, (await answer.aread()).decode(errors="replace"), about)
+                rest = b""
+                async for chunk in answer.aiter_bytes():
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    for line in whole:
+                        yield line
+                if rest:
+                    yield rest
+        except httpx.ReadTimeout:
+            return
+        except (httpx.HTTPError, OSError) as error:
+            raise self._unreached(error) from error
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def _authorization(self) -> dict[str, str]:
+        now_s = time.monotonic()
+        if now_s >= self._token_until_s:
+            try:
+                self._token = await asyncio.to_thread(self.cluster.token)
+            except OSError as error:
+                raise HostError(f"the token of {self.cluster.source} cannot be read: {error}") from error
+            self._token_until_s = now_s + TOKEN_S
+        return {"authorization": f"Bearer {self._token}"} if self._token else {}
+
+    def _unreached(self, error: Exception) -> HostError:
+        why = str(error) or type(error).__name__
+        return HostError(
+            f"the cluster at {self.cluster.url} cannot be reached ({why}): it is that of {self.cluster.source}"
+        )
+
+    def _refused(self, status: int, text: str, about: tuple[str, str]) -> ClusterRefused:
+        verb, resource = about
+        namespace, source = self.cluster.namespace, self.cluster.source
+        said = _message(text)
+        if status == 401:
+            self._token_until_s = 0.0
+            return ClusterRefused(
+                status, f"the cluster at {self.cluster.url} does not accept the credentials of {source}"
+            )
+        if status == 403 and "exceeded quota" not in said and "admission webhook" not in said:
+            return ClusterRefused(status, refusal(verb, resource, namespace))
+        if status == 404 and "namespaces" in said:
+            return ClusterRefused(
+                status, f"the cluster has no namespace {namespace}: create it, or name another in --kubernetes-file"
+            )
+        return ClusterRefused(
+            status, f"the cluster refused to {verb} {resource} in {namespace}: {said} (HTTP {status})"
+        )
+
+
+VERBS = {
+    "get": ("GET", JSON),
+    "list": ("GET", JSON),
+    "create": ("POST", JSON),
+    "patch": ("PATCH", MERGE),
+    "delete": ("DELETE", JSON),
+}
+
+
+def _message(text: str) -> str:
+    try:
+        said = json.loads(text)["message"]
+    except (ValueError, KeyError, TypeError):
+        said = text
+    return " ".join(str(said).split())[:SHOWN_MAX]
+
+
+@contextmanager
+def refused_with(status: int) -> Iterator[None]:
+    """This refusal is no fault: what is to be is already so."""
+    try:
+        yield
+    except ClusterRefused as refused:
+        if refused.status != status:
+            raise

@@ -1,0 +1,161 @@
+"""Runs instances as pods: one Deployment of one pod for each slot. Kubernetes decides on which machine.
+
+A launch declares a Deployment without a pod, gives it its Secret, and lets it have its pod: each step may be done
+again, also by another process, and comes to the same. Deleting the Deployment deletes everything. What becomes of it
+is followed, never polled. The disk is the pod's, and ends with it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Collection
+from contextlib import suppress
+from secrets import token_hex
+from typing import Any
+
+from torpor_container.transport.greeting import secret_of
+from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.host.kubernetes import preflight
+from torpor_endpoint.host.kubernetes.client import KubernetesClient, refused_with
+from torpor_endpoint.host.kubernetes.ending import SlotEnd, delete_deployment
+from torpor_endpoint.host.kubernetes.manifests import Generation, deployment, scaled, secret
+from torpor_endpoint.host.kubernetes.names import DEPLOYMENT, slot_of
+from torpor_endpoint.host.kubernetes.pods import ORDINARY
+from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
+from torpor_endpoint.host.kubernetes.slots import LaunchedDeployment, PodSlot
+from torpor_endpoint.host.kubernetes.watching import ObjectWatch
+from torpor_endpoint.host.names import deployment_digest
+
+GONE_WITHIN_S = 10.0
+"""How much longer than its grace period a pod may take to go. One on a lost machine stays until that is back."""
+CLOSE_WITHIN_S = 10.0
+LAST_GRACE_S = 1.0
+NAME_PAUSE_S = 0.25
+NAME_TRIES = 40
+
+log = logging.getLogger(__name__)
+
+Object = dict[str, Any]
+
+
+class KubernetesHost:
+    """Instances in one namespace of a cluster. `keep`: they run on when the host closes."""
+
+    def __init__(
+        self, client: KubernetesClient, settings: KubernetesSettings, deployment_secret: bytes, keep: bool = False
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._secret = deployment_secret
+        self._digest = deployment_digest(deployment_secret)
+        self._keep = keep
+        self._owner: Object | None = None
+        self._slots: dict[Slot, PodSlot] = {}
+        self._ends: list[SlotEnd] = []
+        self._launching: dict[Slot, asyncio.Lock] = {}
+        selector = f"{DEPLOYMENT}={self._digest}"
+        self._deployments = ObjectWatch(client, "deployments", selector, self._look)
+        self._pods = ObjectWatch(client, "pods", selector, self._look)
+        self._watches: list[asyncio.Task[None]] = []
+
+    async def open(self, kept: Collection[tuple[str, str]]) -> None:
+        self._owner = await preflight.check(self._client, self._settings, self._digest)
+        await asyncio.gather(self._deployments.begin(), self._pods.begin())
+        for name, found in list(self._deployments.objects.items()):
+            slot, ends = slot_of(found["metadata"]), found["metadata"].get("deletionTimestamp")
+            if slot is None or (slot.endpoint, slot.variant) not in kept or not found["spec"].get("replicas"):
+                await delete_deployment(self._client, name)  # also one whose launch was cut short
+            elif not ends:
+                made = LaunchedDeployment.of(found, slot, self._digest)
+                self._slots[slot] = PodSlot(self._client, made, self._secret, None, adopted=True)
+        self._look()
+        self._watches = [asyncio.create_task(one.run()) for one in (self._deployments, self._pods)]
+
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        async with self._launching.setdefault(spec.slot, asyncio.Lock()):
+            present = self._slots.get(spec.slot)
+            if present is not None and present.present.phase is Phase.EXITED:
+                await self.terminate(spec.slot, 0.0)  # what the last incarnation left behind
+            elif present is not None:
+                if present.spec is None:
+                    present.follow_from(spec)
+                return present.present
+            made = await self._declared(spec)
+            present = self._slots[spec.slot] = PodSlot(self._client, made, self._secret, spec, adopted=False)
+            self._look()
+            return present.present
+
+    async def terminate(self, slot: Slot, grace_s: float) -> None:
+        """One on a machine that is lost is given up after a while: the cluster ends it when the machine is back."""
+        if (present := self._slots.pop(slot, None)) is not None:
+            self._ends.append(SlotEnd(self._client, present, lambda: self._pods.objects.values(), grace_s))
+        ends = [end for end in self._ends if end.ended.slot == slot]
+        try:
+            if ends:
+                await asyncio.wait([end.task for end in ends], timeout=grace_s + GONE_WITHIN_S)
+        except asyncio.CancelledError:
+            for end in ends:
+                end.hasten()
+            raise
+        self._ends = [end for end in self._ends if not end.task.done()]
+
+    def list(self) -> tuple[Launched, ...]:
+        return tuple(one.present for one in self._slots.values())
+
+    async def placed(self, slot: Slot) -> Launched:
+        return await self._slots[slot].placed()
+
+    async def exited(self, slot: Slot) -> Launched:
+        return await self._slots[slot].exited()
+
+    def health(self, slot: Slot) -> Launched | None:
+        present = self._slots.get(slot)
+        return None if present is None else present.present
+
+    async def vacate(self, endpoint: str, variant: str | None = None) -> None:
+        """A disk has gone with its pod."""
+
+    async def close(self) -> None:
+        """Stop everything, or let go of it. It takes CLOSE_WITHIN_S at most."""
+        if not self._keep:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_WITHIN_S):
+                    slots = {*self._slots, *(end.ended.slot for end in self._ends)}
+                    await asyncio.gather(*(self.terminate(slot, LAST_GRACE_S) for slot in slots))
+        tasks = [*self._watches, *(end.task for end in self._ends)]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *(one.close() for one in self._slots.values()), return_exceptions=True)
+        self._slots.clear()
+        await self._client.close()
+
+    def _look(self) -> None:
+        """Have every slot take in what the cluster shows now."""
+        pods = list(self._pods.objects.values())
+        for one in (*self._slots.values(), *(end.ended for end in self._ends)):
+            if reason := one.look(self._deployments.objects, pods):
+                log.log(logging.INFO if reason in ORDINARY else logging.WARNING, "%s waits: %s", one.slot, reason)
+
+    # -- the launch ------------------------------------------------------------------------------------------------
+    async def _declared(self, spec: LaunchSpec) -> LaunchedDeployment:
+        """The slot's Deployment with its Secret and its pod, whoever made it. Raises HostError."""
+        wanted = Generation(spec.slot, self._digest, token_hex(4))
+        made = LaunchedDeployment.of(await self._deployment(wanted, spec), spec.slot, self._digest)
+        if not made.replicas:
+            body = secret(made.launch, spec, secret_of(self._secret, made.launch.generation), made.uid)
+            with refused_with(409):
+                await self._client.call("create", "secrets", body=body)
+            await self._client.call("patch", "deployments", made.launch.name, scaled(1))
+        return made
+
+    async def _deployment(self, wanted: Generation, spec: LaunchSpec) -> Object:
+        """The Deployment of this name: a new one, or the one that is there already."""
+        body = deployment(wanted, spec, self._settings, self._owner)
+        for _ in range(NAME_TRIES):
+            with refused_with(409):
+                return await self._client.call("create", "deployments", body=body)
+            with refused_with(404):
+                found = await self._client.call("get", "deployments", wanted.name)
+                if not found["metadata"].get("deletionTimestamp"):
+                    return found
+            await asyncio.sleep(NAME_PAUSE_S)
+        raise HostError(f"the cluster does not delete the Deployment {wanted.name}: see what holds it there")

@@ -1,0 +1,198 @@
+"""Writes the objects of an instance as the cluster takes them: a Deployment, and a Secret. It does no I/O.
+
+The instance's whole environment is in the Secret, since a container's Environment may hold passwords: whoever may read
+pods or Deployments sees none of it. The Secret belongs to the Deployment, and the Deployment to the installation.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from torpor_container.settings import BY_FIELD, DEFAULTS
+from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.host.kubernetes.names import (
+    GENERATION,
+    SLOT,
+    annotations,
+    deployment_name,
+    labels,
+    secret_name,
+)
+from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
+
+PORT = DEFAULTS.port
+CONTAINER = "instance"
+BASE_DIR = DEFAULTS.base_dir
+DISK_ROOM_MIB = 256
+"""Of the disk beyond the artifacts: verdicts, and what a script writes beside its model."""
+PING_PERIOD_S = 10
+PING_WITHIN_S = 5
+"""A ping is a Python process: it takes some tenths of a second on an idle machine."""
+GRACE_S = 30
+
+LOCKED: dict[str, Any] = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "readOnlyRootFilesystem": True,
+}
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Generation:
+    """One launch of a slot: the Torpor that makes it, by its digest, and what tells this launch from others."""
+
+    slot: Slot
+    deployment: str
+    generation: str
+
+    @property
+    def name(self) -> str:
+        """The Deployment's."""
+        return deployment_name(self.slot, self.deployment)
+
+    @property
+    def secret(self) -> str:
+        """The name of the Secret."""
+        return secret_name(self.name, self.generation)
+
+    @property
+    def metadata(self) -> Object:
+        """Labels and annotations."""
+        return {
+            "labels": labels(self.slot, self.deployment, self.generation),
+            "annotations": annotations(self.slot),
+        }
+
+
+def deployment(launch: Generation, spec: LaunchSpec, settings: KubernetesSettings, owner: Object | None) -> Object:
+    """The Deployment, still of no pod: `scaled` says that it may have one, once its Secret is there."""
+    found = launch.metadata
+    owners = {} if owner is None else {"ownerReferences": [owner]}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": launch.name, **found, **owners},
+        "spec": {
+            "replicas": 0,
+            "strategy": {"type": "Recreate"},
+            "revisionHistoryLimit": 0,
+            "selector": {"matchLabels": {name: found["labels"][name] for name in (SLOT, GENERATION)}},
+            "template": {
+                "metadata": {
+                    "labels": {**settings.labels, **found["labels"]},
+                    "annotations": {**settings.annotations, **found["annotations"]},
+                },
+                "spec": _pod(launch, spec, settings),
+            },
+        },
+    }
+
+
+def scaled(replicas: int) -> Object:
+    """A merge patch of a Deployment."""
+    return {"spec": {"replicas": replicas}}
+
+
+def secret(launch: Generation, spec: LaunchSpec, instance_secret: bytes, uid: str) -> Object:
+    """The Secret with the environment. It goes with the Deployment of this `uid`."""
+    environment = {
+        **spec.environment,
+        BY_FIELD["base_dir"].variable: BASE_DIR,
+        BY_FIELD["port"].variable: str(PORT),
+        BY_FIELD["secret"].variable: instance_secret.hex(),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": launch.secret,
+            **launch.metadata,
+            "ownerReferences": [{"apiVersion": "apps/v1", "kind": "Deployment", "name": launch.name, "uid": uid}],
+        },
+        "type": "Opaque",
+        "immutable": True,
+        "stringData": environment,
+    }
+
+
+def deletion(grace_s: float) -> Object:
+    """The options of a deletion. A pod that gets no second at all would be forgotten before its processes end."""
+    return {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": max(1, math.ceil(grace_s))}
+
+
+def _pod(launch: Generation, spec: LaunchSpec, settings: KubernetesSettings) -> Object:
+    optional = {
+        "serviceAccountName": settings.service_account,
+        "nodeSelector": dict(settings.node_selector),
+        "tolerations": [dict(one) for one in settings.tolerations],
+        "imagePullSecrets": [{"name": name} for name in settings.pull_secrets],
+    }
+    return {
+        **{name: value for name, value in optional.items() if value},
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,  # a Service named torpor would bring TORPOR_PORT, which is no setting
+        "terminationGracePeriodSeconds": GRACE_S,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": settings.user,
+            "runAsGroup": settings.user,
+            "fsGroup": settings.user,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "topologySpreadConstraints": [_spread(launch.metadata["labels"])],
+        "containers": [_container(launch, spec, settings)],
+        "volumes": [
+            {"name": "disk", "emptyDir": {"sizeLimit": f"{_disk_mib(spec) + DISK_ROOM_MIB}Mi"}},
+            {"name": "temporary", "emptyDir": {"sizeLimit": f"{settings.temporary_mib}Mi"}},
+        ],
+    }
+
+
+def _container(launch: Generation, spec: LaunchSpec, settings: KubernetesSettings) -> Object:
+    further = [settings.environment_secret] if settings.environment_secret else []
+    return {
+        "name": CONTAINER,
+        "image": settings.image,
+        "imagePullPolicy": settings.pull_policy,
+        "args": ["serve"],
+        "envFrom": [{"secretRef": {"name": name}} for name in (*further, launch.secret)],  # the last one wins
+        "ports": [{"name": "greeted", "containerPort": PORT}],
+        "readinessProbe": {
+            "exec": {"command": ["torpor-container", "ping"]},  # the port takes greeted connections only
+            "periodSeconds": PING_PERIOD_S,
+            "timeoutSeconds": PING_WITHIN_S,
+        },
+        "resources": _resources(spec, settings),
+        "securityContext": LOCKED,
+        "volumeMounts": [{"name": "disk", "mountPath": BASE_DIR}, {"name": "temporary", "mountPath": "/tmp"}],
+    }
+
+
+def _resources(spec: LaunchSpec, settings: KubernetesSettings) -> Object:
+    """Requests that are the limits: nothing is promised twice, and the pod is the last to be evicted."""
+    if spec.resources is None:
+        return {}
+    wanted = {
+        "cpu": str(spec.resources.vcpu),
+        "memory": f"{spec.resources.memory_mib + settings.memory_room_mib}Mi",
+    }
+    return {"requests": wanted, "limits": dict(wanted)}
+
+
+def _spread(found: Mapping[str, str]) -> Object:
+    """Instances of a variant go to different machines, where there are any."""
+    names = [name for name in ("torpor/deployment", "torpor/endpoint", "torpor/variant") if name in found]
+    return {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {name: found[name] for name in names}},
+    }
+
+
+def _disk_mib(spec: LaunchSpec) -> int:
+    row = BY_FIELD["disk_bytes"]
+    return int(row.read(spec.environment.get(row.variable, row.default))) // (1024 * 1024)

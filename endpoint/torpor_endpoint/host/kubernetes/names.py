@@ -1,0 +1,81 @@
+"""Names the objects of an instance in a cluster, and finds the slot again. It does no I/O.
+
+A name says to people whose instance it is, and a digest of the whole slot keeps two of them apart: endpoints may differ
+in upper case alone, and may be longer than a name. The real names are in annotations, and in labels where they fit.
+"""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from torpor_endpoint.host import Slot
+
+SLOT_CHARS = 12
+READABLE_CHARS = 16
+"""A pod's name has 17 characters more than its Deployment's, and its host's name has 63 at most."""
+
+DEPLOYMENT: Final = "torpor/deployment"
+"""The label of everything that one Torpor made: a digest of its secret, so that two leave each other alone."""
+SLOT: Final = "torpor/slot"
+GENERATION: Final = "torpor/generation"
+"""Each launch of a slot has its own: the instance's secret follows from it."""
+LABEL = re.compile("[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
+
+
+def slot_digest(slot: Slot) -> str:
+    """Tells the slots of one Torpor apart. No name of an endpoint or a variant has the separator."""
+    whole = "\0".join((slot.endpoint, slot.variant, str(slot.number), str(slot.container)))
+    return hashlib.sha256(whole.encode()).hexdigest()[:SLOT_CHARS]
+
+
+def deployment_name(slot: Slot, deployment: str) -> str:
+    """A DNS label of 45 characters at most."""
+    words = "-".join((slot.endpoint, slot.variant, str(slot.number)))
+    readable = re.sub("[^a-z0-9]+", "-", words.lower()).strip("-")
+    if len(readable) > READABLE_CHARS:
+        end = f"-{slot.number}"
+        readable = readable[: READABLE_CHARS - len(end)].rstrip("-") + end
+    return f"torpor-{deployment}-{readable}-{slot_digest(slot)}"
+
+
+def secret_name(name: str, generation: str) -> str:
+    """The Secret of one launch."""
+    return f"{name}-{generation}"
+
+
+def labels(slot: Slot, deployment: str, generation: str) -> dict[str, str]:
+    """What selectors find an instance by."""
+    readable = {"torpor/endpoint": slot.endpoint, "torpor/variant": slot.variant}
+    return {
+        "app.kubernetes.io/name": "torpor-instance",
+        "app.kubernetes.io/managed-by": "torpor",
+        DEPLOYMENT: deployment,
+        SLOT: slot_digest(slot),
+        GENERATION: generation,
+        **{name: value for name, value in readable.items() if LABEL.fullmatch(value)},
+    }
+
+
+def annotations(slot: Slot) -> dict[str, str]:
+    """The slot itself."""
+    return {
+        "torpor/endpoint": slot.endpoint,
+        "torpor/variant": slot.variant,
+        "torpor/number": str(slot.number),
+        "torpor/container": str(slot.container),
+    }
+
+
+def slot_of(metadata: Mapping[str, Any]) -> Slot | None:
+    """The slot of an object that has `annotations`; None for any other."""
+    found = metadata.get("annotations") or {}
+    try:
+        return Slot(
+            found["torpor/endpoint"],
+            found["torpor/variant"],
+            int(found["torpor/number"]),
+            int(found["torpor/container"]),
+        )
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,104 @@
+"""Brings the output of a pod's container to a file of the endpoint, line by line.
+
+Each line comes with its moment, so that a follower that lost its connection goes on where it was.
+"""
+
+import asyncio
+import os
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+from torpor_endpoint.host import HostError
+from torpor_endpoint.host.kubernetes.client import KubernetesClient
+from torpor_endpoint.host.kubernetes.manifests import CONTAINER
+
+QUIET_S = 300.0
+AGAIN_S = 1.0
+LAST_WITHIN_S = 5.0
+TAIL_BYTES = 4096
+SHOWN_MAX = 600
+
+
+class PodOutput:
+    """The output of one incarnation. `path` is the file, which a follower of an earlier process may have begun."""
+
+    def __init__(self, client: KubernetesClient, pod: str, path: Path) -> None:
+        self._client = client
+        self._pod = pod
+        self._path = path
+        self._last = _modified(path)
+        self._took_any = False
+        self._ended = False
+        self._follower: asyncio.Task[None] | None = None
+
+    def follow(self) -> None:
+        """Follow the output until `finish` or `close`."""
+        self._follower = asyncio.create_task(self._follow(), name=f"output of {self._pod}")
+
+    async def finish(self, *, replaced: bool) -> None:
+        """Take what is left of a container that has ended. `replaced`: another one has begun in the pod."""
+        self._ended = True
+        with suppress(HostError, TimeoutError):  # the pod is gone, and its output with it
+            async with asyncio.timeout(LAST_WITHIN_S):
+                if self._follower is not None:
+                    await asyncio.wait({self._follower})
+                if not replaced:
+                    await self._take({}, LAST_WITHIN_S)
+                elif not self._took_any:
+                    await self._take({"previous": "true"}, LAST_WITHIN_S)
+        await self.close()
+
+    async def close(self) -> None:
+        """Follow it no longer."""
+        if self._follower is not None:
+            self._follower.cancel()
+            await asyncio.wait({self._follower})
+
+    async def _follow(self) -> None:
+        while not self._ended:
+            with suppress(HostError):
+                await self._take({"follow": "true"}, QUIET_S)
+            if not self._ended:
+                await asyncio.sleep(AGAIN_S)
+
+    async def last_line(self) -> str:
+        """The end of the output, to add to a message."""
+        return await asyncio.to_thread(_last_line, self._path)
+
+    async def _take(self, query: dict[str, str], quiet_s: float) -> None:
+        query = {"container": CONTAINER, "timestamps": "true", **query}
+        known = self._last
+        if known:
+            query["sinceTime"] = known[:19] + "Z"
+        path = self._client.path("pods", self._pod, "log")
+        await asyncio.to_thread(self._path.parent.mkdir, parents=True, exist_ok=True)
+        async for line in self._client.lines(path, query, quiet_s, ("get", "pods/log")):
+            moment, _, text = line.partition(b" ")
+            at = moment.decode(errors="replace")
+            if at > known:
+                self._last, self._took_any = at, True
+                self._append(text)
+
+    def _append(self, line: bytes) -> None:
+        """Each time anew, since whoever bounds the file truncates it."""
+        with self._path.open("ab") as file:
+            file.write(line + b"\n")
+
+
+def _modified(path: Path) -> str:
+    """When the file was written, as the moments of lines are; empty if there is none."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
+    except OSError:
+        return ""
+
+
+def _last_line(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
+            lines = file.read().decode(errors="replace").strip().splitlines()
+    except OSError:
+        return ""
+    return f"; its last output: {lines[-1][:SHOWN_MAX]}" if lines else ""

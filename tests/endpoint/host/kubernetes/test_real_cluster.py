@@ -1,0 +1,182 @@
+"""The host and the chart's rights at a real control plane, whose one machine is played by a process kubelet.
+
+TORPOR_KUBERNETES_BINARIES names the folder with etcd, kube-apiserver, kube-scheduler and kube-controller-manager.
+"""
+
+import asyncio
+import os
+import signal
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.deploy.helm.rendering import RENDERED
+from tests.endpoint.helpers.fake_cluster.containers import forked
+from tests.endpoint.helpers.fake_cluster.control_plane import ADMIN, BINARIES, PROGRAMS, TORPOR, ControlPlane
+from tests.endpoint.helpers.fake_cluster.hosts import SECRET
+from tests.endpoint.helpers.fake_cluster.kubelet import Kubelet
+from tests.endpoint.helpers.fake_cluster.remote_objects import RemoteObjects
+from tests.endpoint.helpers.local_hosts import warm_parent
+from tests.helpers.processes import children
+from tests.helpers.waiting import reached
+from torpor_container.transport.upstream import Upstream, UpstreamError
+from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
+from torpor_endpoint.host.kubernetes.host import KubernetesHost
+from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
+
+pytestmark = pytest.mark.skipif(
+    not (BINARIES and all((Path(BINARIES) / name).exists() for name in PROGRAMS)),
+    reason=f"TORPOR_KUBERNETES_BINARIES names no folder with {', '.join(PROGRAMS)}",
+)
+
+SLOT = Slot("Shop", "AllTraffic", 0)
+
+
+class RealGround:
+    """The control plane with the chart installed, and a kubelet."""
+
+    def __init__(self, folder: Path) -> None:
+        self._parent = warm_parent(folder / "kubelet")
+        (folder / "kubelet").mkdir()
+        self.plane = ControlPlane(folder / "plane")
+        self._kubelet = Kubelet(forked(self._parent), folder / "pods")
+
+    async def start(self) -> None:
+        await self.plane.start()
+        objects = list(yaml.safe_load_all((RENDERED / "smallest.yaml").read_text()))
+        await self.plane.install(objects)
+        self._objects = RemoteObjects(self.plane.client(ADMIN), self._kubelet.look)
+        await self._objects.start()
+        config = next(one for one in objects if one["kind"] == "ConfigMap")
+        self.settings = KubernetesSettings(**tomllib.loads(config["data"]["kubernetes.toml"]))
+
+    def host(self, keep: bool = False) -> KubernetesHost:
+        return KubernetesHost(self.plane.client(TORPOR), self.settings, SECRET, keep)
+
+    def containers(self) -> list[int]:
+        """The processes of all containers."""
+        parents = [pid for pid in children(os.getpid()) if pid not in self.plane.pids()]
+        return [pid for parent in parents for pid in children(parent)]
+
+    async def close(self) -> None:
+        await self._kubelet.close()
+        await self._objects.close()
+        await self._parent.close()
+        self.plane.stop()
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as runner:
+        yield runner
+
+
+@pytest.fixture(scope="module")
+def ground(runner: asyncio.Runner, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealGround]:
+    shared = RealGround(tmp_path_factory.mktemp("real"))
+    try:
+        runner.run(shared.start())
+        yield shared
+        runner.run(shared.close())
+    finally:
+        shared.plane.stop()
+
+
+def spec(folder: Path, number: int = 0, memory_mib: int = 1024) -> LaunchSpec:
+    environment = {"SAGEMAKER_MULTI_MODEL": "true", "TORPOR_TRIALS": "false"}
+    slot = Slot(SLOT.endpoint, SLOT.variant, number)
+    return LaunchSpec(slot, environment, folder / "logs", Resources(1, memory_mib))
+
+
+async def answers(upstream: Upstream) -> bool:
+    try:
+        return (await upstream.send("GET", "/ping", (), [], 2.0)).status == 200
+    except UpstreamError:
+        return False
+
+
+def test_an_instance_runs_with_the_charts_rights_and_is_adopted(
+    ground: RealGround, runner: asyncio.Runner, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        host = ground.host(keep=True)
+        await host.open([])
+        first = await asyncio.gather(*(host.launch(spec(tmp_path)) for _ in range(2)))
+        assert first[0] == first[1]
+        placed = await host.placed(SLOT)
+        assert placed.phase is Phase.RUNNING, placed.reason
+        assert placed.address is not None
+        upstream = Upstream(placed.address)
+        await reached(lambda: answers(upstream), 60.0, 0.05)
+        upstream.close()
+        await host.close()
+        after = ground.host()
+        await after.open([(SLOT.endpoint, SLOT.variant)])
+        assert [one.incarnation for one in after.list()] == [placed.incarnation]
+        await after.launch(spec(tmp_path))
+        await after.terminate(SLOT, 5.0)
+        assert after.list() == ()
+        again = await after.launch(spec(tmp_path))
+        assert again.phase is Phase.PENDING
+        assert (await after.placed(SLOT)).incarnation != placed.incarnation
+        await after.close()
+
+    runner.run(asyncio.wait_for(story(), 120.0))
+
+
+def test_a_container_that_is_killed_is_another_incarnation(
+    ground: RealGround, runner: asyncio.Runner, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        host = ground.host()
+        await host.open([])
+        await host.launch(spec(tmp_path))
+        before = await host.placed(SLOT)
+        ended = asyncio.ensure_future(host.exited(SLOT))
+        (pid,) = ground.containers()
+        os.kill(pid, signal.SIGKILL)
+        assert (await ended).reason == "its process was ended by signal 9"
+        await host.terminate(SLOT, 0.0)
+        await host.launch(spec(tmp_path))
+        assert (await host.placed(SLOT)).incarnation != before.incarnation
+        await host.close()
+        assert ground.containers() == []
+
+    runner.run(asyncio.wait_for(story(), 120.0))
+
+
+def test_one_that_fits_nowhere_waits_with_the_schedulers_reason(
+    ground: RealGround, runner: asyncio.Runner, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        host = ground.host()
+        await host.open([])
+        await host.launch(spec(tmp_path, 1, 1024**2))
+        await reached(lambda: "Insufficient memory" in host.list()[0].reason, 30.0, 0.05)
+        await host.close()
+
+    runner.run(asyncio.wait_for(story(), 60.0))
+
+
+def test_deleting_the_installation_deletes_its_instances(
+    ground: RealGround, runner: asyncio.Runner, tmp_path: Path
+) -> None:
+    async def story() -> None:
+        host, admin = ground.host(keep=True), ground.plane.client(ADMIN)
+        await host.open([])
+        await host.launch(spec(tmp_path, 2))
+        slot = Slot(SLOT.endpoint, SLOT.variant, 2)
+        await host.placed(slot)
+        await admin.call("delete", "configmaps", "mine-torpor")
+        assert (await host.exited(slot)).phase is Phase.EXITED
+        await host.close()
+        late = ground.host()
+        with pytest.raises(HostError, match="the owner ConfigMap/mine-torpor is not in the namespace models"):
+            await late.open([])
+        await late.close()
+        await admin.close()
+
+    runner.run(asyncio.wait_for(story(), 120.0))
