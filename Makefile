@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # The theme prints a notice about its successor at each start.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test check docs format reference architecture screenshots bench bench-peers oracles compiled clean
+.PHONY: setup demo test test-thorough test-ray check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -30,18 +30,30 @@ demo: $(READY)
 	$(BIN)/torpor demo
 
 # Hundreds of processes are started: each would compile what it imports where no bytecode is kept.
-check test: export PYTHONDONTWRITEBYTECODE =
+check test test-thorough: export PYTHONDONTWRITEBYTECODE =
 
 # Four workers on two cores: a test that starts servers waits for a good part of its time.
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses=4 --dist=worksteal
+	$(BIN)/python -m pytest --numprocesses=4 --dist=worksteal -m "not thorough"
+
+# What `make test` leaves out to stay under ten minutes: long notebooks, the short run of the benchmarks, real minutes of scaling,
+# and more examples of each property.
+test-thorough: $(READY)
+	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m "thorough or hypothesis" --hypothesis-profile=thorough
+
+# The host of Ray, on a cluster of local processes: a head and two nodes. Ray has an environment of its own, with Torpor: 0.9 GB.
+test-ray: build/ray/.ready
+	build/ray/bin/python -m pytest -s tests/endpoint/host/test_host_contract.py tests/endpoint/host/ray -k ray
+
+build/ray/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python $(PIP) --constraint constraints.txt --editable ".[cli,container,endpoint,moto,ray]" pytest hypothesis
+	touch $@
 
 check: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest --quiet tests/test_arrows.py
-	$(BIN)/mkdocs build
 
 # The site of docs/, to be read from the disk: a warning is an error (but not with --quiet). `$(BIN)/mkdocs serve` shows it while you write.
 docs: $(READY)
@@ -115,10 +127,19 @@ build/oracles/.ready: pyproject.toml constraints.txt
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[oracles]"
 	touch $@
 
+# Renders the Helm chart by Helm itself, and checks it by Kubernetes' schemas, after each change to it. They have an environment of their own: 0.4 GB.
+helm: build/helm/.ready
+	build/helm/bin/python -m tests.deploy.helm.rendering
+
+build/helm/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[helm]"
+	touch $@
+
 # The decisions and the simulator around them as C extensions, for long studies: the same sources, five to six times as fast. A class that
 # inherits from one of their classes must be among them.
 COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/keepalive.py \
-	torpor_container/core/resting.py torpor_container/core/policies/*.py torpor_endpoint/core/placement.py torpor_endpoint/fleet/incarnation.py \
+	torpor_container/core/resting.py torpor_container/core/policies/*.py torpor_endpoint/core/placement.py torpor_endpoint/roster/incarnation.py \
 	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/engine/kernel.py torpor/simulator/engine/processors.py \
 	torpor/workloads/profile.py torpor/simulator/engine/waiting.py torpor/simulator/engine/calls.py torpor/simulator/engine/disk.py \
 	torpor/simulator/engine/containers.py torpor/simulator/engine/instance.py torpor/simulator/engine/variant.py

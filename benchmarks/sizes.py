@@ -34,6 +34,8 @@ class Sizes:
     costly_turn_s: float = 1.0
     parts: int = 10_000
     large_parts: int = 1_024
+    scored: int = 1_000_000
+    transforms: tuple[int, ...] = (1, 2)
 
 
 SHORT = Sizes(
@@ -62,4 +64,6 @@ SHORT = Sizes(
     costly_turn_s=0.05,
     parts=100,
     large_parts=20,
+    scored=2_000,
+    transforms=(1,),
 )

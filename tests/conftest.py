@@ -1,4 +1,5 @@
-"""Hypothesis sets no deadline: other programs share the machine.
+"""Hypothesis sets no deadline, since other programs share the machine, and tries fewer examples than it does otherwise;
+`make test-thorough` tries ten times as many.
 
 What collection imports stays until the end: the garbage collector does not look through it again and again.
 """
@@ -13,7 +14,8 @@ from hypothesis import settings
 from tests.helpers import zygotes
 from torpor_container.processes.zygote_client import ZygoteClient
 
-settings.register_profile("shared", deadline=None)
+settings.register_profile("shared", deadline=None, max_examples=30)
+settings.register_profile("thorough", deadline=None, max_examples=300)
 settings.load_profile("shared")
 gc.disable()
 

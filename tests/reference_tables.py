@@ -2,7 +2,7 @@
 
 import inspect
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +172,16 @@ def exit_codes() -> str:
 
 def commands() -> str:
     """A part for each command: its help, its usage, and its arguments and options."""
-    return "\n\n".join(_command(name, command) for name, command in get_group(app).commands.items())
+    return "\n\n".join(_command(name, command) for name, command in _all_commands("", get_group(app)))
+
+
+def _all_commands(above: str, group: Any) -> Iterator[tuple[str, Any]]:
+    """Every command with its name, those of a group too."""
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _all_commands(f"{above}{name} ", command)
+        else:
+            yield f"{above}{name}", command
 
 
 def _command(name: str, command: Any) -> str:

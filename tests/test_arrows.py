@@ -15,23 +15,31 @@ FOLDERS = {CONTAINER: "container", ENDPOINT: "endpoint", SDK: "sdk"}
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     CONTAINER: (CONTAINER,),
     # Its wire shapes and settings, the clients that speak them and its pure core; its public start-up: the zygote
-    # that forks instances, and the server; and what users' scripts find around them, also those that train.
+    # that forks instances, and the server with its certificate; and what users' scripts find around them, also those
+    # that train, and what the machine can hold them to.
     ENDPOINT: (
         ENDPOINT,
         "torpor_container.wire",
         "torpor_container.extras",
+        "torpor_container.transport.address",
+        "torpor_container.transport.greeting",
         "torpor_container.transport.upstream",
         "torpor_container.transport.streaming",
+        "torpor_container.transport.chunked",
         "torpor_container.transport.multiplexed",
         "torpor_container.settings",
         "torpor_container.image.command",
         "torpor_container.artifacts.keys",
         "torpor_container.core",
+        "torpor_container.processes.process_tree",
         "torpor_container.processes.zygote_client",
+        "torpor_container.processes.lifeline",
         "torpor_container.http.server",
+        "torpor_container.http.tls.certificate",
         "torpor_container.image.variables",
         "torpor_container.processes.inherited_variables",
         "torpor_container.processes.namespaces",
+        "torpor_container.isolation.abilities",
         "torpor_container.running.requirements",
         "torpor_container.formats.script.toolkits",
     ),
@@ -40,6 +48,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         SDK,
         "torpor_endpoint.up",
         "torpor_endpoint.options",
+        "torpor_endpoint.router.options",
+        "torpor_endpoint.router.start",
         "torpor_endpoint.core",
         "torpor_container.core",
         "torpor_container.settings",

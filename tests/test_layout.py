@@ -18,8 +18,9 @@ PROGRAMS = {
     "clients/old_boto3.py",
     "clients/sagemaker_v2.py",
     "clients/sagemaker_v3.py",
+    "deploy/helm/rendering.py",
 }
-"""Each runs in an environment of the client's own."""
+"""Each runs in an environment of its own."""
 
 
 def folders(package: str) -> Iterator[str]:

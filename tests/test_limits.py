@@ -6,12 +6,14 @@ import pytest
 
 from torpor_container.http.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
 from torpor_container.http.server import FIELD_MAX_BYTES, LINE_MAX_BYTES, PATIENCE, SPARE_MIN, SPARE_SHARE
+from torpor_container.http.tls.front import HANDSHAKE_S
 from torpor_endpoint import request_bodies, up
 from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_MAX
 from torpor_endpoint.aws.off_loop import INLINE_MAX_BYTES
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
 from torpor_endpoint.core.traffic import ShadowLimits
 from torpor_endpoint.fleet.timing import InstanceTiming
+from torpor_endpoint.options import Options
 from torpor_endpoint.services.runtime.passage import CallLimits
 from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S
 from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES
@@ -40,6 +42,9 @@ SAID = (
     f"Documents of more than {INLINE_MAX_BYTES // KIB} KiB",
     f"of a new connection | {PATIENCE.head_s:g} s",
     f"bytes of a body | {PATIENCE.body_s:g} s (an upload to S3: {PATIENCE_S:g} s",
+    f"Rate of a body | {PATIENCE.least_bytes_per_s:g} bytes per second on average, in each {PATIENCE.slow_s:g} s",
+    f"the handshake, with [TLS](../how-to/tls.md) | {HANDSHAKE_S:g} s each",
+    f"/64 network of IPv6 | {Options().connections_per_client} (",
     f"to the endpoint | {up.KEEP_ALIVE_S} s",
     f"with at least {SPARE_MIN} left over",
     f"together | {request_bodies.ROOM_BYTES // MIB} MiB | a body waits in line for {request_bodies.ROOM_WITHIN_S:g} s",

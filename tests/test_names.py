@@ -1,12 +1,12 @@
 """One name, one thing: each class name stands for one class, and each word of the glossary lives in a module."""
 
-import ast
 import re
 from collections import Counter, defaultdict
 from functools import cache
 
 from tests.test_arrows import ROOT, modules
 
+CLASS = re.compile(r"^ *class (\w+)[(:\[]", re.MULTILINE)
 SHARED: dict[str, str] = {}
 """Class names that may stand for several classes, and why."""
 
@@ -20,9 +20,8 @@ def classes() -> dict[str, list[str]]:
     found = defaultdict(list)
     for module, path in modules().items():
         if "toolkits" not in module:
-            for node in ast.walk(ast.parse(path.read_text())):
-                if isinstance(node, ast.ClassDef):
-                    found[node.name].append(module)
+            for name in CLASS.findall(path.read_text()):
+                found[name].append(module)
     return found
 
 

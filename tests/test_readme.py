@@ -5,6 +5,7 @@ import re
 import shlex
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.main import get_group
@@ -14,6 +15,7 @@ from tests.reference_tables import TABLE, TABLES, with_tables
 from torpor.cli import app
 from torpor_endpoint.compatibility import FACES, Face
 from torpor_endpoint.host.images import Images
+from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
 
 COMMANDS = get_group(app).commands
 PARTS = [ROOT / "docs", *(ROOT / "docs" / part for part in ("how-to", "reference", "explanation"))]
@@ -70,12 +72,18 @@ def test_the_readme_lists_each_command() -> None:
     assert set(re.findall(r"`torpor ([a-z-]+)[^`]*`", table)) == set(COMMANDS)
 
 
+def command_of(words: list[str]) -> Any:
+    """The command of a line, or that of a group."""
+    command = COMMANDS[words[1]]
+    return getattr(command, "commands", {}).get(words[2], command) if len(words) > 2 else command
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_each_command_that_a_page_shows_has_these_options(page: Path) -> None:
     for line in commands(page):
         words = shlex.split(re.sub(r'.*\$\((.*)\)"?', r"\1", line))
         if words and words[0].endswith("torpor"):
-            known = {name for option in COMMANDS[words[1]].params for name in option.opts}
+            known = {name for option in command_of(words).params for name in option.opts}
             ours = words[2 : words.index("--")] if "--" in words else words[2:]  # what follows is another's command
             assert {word.partition("=")[0] for word in ours if word.startswith("--")} <= known, line
 
@@ -101,7 +109,11 @@ def test_each_block_of_python_is_a_program(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_each_block_of_toml_is_a_file_for_images(page: Path, tmp_path: Path) -> None:
+def test_each_block_of_toml_is_a_file_for_images_or_for_a_cluster(page: Path, tmp_path: Path) -> None:
+    path = tmp_path / "file.toml"
     for block in blocks(page, "toml"):
-        (tmp_path / "images.toml").write_text(block)
-        Images.read(tmp_path / "images.toml")
+        path.write_text(block)
+        if block.startswith("# kubernetes.toml"):
+            KubernetesSettings.read(path)
+        else:
+            Images.read(path)

@@ -18,6 +18,8 @@ LOOK_EVERY_S = 0.05
 CALLS_EACH = 2
 """Each model is called twice: the second call is for a version that was already tried."""
 WITHIN_S = 30.0
+REFUSED_ARCHIVE = b"cannot be used"
+"""What the endpoint says, with 400, of a file that is no sound archive."""
 
 
 @dataclass
@@ -63,7 +65,7 @@ async def _call_hostile(live: Live, models: Sequence[str], seen: Seen) -> None:
             seen.statuses[answered.status] += 1
             seen.told[model] = answered.body.decode(errors="replace")
             seen.slowest_s = max(seen.slowest_s, answered.ended_s - answered.sent_s)
-            if answered.status not in (200, 424):
+            if answered.status not in (200, 424) and not (answered.status == 400 and REFUSED_ARCHIVE in answered.body):
                 seen.odd.append(f"{model}: {answered.status} {answered.body[:200]!r}")
 
 

@@ -29,8 +29,11 @@ class Hostile(NamedTuple):
     kind: str
     file: str
     content: bytes
+    packed: bytes | None = None  # the whole archive, if not one with this file
 
     def archive(self) -> bytes:
+        if self.packed is not None:
+            return self.packed
         packed = io.BytesIO()
         with tarfile.open(fileobj=packed, mode="w:gz") as archive:
             member = tarfile.TarInfo(self.file)

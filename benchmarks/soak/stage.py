@@ -18,7 +18,6 @@ from urllib.request import urlopen
 import boto3
 
 from benchmarks.sleeping import children
-from torpor.hosting.deploying import ROLE
 from torpor_container.processes.process_tree import TRIAL, is_named
 
 BUCKET = "soak"
@@ -102,7 +101,7 @@ class Stage:
             "Environment": {"TORPOR_IDLE_SECONDS": "1", "SOAK_CONFIG": config, **kind.environment},
         }
         variant = {"VariantName": "AllTraffic", "ModelName": config, **kind.capacity}
-        self.sagemaker.create_model(ModelName=config, ExecutionRoleArn=ROLE, PrimaryContainer=container)
+        self.sagemaker.create_model(ModelName=config, PrimaryContainer=container)
         self.sagemaker.create_endpoint_config(EndpointConfigName=config, ProductionVariants=[variant])
 
     def forget(self, config: str) -> None:

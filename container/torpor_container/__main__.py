@@ -1,4 +1,7 @@
-"""`torpor-container serve`: the command that the image runs, and with which SageMaker starts it."""
+"""`torpor-container serve`: the command that the image runs, and with which SageMaker starts it.
+
+`torpor-container ping` asks the container that serves with the same settings on this machine whether it is ready.
+"""
 
 import os
 import sys
@@ -13,14 +16,18 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 USAGE = """usage: torpor-container serve
+       torpor-container ping
 
-Serves the SageMaker container contract. Everything is set by environment variables:
+`serve` serves the SageMaker container contract. `ping` ends with 0 if the container that serves with these variables on
+this machine is ready, and with 1 if it is not. Everything is set by environment variables:
 """
+
+PING_WITHIN_S = 2.0
 
 
 def main() -> None:
     """Run the command. Exits with 2 and one clear line for a wrong call, a bad setting, or a missing package."""
-    if sys.argv[1:] != ["serve"]:
+    if sys.argv[1:] not in (["serve"], ["ping"]):
         help_asked = sys.argv[1:] in (["--help"], ["-h"])
         print(_usage(), file=sys.stdout if help_asked else sys.stderr)
         raise SystemExit(0 if help_asked else 2)
@@ -28,14 +35,27 @@ def main() -> None:
         settings = Settings.read()
         if fault := unknown(os.environ) or (settings.container is None and variables.fault(os.environ)):
             raise BadSetting(fault)
+        if sys.argv[1:] == ["serve"]:
+            _check_isolation(settings)
     except BadSetting as error:
         print(f"torpor-container: {error}", file=sys.stderr)
         raise SystemExit(2) from None
+    if sys.argv[1:] == ["ping"]:
+        raise SystemExit(0 if ready(settings) else 1)
     try:
         serve(settings)
     except ModuleNotFoundError as error:
         print(f"torpor-container needs {error.name}: {how_to_install('container')}", file=sys.stderr)
         raise SystemExit(2) from None
+
+
+def _check_isolation(settings: Settings) -> None:
+    """Print what the machine cannot keep scripts from. Raises BadSetting if it must."""
+    from torpor_container.running.script_boxes import ensure_isolation, lacking
+
+    ensure_isolation(settings)
+    for lack in lacking(settings):
+        print(f"torpor-container: warning: {lack}", file=sys.stderr)
 
 
 def serve(settings: Settings) -> None:
@@ -49,7 +69,6 @@ def serve(settings: Settings) -> None:
     for name, value in ONE_THREAD.items():
         os.environ.setdefault(name, value)  # on all cores XGBoost takes several times as long to load a small model
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
-    bind = f"unix:{settings.socket}" if settings.socket else f"0.0.0.0:{settings.port}"
 
     def make_app() -> "ASGIApp":
         """Runs in the process that serves."""
@@ -57,7 +76,35 @@ def serve(settings: Settings) -> None:
         memory = MemoryBudget(settings.memory_bytes, limit)
         return InstanceProcess(settings, memory, environment=given).app(chunked=True)
 
-    Server(make_app, ServerOptions(bind=bind)).run()
+    Server(make_app, ServerOptions(bind=_bind(settings), secret=settings.secret)).run()
+
+
+def _bind(settings: Settings) -> str:
+    if settings.listener is not None:
+        return f"fd://{settings.listener}"
+    return f"unix:{settings.socket}" if settings.socket else f"0.0.0.0:{settings.port}"
+
+
+def ready(settings: Settings) -> bool:
+    """Whether the container that serves with these settings answers a ping."""
+    import asyncio
+
+    from torpor_container import wire
+    from torpor_container.transport.address import Address, GuardedAddress
+    from torpor_container.transport.upstream import Upstream, UpstreamError
+
+    here: Address = settings.socket or ("127.0.0.1", settings.port)
+    if settings.secret is not None:
+        here = GuardedAddress("127.0.0.1", settings.port, settings.secret)
+
+    async def answers() -> bool:
+        try:
+            answer = await Upstream(here).send("GET", settings.path_prefix + wire.PING, (), [], PING_WITHIN_S)
+            return answer.status == 200
+        except UpstreamError:
+            return False
+
+    return asyncio.run(answers())
 
 
 def _usage() -> str:

@@ -15,12 +15,13 @@ from starlette.types import ASGIApp
 from torpor_container.adapter.loader import ForeignLoader, ForeignSingleLoader
 from torpor_container.adapter.server import ForeignServer
 from torpor_container.artifacts.archives.unpack import UnpackLimits
+from torpor_container.artifacts.digests import LIST, DigestedStore
 from torpor_container.artifacts.disk import UnpackedArtifacts
 from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.loose import LooseFiles
-from torpor_container.artifacts.stores.folder import FolderArtifactStore
+from torpor_container.artifacts.stores.folder import FolderArtifactStore, PermittedFolderStore
 from torpor_container.artifacts.stores.s3 import S3ArtifactStore
-from torpor_container.artifacts.stores.s3_access import S3Access
+from torpor_container.artifacts.stores.s3_access import S3Access, check_readable
 from torpor_container.artifacts.stores.store import ArtifactStore, LazyArtifactStore
 from torpor_container.artifacts.submitted_code import Submitted, SubmittedCode, SubmittedFolder
 from torpor_container.core.keepalive import keep_alive
@@ -48,6 +49,7 @@ from torpor_container.modes.single import Single
 from torpor_container.processes.memory import lean_heap
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
+from torpor_container.running.script_boxes import ensure_isolation
 from torpor_container.running.scripts import Scripts
 from torpor_container.settings import ARTIFACTS_OWN, BadSetting, Settings, theirs
 from torpor_container.trials.suspects import Suspects
@@ -65,6 +67,19 @@ def _resting(settings: Settings) -> Resting | None:
     if settings.model_idle_s is None:
         return None
     return Resting(partial(keep_alive, settings.model_keep_alive, settings.model_idle_s))
+
+
+def _ensure_digests(settings: Settings) -> None:
+    """Raises BadSetting where digests are required and something could come without one."""
+    if not (settings.require_digests or settings.digest_list):
+        return
+    if not settings.model_source:
+        raise BadSetting("TORPOR_REQUIRE_DIGESTS needs TORPOR_MODEL_SOURCE: digests are of artifacts that are fetched")
+    if settings.submit_directory not in ("", *ARTIFACTS_OWN):
+        raise BadSetting(
+            "SAGEMAKER_SUBMIT_DIRECTORY names a script that no list of digests has, and digests are required: put the "
+            "script into each artifact"
+        )
 
 
 def body_max_bytes(settings: Settings) -> int:
@@ -92,7 +107,9 @@ class InstanceProcess:
     ) -> None:
         """`memory` is the instance's budget; None for that of its settings. `ended` is called when a foreign
         container's process ends by itself, or another instance should replace this one. `environment` is the
-        container's. `suspects` records which model predicts."""
+        container's. `suspects` records which model predicts. Raises BadSetting."""
+        ensure_isolation(settings)
+        _ensure_digests(settings)
         lean_heap()
         self._environment = environment
         if settings.container is None:
@@ -109,6 +126,7 @@ class InstanceProcess:
             multi_model=settings.multi_model,
             default_accept=settings.default_accept,
             pickles=settings.pickles,
+            trust=settings.trust,
             image=settings.image,
             strict=settings.strict,
             ensemble=settings.ensemble,
@@ -258,7 +276,7 @@ class InstanceProcess:
         prefix = Prefix.parse(source if settings.multi_model else source[: source.rfind("/") + 1])
         disk = UnpackedArtifacts(Path(settings.base_dir) / "models", settings.disk_bytes, prefix.bucket)
         residency = Residency(settings.disk_bytes, LRU(), settings.loads_max, self._journal.writer(ON_DISK))
-        store = self._make_store(prefix)
+        store = self._digested(self._make_store(prefix), prefix)
         loose = LooseFiles(store, prefix.bucket, self._limits) if settings.compression == "none" else None
         return DiskTier(
             prefix,
@@ -271,6 +289,16 @@ class InstanceProcess:
             self._meter,
             loose,
         )
+
+    def _digested(self, store: ArtifactStore, prefix: Prefix) -> ArtifactStore:
+        """The store, or what a list of digests lets through of it."""
+        settings = self._settings
+        if settings.digest_list:
+            place = Location.parse(settings.digest_list)
+            return DigestedStore(store, prefix.folder, self._make_store(place), place.key)
+        if settings.require_digests:
+            return DigestedStore(store, prefix.folder, store, prefix.folder + LIST)
+        return store
 
     def _make_submitted(self) -> Submitted | None:
         settings = self._settings
@@ -295,7 +323,12 @@ class InstanceProcess:
     def _make_store(self, place: Prefix | Location) -> ArtifactStore:
         if place.scheme == "file":
             return FolderArtifactStore(Path(place.bucket))
-        remote = partial(S3ArtifactStore, place.bucket, S3Access.read(self._environment, self._settings.s3_endpoint))
+        access = S3Access.read(self._environment, self._settings.s3_endpoint)
+        remote = partial(S3ArtifactStore, place.bucket, access)
         if not self._settings.s3_folder:
             return remote()
-        return FolderArtifactStore(Path(self._settings.s3_folder), place.bucket, otherwise=LazyArtifactStore(remote))
+        folder, otherwise = Path(self._settings.s3_folder), LazyArtifactStore(remote)
+        if access.credentials_url:
+            check = partial(check_readable, access)
+            return PermittedFolderStore(folder, place.bucket, otherwise, check=check)
+        return FolderArtifactStore(folder, place.bucket, otherwise)

@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,8 @@ def start(arguments: Mapping[str, Any], descriptors: list[int]) -> int:
     listener = socket.socket(fileno=descriptors[0])
     limit = confine(settings.memory_bytes) if settings.container is None else unlimited
     memory = MemoryBudget(settings.memory_bytes, limit)
-    serve_alone(lambda: InstanceProcess(settings, memory, suspects=_suspects(settings)).app(), listener, OPTIONS)
+    options = OPTIONS if settings.secret is None else replace(OPTIONS, secret=settings.secret)
+    serve_alone(lambda: InstanceProcess(settings, memory, suspects=_suspects(settings)).app(), listener, options)
     return 0
 
 

@@ -6,9 +6,10 @@ record of their own with the same field names (`read_settings`), or take a defau
 """
 
 import os
+import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 Record = TypeVar("Record", bound="DataclassInstance")
 
 MIB = 1024 * 1024
+
+SCRIPT_NETWORKS = ("allow", "endpoint", "refuse")
+"""What a script in its box may connect to: everything, its endpoint, nothing."""
 
 ARTIFACTS_OWN = ("/opt/ml/model", "/opt/ml/model/code")
 """The values of SAGEMAKER_SUBMIT_DIRECTORY that mean the artifact itself."""
@@ -107,12 +111,35 @@ def _submit_directory(text: str) -> str:
     return text
 
 
+def _digest_list(text: str) -> str:
+    if text and not re.fullmatch(r"s3://[^/]+/.*[^/]", text):
+        raise ValueError("must be s3://bucket/key")
+    return text
+
+
+def _paths(text: str) -> tuple[str, ...]:
+    paths = tuple(filter(None, text.split(os.pathsep)))
+    if not all(map(os.path.isabs, paths)):
+        raise ValueError("must be absolute paths with colons between them")
+    return paths
+
+
+def _ports(text: str) -> tuple[int, ...]:
+    return tuple(map(_port, filter(None, text.split(","))))
+
+
 def _permission(text: str) -> bool:
     return _one_of("allow", "refuse")(text) == "allow"
 
 
 def _optional_count(text: str) -> int | None:
     return _count(text) if text else None
+
+
+def _secret(text: str) -> bytes | None:
+    if text and not re.fullmatch("[0-9a-f]{64}", text):
+        raise ValueError("must be 64 hexadecimal digits")
+    return bytes.fromhex(text) if text else None
 
 
 def _delay(text: str) -> float:
@@ -158,13 +185,27 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("SAGEMAKER_PROGRAM", "program", _program, "", "The user script: a file or a module, in `code/` or at the top of the artifact. Every artifact must have it. Empty: `inference.py`, if the artifact has one."),
     Setting("SAGEMAKER_SUBMIT_DIRECTORY", "submit_directory", _submit_directory, "", "The archive that holds the script of every model: `s3://bucket/key`, or a path of this machine, which may be a folder. Empty, or `/opt/ml/model/code`: each artifact holds its own script."),
     Setting("SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT", "default_accept", str, "", "The type of the answer if the request names none."),
+    Setting("TORPOR_TRUST", "trust", _one_of("code", "data"), "code", "`data`: the instance loads only files that run no code as they load: XGBoost's JSON and UBJSON, ONNX, and skops files of types that skops knows. It refuses pickles, joblib files, XGBoost's old binary format, formats that packages add, and scripts."),
+    Setting("TORPOR_REQUIRE_DIGESTS", "require_digests", _bool, "false", "`true`: the instance loads only artifacts whose SHA-256 is in a list, `SHA256SUMS` beside them, as `sha256sum` writes it."),
+    Setting("TORPOR_DIGEST_LIST", "digest_list", _digest_list, "", "The list itself, `s3://bucket/key`, where it does not lie beside the artifacts. With a value, digests are required."),
     Setting("TORPOR_PICKLES", "pickles", _permission, "allow", "`refuse`: the instance loads no pickle and no joblib file, because these run code while they load. A script may still load its own."),
     Setting("TORPOR_SCRIPTS", "scripts", _permission, "allow", "`refuse`: the instance runs no user script, and refuses a model that has one."),
+    Setting("TORPOR_SCRIPT_BOX", "script_box", _bool, "true", "`true`: each script's process is in a box (`docs/explanation/isolation.md`). `false`: it has the rights of the user who started the endpoint."),
+    Setting("TORPOR_SCRIPT_NETWORK", "script_network", _one_of(*SCRIPT_NETWORKS), "allow", "What a script in its box may connect to. `allow`: whatever this machine reaches. `endpoint`: only the ports of TORPOR_SCRIPT_PORTS, by TCP; it listens on none. It needs Linux 6.7, and is the default of instances on the machine of an endpoint with `--auth`, if that machine has it. `refuse`: nothing, not even this endpoint."),
+    Setting("TORPOR_SCRIPT_PORTS", "script_ports", _ports, "", "The ports for `TORPOR_SCRIPT_NETWORK=endpoint`, with commas between them. The endpoint sets it: its own port."),
+    Setting("TORPOR_SCRIPT_READS", "script_reads", _paths, "", "Further files and folders that scripts may read, as absolute paths with colons between them."),
+    Setting("TORPOR_SCRIPT_WRITES", "script_writes", _paths, "", "Further folders that scripts may write, likewise."),
+    Setting("TORPOR_SCRIPT_PROCESSES", "script_processes", _count, "256", "The most processes and threads that one script may have together."),
+    Setting("TORPOR_SCRIPT_DISK_MIB", "script_disk_bytes", _mib, "1024", "The most that one script may write into its folders. Within a second of more, its process is ended."),
+    Setting("TORPOR_SCRIPT_HIDDEN", "script_hidden", _paths, "", "Folders of which scripts see nothing but their own models. The endpoint sets it: its data folder."),
+    Setting("TORPOR_REQUIRE_ISOLATION", "require_isolation", _bool, "false", "`true`: the instance does not start where the machine cannot hold a script to its whole box, or where the container's Environment widens it. The endpoint sets it for `--require-isolation`."),
     Setting("TORPOR_REQUIREMENTS", "requirements", _one_of("refuse", "install"), "refuse", "A script's `requirements.txt`. `refuse`: the instance refuses a model whose requirements are not met. `install`: it installs them beside the model."),
     Setting("SAGEMAKER_INFERENCE_ENSEMBLE", "ensemble", _bool, "true", "`true`: all XGBoost boosters of an artifact answer together (`docs/reference/xgboost.md`). `false`: the first one answers alone."),
     Setting("SAGEMAKER_INFERENCE_OUTPUT", "inference_output", _selected, "", "The values that an XGBoost model gives for each prediction, as keys with commas between them, such as `predicted_label,probability` (`docs/reference/xgboost.md`). Empty: the prediction alone."),
     Setting("MAX_CONTENT_LENGTH", "content_max_bytes", _optional_count, "", "The largest request body for AWS's XGBoost image, in bytes, up to 20 MiB. TORPOR_BODY_MAX_BYTES holds if it is smaller."),
     Setting("TORPOR_SOCKET", "socket", str, "", "Serve on this Unix socket in place of a port."),
+    Setting("TORPOR_LISTENER", "listener", _optional_count, "", "Serve on this inherited descriptor of a listening socket in place of a port. A host of another machine sets it."),
+    Setting("TORPOR_INSTANCE_SECRET", "secret", _secret, "", "64 hexadecimal digits. The container takes connections only from routers that prove that they know them. The endpoint sets it for an instance on another machine. Empty: it takes every connection."),
     Setting("TORPOR_PATH_PREFIX", "path_prefix", str, "", "Serve every path under this prefix, such as `/v1`."),
     Setting("TORPOR_CONTAINER", "container", ServerCommand.read, "", "The command that starts a foreign container, as JSON (adapter mode). The endpoint sets it for an image of `--images`."),
     Setting("TORPOR_MODEL_SOURCE", "model_source", str, "", "The `s3://bucket/prefix` of the models (kept mode), or of the one artifact."),
@@ -220,13 +261,27 @@ class Settings:
     program: str
     submit_directory: str
     default_accept: str
+    trust: str
+    require_digests: bool
+    digest_list: str
     pickles: bool
     scripts: bool
+    script_box: bool
+    script_network: str
+    script_ports: tuple[int, ...]
+    script_reads: tuple[str, ...]
+    script_writes: tuple[str, ...]
+    script_processes: int
+    script_disk_bytes: int
+    script_hidden: tuple[str, ...]
+    require_isolation: bool
     requirements: str
     ensemble: bool
     inference_output: str
     content_max_bytes: int | None
     socket: str
+    listener: int | None
+    secret: bytes | None = field(repr=False)
     path_prefix: str
     container: ServerCommand | None
     model_source: str
@@ -273,7 +328,7 @@ def read_settings(record: type[Record], environment: Mapping[str, str]) -> Recor
 
     Raises BadSetting for a value that cannot be read. It ignores the variables of other fields.
     """
-    return record(**{field.name: _value(BY_FIELD[field.name], environment) for field in fields(record)})
+    return record(**{one.name: _value(BY_FIELD[one.name], environment) for one in fields(record)})
 
 
 def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
@@ -281,7 +336,8 @@ def _value(setting: Setting, environment: Mapping[str, str]) -> Any:
     try:
         return setting.read(text)
     except ValueError as error:
-        raise BadSetting(f"{setting.variable}={text!r}: {error}. {setting.meaning}") from error
+        shown = "…" if setting.field == "secret" else repr(text)
+        raise BadSetting(f"{setting.variable}={shown}: {error}. {setting.meaning}") from error
 
 
 DEFAULTS: Final = Settings.read({})

@@ -27,10 +27,12 @@ class Each(argparse.Action):
         setattr(namespace, self.dest, (*getattr(namespace, self.dest), values))
 
 
-def option_parser() -> argparse.ArgumentParser:
+def option_parser(
+    program: str = "python -m torpor_endpoint", options: tuple[Option, ...] = OPTIONS
+) -> argparse.ArgumentParser:
     """The parser of what `options.command_line` writes."""
-    parser = argparse.ArgumentParser(prog="python -m torpor_endpoint", description=__doc__)
-    for option in OPTIONS:
+    parser = argparse.ArgumentParser(prog=program, description=__doc__)
+    for option in options:
         parser.add_argument(option.flag, dest=option.field, help=option.meaning, **_kind(option))
     return parser
 

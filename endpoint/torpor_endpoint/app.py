@@ -2,10 +2,15 @@
 
 import asyncio
 import socket
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from torpor_endpoint.aws.lazy import LazyApp
+from torpor_endpoint.aws.wire.asgi import TakeInline
 from torpor_endpoint.chores import Chores, repeated
 from torpor_endpoint.core.origins.cross_origin import OwnHosts, own_hosts
 from torpor_endpoint.dashboard.door import Door
@@ -17,6 +22,10 @@ from torpor_endpoint.service_apps import ServiceApps
 from torpor_endpoint.services.registry import RUNTIME
 from torpor_endpoint.storage.private import close_all
 from torpor_endpoint.web_pages import WebPages
+
+if TYPE_CHECKING:
+    from torpor_endpoint.access.door import AccessDoor
+    from torpor_endpoint.services.iam.identities.directory import Directory
 
 STOP_S = 1.0
 """How long the instances of all endpoints have to end by themselves when the endpoint stops."""
@@ -40,45 +49,83 @@ class EndpointProcess:
         """The outermost application: refuses foreign web pages, and hands all else to the gateway."""
         options, apps = self._options, ServiceApps(self._parts, self._chores)
         health = {"status": "ok", "region": options.region, "account": options.account}
+        health |= {"auth": "on"} if options.auth else {}
         pages = Door(LazyApp(apps.dashboard), LazyApp(apps.pages))
         lifespan = Lifespan(self._running, health, pages)
-        inline = {RUNTIME: apps.runtime.take_inline}
+        inline = {RUNTIME: apps.invocations.take_inline}
         gateway = Gateway(apps.by_name(), lifespan, options.account, self._parts.long_tail.answer, inline)
-        return WebPages(gateway, own_hosts_of(options, socket.gethostname()), apps.for_web_pages())
+        own, excepted = own_hosts_of(options, socket.gethostname()), apps.for_web_pages()
+        if self._parts.directory is None:
+            return WebPages(gateway, own, excepted)
+        door = self._door(gateway, self._parts.directory, apps.invocations.take_inline)
+        return WebPages(door, own, {name: partial(door.s3, app) for name, app in excepted.items()})
+
+    def _door(self, gateway: Gateway, directory: "Directory", inline: TakeInline) -> "AccessDoor":
+        from torpor_endpoint.access.denial_notes import DenialNotes
+        from torpor_endpoint.access.door import AccessDoor
+        from torpor_endpoint.access.login.face import LoginFace
+        from torpor_endpoint.access.login.sessions import PageSessions
+        from torpor_endpoint.access.page_callers import PageCallers
+        from torpor_endpoint.access.throttling import Throttle
+        from torpor_endpoint.access.verifying import AccessClocks, Verifier
+
+        parts, options = self._parts, self._options
+        assert parts.denials is not None  # it is made with the directory
+        clocks = AccessClocks(time.time, parts.clock.epoch)
+        verifier = Verifier(directory, clocks, options.account, options.region, parts.store.tags)
+        sessions = PageSessions(parts.database, directory, parts.clock.epoch)
+        directory.when_forgotten(sessions.end_stale)
+        pages = PageCallers(LoginFace(sessions, verifier, time.monotonic), verifier)
+        throttle = Throttle(parts.rates)
+        tokened = {} if parts.role_parts is None else parts.role_parts.pages
+        return AccessDoor(gateway, verifier, inline, pages, DenialNotes(parts.denials), throttle, tokened)
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
         """Start the parts, and end each of them afterwards, the last one first, whatever another raises."""
         parts = self._parts
         async with AsyncExitStack() as closing:
-            for part in (parts.lock, parts.objects, parts.database, parts.ledger):
+            for part in (parts.lock, parts.objects, parts.database, parts.async_queue, parts.ledger):
                 closing.callback(part.close)
             if parts.telemetry is not None:  # after the captured data, which has the time first
                 closing.push_async_callback(close_within, parts.telemetry.close, TELEMETRY_STOP_S)
             closing.push_async_callback(close_within, parts.capturing.close, CAPTURE_STOP_S)
             closing.callback(parts.observers.settle)
             closing.callback(parts.long_tail.close)
-            closing.push_async_callback(parts.host.close)
-            for served in (parts.trainer, parts.transforming, parts.controller):
-                closing.push_async_callback(close_within, served.close, STOP_S)
+            closing.push_async_callback(parts.warm_parent.close)
+            closing.push_async_callback(parts.local_host.close)
+            if parts.host is not parts.local_host:
+                closing.push_async_callback(parts.host.close)
+            stop = partial(parts.controller.close, detach=self._options.keep_instances)
+            for close in (parts.trainer.close, parts.transforming.close, stop, parts.dispatcher.close):
+                closing.push_async_callback(close_within, close, STOP_S)
             closing.callback(parts.heartbeat.call)
             if parts.was_open:
                 await asyncio.to_thread(close_all, parts.folders.root)
-            await asyncio.to_thread(lambda: parts.surroundings.disks.sweep(parts.store.endpoints()))
+            if parts.role_parts is not None and parts.role_parts.apart is not None:
+                closing.push_async_callback(parts.role_parts.apart.close)
+                await parts.role_parts.apart.start()
+            await parts.launching.open(await asyncio.to_thread(parts.served_variants))
             await parts.controller.start()
+            parts.serving.set()
             await parts.trainer.start()
             await parts.transforming.start()
+            await parts.dispatcher.start()
             tasks = [
                 asyncio.create_task(repeated(name, chore, parts.clock.pause_of(name)))
                 for name, chore in self._chores.runs().items()
             ]
             closing.push_async_callback(_cancel, tasks)
+            closing.callback(parts.tables.close)
             yield
 
 
 def own_hosts_of(options: Options, machine: str) -> OwnHosts:
     """The addresses and names of this endpoint on a machine of this name, and the web pages that may call it."""
-    return own_hosts((options.host or "0.0.0.0",), options.allow_hosts, options.allow_origins, machine)
+    advertised = urlsplit(options.advertise).hostname if options.advertise else None
+    hosts = (*options.allow_hosts, *([advertised] if advertised else []))
+    scheme = "https" if options.tls else "http"
+    return own_hosts((options.host or "0.0.0.0",), hosts, options.allow_origins, machine, scheme)
 
 
 async def close_within(close: Callable[[], Awaitable[None]], within_s: float) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from socket import gethostname
 
 from torpor_endpoint.clocks import instance_clocks
 from torpor_endpoint.clocks.clock import Pause
@@ -12,12 +13,14 @@ from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.metrics.registry import age
 from torpor_endpoint.metrics.series import MINUTE_S
 from torpor_endpoint.parts import Parts
+from torpor_endpoint.routers.beside import RoutersBeside
 from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_by_cloudwatch
 from torpor_endpoint.services.cloudwatch.alarms.watch import Watch
 from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.services.sagemaker.experiments.runner import ExperimentRunner
+from torpor_endpoint.tls.renewing import Renewal
 
 CHORE_PAUSE_S = 1.0
 """The pause before a failed chore starts again."""
@@ -43,10 +46,12 @@ class Chores:
         )
         self._scaler = Scaler(parts.autoscaling, world, TimeScale(options.time_scale), pause_of("scaler"))
         self._experiments = ExperimentRunner(parts.experimenting, pause_of("inference experiments"))
+        owner = None if parts.directory is None else parts.directory.owner
+        self._routers = RoutersBeside(parts.options, owner)
         self._growth = LogGrowth(parts.logs, pause_of("logs"))
 
     def runs(self) -> dict[str, Callable[[], Awaitable[None]]]:
-        """What each chore does for ever, by its name. The zygote and data capture keep to real time."""
+        """What each chore does for ever, by its name. Zygote, data capture and certificate keep to real time."""
         parts = self._parts
         pause_of = parts.clock.pause_of
         return {
@@ -55,13 +60,17 @@ class Chores:
             "sizer": self._sizer.run,
             "ledger": parts.ledger.run,
             "heartbeat": parts.heartbeat.run,
-            "zygote": lambda: parts.host.retire(lambda: bool(parts.training.writing), parts.options.warm_idle_s),
+            "zygote": lambda: parts.warm_parent.retire(parts.has_processes, parts.options.warm_idle_s),
             "alarms": self._watch.run,
             "scaler": self._scaler.run,
             "data capture": parts.capturing.run,
+            "async queue": lambda: parts.dispatcher.run(pause_of("async queue")),
             "inference experiments": self._experiments.run,
             "logs": self._growth.run,
+            "routers": lambda: parts.routers.run(asyncio.sleep),
+            **({"routers beside": self._routers.run} if parts.options.routers else {}),
             **({} if parts.telemetry is None else {"telemetry": parts.telemetry.run}),
+            **({"certificate": Renewal(parts.options, gethostname()).run} if parts.options.tls_self_signed else {}),
         }
 
     # -- on the way with a travelling clock ------------------------------------------------------------------------
@@ -72,13 +81,15 @@ class Chores:
         """
         match chore:
             case "collector":
-                return self._parts.collector.quiet_s(MINUTE_S if gone_s < MINUTES_FOR_S else HOUR_S)
+                return self._parts.collector.quiet_s(_period_s(gone_s))
             case "sizer":
                 return self._sizer.quiet_s()
             case "alarms":
                 return self._watch.quiet_s()
             case "scaler":
                 return self._scaler.quiet_s()
+            case "async queue":
+                return self._parts.dispatcher.quiet_s(_period_s(gone_s))
             case "inference experiments":
                 return self._experiments.quiet_s()
             case "ledger" | "logs" | "metrics" | "heartbeat":
@@ -90,7 +101,9 @@ class Chores:
         """The first thing that began and is not done yet."""
         if self._scaler.under_way:
             return "automatic scaling changes a target"
-        return self._parts.controller.under_way() or instance_clocks.under_way(self._parts.roster)
+        parts = self._parts
+        changing = parts.controller.under_way() or parts.dispatcher.under_way()
+        return changing or instance_clocks.under_way(parts.roster)
 
     async def arrive(self) -> float:
         """Let the instances and the logs follow to where the clock stands. Returns the seconds until a model is due."""
@@ -100,6 +113,11 @@ class Chores:
         await asyncio.to_thread(self._growth.note, set(parts.logs.writing()))
         await parts.capturing.deliver()
         return due_s
+
+
+def _period_s(gone_s: float) -> float:
+    """The period of the levels' samples, once the clock has gone so far."""
+    return MINUTE_S if gone_s < MINUTES_FOR_S else HOUR_S
 
 
 async def repeated(name: str, chore: Callable[[], Awaitable[None]], pause: Pause) -> None:

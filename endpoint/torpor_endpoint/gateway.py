@@ -58,7 +58,7 @@ class Gateway:
             await self._own_pages(scope, receive, send)
             return
         if not scope["path"].startswith("/"):
-            scope = _in_origin_form(scope)
+            scope = in_origin_form(scope)
         name = _service_of(scope)
         if name not in self._services:
             await retry_for_descriptors(known_services)  # the first time it reads a folder
@@ -71,7 +71,7 @@ class Gateway:
         """
         if scope["path"].startswith(OWN_PAGES):
             return OWN_PAGES
-        return _service_of(scope if scope["path"].startswith("/") else _in_origin_form(scope))
+        return _service_of(scope if scope["path"].startswith("/") else in_origin_form(scope))
 
     def _service(self, name: str) -> App:
         """The service of this name. One without operations of its own answers in its protocol, through `otherwise`."""
@@ -92,7 +92,7 @@ class Gateway:
         return UnsignedForm(self._service, ADDRESSES.versions)
 
 
-def _in_origin_form(scope: Scope) -> Scope:
+def in_origin_form(scope: Scope) -> Scope:
     """The request with a path in place of `http://host/path`, the form for proxies (RFC 9112, section 3.2.2)."""
     path, raw_path = scope["path"], scope["raw_path"]
     return {**scope, "path": f"/{_after_host(path, '/')}", "raw_path": b"/" + _after_host(raw_path, b"/")}

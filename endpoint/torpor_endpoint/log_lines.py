@@ -39,6 +39,7 @@ class LogFields(TypedDict, total=False):
     span_id: str
     service: str
     operation: str
+    caller: str
 
 
 FIELDS: dict[str, str] = {
@@ -68,6 +69,7 @@ FIELDS: dict[str, str] = {
     "span_id": "its span, with `--otel`",
     "service": "the AWS service, by botocore's name",
     "operation": "the operation of the service",
+    "caller": "the ARN of the caller, with `--auth`",
 }
 """What each field means: those of every line, and those that a line may have."""
 

@@ -1,10 +1,13 @@
 """Defines the options of an endpoint in one table, for the command line and the documentation."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from torpor_endpoint.core.origins.cross_origin import address_of, is_loopback
+
+LOCAL, KUBERNETES = "local", "kubernetes"
 REFUSABLE = ("pickles", "scripts")
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
@@ -23,7 +26,14 @@ class Option:
 
 OPTIONS: tuple[Option, ...] = (
     Option("--port", "port", int, 4700, "The one port that serves all services."),
-    Option("--host", "host", str, "127.0.0.1", "The address to listen on. Torpor verifies no signatures: every client that reaches it may do anything."),
+    Option("--host", "host", str, "127.0.0.1", "The address to listen on. One that other machines may reach needs `--auth`, or `--insecure-allow-anyone`."),
+    Option("--auth", "auth", None, False, "Verify every request's signature, and enforce IAM's policies. The first start makes the root credential, in the file `credentials` of the data folder (`docs/how-to/users-and-policies.md`)."),
+    Option("--insecure-allow-anyone", "insecure", None, False, "Listen on an address that other machines may reach without `--auth`: whoever reaches it may do anything, and run code as this user."),
+    Option("--tls-cert", "tls_cert", Path, None, "Serve HTTPS with this certificate: a PEM file with its chain. It needs `--tls-key`. Changed files take effect without a restart (`docs/how-to/tls.md`)."),
+    Option("--tls-key", "tls_key", Path, None, "The private key of `--tls-cert`, in PEM, without a passphrase."),
+    Option("--tls-self-signed", "tls_self_signed", None, False, "Serve HTTPS with a certificate that the endpoint makes for local use, keeps in the data folder, and renews. `torpor env` prints the `AWS_CA_BUNDLE` by which clients trust it."),
+    Option("--connections-per-client", "connections_per_client", int, 1000, "The most connections of one client, by its address; this machine's own are not counted. 0 is no such limit."),
+    Option("--rate-limit", "rate_limits", str, (), "With `--auth`, how many calls per second each user or role may make, as `KIND=N`: `invocations`, `control`, `s3` or `pages` (`docs/how-to/users-and-policies.md`). There are no limits unless you set them. You may repeat it.", many=True),
     Option("--allow-host", "allow_hosts", str, (), "Another name or address by which clients may call the endpoint, with all names under it. You may repeat it.", many=True),
     Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may do anything here. You may repeat it.", many=True),
     Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, in place of host and port. It is for programs that start `python -m torpor_endpoint`."),
@@ -34,6 +44,14 @@ OPTIONS: tuple[Option, ...] = (
     Option("--images", "images", Path, None, "A TOML file that says what serves other images: the built-in container, or a server of the image's own (adapter mode)."),
     Option("--unknown-images", "unknown_images", str, "refuse", "`built-in`: the built-in container serves images that Torpor does not know. `refuse`: their endpoints become Failed."),
     Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, even if their Environment allows it. `scripts` also refuses training scripts."),
+    Option("--require-isolation", "require_isolation", None, False, "Do not start where this machine cannot hold scripts to their boxes (`docs/explanation/isolation.md`), and let no Environment widen a box."),
+    Option("--instances-on", "instances_on", str, LOCAL, "What runs the instances: `local`, which is this machine; `kubernetes`, a cluster (`docs/how-to/kubernetes.md`); `ray`, the Ray cluster that this machine is a node of or that `RAY_ADDRESS` names; `ray://HOST:PORT`, a cluster by its Ray Client server (`docs/how-to/ray.md`)."),
+    Option("--kubernetes-file", "kubernetes_file", Path, None, "A TOML file with the image of the instances in a cluster, and how else their pods are made."),
+    Option("--advertise", "advertise", str, None, "The URL by which instances on other machines reach this endpoint. Without it, they use the endpoint's own address."),
+    Option("--database", "database", str, None, "A PostgreSQL database in place of SQLite files in the data folder: `postgresql://user@host/name`, without a password (`docs/how-to/postgresql.md`)."),
+    Option("--keep-instances", "keep_instances", None, False, "Leave instances on other machines running when the endpoint stops. Its next start adopts them."),
+    Option("--routers", "routers", int, 0, "Run so many routers beside the endpoint, as processes at the ports after its own: they answer invocations (`docs/how-to/routers.md`)."),
+    Option("--no-runtime", "no_runtime", None, False, "Answer no invocations: leave them to routers. `torpor control` sets it."),
     Option("--warm-idle", "warm_idle_s", float, 600.0, "The zygote ends when no instance has run for this many seconds."),
     Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts."),
     Option("--seed", "seed", int, None, "The seed of the emulated delays and of the samples of data capture. The same seed gives the same ones."),
@@ -73,15 +91,46 @@ class Options:
     allow_origins: tuple[str, ...] = ()
     unknown_images: str = "refuse"
     refuse: str | None = None
+    require_isolation: bool = False
     travelling_clock: bool = False
     faults: bool = False
     what_if: str | None = None
     otel: bool = False
+    auth: bool = False
+    insecure: bool = False
+    instances_on: str = LOCAL
+    kubernetes_file: Path | None = None
+    advertise: str | None = None
+    keep_instances: bool = False
+    database: str | None = None
+    routers: int = 0
+    no_runtime: bool = False
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    tls_self_signed: bool = False
+    connections_per_client: int = 1000
+    rate_limits: tuple[str, ...] = ()
+    called: str | None = None
+    """The name in the certificate by which clients on this machine call the endpoint. `up.secured` finds it."""
+    ca_bundle: Path | None = None
+    """The file by which they trust the certificate, where they do not anyway. `up.secured` writes it."""
+
+    @property
+    def tls(self) -> bool:
+        """Whether the port speaks HTTPS."""
+        return self.tls_self_signed or self.tls_cert is not None
 
     @property
     def url(self) -> str:
         """The endpoint's address for clients on this machine."""
-        return f"http://{'127.0.0.1' if self.host in ('', '0.0.0.0') else self.host}:{self.port}"
+        host = self.called or ("127.0.0.1" if self.host in ("", "0.0.0.0") else self.host)
+        bracketed = f"[{host}]" if ":" in host else host
+        return f"{'https' if self.tls else 'http'}://{bracketed}:{self.port}"
+
+    @property
+    def router_urls(self) -> tuple[str, ...]:
+        """The addresses of the routers beside the endpoint."""
+        return tuple(replace(self, port=self.port + number).url for number in range(1, self.routers + 1))
 
     @property
     def refused(self) -> frozenset[str]:
@@ -89,14 +138,36 @@ class Options:
         return frozenset(self.refuse.split(",")) if self.refuse else frozenset()
 
     @property
+    def uses_roles(self) -> bool:
+        """Whether execution roles say what instances and jobs may do. Another S3 would not know their credentials."""
+        return self.auth and self.s3_endpoint is None
+
+    @property
+    def instances_url(self) -> str:
+        """The endpoint's address for its instances. Those of this machine use its own: another may lead elsewhere."""
+        return self.url if self.instances_on == LOCAL else self.advertise or self.url
+
+    @property
+    def lends_apart(self) -> bool:
+        """Whether instances get credentials at an address of their own: the SDKs send for them on loopback only, or by
+        HTTPS with a certificate of a public authority."""
+        here = self.uses_roles and self.instances_on == LOCAL
+        return here and (self.tls or (not is_loopback(self.host or "127.0.0.1") and not _is_unspecified(self.host)))
+
+    @property
     def bind(self) -> str:
         """The address in gunicorn's form."""
         return f"fd://{self.descriptor}" if self.descriptor is not None else f"{self.host}:{self.port}"
 
 
-def command_line(options: Options) -> list[str]:
-    """The arguments of `python -m torpor_endpoint` for these options."""
-    values = [(option, value) for option in OPTIONS for value in _values(option, getattr(options, option.field))]
+def _is_unspecified(host: str) -> bool:
+    address = address_of(host)
+    return address is not None and address.is_unspecified
+
+
+def command_line(options: object, table: tuple[Option, ...] = OPTIONS) -> list[str]:
+    """The arguments of `python -m torpor_endpoint`, or of the program of another table, for these options."""
+    values = [(option, value) for option in table for value in _values(option, getattr(options, option.field))]
     return [_argument(option, value) for option, value in values if value is not None and value is not False]
 
 

@@ -3,71 +3,108 @@
 import asyncio
 import os
 import random
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
 from typing import TYPE_CHECKING
 
+from torpor_container.isolation.abilities import found
 from torpor_container.processes.zygote_client import OwnedZygote
+from torpor_container.settings import DEFAULTS
 from torpor_endpoint.clocks.clock import EndpointClock, RealClock
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core import emulation
+from torpor_endpoint.core.access.rates import CallRates
 from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.faults.injector import FaultInjector
 from torpor_endpoint.fleet.collector import Collector, Wanted
 from torpor_endpoint.fleet.controller import Controller
-from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_fault, without_sharing
 from torpor_endpoint.fleet.readings import Readings
-from torpor_endpoint.fleet.roster import Roster
-from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.fleet.timing import TIMING
+from torpor_endpoint.host import Host, LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec, memory_plan
 from torpor_endpoint.host.local import LocalHost
-from torpor_endpoint.host.strays import end_strays
+from torpor_endpoint.host.warm_parent import WarmParent
 from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
 from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.options import Options
+from torpor_endpoint.options import KUBERNETES, LOCAL, Options
+from torpor_endpoint.routers.board import RouterBoard
+from torpor_endpoint.routers.publishing import TablePublisher
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.jobs.queue import JobQueue
 from torpor_endpoint.services.jobs.records import JobRecords
+from torpor_endpoint.services.jobs.work import WorkThreads
 from torpor_endpoint.services.logs.files.groups import Groups
 from torpor_endpoint.services.logs.files.log_marks import LogMarks
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.moto.longtail import LongTail
+from torpor_endpoint.services.runtime.app import AccountAndRegion
+from torpor_endpoint.services.runtime.asynchronous.attempt import AttemptSite
+from torpor_endpoint.services.runtime.asynchronous.dispatcher import AsyncDispatcher
+from torpor_endpoint.services.runtime.asynchronous.ending import RequestEnds
+from torpor_endpoint.services.runtime.asynchronous.metering import AsyncMeter
+from torpor_endpoint.services.runtime.asynchronous.notifying import NoticeBoard
+from torpor_endpoint.services.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
 from torpor_endpoint.services.runtime.capture.capturing import Capturing
+from torpor_endpoint.services.runtime.capture.files import CaptureFile
 from torpor_endpoint.services.runtime.capture.observer import CaptureObserver
 from torpor_endpoint.services.runtime.observing.ledger_observer import LedgerObserver
 from torpor_endpoint.services.runtime.observing.meter import Meters
 from torpor_endpoint.services.runtime.observing.metrics_observer import MetricsObserver
 from torpor_endpoint.services.runtime.observing.observers import Observers
-from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
+from torpor_endpoint.services.runtime.router import Router
+from torpor_endpoint.services.runtime.sending import RequestSender
+from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage, Storage, as_endpoint
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.records import Experiments
 from torpor_endpoint.services.topics import Topics
 from torpor_endpoint.services.training.lifecycle import TrainingJob
-from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork
+from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork, without_credentials
 from torpor_endpoint.services.transform.lifecycle import TransformJob
 from torpor_endpoint.services.transform.running.transform_work import JOB, TransformSite, TransformWork
 from torpor_endpoint.storage.data_dir import DataDir
+from torpor_endpoint.storage.databases.database import Database, DatabasePart
+from torpor_endpoint.storage.databases.opening import opened
+from torpor_endpoint.storage.deployment_secret import kept_secret
 from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.storage.private import closed_to_others
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.schema import RECORDS
+from torpor_endpoint.storage.shared_secrets import shared_secret
 from torpor_endpoint.storage.store import Store
 from torpor_endpoint.telemetry.access_log import AccessLog
 from torpor_endpoint.telemetry.environment import signals
 
 if TYPE_CHECKING:
+    from torpor_endpoint.role_parts import RoleParts
+    from torpor_endpoint.services.iam.identities.directory import Directory
     from torpor_endpoint.services.s3.access.remote import RemoteStorage
+    from torpor_endpoint.storage.denial_log import DenialLog
     from torpor_endpoint.telemetry.composing import Telemetry
+
+
+TRANSFORM_TIMING = replace(TIMING, grace_s=3.0)
+"""Nobody waits for the answers of an instance whose job has ended or was stopped."""
+
+
+ASYNC_THREADS = 8
+"""For the inputs and results of asynchronous requests on their way from and to S3."""
 
 
 class Parts:
@@ -87,23 +124,44 @@ class Parts:
         self.lock = self.folders.lock()
         self.was_open = closed_to_others(self.folders.root)
         self.surroundings = surroundings(options, self.folders, self._ahead_s)
-        self.database = opened(self.folders.database)
+        self.database = self._opened(RECORDS)
         self.store = Store(self.database, epoch)
         self.objects = ObjectStore(self.folders.objects, clock=epoch)
+        # callers
+        self.iam = Iam(self.database, self.store, epoch)
+        self.directory = self._directory() if options.auth else None
+        self.denials = self._denials() if options.auth else None
+        self.role_parts = self._role_parts()
+        self.as_role = as_endpoint if self.role_parts is None else self.role_parts.as_role
+        if self.role_parts is not None and self.role_parts.apart is not None:
+            self.surroundings = replace(self.surroundings, script_ports=(self.role_parts.apart.port,))
         # the host
-        end_strays(str(self.folders.instances))  # of an endpoint that was killed
-        self.host = LocalHost(self.folders.sockets, partial(OwnedZygote.start, forgotten=self.surroundings.forgotten))
+        self.warm_parent = WarmParent(
+            self.folders.sockets, partial(OwnedZygote.start, forgotten=self.surroundings.forgotten)
+        )
+        self.local_host = LocalHost(self.folders.sockets, Disks(self.folders.instances), self.warm_parent)
+        self.host = self._host()
+        self.launching: Host = self.host if self.role_parts is None else self.role_parts.signing(self.host)
         # metrics and the ledger
-        self.roster = Roster()
+        self.tables = TablePublisher(lambda: self.roster, token_hex(8))
+        self.roster = FleetRoster(self.tables.changed)
+        self.rates = CallRates.read(options.rate_limits)
+        self.routers = RouterBoard(lambda: self.roster, self.tables, self.clock.steady, self.rates)
+        self.serving = asyncio.Event()  # set once the roster has every endpoint in service
         self.registry = MetricRegistry(epoch)
         self.meters = Meters(self.registry)
-        self.ledger = Ledger(self.folders.ledger, epoch, pause=pause_of("ledger"))
+        self.ledger = Ledger(self._opened(LEDGER), epoch, pause=pause_of("ledger"))
         self.readings = Readings()
         self.collector = Collector(
             self.roster, self.registry, epoch, self.ledger.looked, pause_of("collector"), self.readings
         )
         self.storage = self._storage()
-        self.capturing = Capturing(self.storage, LoneThread("data capture"), self.clock.steady, self.meters.captured)
+        self.capturing = Capturing(
+            self._capture_store,
+            LoneThread("data capture"),
+            self.clock.steady,
+            self.meters.captured,
+        )
         draw = random.Random(options.seed).random
         sampling = CaptureObserver(draw, self.capturing.backlog.add, self.capturing.missed)
         self.telemetry = self._telemetry() if options.otel else None
@@ -112,6 +170,12 @@ class Parts:
             further.append(AccessLog())
         self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters), *further], [sampling])
         self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served, pause_of("heartbeat"))
+        # requests
+        self.long_tail = LongTail(options.account)
+        self.topics = Topics(self.long_tail.answer)
+        self.router, self.sender = self._routing()
+        self.async_queue = AsyncQueue(self._opened(ASYNC_REQUESTS), epoch)
+        self.dispatcher = self._dispatcher()
         # the fleet
         self.controller = Controller(self.store, self.roster, self._factory(), epoch, self._endpoint_deleted)
         # the services
@@ -119,10 +183,8 @@ class Parts:
         self.training = TrainingWork(self._training_site())
         self.trainer = JobQueue(self.jobs, self.training, parallel=os.cpu_count() or 1)
         self.transform_jobs = JobRecords(self.database, "transform_jobs", TransformJob, epoch)
-        transform_work = TransformWork(self._transform_site(), self.store.model)
-        self.transforming = JobQueue(self.transform_jobs, transform_work, parallel=os.cpu_count() or 1)
-        self.long_tail = LongTail(options.account)
-        self.topics = Topics(self.long_tail.answer)
+        self.transform_work = TransformWork(self._transform_site())
+        self.transforming = JobQueue(self.transform_jobs, self.transform_work, parallel=os.cpu_count() or 1)
         refused = refusal(self.store, strict=options.strict)
         self.autoscaling = Autoscaling(self.database, self.store, epoch, refused)
         actions = alarm_actions(self.topics, self.autoscaling.fired)
@@ -131,6 +193,67 @@ class Parts:
         self.experimenting = Experimenting(self.control(), self.experiments)
         groups = Groups(self.folders.endpoint_logs, self.folders.training_logs, self.folders.transform_logs)
         self.logs = Logs(groups, LogMarks(self._ahead_s), self.store, epoch, self._growing_logs)
+
+    def _host(self) -> Host:
+        """Where instances run. Raises HostError, BadKubernetesFile, OSError, ValueError."""
+        options = self.options
+        if options.instances_on == LOCAL:
+            return self.local_host
+        secret = self._deployment_secret()
+        if options.instances_on == KUBERNETES:
+            from torpor_endpoint.host.kubernetes.composing import kubernetes_host
+
+            return kubernetes_host(options.kubernetes_file, secret, options.keep_instances)
+        from torpor_endpoint.host.ray.host import RayHost
+        from torpor_endpoint.host.ray.spelling import address_of
+
+        address = address_of(options.instances_on)
+        assert address is not None, options.instances_on
+        called = options.instances_url if options.s3_endpoint is None else ""
+        return RayHost(address, secret, self.folders.endpoint_logs, called, keep=options.keep_instances)
+
+    def _opened(self, part: DatabasePart) -> Database:
+        """Raises DatabaseFault, SchemaTooNew."""
+        return opened(part, self.folders.root, self.options.database)
+
+    def _deployment_secret(self) -> bytes:
+        """Raises DatabaseFault, OSError, ValueError."""
+        own = partial(kept_secret, self.folders.deployment_secret)
+        if self.options.database is None:
+            return own()
+        return bytes.fromhex(shared_secret(self.database, "deployment", lambda: own().hex()))
+
+    @property
+    def _memory_plan(self) -> Callable[[Variant], MemoryPlan | None]:
+        """Containers of an instance share its memory on this machine alone: elsewhere each is held to its own limit."""
+        return memory_plan if self.options.instances_on == LOCAL else without_sharing
+
+    def _directory(self) -> "Directory":
+        """Raises BadCredentials."""
+        from torpor_endpoint.access.root_key import root_pair
+        from torpor_endpoint.services.iam.identities.directory import Directory
+
+        owner = root_pair(self.folders.credentials, None if self.options.database is None else self.database)
+        return Directory(self.iam, self.options.account, owner)
+
+    def _role_parts(self) -> "RoleParts | None":
+        """None where roles are names only."""
+        if self.directory is None or not self.options.uses_roles:
+            return None
+        from torpor_endpoint.role_parts import RoleParts
+
+        return RoleParts(self.options, self.directory, self.objects)
+
+    def _capture_store(self, file: CaptureFile) -> Storage:
+        return self.as_role(self.storage, file.role, self._endpoint_arn(file.endpoint))
+
+    def _endpoint_arn(self, name: str) -> str:
+        return f"arn:aws:sagemaker:{self.options.region}:{self.options.account}:endpoint/{name.lower()}"
+
+    def _denials(self) -> "DenialLog":
+        from torpor_endpoint.storage.denial_log import DenialLog
+
+        return DenialLog(self.folders.denials, self.clock.epoch)
 
     def control(self) -> Control:
         """What the operations of SageMaker act on."""
@@ -143,6 +266,8 @@ class Parts:
             self._is_tagged,
             self.surroundings.images,
             self.autoscaling.scaled,
+            self.dispatcher.introduce,
+            None if self.role_parts is None else self.role_parts.model_data,
         )
 
     def _is_tagged(self, arn: str) -> bool:
@@ -152,6 +277,7 @@ class Parts:
     async def refresh_metrics(self) -> None:
         """Bring the metrics up to date before they are read."""
         self.observers.settle()
+        self.dispatcher.put_levels()
         if self.telemetry is not None:
             self.telemetry.settle()
         await self.collector.refresh()
@@ -159,6 +285,7 @@ class Parts:
     async def refresh_some(self, wanted: Wanted) -> None:
         """Bring the metrics up to date, those of instances only where they are wanted."""
         self.observers.settle()
+        self.dispatcher.put_levels()
         await self.collector.refresh(wanted)
 
     async def flush_ledger(self) -> None:
@@ -170,9 +297,15 @@ class Parts:
         """Remove the instances' disks. Metrics and logs stay, as on AWS."""
         self.observers.settle()
         await self.capturing.flush(name)
+        await self.dispatcher.deleted(name)
         self.meters.forget(name)
         await asyncio.to_thread(self.autoscaling.forget, name)
-        await self.surroundings.disks.remove_all(name)
+        await self.host.vacate(name)
+
+    def served_variants(self) -> set[tuple[str, str]]:
+        """Each endpoint and variant that is served, or will be once its update ends. It reads the store."""
+        endpoints = self.store.endpoints()
+        return {(one.name, v.name) for one in endpoints for v in (*one.variants, *(one.pending_variants or ()))}
 
     def _instance_changed(self, life: InstanceLife) -> None:
         """Record that an instance has begun, is ready, or has ended."""
@@ -180,6 +313,10 @@ class Parts:
         self.readings.lived(life)
         if life.size.startswith("serverless") and life.ready_s is not None and life.stopped_s is None:
             self.meters.set_up(life.endpoint, life.variant, life.ready_s - life.started_s, life.ready_s)
+
+    def has_processes(self) -> bool:
+        """Whether an instance or a training job runs as a child of the zygote."""
+        return bool(self.training.writing or self.local_host.list())
 
     def _growing_logs(self) -> set[Path]:
         """The logs that a running process still writes."""
@@ -192,16 +329,52 @@ class Parts:
             return emulation.start_delay_s(self.options.emulate, variant.serverless is not None, lambda: dice.gauss())
 
         return InstanceFactory(
-            self.host,
+            self.launching,
             partial(launch_spec, around=self.surroundings),
             self.clock.epoch,
             self._instance_changed,
             self.collector.farewell,
             start_delay_s,
             self.surroundings.images,
-            vacated=self.surroundings.disks.remove,
-            memory_plan=memory_plan,
+            vacated=self.host.vacate,
+            memory_plan=self._memory_plan,
+            changed=self.tables.changed,
+            used_elsewhere=self.routers.uses,
+            fault=without_fault if self.role_parts is None else self.role_parts.fault,
         )
+
+    def _routing(self) -> tuple[Router, RequestSender]:
+        strict, idle = self.options.strict, self.clock.steady
+        if self.faults is None:
+            sender = RequestSender(time.perf_counter, strict, traffic_clock=idle)
+            return Router(self.roster, random.random, strict), sender
+        from torpor_endpoint.faults.routing import FaultyRouter, FaultySender
+
+        faulty = FaultySender(time.perf_counter, strict, traffic_clock=idle, injector=self.faults, host=self.local_host)
+        return FaultyRouter(self.roster, random.random, strict, self.faults), faulty
+
+    def _dispatcher(self) -> AsyncDispatcher:
+        options, epoch = self.options, self.clock.epoch
+        account = AccountAndRegion(options.account, options.region, console=options.strict)
+        meter = AsyncMeter(self.registry, epoch)
+        threads = WorkThreads("async", ASYNC_THREADS)
+        site = AttemptSite(
+            folder=self.folders.attempts,
+            storage=self.storage,
+            threads=threads,
+            sender=self.sender,
+            observers=self.observers,
+            meter=meter,
+            place=account.place,
+            epoch=epoch,
+            steady=time.perf_counter,
+            as_role=self.as_role,
+        )
+        board = NoticeBoard(self.async_queue, self.topics, meter, time.monotonic)
+        ends = RequestEnds(
+            self.async_queue, self.storage, threads, board, meter, options.region, epoch, options.account, self.as_role
+        )
+        return AsyncDispatcher(self.async_queue, self.roster, site, ends, meter, epoch)
 
     def _telemetry(self) -> "Telemetry":
         """Raises BadTelemetry."""
@@ -215,11 +388,13 @@ class Parts:
             folder=self.folders.training,
             logs=self.folders.training_logs,
             storage=self.storage,
-            zygote=self.host.zygote,
+            zygote=self.warm_parent.zygote,
             wiring=self.surroundings.wiring,
             forgotten=self.surroundings.forgotten,
             cpus=os.cpu_count() or 1,
             clock=self.clock.epoch,
+            as_role=self.as_role,
+            credentials=without_credentials if self.role_parts is None else self.role_parts.lent,
         )
 
     def _transform_site(self) -> TransformSite:
@@ -227,17 +402,28 @@ class Parts:
             job = slot.endpoint.removeprefix(JOB)
             return replace(launch_spec(variant, slot, self.surroundings), logs=self.folders.transform_logs / job)
 
+        async def vacated(name: str, _: str) -> None:
+            await self.host.vacate(name)
+
         factory = InstanceFactory(
-            self.host,
+            self.launching,
             spec,
             self.clock.epoch,
             self.ledger.lived,
             images=self.surroundings.images,
-            vacated=self.surroundings.disks.remove,
-            memory_plan=memory_plan,
+            timing=TRANSFORM_TIMING,
+            vacated=vacated,
+            memory_plan=self._memory_plan,
         )
         return TransformSite(
-            self.folders.transform, self.folders.transform_logs, self.storage, factory, self.clock.epoch
+            self.folders.transform,
+            self.folders.transform_logs,
+            self.storage,
+            WorkThreads("transform", (os.cpu_count() or 1) + 2),
+            factory,
+            self.registry,
+            self.clock.epoch,
+            self.as_role,
         )
 
     def _ahead_s(self) -> float:
@@ -255,16 +441,22 @@ class Parts:
 
 def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float] = lambda: 0.0) -> Surroundings:
     """What every instance of this endpoint shares. `ahead_s` is how far its clock is ahead. Raises BadImages."""
-    embedded = options.s3_endpoint is None
+    embedded, here = options.s3_endpoint is None, options.instances_on == LOCAL
+    held = options.uses_roles and here and found().ports
     return Surroundings(
-        endpoint_url=options.url,
+        endpoint_url=options.instances_url,
+        ca_bundle=options.ca_bundle,
         region=options.region,
-        disks=Disks(folders.instances),
         logs=folders.endpoint_logs,
         images=Images.read(options.images, options.unknown_images),
-        s3_endpoint=options.url if embedded else options.s3_endpoint or "",
-        s3_folder=folders.objects if embedded else None,
+        s3_endpoint=options.instances_url if embedded else options.s3_endpoint or "",
+        own_store=embedded,
+        s3_folder=folders.objects if embedded and here else None,
         refused=options.refused,
+        roles=options.uses_roles,
+        script_network="endpoint" if held else DEFAULTS.script_network,
+        isolated=options.require_isolation,
+        hidden=folders.root if here else None,
         strict=options.strict,
         faults=options.faults,
         clock_ahead_s=ahead_s if options.travelling_clock else None,

@@ -13,18 +13,24 @@ from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.wire.asgi import App
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
+from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.registry import RUNTIME, SERVICES
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
-from torpor_endpoint.services.runtime.router import Router
-from torpor_endpoint.services.runtime.sending import RequestSender
+from torpor_endpoint.services.runtime.asynchronous.face import AsyncInvocations
 from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from starlette.routing import Route
+
     from torpor_endpoint.ledger.reading import LedgerReader
     from torpor_endpoint.pages.clock import ClockPage
+    from torpor_endpoint.pages.denials import DenialPages
     from torpor_endpoint.pages.ledger import Pages
+    from torpor_endpoint.services.runtime.elsewhere import InvocationsElsewhere
 
 
 class ServiceApps:
@@ -35,6 +41,7 @@ class ServiceApps:
         self._chores = chores
         self._options = parts.options
         self.runtime = self._runtime()
+        self.invocations = self._invocations()
         self._of_services = ServiceParts(
             options=parts.options,
             clock=parts.clock.epoch,
@@ -53,6 +60,8 @@ class ServiceApps:
             registry=parts.registry,
             refresh=parts.refresh_metrics,
             runtime=self.runtime,
+            iam=parts.iam,
+            directory=parts.directory,
             otherwise=parts.long_tail.answer,
         )
 
@@ -63,7 +72,7 @@ class ServiceApps:
             from torpor_endpoint.faults.store import FaultyStore
 
             services["s3"] = FaultyStore(services["s3"], self._parts.faults)
-        services[RUNTIME] = self.runtime  # it is on the warm path: the gateway calls it without a step between
+        services[RUNTIME] = self.invocations  # it is on the warm path: the gateway calls it without a step between
         return services
 
     def for_web_pages(self) -> dict[str, App]:
@@ -73,6 +82,7 @@ class ServiceApps:
     def pages(self) -> App:
         """Torpor's own pages."""
         from torpor_endpoint.pages.app import OwnPages
+        from torpor_endpoint.pages.async_requests import AsyncPages
 
         parts = self._parts
         pages = OwnPages(
@@ -81,9 +91,13 @@ class ServiceApps:
             parts.refresh_metrics,
             parts.folders.endpoint_logs,
             self._ledger_pages,
+            lambda: AsyncPages(parts.async_queue, parts.dispatcher),
             self._clock_page(),
             parts.faults,
             parts.observers.settle,
+            parts.transform_work.progress,
+            self._router_pages(),
+            self._denial_pages(),
         )
         return pages.app()
 
@@ -97,28 +111,31 @@ class ServiceApps:
         parts = self._parts
         cards = partial(asyncio.to_thread, parts.store.endpoint_cards)
         looking = Looking(parts.roster, cards, parts.registry, parts.readings, parts.refresh_some, parts.clock.epoch)
-        simulating = Simulating(parts.options.what_if, parts.folders.ledger.resolve())
+        ledger = parts.folders.ledger.resolve() if parts.options.database is None else None
+        simulating = Simulating(parts.options.what_if, ledger)
         feed = Feed(looking.look, looking.later, parts.clock.epoch)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
 
     def _runtime(self) -> RuntimeApp:
-        router, sender = self._routing()
-        shadowing = Shadowing(router, sender, time.perf_counter, random.random, self._parts.meters.dropped)
-        account = AccountAndRegion(self._options.account, self._options.region, console=self._options.strict)
-        clocks = Clocks(self._parts.clock.epoch, time.perf_counter)
-        telemetry = self._parts.telemetry
-        trace = None if telemetry is None else telemetry.begin
-        return RuntimeApp(router, sender, self._parts.observers, account, clocks, shadowing=shadowing, trace=trace)
+        parts, router, sender = self._parts, self._parts.router, self._parts.sender
+        return RuntimeApp(
+            router,
+            sender,
+            parts.observers,
+            AccountAndRegion(self._options.account, self._options.region, console=self._options.strict),
+            Clocks(parts.clock.epoch, time.perf_counter),
+            shadowing=Shadowing(router, sender, time.perf_counter, random.random, parts.meters.dropped),
+            trace=None if parts.telemetry is None else parts.telemetry.begin,
+            asynchronous=AsyncInvocations(router, parts.async_queue, parts.dispatcher, parts.clock.epoch),
+        )
 
-    def _routing(self) -> tuple[Router, RequestSender]:
-        parts, strict, idle = self._parts, self._options.strict, self._parts.clock.steady
-        if parts.faults is None:
-            sender = RequestSender(time.perf_counter, strict, traffic_clock=idle)
-            return Router(parts.roster, random.random, strict), sender
-        from torpor_endpoint.faults.routing import FaultyRouter, FaultySender
+    def _invocations(self) -> "RuntimeApp | InvocationsElsewhere":
+        """What answers callers: a control with routers of its own choice leaves invocations to these."""
+        if not self._options.no_runtime:
+            return self.runtime
+        from torpor_endpoint.services.runtime.elsewhere import InvocationsElsewhere
 
-        faulty = FaultySender(time.perf_counter, strict, traffic_clock=idle, injector=parts.faults, host=parts.host)
-        return FaultyRouter(parts.roster, random.random, strict, parts.faults), faulty
+        return InvocationsElsewhere(AccountAndRegion(self._options.account, self._options.region))
 
     def _clock_page(self) -> "ClockPage | None":
         """None unless the clock travels."""
@@ -128,6 +145,47 @@ class ServiceApps:
         from torpor_endpoint.pages.clock import ClockPage
 
         return ClockPage(clock, partial(clock.travel, company=self._chores))
+
+    def _router_pages(self) -> "Sequence[Route]":
+        from torpor_endpoint.routers.accounts import AccountTaker
+        from torpor_endpoint.routers.face import RouterFace
+        from torpor_endpoint.routers.facts import ControlFacts
+        from torpor_endpoint.routers.identities import IdentityPublisher
+
+        parts, options = self._parts, self._options
+        sockets = str(parts.folders.sockets) if options.instances_on == LOCAL else ""
+        facts = ControlFacts(
+            options.region,
+            options.account,
+            options.strict,
+            options.auth,
+            options.s3_endpoint or "",
+            sockets,
+            options.rate_limits,
+        )
+        lent = None if parts.role_parts is None else parts.role_parts.lent_to_routers
+        identities = None if parts.directory is None else IdentityPublisher(parts.database, parts.directory.owner)
+        taker = AccountTaker(parts.ledger, parts.meters)
+        return RouterFace(
+            facts,
+            parts.serving,
+            parts.roster,
+            parts.tables,
+            parts.routers,
+            taker,
+            parts.ledger,
+            self.runtime,
+            identities,
+            lent,
+        ).routes()
+
+    def _denial_pages(self) -> "DenialPages | None":
+        """None unless callers are verified."""
+        if self._parts.denials is None:
+            return None
+        from torpor_endpoint.pages.denials import DenialPages
+
+        return DenialPages(self._parts.denials)
 
     def _ledger_pages(self) -> "Pages":
         from torpor_endpoint.pages.ledger import Pages

@@ -5,27 +5,34 @@ import os
 import re
 import socket
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import urlsplit
 
 from torpor_container.extras import how_to_install
+from torpor_endpoint.core.access.rates import BadRate, CallRates
 from torpor_endpoint.core.emulation import EMULATED
-from torpor_endpoint.core.origins.cross_origin import is_host, is_loopback, origin_of
+from torpor_endpoint.core.origins.cross_origin import is_loopback
 from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
-from torpor_endpoint.log_lines import FORMATS, JsonLines, single_line
-from torpor_endpoint.options import LOG_LEVELS, REFUSABLE, Options
+from torpor_endpoint.host.ray.spelling import address_of, names_ray
+from torpor_endpoint.log_lines import JsonLines, single_line
+from torpor_endpoint.options import KUBERNETES, LOCAL, REFUSABLE, Options
+from torpor_endpoint.port import PORT_CHECKS, PortOptions
 from torpor_endpoint.storage.private import UMASK
 from torpor_endpoint.telemetry.environment import BadTelemetry, signals
 
 if TYPE_CHECKING:
+    from torpor_container.http.server import ServerOptions
     from torpor_endpoint.aws.wire.asgi import App
+    from torpor_endpoint.tls.prepared import PreparedTls
 
+SomeOptions = TypeVar("SomeOptions")  # of an endpoint or of a router
 
 REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
 """What boto3 accepts as a region: the label of a host name."""
@@ -38,6 +45,10 @@ SHUTDOWN_S = 2
 OTEL_MODULES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 """What `--otel` imports."""
 
+ROUTERS_MAX = 64
+
+NOT_STARTED = 3
+"""The exit code of a worker that cannot start, for gunicorn, which forks no other one then."""
 KEEP_ALIVE_S = 300
 """How long a client's connection may be idle, in seconds."""
 
@@ -52,64 +63,198 @@ def run(options: Options) -> None:
     Raises BadOption before anything is started.
     """
     check(options)
-    from torpor_container.http.server import Server, ServerOptions  # not needed to check options
+    from torpor_container.http.server import Server  # not needed to check options
 
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
     check(known)  # the socket has the address
     os.umask(UMASK)
-    as_json = known.log_format == "json"
-    if warning := exposure(known):
-        print(single_line(logging.WARNING, warning) if as_json else warning, file=sys.stderr, flush=True)
-    server = ServerOptions(
-        bind=known.bind,
+    known, more = _secured_apart(known) if known.tls else (known, ())
+    exposed = exposure(known)
+    cautions = (*unheld(known), *more, *left_behind(known))
+    warn(known, (*([exposed] if exposed else []), *(f"Warning: {one}." for one in cautions)))
+    Server(partial(_app, known), server_options(known, SHUTDOWN_S)).run()
+
+
+def warn(options: PortOptions, warnings: Iterable[str]) -> None:
+    """Print warnings before the start, in the form of the log."""
+    for warning in warnings:
+        line = single_line(logging.WARNING, warning) if options.log_format == "json" else warning
+        print(line, file=sys.stderr, flush=True)
+
+
+def server_options(options: PortOptions, shutdown_s: int) -> "ServerOptions":
+    """How the port of an endpoint or of a router is served."""
+    from torpor_container.http.server import ServerOptions, TlsFiles
+
+    certificate, key = options.tls_cert, options.tls_key
+    return ServerOptions(
+        bind=options.bind,
         graceful_s=GRACEFUL_S,
-        shutdown_s=SHUTDOWN_S,
+        shutdown_s=shutdown_s,
         keep_alive_s=KEEP_ALIVE_S,
-        log_level=known.log_level,
-        log_formatter=JsonLines if as_json else None,
+        log_level=options.log_level,
+        log_formatter=JsonLines if options.log_format == "json" else None,
+        connections_per_client=options.connections_per_client,
+        tls=None if certificate is None or key is None else TlsFiles(certificate, key),
     )
-    Server(partial(_app, known), server).run()
+
+
+def secured(options: Options) -> tuple[Options, Sequence[str]]:
+    """The options of an endpoint that speaks HTTPS, with its certificate, its name in it and what clients trust it by;
+    and warnings. It makes the endpoint's own certificate if there is none, and imports much. Raises BadOption."""
+    from torpor_endpoint.tls.preparing import prepared
+
+    known = options if options.descriptor is None else _with_address(options, options.descriptor)
+    return _with_certificate(options, lambda: prepared(known, socket.gethostname(), time.time()))
+
+
+def _secured_apart(options: Options) -> tuple[Options, Sequence[str]]:
+    """As `secured`, whose modules this process would keep for as long as the endpoint lives. Raises BadOption."""
+    from torpor_endpoint.tls.apart import prepared_apart
+
+    def prepare() -> "PreparedTls":
+        from torpor_endpoint.tls.preparing import prepared
+
+        return prepared(options, socket.gethostname(), time.time())
+
+    return _with_certificate(options, lambda: prepared_apart(prepare))
+
+
+def _with_certificate(options: Options, prepare: Callable[[], "PreparedTls"]) -> tuple[Options, Sequence[str]]:
+    found = certified(prepare)
+    files = found.files
+    known = replace(
+        options, tls_cert=files.certificate, tls_key=files.key, called=found.called, ca_bundle=found.trusted
+    )
+    return known, found.warnings
+
+
+def certified(prepare: Callable[[], "PreparedTls"]) -> "PreparedTls":
+    """What `prepare` finds. Raises BadOption."""
+    from torpor_endpoint.tls.prepared import BadTls
+
+    try:
+        return prepare()
+    except BadTls as error:
+        raise BadOption(str(error)) from error
 
 
 def _app(options: Options) -> "App":
     """The application, made in gunicorn's worker. Only the worker imports it, so its parent process stays small."""
     from torpor_endpoint.app import EndpointProcess
+    from torpor_endpoint.storage.data_dir import DataDirInUse
+    from torpor_endpoint.storage.databases.database import DatabaseFault, SchemaTooNew
 
-    return EndpointProcess(options).app()
+    try:
+        return EndpointProcess(options).app()
+    except (DataDirInUse, DatabaseFault, SchemaTooNew) as error:
+        warn(options, (f"torpor: the endpoint cannot start: {error}",))
+        sys.exit(NOT_STARTED)
 
 
 def exposure(options: Options) -> str | None:
-    """A warning about an address that other machines may reach; None for a loopback address."""
-    if is_loopback(options.host):
+    """A warning about an address that other machines may reach unverified; None if there is no such danger."""
+    if options.auth or is_loopback(options.host):
         return None
     return (
-        f"Warning: the endpoint listens on {options.host or '0.0.0.0'}, which other machines may reach. Torpor "
-        f"verifies no signature: whoever reaches port {options.port} may read and change everything, and run code as "
-        "this user. Let only machines that you trust reach it (a firewall, a private network), or use "
-        "--host 127.0.0.1."
+        f"Warning: the endpoint listens on {options.host or '0.0.0.0'}, which other machines may reach, and verifies "
+        f"no signature (--insecure-allow-anyone): whoever reaches port {options.port} may read and change everything, "
+        "and run code as this user. Let only machines that you trust reach it (a firewall, a private network), or use "
+        "--auth."
     )
 
 
 def check(options: Options) -> None:
     """Check each option's text. Raises BadOption."""
-    for flag, good, rule in CHECKS:
-        if not good(options):
-            raise BadOption(f"{flag}: {rule}")
+    check_rows(options, CHECKS)
     try:
         Images.read(options.images)
     except BadImages as error:
         raise BadOption(f"--images: {error}") from error
     if options.otel:
-        _check_telemetry()
+        check_telemetry()
+    if options.tls:
+        check_cryptography("--tls-self-signed" if options.tls_self_signed else "--tls-cert")
+    try:
+        CallRates.read(options.rate_limits)
+    except BadRate as error:
+        raise BadOption(f"--rate-limit: {error}") from error
+    if options.database is not None:
+        _check_database(options.database)
+    if options.auth:
+        _check_credentials(options)
+    if options.instances_on == KUBERNETES:
+        _check_kubernetes(options)
+    if names_ray(options.instances_on) and not _is_installed("ray"):
+        raise BadOption(f"--instances-on: Ray is not installed: {how_to_install('ray')}")
+    if options.require_isolation and (lacks := unheld(options)):
+        raise BadOption(f"--require-isolation: {'; '.join(lacks)}")
 
 
-def _check_telemetry() -> None:
+def unheld(options: Options) -> list[str]:
+    """What scripts can do on this machine although a box should keep them from it, in words."""
+    from torpor_container.isolation.abilities import found  # not needed to check other options
+
+    return [] if "scripts" in options.refused else found().missing(endpoint_only=options.uses_roles)
+
+
+def left_behind(options: Options) -> list[str]:
+    """What stays on this machine although the database is elsewhere, in words."""
+    if options.database is None or options.s3_endpoint is not None:
+        return []
+    return [f"the objects of the embedded S3 stay in {options.data_dir}, and not in the database: see --s3-endpoint"]
+
+
+def check_rows(options: SomeOptions, rows: Iterable[tuple[str, Callable[[SomeOptions], bool], str]]) -> None:
+    """Check the options by rows such as those of CHECKS. Raises BadOption."""
+    for flag, good, rule in rows:
+        if not good(options):
+            raise BadOption(f"{flag}: {rule}")
+
+
+def check_cryptography(flag: str) -> None:
+    """Raises BadOption for a flag that needs a package which is not installed."""
+    if not _is_installed("cryptography"):
+        raise BadOption(f"{flag}: the package cryptography is not installed: {how_to_install('tls')}")
+
+
+def check_telemetry() -> None:
+    """Raises BadOption where `--otel` would not do what its variables say."""
     if not all(map(_is_installed, OTEL_MODULES)):
         raise BadOption(f"--otel: OpenTelemetry's SDK is not installed: {how_to_install('otel')}")
     try:
         signals(os.environ)
     except BadTelemetry as error:
         raise BadOption(f"--otel: {error}") from error
+
+
+def _check_database(url: str) -> None:
+    """The server is asked: an endpoint without its database is of no use."""
+    if not _is_installed("psycopg"):
+        raise BadOption(f"--database: psycopg is not installed: {how_to_install('postgresql')}")
+    from torpor_endpoint.storage.databases.postgresql_schema import fault
+
+    if found := fault(url):
+        raise BadOption(f"--database: {found}")
+
+
+def _check_kubernetes(options: Options) -> None:
+    """The cluster is asked: an endpoint that cannot launch is of no use."""
+    from torpor_endpoint.host.kubernetes.composing import fault
+
+    if found := fault(options.kubernetes_file):
+        raise BadOption(found)
+
+
+def _check_credentials(options: Options) -> None:
+    """A file that cannot be read is no reason to make a new root credential over it."""
+    from torpor_endpoint.access.root_key import BadCredentials, kept_pair
+    from torpor_endpoint.storage.data_dir import DataDir
+
+    try:
+        kept_pair(DataDir(options.data_dir).credentials)
+    except BadCredentials as error:
+        raise BadOption(f"--auth: {error}") from error
 
 
 def _is_installed(module: str) -> bool:
@@ -129,7 +274,14 @@ def abandoned(data_dir: Path) -> bool:
         return False
 
 
-def _is_url(text: str) -> bool:
+def _is_reached(options: Options) -> bool:
+    """Whether other machines may reach the endpoint's own address, where instances call that at all."""
+    one_address = not is_loopback(options.host) and options.host not in ("", "0.0.0.0", "::")
+    return one_address or bool(options.advertise or options.s3_endpoint)
+
+
+def is_url(text: str) -> bool:
+    """Whether this is the URL of a server."""
     try:
         parts = urlsplit(text)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -137,21 +289,81 @@ def _is_url(text: str) -> bool:
         return False
 
 
+def is_postgresql(text: str) -> bool:
+    """Whether this is the URL of a PostgreSQL database."""
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("postgresql", "postgres") and len(parts.path) > 1 and parts.port != 0
+    except ValueError:
+        return False
+
+
+def _has_password(url: str) -> bool:
+    return urlsplit(url).password is not None or "password=" in urlsplit(url).query
+
+
 CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
     (
         "--s3-endpoint",
-        lambda options: options.s3_endpoint is None or _is_url(options.s3_endpoint),
+        lambda options: options.s3_endpoint is None or is_url(options.s3_endpoint),
         "it must be a URL, such as http://127.0.0.1:9000",
     ),
     (
-        "--allow-host",
-        lambda options: all(map(is_host, options.allow_hosts)),
-        "it must be a name or an address without a port, such as torpor.internal",
+        "--database",
+        lambda options: options.database is None or is_postgresql(options.database),
+        "it must be a URL, such as postgresql://torpor@127.0.0.1:5432/torpor",
     ),
     (
-        "--allow-origin",
-        lambda options: all(map(origin_of, options.allow_origins)),
-        "it must be scheme://host or scheme://host:port without a path, such as http://localhost:3000; none means all",
+        "--database",
+        lambda options: options.database is None or not _has_password(options.database),
+        "other users see the arguments of programs: put the password in PGPASSWORD, or in a file (PGPASSFILE)",
+    ),
+    (
+        "--database",
+        lambda options: options.database is None or not options.travelling_clock,
+        "a clock that travels is for tests of one machine: leave out one of them",
+    ),
+    (
+        "--instances-on",
+        lambda options: options.instances_on in (LOCAL, KUBERNETES) or address_of(options.instances_on) is not None,
+        f"choose one of {LOCAL}, {KUBERNETES}, ray, and ray://HOST:PORT, the address of a Ray Client server",
+    ),
+    (
+        "--tls-self-signed",
+        lambda options: not options.tls_self_signed or options.instances_on == LOCAL or options.s3_endpoint is not None,
+        "instances on other machines read models over HTTPS, and trust public certificates only: use --tls-cert with "
+        "such a one, leave out TLS, or let another S3 hold the models (--s3-endpoint)",
+    ),
+    (
+        "--advertise",
+        lambda options: options.advertise is None or is_url(options.advertise),
+        "it must be a URL, such as http://10.0.0.5:4700",
+    ),
+    (
+        "--routers",
+        lambda options: 0 <= options.routers <= ROUTERS_MAX,
+        f"it must be from 0 to {ROUTERS_MAX}",
+    ),
+    (
+        "--routers",
+        lambda options: not options.routers or not (options.travelling_clock or options.faults),
+        "routers keep real time, and no fault strikes in them: leave it out, or --travelling-clock and --faults",
+    ),
+    (
+        "--advertise",
+        lambda options: options.instances_on != KUBERNETES or _is_reached(options),
+        "instances on other machines do not reach this one by its --host: give the URL by which they do, "
+        "such as http://10.0.0.5:4700, or let another S3 hold the artifacts (--s3-endpoint)",
+    ),
+    (
+        "--kubernetes-file",
+        lambda options: options.kubernetes_file is None or options.instances_on == KUBERNETES,
+        f"it is for --instances-on {KUBERNETES}",
+    ),
+    (
+        "--keep-instances",
+        lambda options: not options.keep_instances or options.instances_on != LOCAL,
+        "instances on this machine end with the endpoint: leave it out",
     ),
     ("--region", lambda options: bool(REGION.fullmatch(options.region)), "it must be a name such as us-east-1"),
     ("--account", lambda options: bool(re.fullmatch("[0-9]{12}", options.account)), "it must be a number of 12 digits"),
@@ -169,6 +381,16 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "--refuse",
         lambda options: options.refused <= set(REFUSABLE),
         f"choose of {', '.join(REFUSABLE)}, with a comma between them",
+    ),
+    (
+        "--tls-self-signed",
+        lambda options: not options.tls_self_signed or options.tls_cert is None,
+        "leave it out, or --tls-cert and --tls-key",
+    ),
+    (
+        "--rate-limit",
+        lambda options: not options.rate_limits or options.auth,
+        "it is for each known caller: add --auth",
     ),
     ("--warm-idle", lambda options: 0 < options.warm_idle_s < inf, "it must be more than 0"),
     ("--time-scale", lambda options: 0 < options.time_scale < inf, "it must be more than 0"),
@@ -188,6 +410,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "the emulated delays are of real time: leave out --emulate",
     ),
     (
+        "--travelling-clock",
+        lambda options: not options.travelling_clock or options.instances_on == LOCAL,
+        "it moves the clocks of instances of this machine: leave out --instances-on",
+    ),
+    (
         "--faults",
         lambda options: not options.faults or is_loopback(options.host),
         "whoever reaches the endpoint can have faults strike: use a loopback address, such as --host 127.0.0.1",
@@ -197,10 +424,32 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         lambda options: not options.faults or options.s3_endpoint is None,
         "they strike the embedded S3: leave out --s3-endpoint",
     ),
-    ("--log-level", lambda options: options.log_level in LOG_LEVELS, f"choose one of {', '.join(LOG_LEVELS)}"),
-    ("--log-format", lambda options: options.log_format in FORMATS, f"choose one of {', '.join(FORMATS)}"),
+    (
+        "--faults",
+        lambda options: not options.faults or not options.tls,
+        "instances then read models by S3's API, by a client that trusts public certificates only: leave out TLS",
+    ),
+    (
+        "--faults",
+        lambda options: not options.faults or options.instances_on == LOCAL,
+        "they strike instances of this machine: leave out --instances-on",
+    ),
+    (
+        "--host",
+        lambda options: options.auth or options.insecure or is_loopback(options.host),
+        "other machines may reach this address: add --auth, which verifies every caller, or --insecure-allow-anyone, "
+        "which lets everyone who reaches it do anything",
+    ),
+    *PORT_CHECKS,
 )
 """Each row: the flag, a check, and the rule for the error message."""
+
+
+def socket_address(descriptor: int) -> tuple[str, int]:
+    """The host and the port of an inherited socket, which stays open."""
+    with socket.socket(fileno=os.dup(descriptor)) as listener:
+        host, port = listener.getsockname()[:2]
+    return host, port
 
 
 def _with_address(options: Options, descriptor: int) -> Options:
@@ -208,7 +457,6 @@ def _with_address(options: Options, descriptor: int) -> Options:
 
     The host in the options, which may be a name, stays an allowed one.
     """
-    with socket.socket(fileno=os.dup(descriptor)) as listener:
-        host, port = listener.getsockname()[:2]
+    host, port = socket_address(descriptor)
     named = (options.host,) if options.host else ()
     return replace(options, host=host, port=port, allow_hosts=(*options.allow_hosts, *named))

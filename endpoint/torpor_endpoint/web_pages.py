@@ -1,6 +1,7 @@
 """Refuses requests from web pages of other origins: an ASGI application around the gateway.
 
-Torpor verifies no signature, so without this rule every web page in a browser on this machine could do everything.
+Without this rule every web page in a browser on this machine could do everything on an endpoint that verifies no
+signature, and with a browser that knows an access key on any endpoint.
 docs/reference/browsers.md says what is refused and how to allow it.
 """
 
@@ -30,13 +31,13 @@ PREFLIGHT_S = 600
 
 ELSEWHERE = (
     "Torpor refuses this request: {because!r} is no address or name of this endpoint. A web page can make a name of "
-    "its own point to this machine, and Torpor verifies no signature. Call the endpoint by its address or as "
+    "its own point to this machine. Call the endpoint by its address or as "
     "localhost, or start it with --allow-host NAME. See docs/reference/browsers.md."
 )
 FOREIGN = (
-    "Torpor refuses this request: a web page of another origin sent it ({because!r}), and Torpor verifies no "
-    "signature. If you want to allow that page, start the endpoint with --allow-origin ORIGIN, or give the S3 bucket a "
-    "CORS configuration. To see one of Torpor's pages, type its address. See docs/reference/browsers.md."
+    "Torpor refuses this request: a web page of another origin sent it ({because!r}). If you want to allow that page, "
+    "start the endpoint with --allow-origin ORIGIN, or give the S3 bucket a CORS configuration. To see one of Torpor's "
+    "pages, type its address. See docs/reference/browsers.md."
 )
 TEXTS = {Sender.ELSEWHERE: ELSEWHERE, Sender.FOREIGN: FOREIGN}
 

@@ -21,10 +21,13 @@ if TYPE_CHECKING:
         EndpointUnreachable,
         MissingExtra,
         NoAnswer,
+        NoResult,
         NotTorpor,
         TorporError,
     )
+    from torpor.hosting.async_call import AsyncCall
     from torpor.hosting.serving import Local, local
+    from torpor.simulator.nightly import Nightly, nightly
     from torpor.simulator.outcome import Result
     from torpor.simulator.planning.planned import Planned
     from torpor.simulator.planning.planning import plan
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Answer",
+    "AsyncCall",
     "BadScenario",
     "BadTrace",
     "Caller",
@@ -48,7 +52,9 @@ __all__ = [
     "Local",
     "MissingExtra",
     "ModelError",
+    "Nightly",
     "NoAnswer",
+    "NoResult",
     "NotTorpor",
     "Planned",
     "Result",
@@ -60,6 +66,7 @@ __all__ = [
     "bundle",
     "client",
     "local",
+    "nightly",
     "plan",
     "simulate",
 ]
@@ -70,6 +77,7 @@ _HOMES = {
     "client": "torpor.calling.connection",
     "Caller": "torpor.calling.caller",
     "Answer": "torpor.calling.answer",
+    "AsyncCall": "torpor.hosting.async_call",
     "InvokeError": "torpor.calling.invoke_errors",
     "ModelError": "torpor.calling.invoke_errors",
     "local": "torpor.hosting.serving",
@@ -78,6 +86,8 @@ _HOMES = {
     "plan": "torpor.simulator.planning.planning",
     "Scenario": "torpor.simulator.scenario",
     "Shadow": "torpor.simulator.shadowing",
+    "Nightly": "torpor.simulator.nightly",
+    "nightly": "torpor.simulator.nightly",
     "Space": "torpor.simulator.planning.space",
     "Result": "torpor.simulator.outcome",
     "Planned": "torpor.simulator.planning.planned",
@@ -89,6 +99,7 @@ _HOMES = {
     "EndpointUnreachable": "torpor.errors",
     "MissingExtra": "torpor.errors",
     "NoAnswer": "torpor.errors",
+    "NoResult": "torpor.errors",
     "NotTorpor": "torpor.errors",
 }
 

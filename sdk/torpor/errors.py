@@ -5,6 +5,7 @@ TorporError
 ├── EndpointUnreachable   nothing listens at the URL
 ├── NotTorpor             what listens there is something else
 ├── NoAnswer              a call of `torpor.Caller` was sent, and no whole answer came
+├── NoResult              an asynchronous request failed, expired, or was cancelled
 ├── EndpointRefused       one of the endpoint's own pages answered with an error
 ├── ValueRefused          a value that the caller gave is not allowed
 └── MissingExtra          a package that this feature needs is not installed
@@ -23,9 +24,15 @@ class EndpointFailed(TorporError):
 
 
 class EndpointUnreachable(TorporError):
-    """Nothing listens at the URL."""
+    """Nothing listens at the URL, or its certificate is not trusted."""
 
     def __init__(self, url: str, reason: object = "") -> None:
+        if type(reason).__name__ == "SSLCertVerificationError":  # by its name: few callers need the module ssl
+            super().__init__(
+                f"the certificate of {url} is not trusted ({reason}): set "
+                "AWS_CA_BUNDLE to its authority's file, as `torpor env --data-dir FOLDER` prints it"
+            )
+            return
         because = f" ({reason})" if reason else ""
         super().__init__(f"no endpoint answers at {url}{because}: start one with `torpor up`, or name another URL")
 
@@ -45,6 +52,15 @@ class NoAnswer(TorporError):
             f"the call was sent, and no whole answer came ({str(reason) or type(reason).__name__}): "
             "the model may have been called; call again if it may be called twice"
         )
+
+
+class NoResult(TorporError):
+    """An asynchronous request failed, expired, or was cancelled. The message says why."""
+
+    def __init__(self, inference_id: str, state: str, reason: str) -> None:
+        super().__init__(f"request {inference_id} has no result: it is {state}{f' ({reason})' if reason else ''}")
+        self.state = state
+        self.reason = reason
 
 
 class EndpointRefused(TorporError):

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, close, sagemaker_endpoint
+from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, auth_options, close, sagemaker_endpoint
 
 POLL_S = 1
 
@@ -20,7 +20,7 @@ POLL_S = 1
 def main() -> int:
     step = Steps()
     os.environ["SAGEMAKER_SUPPRESS_V2_WARNING"] = "1"
-    with sagemaker_endpoint() as around:
+    with sagemaker_endpoint(*auth_options()) as around:
         import sagemaker
 
         print(f"sagemaker {sagemaker.__version__}")
@@ -34,6 +34,7 @@ def main() -> int:
         data_capture(step, around, session)
         pipelines(step, around, session)
         transforms(step, around, session)
+        asynchronous(step, around, session)
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")
@@ -306,6 +307,51 @@ def pipelines(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         parts = list(predictor.predict_stream("to be or", iterator=ByteIterator))
         assert b"".join(parts) == b"to be or ", parts
         delete(predictor)
+
+
+def asynchronous(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
+    from sagemaker.async_inference import AsyncInferenceConfig, WaiterConfig
+    from sagemaker.deserializers import CSVDeserializer
+    from sagemaker.exceptions import AsyncInferenceModelError, ObjectNotExistedError
+    from sagemaker.model import Model
+    from sagemaker.predictor import Predictor
+    from sagemaker.s3 import S3Uploader
+    from sagemaker.serializers import CSVSerializer
+
+    bucket, waiter = session.default_bucket(), WaiterConfig(max_attempts=30, delay=1)
+    boosted = S3Uploader.upload(around.path("booster.tar.gz"), f"s3://{bucket}/single", None)
+    model = Model("torpor", boosted, None, name="later", predictor_cls=Predictor, sagemaker_session=session)
+    options = {"initial_instance_count": 1, "instance_type": "ml.m5.large", "endpoint_name": "later"}
+    with step("Model.deploy with AsyncInferenceConfig gives an AsyncPredictor"):
+        predictor = model.deploy(**options, async_inference_config=AsyncInferenceConfig())
+        predictor.serializer, predictor.deserializer = CSVSerializer(), CSVDeserializer()
+        predictor.predictor.serializer, predictor.predictor.deserializer = CSVSerializer(), CSVDeserializer()
+    with step("AsyncPredictor.predict: uploads the rows, and waits for the result"):
+        answers = predictor.predict(data=around.rows, waiter_config=waiter)
+        close([value for row in answers for value in row], around.expected["booster"], tolerance=0.01)
+    with step("AsyncPredictor.predict_async: an input in S3, and get_result"):
+        rows = "".join(",".join(map(str, row)) + "\n" for row in around.rows)
+        source = S3Uploader.upload_string_as_file_body(rows, f"s3://{bucket}/later/rows.csv", sagemaker_session=session)
+        response = predictor.predict_async(input_path=source)
+        answers = response.get_result(waiter)
+        close([value for row in answers for value in row], around.expected["booster"], tolerance=0.01)
+    with step("AsyncPredictor: what the model refuses is an AsyncInferenceModelError"):
+        response = predictor.predict_async(data="no,numbers\n")
+        try:
+            response.get_result(waiter)
+        except AsyncInferenceModelError as error:
+            refused = str(error)
+        assert "no" in refused, refused
+    with step("AsyncInferenceResponse.get_result before the result is there"):
+        response.output_path, response.failure_path = f"s3://{bucket}/later/none.out", f"s3://{bucket}/later/none"
+        try:
+            response.get_result()
+        except ObjectNotExistedError:
+            pass
+        else:
+            raise AssertionError("there is a result")
+    with step("AsyncPredictor.delete_endpoint"):
+        predictor.delete_endpoint()
 
 
 def transforms(step: Steps, around: SageMakerEndpoint, session: Any) -> None:

@@ -9,14 +9,14 @@ import json
 import sys
 from typing import Any
 
-from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, close, sagemaker_endpoint
+from tests.clients.helpers.sagemaker_endpoint import SageMakerEndpoint, Steps, auth_options, close, sagemaker_endpoint
 
 POLL_S = 1
 
 
 def main() -> int:
     step = Steps()
-    with sagemaker_endpoint() as around:
+    with sagemaker_endpoint(*auth_options()) as around:
         from importlib.metadata import version
 
         from sagemaker.core.helper.session_helper import Session
@@ -28,6 +28,8 @@ def main() -> int:
         variants(step, around, session)
         serverless(step, around, session)
         model_builder(step, around, session)
+        asynchronous(step, around, session)
+        transforms(step, around, session)
         with step("nothing was asked of AWS"):
             assert not around.outside.wanted, around.outside.wanted
     print(f"{step.failed} failed")
@@ -168,6 +170,8 @@ def model_builder(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         answers(endpoint, around, "linear")
         endpoint.delete()
         endpoint.wait_for_delete(poll=POLL_S)
+    if auth_options():
+        return  # the root is no role, and the SDK wants one named then, as on AWS
     with step("ModelBuilder with code of its own and no role named"):
         code = SourceCode(source_dir=around.path("code"), entry_script="inference.py")
         builder = ModelBuilder(
@@ -184,6 +188,86 @@ def model_builder(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
         close(text.removesuffix(";ready").split(","), [value + 1000 for value in around.expected["linear"]])
 
 
+def asynchronous(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
+    from sagemaker.core.resources import Endpoint, EndpointConfig, Model
+    from sagemaker.core.shapes import (
+        AsyncInferenceConfig,
+        AsyncInferenceOutputConfig,
+        ContainerDefinition,
+        ProductionVariant,
+    )
+
+    bucket = session.default_bucket()
+    artifact = put(around, session, "later", "linear") + "linear.tar.gz"
+    with step("EndpointConfig.create with AsyncInferenceConfig"):
+        container = ContainerDefinition(image="torpor", model_data_url=artifact)
+        Model.create(model_name="later", primary_container=container)
+        variant = ProductionVariant(
+            variant_name="AllTraffic", model_name="later", instance_type="ml.m5.large", initial_instance_count=1
+        )
+        output = AsyncInferenceOutputConfig(s3_output_path=f"s3://{bucket}/later/out")
+        EndpointConfig.create(
+            endpoint_config_name="later",
+            production_variants=[variant],
+            async_inference_config=AsyncInferenceConfig(output_config=output),
+        )
+        endpoint = Endpoint.create(endpoint_name="later", endpoint_config_name="later")
+        endpoint.wait_for_status("InService", poll=POLL_S)
+    with step("Endpoint.invoke_async, and its result"):
+        s3 = session.boto_session.client("s3")
+        s3.put_object(Bucket=bucket, Key="later/in.csv", Body=rows_of(around))
+        accepted = endpoint.invoke_async(
+            input_location=f"s3://{bucket}/later/in.csv", content_type="text/csv", accept="application/json"
+        )
+        key = accepted.output_location.removeprefix(f"s3://{bucket}/")
+        s3.get_waiter("object_exists").wait(Bucket=bucket, Key=key, WaiterConfig={"Delay": 1})
+        close(json.loads(s3.get_object(Bucket=bucket, Key=key)["Body"].read()), around.expected["linear"])
+    endpoint.delete()
+    endpoint.wait_for_delete(poll=POLL_S)
+
+
+def transforms(step: Steps, around: SageMakerEndpoint, session: Any) -> None:
+    from sagemaker.core.resources import Model, TransformJob
+    from sagemaker.core.shapes import (
+        ContainerDefinition,
+        TransformDataSource,
+        TransformInput,
+        TransformOutput,
+        TransformResources,
+        TransformS3DataSource,
+    )
+
+    bucket = session.default_bucket()
+    artifact = put(around, session, "nightly", "booster") + "booster.tar.gz"
+    with step("TransformJob.create, wait, get_all"):
+        s3 = session.boto_session.client("s3")
+        s3.put_object(Bucket=bucket, Key="nightly-in/rows.csv", Body=rows_of(around))
+        Model.create(
+            model_name="nightly", primary_container=ContainerDefinition(image="torpor", model_data_url=artifact)
+        )
+        source = TransformS3DataSource(s3_data_type="S3Prefix", s3_uri=f"s3://{bucket}/nightly-in/")
+        job = TransformJob.create(
+            transform_job_name="nightly",
+            model_name="nightly",
+            transform_input=TransformInput(
+                data_source=TransformDataSource(s3_data_source=source), content_type="text/csv", split_type="Line"
+            ),
+            transform_output=TransformOutput(
+                s3_output_path=f"s3://{bucket}/nightly-out", accept="text/csv", assemble_with="Line"
+            ),
+            transform_resources=TransformResources(instance_type="ml.m5.large", instance_count=1),
+        )
+        job.wait(poll=POLL_S)
+        assert [one.transform_job_name for one in TransformJob.get_all(status_equals="Completed")] == ["nightly"]
+        result = s3.get_object(Bucket=bucket, Key="nightly-out/rows.csv.out")["Body"].read().decode()
+        close(result.split(), around.expected["booster"], tolerance=0.01)
+
+
+def rows_of(around: SageMakerEndpoint) -> bytes:
+    """The rows as CSV."""
+    return "\n".join(",".join(map(str, row)) for row in around.rows).encode()
+
+
 def put(around: SageMakerEndpoint, session: Any, prefix: str, *names: str) -> str:
     """Upload artifacts; answer the prefix that they are below."""
     bucket = session.default_bucket()
@@ -198,8 +282,9 @@ def answers(endpoint: Any, around: SageMakerEndpoint, name: str, **target: str) 
 
 
 def invoked(endpoint: Any, around: SageMakerEndpoint, **target: str) -> str:
-    body = "\n".join(",".join(map(str, row)) for row in around.rows)
-    answer = endpoint.invoke(body=body, content_type="text/csv", accept="application/json", **target)
+    answer = endpoint.invoke(
+        body=rows_of(around).decode(), content_type="text/csv", accept="application/json", **target
+    )
     text: str = answer.body.read().decode()
     return text
 

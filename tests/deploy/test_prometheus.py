@@ -4,12 +4,11 @@ import json
 import math
 import re
 import shutil
-import socket
 import subprocess
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ import yaml
 from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import put
+from tests.helpers.ports import free_port
 from tests.helpers.waiting import until
 from tests.markdown import ROOT
 from torpor_endpoint.metrics.metrics import METRICS, Shown
@@ -140,11 +140,6 @@ def prometheus(observed: LiveEndpoint, tmp_path_factory: pytest.TempPathFactory)
     finally:
         process.kill()
         process.wait()
-
-
-def free_port() -> int:
-    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
-        return int(listener.getsockname()[1])
 
 
 def call(live: LiveEndpoint, operation: str, model: str) -> None:

@@ -4,10 +4,12 @@ import json
 import socket
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from tests.endpoint.helpers.ray_cluster import HAS_RAY
 from torpor_endpoint.app import own_hosts_of
 from torpor_endpoint.core.origins.cross_origin import Sender
 from torpor_endpoint.options import Options
@@ -21,14 +23,23 @@ def test_an_address_of_this_machine_alone_needs_no_warning(host: str) -> None:
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "", "::", "10.0.0.1", "box.internal"])
 def test_an_address_that_others_reach_is_warned_of(host: str) -> None:
-    warned = exposure(Options(host=host, port=4711))
+    warned = exposure(Options(host=host, port=4711, insecure=True))
     assert warned is not None
-    assert all(word in warned for word in (host or "0.0.0.0", "4711", "no signature", "run code", "--host 127.0.0.1"))
+    assert all(word in warned for word in (host or "0.0.0.0", "4711", "no signature", "run code", "--auth"))
+    assert exposure(Options(host=host, auth=True)) is None
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "", "::", "10.0.0.1", "box.internal"])
+def test_an_address_that_others_reach_needs_a_decision(host: str) -> None:
+    with pytest.raises(BadOption, match=r"--host: other machines may reach this address: add --auth, .*--insecure"):
+        check(Options(host=host))
+    check(Options(host=host, auth=True))
+    check(Options(host=host, insecure=True))
 
 
 def test_the_warning_is_printed_at_the_start(tmp_path: Path) -> None:
     """An address that is not this machine's: it ends by itself, once it has said so."""
-    options = ["--host", "192.0.2.1", "--port", "0", "--data-dir", str(tmp_path)]
+    options = ["--host", "192.0.2.1", "--insecure-allow-anyone", "--port", "0", "--data-dir", str(tmp_path)]
     command = [sys.executable, "-m", "torpor_endpoint", *options]
     started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert started.stderr is not None
@@ -63,6 +74,38 @@ def test_means_of_tests_are_for_an_endpoint_of_this_machine(options: Options, sa
         check(options)
 
 
+ON_CLUSTER = Options(instances_on="kubernetes", advertise="http://10.0.0.5:4700")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (Options(instances_on="nomad"), "--instances-on: choose one of local, "),
+        (Options(kubernetes_file=Path("k.toml")), "--kubernetes-file: it is for --instances-on kubernetes"),
+        (Options(instances_on="kubernetes"), "--advertise: .* give the URL by which they do"),
+        (Options(instances_on="kubernetes", host="0.0.0.0", auth=True), "--advertise: .* give the URL"),
+        (replace(ON_CLUSTER, tls_self_signed=True), "--tls-self-signed: .*trust public certificates only"),
+        (replace(ON_CLUSTER, faults=True), "--faults: .*leave out --instances-on"),
+        (ON_CLUSTER, '--kubernetes-file: it must be given, .* image = "registry/name:tag"'),
+        (replace(ON_CLUSTER, kubernetes_file=Path("/none")), "--kubernetes-file: /none: .*No such file"),
+    ],
+)
+def test_instances_elsewhere_need_what_leads_them_here(options: Options, said: str) -> None:
+    with pytest.raises(BadOption, match=said):
+        check(options)
+
+
+def test_instances_of_this_machine_call_the_endpoint_by_its_own_address() -> None:
+    advertised = Options(auth=True, tls_self_signed=True, advertise="https://torpor.models.svc:4700")
+    assert (advertised.instances_url, advertised.lends_apart) == (advertised.url, True)
+    assert ON_CLUSTER.instances_url == "http://10.0.0.5:4700"
+
+
+def test_the_advertised_name_is_one_of_the_endpoints_own() -> None:
+    own = own_hosts_of(Options(host="0.0.0.0", advertise="http://torpor.models.svc:80"), "box")
+    assert own.judge([(b"host", b"torpor.models.svc")]).sender is Sender.OWN
+
+
 def test_a_travelling_clock_is_refused_on_an_inherited_socket_that_others_reach(tmp_path: Path) -> None:
     with socket.create_server(("0.0.0.0", 0)) as listener:
         options = Options(tmp_path, travelling_clock=True, descriptor=listener.fileno())
@@ -83,7 +126,17 @@ def test_an_unknown_format_of_the_log_is_refused() -> None:
 
 
 def test_the_warning_is_a_line_of_json_where_the_log_is(tmp_path: Path) -> None:
-    options = ["--host", "192.0.2.1", "--port", "0", "--data-dir", str(tmp_path), "--log-format", "json"]
+    options = [
+        "--host",
+        "192.0.2.1",
+        "--insecure-allow-anyone",
+        "--port",
+        "0",
+        "--data-dir",
+        str(tmp_path),
+        "--log-format",
+        "json",
+    ]
     command = [sys.executable, "-m", "torpor_endpoint", *options]
     started = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     assert started.stderr is not None
@@ -94,3 +147,24 @@ def test_the_warning_is_a_line_of_json_where_the_log_is(tmp_path: Path) -> None:
     finally:
         started.kill()
         started.communicate()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (Options(instances_on="raty"), "--instances-on: choose one of local, kubernetes, ray, and ray://HOST:PORT"),
+        (Options(instances_on="ray://head"), "--instances-on: choose one of"),
+        (Options(instances_on="ray", tls_self_signed=True), "--tls-self-signed: .*--s3-endpoint"),
+        (Options(instances_on="ray", faults=True), "--faults: .*leave out --instances-on"),
+        (Options(instances_on="ray", travelling_clock=True), "--travelling-clock: .*leave out --instances-on"),
+    ],
+)
+def test_instances_elsewhere_need_a_host_that_is_known_and_real_time(options: Options, said: str) -> None:
+    with pytest.raises(BadOption, match=said):
+        check(options)
+
+
+@pytest.mark.skipif(HAS_RAY, reason="Ray is installed")
+def test_ray_that_is_not_installed_is_told_with_its_extra() -> None:
+    with pytest.raises(BadOption, match=r"--instances-on: Ray is not installed: .*\[ray\]"):
+        check(Options(instances_on="ray"))

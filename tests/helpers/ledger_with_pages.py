@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,8 +18,10 @@ from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.reading import LedgerReader
-from torpor_endpoint.ledger.tables import RETENTION, Retention
+from torpor_endpoint.ledger.tables import LEDGER, RETENTION, Retention
 from torpor_endpoint.pages.ledger import Pages
+from torpor_endpoint.storage.databases.database import Database, DatabasePart
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 NOON_S = 1_800_000_000.0
 """A whole minute."""
@@ -33,9 +35,12 @@ class LedgerWithPages:
     folder: Path
     retention: Retention = RETENTION
     now_s: float = NOON_S
+    opened: Callable[[DatabasePart], Database] | None = None
+    """Opens the ledger's database; None for SQLite's file in the folder."""
 
     def __post_init__(self) -> None:
-        self.ledger = Ledger(self.folder / "ledger.sqlite", self.clock, self.retention)
+        opened = self.opened or (lambda part: SqliteFile(self.folder / "ledger.sqlite", part))
+        self.ledger = Ledger(opened(LEDGER), self.clock, self.retention)
         self.reading = LedgerReader(self.ledger.tables, self.clock, self.retention)
 
     def clock(self) -> float:
@@ -55,7 +60,7 @@ class LedgerWithPages:
 
     def again(self) -> "LedgerWithPages":
         """The next endpoint on the same folder."""
-        return LedgerWithPages(self.folder, self.retention, self.now_s)
+        return LedgerWithPages(self.folder, self.retention, self.now_s, self.opened)
 
 
 def invocation(
@@ -83,10 +88,10 @@ def life(started_s: float = NOON_S, stopped_s: float | None = None, **members: A
     return InstanceLife(**{**known, "why_started": "a request came", **times, **members})
 
 
-async def answer(app: Starlette, target: str) -> tuple[int, bytes]:
-    """GET, through ASGI."""
+async def answer(app: Starlette, target: str, method: str = "GET") -> tuple[int, bytes]:
+    """The status and the body of the answer, through ASGI."""
     path, _, query = target.partition("?")
-    scope = {"type": "http", "method": "GET", "path": path, "query_string": query.encode(), "headers": []}
+    scope = {"type": "http", "method": method, "path": path, "query_string": query.encode(), "headers": []}
     sent: list[dict[str, Any]] = []
 
     async def receive() -> dict[str, Any]:

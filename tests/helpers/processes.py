@@ -15,7 +15,7 @@ def children(pid: int) -> list[int]:
     with suppress(FileNotFoundError, ProcessLookupError):
         for task in Path(f"/proc/{pid}/task").iterdir():
             found += [int(child) for child in (task / "children").read_text().split()]
-    return [child for child in found if state(child) not in ("", "Z")]
+    return [child for child in found if not has_ended(child)]
 
 
 def serving(zygote: int) -> list[int]:
@@ -35,6 +35,16 @@ def state(pid: int) -> str:
     return ""
 
 
+def has_ended(pid: int) -> bool:
+    """Whether all its threads have: while one lives, the process may hold its sockets, although the first is a
+    zombie."""
+    if state(pid) not in ("", "Z"):
+        return False
+    with suppress(FileNotFoundError, ProcessLookupError):
+        return len(os.listdir(f"/proc/{pid}/task")) <= 1
+    return True
+
+
 def marked(mark: str) -> list[int]:
     """The processes that were started with this text in their environment, whoever their parents are by now."""
     return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit() and _carries(entry, mark)]
@@ -48,7 +58,7 @@ def stop(pid: int) -> None:
 
 def gone(pid: int, within_s: float = 5.0) -> bool:
     """Whether the process ends within so many seconds. One that has ended and is not reaped yet is gone too."""
-    return soon(lambda: state(pid) in ("", "Z"), within_s)
+    return soon(lambda: has_ended(pid), within_s)
 
 
 def _carries(entry: Path, mark: str) -> bool:

@@ -18,8 +18,12 @@ METADATA = {
 each = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
 
+LONG = ("03-right-size", "04-scale-to-zero", "05-policies", "06-replay", "07-compare-versions")
+runs = [pytest.param(path, id=path.stem, marks=pytest.mark.thorough if path.stem in LONG else ()) for path in NOTEBOOKS]
+
+
 @pytest.mark.slow
-@each
+@pytest.mark.parametrize("path", runs)
 def test_a_notebook_runs_and_leaves_nothing_behind(path: Path) -> None:
     with tempfile.TemporaryDirectory(prefix="n-", dir="/tmp") as folder:
         ran = run(path, Path(folder))

@@ -44,7 +44,7 @@ def test_everything_that_an_endpoint_can_do_is_on_the_page() -> None:
     assert names("methods") == {name for name in vars(torpor.Local) if not name.startswith("_")}
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_the_page_on_tests_runs(tmp_path: Path) -> None:
     shutil.copy(ROOT / "examples" / "boto3-application" / "houses.py", tmp_path)
     houses = LinearRegression().fit([[0.1, 0.2, 0.3], [0.4, 0.2, 0.7]], [1.0, 2.0])

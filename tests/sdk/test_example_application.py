@@ -29,7 +29,10 @@ def surroundings(temporary: Path) -> dict[str, str]:
     return {**own, "TMPDIR": str(temporary), "PATH": f"{TOOLS}{os.pathsep}{own['PATH']}"}
 
 
-@pytest.mark.parametrize("tests", ["-m pytest -q -p no:cacheprovider test_houses.py", "-m unittest"])
+@pytest.mark.parametrize(
+    "tests",
+    ["-m pytest -q -p no:cacheprovider test_houses.py", pytest.param("-m unittest", marks=pytest.mark.thorough)],
+)
 def test_its_tests_pass_and_leave_nothing(copied: Path, temporary: Path, tests: str) -> None:
     command = [sys.executable, *tests.split()]
     done = subprocess.run(command, cwd=copied, env=surroundings(temporary), capture_output=True, text=True, check=False)
@@ -53,6 +56,7 @@ def test_the_jobs_install_what_they_run() -> None:
     assert steps("tests")["test"] == "python -m pytest"
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(shutil.which("curl") is None, reason="the workflow's step waits by curl")
 def test_the_endpoint_in_the_background_answers_after_its_step(copied: Path, temporary: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:

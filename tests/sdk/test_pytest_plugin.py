@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 SESSION = """
 import boto3
 
@@ -141,10 +143,12 @@ def test_a_session_gets_one_endpoint_for_all_its_tests(tmp_path: Path, temporary
     assert "5 passed" in session(tmp_path, temporary, SESSION)
 
 
+@pytest.mark.thorough
 def test_it_works_beside_motos_decorators(tmp_path: Path, temporary: Path) -> None:
     assert "3 passed" in session(tmp_path, temporary, BESIDE_MOTO)
 
 
+@pytest.mark.thorough
 def test_each_worker_of_xdist_gets_an_endpoint_of_its_own(tmp_path: Path, temporary: Path) -> None:
     seen = tmp_path / "seen.txt"
     assert "4 passed" in session(tmp_path, temporary, OF_A_WORKER, "-n", "2", "--dist=load", SEEN=str(seen))
@@ -155,9 +159,11 @@ def test_a_project_starts_it_with_options_of_its_own(tmp_path: Path, temporary: 
     assert "1 passed" in session(tmp_path, temporary, OTHERWISE)
 
 
+@pytest.mark.thorough
 def test_a_test_moves_the_clock(tmp_path: Path, temporary: Path) -> None:
     assert "1 passed" in session(tmp_path, temporary, OF_TIME)
 
 
+@pytest.mark.thorough
 def test_faults_strike_in_the_test_that_asks_for_them(tmp_path: Path, temporary: Path) -> None:
     assert "2 passed" in session(tmp_path, temporary, OF_FAULTS)

@@ -11,6 +11,10 @@ from torpor_container.content import TOOLKIT, XGBOOST, XGBOOST_MULTI_MODEL, Answ
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.settings import DEFAULTS
 
+DATA = "data"
+SAFE_FILES = "save the model as .json or .ubj (XGBoost), .skops (scikit-learn) or .onnx"
+"""What to do about a model file that runs code."""
+
 
 class ServableModel(Protocol):
     """A loaded model. Several threads may call `invoke` at the same time; it raises the container's errors.
@@ -56,9 +60,19 @@ class Conventions:
     pickles: bool = DEFAULTS.pickles
     """TORPOR_PICKLES: whether to load model files that run code as they load."""
 
+    trust: str = DEFAULTS.trust
+    """TORPOR_TRUST: `data` for model files that run no code."""
+
     def within(self, memory_bytes: int) -> "Conventions":
         """The same with this memory limit."""
         return replace(self, memory_bytes=memory_bytes)
+
+    @property
+    def forbids_pickles(self) -> str:
+        """The setting that forbids to load a pickle; empty if none does."""
+        if self.trust == DATA:
+            return "TORPOR_TRUST=data"
+        return "" if self.pickles else "TORPOR_PICKLES=refuse"
 
     @property
     def toolkit(self) -> Answers:

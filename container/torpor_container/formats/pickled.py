@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
-from torpor_container.formats.format import Conventions, ServableModel
+from torpor_container.formats.format import SAFE_FILES, Conventions, ServableModel
 from torpor_container.formats.frameworks import inherits, is_xgboost_booster, is_xgboost_estimator
 from torpor_container.formats.served import ServedModel
 from torpor_container.formats.sklearn import estimators
@@ -41,10 +41,9 @@ def member(path: Path, conventions: Conventions) -> Member:
 def opened(path: Path, conventions: Conventions) -> Any:
     """Unpickle the object. Raises LoadFailed, also if pickles are not allowed; LoadOutOfMemory; and OldModel for a
     booster that this XGBoost does not read."""
-    if not conventions.pickles:
+    if forbids := conventions.forbids_pickles:
         raise LoadFailed(
-            f"{path.name} is a pickle, which runs code as it loads, and TORPOR_PICKLES=refuse forbids it: save the "
-            "model as .json or .ubj (XGBoost), .skops (scikit-learn) or .onnx"
+            f"{path.name} is a pickle, which runs code as it loads, and {forbids} forbids it: {SAFE_FILES}"
         )
     try:
         return _unpickle(path)

@@ -144,9 +144,12 @@ class BoundedRequests(GunicornConnection):
 
     # -- its end ---------------------------------------------------------------------------------------------------
     def eof_received(self) -> bool:
-        """Its client sends no more. True keeps the connection until all requests that came whole are answered."""
+        """Its client sends no more. True keeps the connection until all requests that came whole are answered.
+
+        Over TLS it never stays: the event loop closes the transport whatever is said here.
+        """
         self.half_closed = True
-        if not self.unanswered:
+        if self.over_tls or not self.unanswered:
             return False
         self.worker.half_closed_connections.watch(self)
         return True

@@ -1,13 +1,18 @@
 """The open connections of one process: how many there may be, and how long each may keep the server waiting.
 
-Three things would let clients exhaust the server, and end here: connections on which a client sends nothing or too
-slowly, more connections than the process has descriptors for, and memory that bodies held and that the allocator keeps.
+Four things would let clients exhaust the server, and end here: connections on which a client sends nothing or too
+slowly, more connections than the process has descriptors for, or than one client may have, and memory that bodies held
+and that the allocator keeps.
 """
 
 import asyncio
 import logging
+from collections import Counter
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
+from torpor_container.core.clients import client_of
 from torpor_container.core.patience import ClientTimeouts, Kind
 from torpor_container.http.short_requests import ShortRequests
 from torpor_container.processes.memory import give_back
@@ -54,35 +59,98 @@ class TrackedConnection(ShortRequests):
         await self.drained()
 
 
-class Connections:
-    """The open connections, the oldest first."""
+Peer = tuple[str, int] | None
+"""A client's address; None over a Unix socket."""
 
-    def __init__(self, connections_max: int, patience: ClientTimeouts, log: logging.Logger) -> None:
+
+class Connections:
+    """The open connections, the oldest first. `each_max` is how many one client may have; 0 is no such limit."""
+
+    def __init__(self, connections_max: int, patience: ClientTimeouts, log: logging.Logger, each_max: int = 0) -> None:
         self._open: dict[TrackedConnection, None] = {}
         self._max = connections_max
+        self._each_max = each_max
+        self._of_clients: dict[str, dict[TrackedConnection, None]] = {}
+        self._handshakes = 0  # of connections that are not open yet
+        self._handshakes_of = Counter[str]()
         self._patience = patience
         self._log = log
-        self._warned_s = -WARN_EVERY_S
+        self._warned_s: dict[str, float] = {}
         self._peak_bytes = 0  # the most that partial bodies held, since memory was last given back
 
     def add(self, connection: TrackedConnection) -> None:
         """Take in one more. Where it is one too many, an idle one is closed for it, or else it is refused with 503."""
         self._open[connection] = None
-        if len(self._open) <= self._max:
+        if len(self._open) > self._max and not self._close_idle(self._open, connection):
+            connection.refuse(503, self._all_in_use())
             return
-        *others, newest = self._open
-        idle = next((one for one in others[:IDLE_SEARCH_MAX] if one.idle), None)
-        if idle is not None:
-            idle.transport.abort()
+        client = self._client(connection.peer)
+        if client is None:
             return
-        now_s = asyncio.get_running_loop().time()
-        if now_s - self._warned_s > WARN_EVERY_S:
-            self._warned_s = now_s
-            self._log.warning("clients are turned away: all of %d connections are in use", self._max)
-        newest.refuse(503, f"All of {self._max} connections are in use: try again.")
+        own = self._of_clients.setdefault(client, {})
+        own[connection] = None
+        if len(own) > self._each_max and not self._close_idle(own, connection):
+            connection.refuse(503, self._too_many(client))
 
     def remove(self, connection: TrackedConnection) -> None:
         self._open.pop(connection, None)
+        client = self._client(connection.peer)
+        if client is not None and (own := self._of_clients.get(client)) is not None:
+            own.pop(connection, None)
+            if not own:
+                del self._of_clients[client]
+
+    def handshake_begins(self, peer: Peer) -> bool:
+        """Whether a connection may come on which TLS is not spoken yet. If so, `handshake_ends` must follow."""
+        client = self._client(peer)
+        if len(self._open) + self._handshakes >= self._max and not self._close_idle(self._open):
+            self._all_in_use()
+            return False
+        if client is not None:
+            own = self._of_clients.get(client, {})
+            if len(own) + self._handshakes_of[client] >= self._each_max and not self._close_idle(own):
+                self._too_many(client)
+                return False
+            self._handshakes_of[client] += 1
+        self._handshakes += 1
+        return True
+
+    def handshake_ends(self, peer: Peer) -> None:
+        """It has become a connection, or nothing has come of it."""
+        self._handshakes -= 1
+        client = self._client(peer)
+        if client is not None:
+            self._handshakes_of[client] -= 1
+            if not self._handshakes_of[client]:
+                del self._handshakes_of[client]
+
+    def _client(self, peer: Peer) -> str | None:
+        """The client of a connection; None if it is not counted."""
+        return client_of(peer[0]) if self._each_max and peer is not None else None
+
+    def _close_idle(self, among: Iterable[TrackedConnection], newest: TrackedConnection | None = None) -> bool:
+        """Close the oldest idle connection. False if there is none, as far as was looked."""
+        for one in islice(among, IDLE_SEARCH_MAX):
+            if one is not newest and one.idle:
+                one.transport.abort()
+                self.remove(one)
+                return True
+        return False
+
+    def _all_in_use(self) -> str:
+        self._warn("all", f"clients are turned away: all of {self._max} connections are in use")
+        return f"All of {self._max} connections are in use: try again."
+
+    def _too_many(self, client: str) -> str:
+        text = f"the client {client} is turned away: each may have {self._each_max} connections, and all of its own"
+        self._warn("each", f"{text} are in use")
+        return f"All of the {self._each_max} connections that one client may have are in use: try again."
+
+    def _warn(self, kind: str, text: str) -> None:
+        now_s = asyncio.get_running_loop().time()
+        if now_s - self._warned_s.get(kind, -WARN_EVERY_S) >= WARN_EVERY_S:
+            self._warned_s[kind] = now_s
+            self._log.warning("%s", text)
 
     @property
     def unfinished(self) -> bool:
@@ -111,6 +179,10 @@ class Connections:
                     connection.refuse(408, f"The request's head took over {self._patience.head_s:g} s.")
                 case Kind.BODY:
                     connection.refuse(408, f"Nothing of the body came for {self._patience.body_s:g} s.")
+                case Kind.SLOW_BODY:
+                    least = self._patience.least_bytes_per_s
+                    text = f"Less than {least:g} bytes of the body came each second, for {self._patience.slow_s:g} s."
+                    connection.refuse(408, text)
 
     async def _give_back_memory(self) -> None:
         """Once most of what partial bodies held is freed, the allocator returns it to the system."""

@@ -88,7 +88,7 @@ PRIVATE_NAMES: dict[str, dict[str, str]] = {
         "_state": "How far the request is: `request_line`, `headers`, `body`, `chunked`, `complete`.",
     },
     "gunicorn.workers.gasgi": {
-        "ASGIProtocol": "The class that the worker makes connections of. Replaced, as the worker has no option for it.",
+        "ASGIProtocol": "What the worker makes of each connection. Replaced, as the worker has no option for it.",
         "ASGIWorker": "The class of the process that serves. `GunicornWorker` derives from it.",
     },
     "gunicorn.workers.gasgi.ASGIWorker": {
@@ -276,6 +276,10 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
         return bool(self._flow_control.write_paused)
 
     @property
+    def over_tls(self) -> bool:
+        return self.transport.get_extra_info("ssl_object") is not None
+
+    @property
     def root_path(self) -> str:
         """The setting, for a request's scope."""
         return self._root_path
@@ -398,16 +402,19 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
 
 
 class GunicornWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types
-    """The process that serves. `connection` is the class of its connections."""
-
-    connection: type[GunicornConnection] = GunicornConnection
+    """The process that serves."""
 
     def init_process(self) -> None:
-        gasgi.ASGIProtocol = self.connection
+        gasgi.ASGIProtocol = lambda _: self.make_connection()
         protocol.BodyReceiver = GunicornBody
         super().init_process()
 
     # -- hooks -----------------------------------------------------------------------------------------------------
+    def make_connection(self) -> asyncio.Protocol:
+        """The protocol of a connection that was just accepted."""
+        made: asyncio.Protocol = GunicornConnection(self)
+        return made
+
     async def serve(self) -> None:
         """Serve, from the application's start-up to its shutdown."""
         await super()._serve()

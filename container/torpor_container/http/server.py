@@ -7,8 +7,9 @@ the arbiter stays small.
 import logging
 import resource
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gunicorn.app.base import BaseApplication
@@ -42,11 +43,20 @@ PATIENCE = ClientTimeouts()
 
 
 @dataclass(frozen=True)
+class TlsFiles:
+    """The files of a certificate with its chain, and of its private key, in PEM. Both may be in one file."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True)
 class ServerOptions:
     """How to serve.
 
-    `bind` is `host:port`, `unix:/path` or `fd://N`. `connections_max` None means what the descriptors allow. A process
-    that is told to stop waits up to `graceful_s` for the last requests and `shutdown_s` for the application.
+    `bind` is `host:port`, `unix:/path` or `fd://N`. `connections_max` None means what the descriptors allow, and
+    `connections_per_client` 0 as many as that. With `tls` the server speaks HTTPS only. A process that is told to stop
+    waits up to `graceful_s` for the last requests and `shutdown_s` for the application.
     """
 
     bind: str = "127.0.0.1:8080"
@@ -55,7 +65,11 @@ class ServerOptions:
     keep_alive_s: int = KEEP_ALIVE_S
     log_level: str = "info"
     connections_max: int | None = None
+    connections_per_client: int = 0
+    tls: TlsFiles | None = None
     patience: ClientTimeouts = PATIENCE
+    secret: bytes | None = field(default=None, repr=False)
+    """Takes connections only from those who prove that they know it (`transport.greeting`). None: from everybody."""
     log_formatter: type[logging.Formatter] | None = None
     """Formats everything that the process logs. None: gunicorn's own log has gunicorn's format, all else none."""
 

@@ -119,6 +119,14 @@ class ShortRequests(BoundedRequests):
         self._gone = asyncio.Event()
         self._used = False  # whether a request has come the shorter way, since the idle timer was set
         self._framed: FramedRequests | None = None
+        self.peer: tuple[str, int] | None = None  # the client's address; None over a Unix socket
+        self._scheme = "http"
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        peer = transport.get_extra_info("peername")
+        self.peer = peer[:2] if isinstance(peer, tuple) else None
+        self._scheme = "https" if self.over_tls else "http"
 
     def data_received(self, data: bytes) -> None:
         if self._framed is not None:  # FRAMES
@@ -185,14 +193,14 @@ class ShortRequests(BoundedRequests):
             "asgi": {"version": "3.0", "spec_version": "2.4"},
             "http_version": "1.1",
             "method": "POST",
-            "scheme": "http",
+            "scheme": self._scheme,
             "path": path.decode("ascii"),
             "raw_path": path,
             "query_string": b"",
             "root_path": self.root_path,
             "headers": headers,
             "server": None,
-            "client": None,
+            "client": self.peer,
             "state": self.worker.state.copy(),
         }
 

@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from threading import Thread
 from typing import Any
 
@@ -21,8 +22,11 @@ from torpor_container.http.exchange import Framed, InlineApp, InParts, Tell
 from torpor_container.http.gunicorn_internals import GunicornWorker, Listener
 from torpor_container.http.half_closed import HalfClosedConnections
 from torpor_container.http.server import Server, ServerOptions, allowed_connections
+from torpor_container.http.tls.certificate import ServerCertificate
+from torpor_container.http.tls.front import Handshakes, TlsFront
 from torpor_container.processes.process_tree import descendants, kill
 from torpor_container.transport.frames import Header
+from torpor_container.transport.greeting import InstancesEnd
 
 YOUNG_MAX = 5_000
 """So many more objects are made than freed before Python looks for garbage among the young. Its own number is 700."""
@@ -92,16 +96,27 @@ class DrainingWorker(GunicornWorker):
     minutes.
     """
 
-    connection = TrackedConnection
     _serving: "asyncio.Task[Any] | None" = None
-    _watching: "asyncio.Task[None] | None" = None  # kept, since the event loop does not
+    _watching: "tuple[asyncio.Task[None], ...]" = ()  # kept, since the event loop does not
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._options: ServerOptions = self.app.options
         allowed = self._options.connections_max or allowed_connections()
-        self.connections = Connections(allowed, self._options.patience, self.log)
+        each_max = self._options.connections_per_client
+        self.connections = Connections(allowed, self._options.patience, self.log, each_max)
+        self.handshakes = Handshakes(self)
+        tls = self._options.tls
+        self.certificate = None if tls is None else ServerCertificate(tls, self.log)
         self.half_closed_connections = HalfClosedConnections()
+
+    def make_connection(self) -> asyncio.Protocol:
+        """A connection of whoever comes, by TLS if there is a certificate; with a secret, of those alone who prove that
+        they know it."""
+        secret, made = self._options.secret, partial(TrackedConnection, self)
+        if secret is not None:
+            return InstancesEnd(secret, made)
+        return made() if self.certificate is None else TlsFront(self)
 
     def load_wsgi(self) -> None:
         self.asgi = InFlight(self.app.wsgi())
@@ -111,7 +126,8 @@ class DrainingWorker(GunicornWorker):
 
     async def serve(self) -> None:
         self._serving = asyncio.current_task()
-        self._watching = asyncio.create_task(self.connections.watch())
+        watched = (self.connections, *(() if self.certificate is None else (self.certificate,)))
+        self._watching = tuple(asyncio.create_task(one.watch()) for one in watched)
         await super().serve()
 
     async def shut_down(self) -> None:

@@ -56,16 +56,16 @@ class _SchedStat:
     """One thread's file, open as long as the thread: to open it takes eight times as long as to read it."""
 
     def __init__(self) -> None:
-        self._file = -1
+        self.file = -1
         with suppress(OSError):  # not Linux, or a kernel without these figures
-            self._file = os.open(SCHEDSTAT, os.O_RDONLY | os.O_CLOEXEC)
+            self.file = os.open(SCHEDSTAT, os.O_RDONLY | os.O_CLOEXEC)
 
     def in_line_s(self) -> float:
-        return int(os.pread(self._file, 64, 0).split()[1]) * 1e-9 if self._file >= 0 else 0.0
+        return int(os.pread(self.file, 64, 0).split()[1]) * 1e-9 if self.file >= 0 else 0.0
 
     def __del__(self) -> None:
-        if self._file >= 0:
-            os.close(self._file)
+        if self.file >= 0:
+            os.close(self.file)
 
 
 class _ThreadSchedStats(local):
@@ -88,6 +88,11 @@ os.register_at_fork(after_in_child=_reset_after_fork)
 def in_line_s() -> float:
     """How long the calling thread has waited for a processor so far; 0 if the system does not count it."""
     return _thread_stats.own.in_line_s()
+
+
+def descriptor() -> int:
+    """The descriptor by which the calling thread's waiting is measured; -1 if the system does not count it."""
+    return _thread_stats.own.file
 
 
 def process_s() -> float:

@@ -13,7 +13,8 @@ from torpor_container.artifacts.submitted_code import Submitted
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow
-from torpor_container.formats import SCRIPT, Conventions, Format, ServableModel, available, detect
+from torpor_container.formats import FORMATS, SCRIPT, Conventions, Format, ServableModel, available, detect
+from torpor_container.formats.format import DATA
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.formats.xgboost.boosters import XGBOOST
 from torpor_container.measuring.cpu_time import CpuTime
@@ -35,6 +36,7 @@ from torpor_container.trials.trial_process import TrialCandidate, Trials
 
 LOST_THREADS_MAX = 16
 NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids user scripts: serve the model file alone, or allow scripts"
+DATA_ONLY = "TORPOR_TRUST=data allows only model files that run no code"
 FLOOR_BYTES = 64 * 1024
 """No model counts as less: a load can fill pages that other models left, and then the process does not grow."""
 
@@ -132,8 +134,8 @@ class BuiltInLoader:
         return f"{lost} threads are stuck in models' own code" if lost > LOST_THREADS_MAX else None
 
     async def recognise(self, placed: Placed) -> Found:
-        if self._submitted and not self._settings.scripts:
-            raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {NO_SCRIPTS}")
+        if self._submitted and (refusal := self._no_scripts()):
+            raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {refusal}")
         script = await self._submitted.script() if self._submitted else None
         try:
             known, path, disk_bytes, tried = await self._loaders.run(
@@ -141,13 +143,21 @@ class BuiltInLoader:
             )
         except OSError as error:
             raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
-        if known.name == SCRIPT and not self._settings.scripts:
-            raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {NO_SCRIPTS}")
+        if known.name == SCRIPT and (refusal := self._no_scripts()):
+            raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {refusal}")
+        if self._settings.trust == DATA and known.name not in {one.name for one in FORMATS}:
+            raise LoadFailed(f"{path.name} is of the format {known.name}, which a package adds, and {DATA_ONLY}")
         predicted = self._sizing.predict(placed.model_id, known.name, disk_bytes)
         load: Load = partial(self._load, Recognised(placed, known, path, disk_bytes, predicted))
         if self._quarantine is not None and tried is not None:
             load, _ = await asyncio.gather(self._quarantine.passed(tried, load), self._import(known))
         return Found(predicted, load)
+
+    def _no_scripts(self) -> str:
+        """Why no script may run; empty if scripts may."""
+        if self._settings.trust == DATA:
+            return f"{DATA_ONLY}: serve the model file alone"
+        return "" if self._settings.scripts else NO_SCRIPTS
 
     async def unload(self, runner: Runner) -> Effort | None:
         if runner in self._scripted:

@@ -10,36 +10,58 @@ So its own end, which the zygote reports, is the end of all of them. It also rea
 import os
 import resource
 import signal
+import socket
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from torpor_container.processes.process_tree import adopt_orphans, end_with_parent, kill_descendants, kill_group
 
 SIGNALS = (signal.SIGTERM, signal.SIGCHLD)
 
 
-def guarded(descriptors: Sequence[int]) -> None:
-    """Fork: the child returns and goes on; this process becomes its guardian and closes the descriptors."""
+class GuardianWatch(Protocol):
+    """Watches the child on a thread of the guardian, and may kill it."""
+
+    verdict: int | None
+    """The exit code in place of the child's own."""
+
+    def begin(self, child: int, line: socket.socket) -> None:
+        """Watch it from now on. What the child writes to its end of the line can be read from this one."""
+
+
+def guarded(descriptors: Sequence[int], watch: GuardianWatch | None = None) -> socket.socket:
+    """Fork: the child returns and goes on; this process becomes its guardian and closes the descriptors.
+
+    Returns the child's end of a line to the watch.
+    """
+    ours, theirs = socket.socketpair()
     adopt_orphans()
     signal.signal(signal.SIGCHLD, lambda number, frame: None)  # if it were ignored, `sigwait` might miss it
     signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     guardian, child = os.getpid(), os.fork()
     if child:
-        _guard(child, descriptors)
+        theirs.close()
+        _guard(child, descriptors, watch, ours)
+    ours.close()
     end_with_parent()
     if os.getppid() != guardian:
         os._exit(1)  # the guardian ended in between
     os.setsid()
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    return theirs
 
 
-def _guard(child: int, descriptors: Sequence[int]) -> NoReturn:
+def _guard(child: int, descriptors: Sequence[int], watch: GuardianWatch | None, line: socket.socket) -> NoReturn:
     end_with_parent(signal.SIGTERM)
     for descriptor in descriptors:
         os.close(descriptor)
+    if watch is not None:
+        watch.begin(child, line)
     code = _wait_for(child)
+    if watch is not None and watch.verdict is not None:
+        code = watch.verdict
     kill_group(child)  # on systems that hand over no orphans
     kill_descendants()
     _exit_like(code)

@@ -12,6 +12,14 @@ from typing import Final
 OF_AWS: Final = "AWS_"
 """The prefix of variables that lead to the real AWS. They are inherited only if artifacts come from another S3."""
 
+ROLE_URL, ROLE_TOKEN = "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_CONTAINER_AUTHORIZATION_TOKEN"
+"""The variables of the SDKs' container provider, which lead to the credentials of a role. The endpoint gives them."""
+CREDENTIALS, READABLE = "/_torpor/credentials", "/_torpor/credentials/readable"
+"""Where they lead; and the page beside it that says whether the role may read the object `?bucket=…&key=…`."""
+
+CA_BUNDLE: Final = "AWS_CA_BUNDLE"
+"""The variable by which AWS's clients trust further certificates."""
+
 OF_INSTALLERS: Final = ("PIP_", "UV_")
 """The prefixes of package installers' variables. Instances inherit them, and scripts do not: the address of an index
 may hold a password."""

@@ -47,6 +47,8 @@ PRELOAD: tuple[str, ...] = (
     "uvloop",
     "torpor_container.forked_instance",
     "torpor_container.trials.trial_child",
+    "torpor_container.formats.script.child",
+    "torpor_container.isolation.watch",
 )
 """Modules that children find imported. Not onnxruntime: its import starts threads, and takes a child only 0.2 s."""
 
@@ -156,19 +158,19 @@ class Zygote:
         try:
             job = json.loads(child.received)
             child.guarded = isinstance(job, dict) and bool(job.get("guarded"))
-            pid = os.fork()
+            zygote, pid = os.getpid(), os.fork()
         except (ValueError, OSError) as error:  # a failure to fork one child must not end the others
             self._send(child, {"error": str(error)})
             self._forget(child)
             return
         if pid == 0:
-            self._become_child(child, job)
+            self._become_child(child, job, zygote)
         child.pid = pid
         child.received.clear()
         child.close_descriptors()
         self._send(child, {"pid": pid})
 
-    def _become_child(self, child: ChildConnection, job: dict[str, Any]) -> NoReturn:
+    def _become_child(self, child: ChildConnection, job: dict[str, Any], zygote: int) -> NoReturn:
         """In the child: close everything that belongs to the zygote, then do the job."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -180,7 +182,7 @@ class Zygote:
                 other.close_descriptors()
         for descriptor in (self._wake_read, self._wake_write):
             os.close(descriptor)
-        run_job(job, child.descriptors)
+        run_job(job, child.descriptors, zygote)
 
     def _reap(self) -> None:
         while True:
@@ -215,18 +217,23 @@ class Zygote:
         child.close_descriptors()
 
 
-def run_job(job: dict[str, Any], descriptors: list[int]) -> NoReturn:
-    """Run `module:function(arguments, descriptors)` in this fresh child and leave with its exit code."""
+def run_job(job: dict[str, Any], descriptors: list[int], zygote: int) -> NoReturn:
+    """Run `module:function(arguments, descriptors)` in this fresh child and leave with its exit code.
+
+    `zygote` is the process that forked it, as that knew itself: by now, the child may be an orphan.
+    """
     code = 1
     try:
-        parent = os.getppid()
         os.setsid()
         end_with_parent()
-        if os.getppid() != parent:
-            os._exit(1)  # the zygote ended in between
+        if os.getppid() != zygote:
+            os._exit(1)  # the zygote has ended
         _detach_standard_input()
         if job.get("guarded"):
-            guarded(descriptors)
+            watch = _function_of(job["watch"])(job["watch_arguments"]) if job.get("watch") else None
+            line = guarded(descriptors, watch)
+            if watch is not None:
+                descriptors.append(line.detach())
         if job.get("log"):
             _redirect_output(job["log"])
         for name in ONE_THREAD:

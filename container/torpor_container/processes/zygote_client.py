@@ -32,7 +32,9 @@ class Job:
     """What a child runs: `module:function(arguments, descriptors) -> exit code`.
 
     It inherits the zygote's environment without variables whose names begin with one of `forgotten`. A guarded child
-    counts as ended once all that it started has ended, daemons too; see `guardian`.
+    counts as ended once all that it started has ended, daemons too; see `guardian`. `watch` is
+    `module:function(watch_arguments)`, which makes the guardian's `GuardianWatch`; the last descriptor of the child is
+    then its end of the line to the watch.
     """
 
     run: str
@@ -41,6 +43,8 @@ class Job:
     log: Path | None = None
     forgotten: tuple[str, ...] = ()
     guarded: bool = False
+    watch: str = ""
+    watch_arguments: Mapping[str, Any] = field(default_factory=dict)
 
     def message(self) -> bytes:
         """The request for this job, as one line of JSON."""
@@ -51,6 +55,8 @@ class Job:
             "log": str(self.log) if self.log else None,
             "forgotten": self.forgotten,
             "guarded": self.guarded,
+            "watch": self.watch,
+            "watch_arguments": dict(self.watch_arguments),
         }
         return json.dumps(job).encode() + b"\n"
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import NamedTuple, Protocol
@@ -223,8 +223,10 @@ class Scripted:
     format = "script"
     needs_folder = True
 
-    def __init__(self, process: ScriptProcess) -> None:
+    def __init__(self, process: ScriptProcess, closed: Callable[[], Awaitable[None]]) -> None:
+        """`closed` ends the process and removes what it leaves behind."""
         self._process = process
+        self._closed = closed
 
     async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
         """The timeout begins with the request's turn: the script is not at fault for the wait before it."""
@@ -258,7 +260,7 @@ class Scripted:
             yield reply
 
     async def close(self) -> None:
-        await self._process.close()
+        await self._closed()
 
     @property
     def alive(self) -> bool:

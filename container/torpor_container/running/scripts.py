@@ -18,9 +18,11 @@ from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.running.requirements import Requirements
 from torpor_container.running.runners import Scripted
+from torpor_container.running.script_boxes import ScriptBoxes, removed
 from torpor_container.settings import Settings
 
 START = "torpor_container.formats.script.child:start"
+WATCH = "torpor_container.isolation.watch:start"
 OUTPUT = (1, 2)
 
 
@@ -45,8 +47,9 @@ class Scripts:
         self._at_least_bytes = at_least_bytes
         self._conventions = conventions
         self._zygote = zygote
-        self._environment = environment
+        self._environment = without_credentials(environment) if settings.script_network == "refuse" else environment
         self._requirements = Requirements(settings.requirements, Path(settings.base_dir), installer or os.environ)
+        self._boxes = ScriptBoxes(settings) if settings.script_box else None
 
     async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
         """Run the script and wait until it has loaded. Its runner and effort. Raises LoadFailed, LoadOutOfMemory."""
@@ -54,34 +57,55 @@ class Scripts:
         root = root_of(script, self._settings.program)
         packages = await self._requirements.met(root, directory, self._settings.load_timeout_s)
         async with AsyncExitStack() as unfinished:
-            process = await self._start_process(directory, script, packages)
+            scratch = self._boxes.make_scratch() if self._boxes is not None else None
+            if scratch is not None:
+                unfinished.push_async_callback(removed, scratch)
+            process = await self._start_process(directory, script, packages, scratch)
             unfinished.push_async_callback(process.close)
             try:
                 effort = await process.loaded(self._settings.load_timeout_s)
             except TimeoutError:
                 raise LoadFailed(f"the script did not load within {self._settings.load_timeout_s:g} s") from None
-            unfinished.pop_all()
-        return Scripted(process), effort._replace(wall_s=CLOCKS.wall() - began_s)
+            closing = unfinished.pop_all()
+        return Scripted(process, closing.aclose), effort._replace(wall_s=CLOCKS.wall() - began_s)
 
-    async def _start_process(self, directory: Path, script: Path, packages: Path | None) -> ScriptProcess:
+    async def _start_process(
+        self, directory: Path, script: Path, packages: Path | None, scratch: Path | None
+    ) -> ScriptProcess:
         ours, theirs = socket.socketpair()
         with theirs, ExitStack() as unfinished:
             unfinished.enter_context(ours)
-            child = await self._fork(directory, script, packages, theirs)
+            child = await self._fork(directory, script, packages, theirs, scratch)
             unfinished.pop_all()
         return ScriptProcess(ours, child)
 
-    async def _fork(self, directory: Path, script: Path, packages: Path | None, theirs: socket.socket) -> Child:
+    async def _fork(
+        self, directory: Path, script: Path, packages: Path | None, theirs: socket.socket, scratch: Path | None
+    ) -> Child:
+        root, memory_bytes = root_of(script, self._settings.program), max(self._memory.size_bytes, self._at_least_bytes)
+        box = None
+        if self._boxes is not None and scratch is not None:
+            reads = (root, packages) if packages else (root,)
+            box = asdict(self._boxes.box(scratch, directory, reads, memory_bytes))
         arguments = {
             "directory": str(directory),
             "script": str(script),
-            "root": str(root_of(script, self._settings.program)),
+            "root": str(root),
             "packages": str(packages) if packages else None,
-            "memory_bytes": max(self._memory.size_bytes, self._at_least_bytes),
+            "memory_bytes": memory_bytes,
             "conventions": asdict(self._conventions.within(self._memory.size_bytes)),
             "environment": environment(Place(directory, script, self._environment)),
         }
+        job = Job(START, arguments, guarded=True)
+        if box is not None:
+            job = Job(START, {**arguments, "box": box}, guarded=True, watch=WATCH, watch_arguments=box)
         try:
-            return await self._zygote.fork(Job(START, arguments, guarded=True), [theirs.fileno(), *OUTPUT])
+            return await self._zygote.fork(job, [theirs.fileno(), *OUTPUT])
         except (OSError, ValueError) as error:
             raise LoadFailed(f"no process could be started for the script: {error}") from error
+
+
+def without_credentials(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables without those that lead to a role's credentials. AWS: with network isolation "no AWS credentials
+    are made available to the container runtime environment"."""
+    return {name: value for name, value in environment.items() if not name.startswith("AWS_CONTAINER_")}

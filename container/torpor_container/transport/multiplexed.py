@@ -29,6 +29,7 @@ import asyncio
 import logging
 from typing import NamedTuple, cast
 
+from torpor_container.transport.address import Address
 from torpor_container.transport.frames import NO_ANSWER, UPGRADED, FrameReader, FrameTooLong, encoded, lines, upgrade
 from torpor_container.transport.loop_batch import LoopBatch
 from torpor_container.transport.upstream import (
@@ -39,6 +40,7 @@ from torpor_container.transport.upstream import (
     UpstreamError,
     UpstreamRefused,
     UpstreamTimedOut,
+    opened,
 )
 
 log = logging.getLogger(__name__)
@@ -66,10 +68,10 @@ class SentRequest(NamedTuple):
 
 
 class Multiplexed:
-    """The way to one instance: a connection to its Unix socket, for `POST` to one path. `connect` opens it."""
+    """The way to one instance: a connection to its address, for `POST` to one path. `connect` opens it."""
 
-    def __init__(self, socket: str, path: str) -> None:
-        self._socket = socket
+    def __init__(self, address: Address, path: str) -> None:
+        self._address = address
         self._path = path
         self._connection: SharedConnection | None = None
 
@@ -81,14 +83,11 @@ class Multiplexed:
         """Open a connection, if none is open. False where nobody listens, or agrees to frames, within that time."""
         if not self.open:
             self.close()
-            loop = asyncio.get_running_loop()
             try:
                 async with asyncio.timeout(within_s):
-                    _, self._connection = await loop.create_unix_connection(
-                        lambda: SharedConnection(self._path), self._socket
-                    )
+                    self._connection = await opened(self._address, lambda: SharedConnection(self._path), within_s)
                     await self._connection.settled.wait()
-            except (TimeoutError, OSError):
+            except (TimeoutError, UpstreamRefused):
                 self.close()
         return self.open
 

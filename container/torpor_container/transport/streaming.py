@@ -12,10 +12,10 @@ from typing import cast
 import httptools
 
 from torpor_container import wire
+from torpor_container.transport.address import Address
 from torpor_container.transport.parts import RecordReader, StreamFault
 from torpor_container.transport.upstream import (
     ANSWER_MAX_BYTES,
-    Address,
     Body,
     Headers,
     UpstreamAnswer,

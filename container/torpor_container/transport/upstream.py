@@ -1,7 +1,7 @@
-"""The HTTP client for a server on this machine: a pool of keep-alive connections, with httptools to parse answers.
+"""The HTTP client for an instance: a pool of keep-alive connections, with httptools to parse answers.
 
-The endpoint reaches its instances with it, over Unix sockets, and an instance reaches a foreign container, over
-loopback.
+The endpoint reaches its instances with it, over Unix sockets or a network, and an instance reaches a foreign container,
+over loopback.
 
 Why by hand: a general client (httpx) costs more per request than a small prediction, since it builds objects
 for URLs, headers and streams that both ends here know already. And the router must know whether a request was ever
@@ -44,16 +44,15 @@ from typing import NamedTuple, TypeVar, cast
 
 import httptools
 
+from torpor_container.transport.address import Address, GuardedAddress
 from torpor_container.transport.frames import lines
+from torpor_container.transport.greeting import RoutersEnd
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
 Headers = Sequence[tuple[bytes, bytes]]
 Body = list[bytes]
 """In the chunks in which it came: to join those of a large one takes as much memory again."""
-Address = str | tuple[str, int]
-"""A Unix socket's path, or a host and a port."""
-
 JOINED_MAX_BYTES = 64 * 1024
 """A body up to this size is joined to its head, and leaves in one write. A longer one is not copied for that."""
 ANSWER_MAX_BYTES = 64 * 1024 * 1024
@@ -378,11 +377,24 @@ async def _connected(address: Address, protocol: Callable[[], P]) -> P:
         try:
             if isinstance(address, str):
                 return (await loop.create_unix_connection(protocol, address))[1]
+            if isinstance(address, GuardedAddress):
+                return await _greeted(address, protocol)
             return (await loop.create_connection(protocol, *address))[1]
         except OSError as error:
             if error.errno not in NOT_NOW:
                 raise
         await asyncio.sleep(LOOKED_AGAIN_S)
+
+
+async def _greeted(address: GuardedAddress, protocol: Callable[[], P]) -> P:
+    """A new connection to a server that knows the address's secret. Raises OSError."""
+    end = RoutersEnd(address.secret, protocol)
+    transport, _ = await asyncio.get_running_loop().create_connection(lambda: end, address.host, address.port)
+    with ExitStack() as unfinished:
+        unfinished.callback(transport.abort)
+        greeted = await end.greeted
+        unfinished.pop_all()
+    return greeted
 
 
 class _Call(NamedTuple):

@@ -20,6 +20,8 @@ from torpor_container.formats import Conventions, available
 from torpor_container.formats.probing import probe
 from torpor_container.formats.xgboost import boosters
 from torpor_container.formats.xgboost.soundness import prove_booster
+from torpor_container.isolation.abilities import found
+from torpor_container.isolation.box import enter_for_reading
 from torpor_container.processes import process_tree
 from torpor_container.processes.memory import end_before_others, give_back, limit_data, no_memory
 
@@ -47,6 +49,7 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
     limit_descriptors(DESCRIPTORS_MAX)
     end_before_others(FIRST)
     process_tree.name(os.getpid(), process_tree.TRIAL)
+    enter_for_reading(found())
     conventions = Conventions(**arguments["conventions"])
     with socket.socket(fileno=connection) as channel, channel.makefile("rb") as requests:
         channel.set_inheritable(False)

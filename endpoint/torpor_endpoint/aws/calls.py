@@ -3,9 +3,12 @@
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
+
+if TYPE_CHECKING:
+    from torpor_endpoint.core.access.needs import CallerAccess
 
 C = TypeVar("C")
 Answer = Mapping[str, Any]
@@ -32,6 +35,8 @@ class Call:
     region: str
     account: str
     request_id: str
+    access: "CallerAccess | None" = None
+    """Who calls; None where signatures are not verified, so that nobody knows."""
 
 
 Operation = Callable[[C, Call], Answer | Awaitable[Answer]]

@@ -6,10 +6,11 @@ import json
 import logging
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from types import MappingProxyType
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torpor_endpoint.aws.calls import Answer, Call, Guard, NotOurs, Operation, Otherwise, Unanswered, unimplemented
 from torpor_endpoint.aws.descriptors import retry_for_descriptors
@@ -34,6 +35,9 @@ from torpor_endpoint.aws.wire.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.wire.pruning import pruned
 from torpor_endpoint.aws.wire.scope import region_of
 from torpor_endpoint.log_lines import LogFields, about
+
+if TYPE_CHECKING:
+    from torpor_endpoint.core.access.needs import CallerAccess
 
 BODY_LIMIT_BYTES = 1 << 20
 
@@ -97,7 +101,7 @@ class Service(Generic[C]):
         error_type: str | None = None
         try:
             body = await body_of(request, scope, receive, self._body_limit_bytes)
-            request = AwsRequest(request.method, request.path, request.headers, request.query, body)
+            request = replace(request, body=body)
             response = await self._answered(protocol, request, request_id, receive)
         except Disconnected:
             return
@@ -114,10 +118,12 @@ class Service(Generic[C]):
         await sent(response, send)
 
     def _audit(self, operation: str, request: AwsRequest, request_id: str, status: int, error: str | None) -> None:
-        """Write a line about a call. It names no caller, since nothing verifies their signatures."""
+        """Write a line about a call. It names the caller if callers are verified."""
         fields: LogFields = {"request_id": request_id, "service": self.name, "operation": operation, "status": status}
         if error is not None:
             fields["error"] = error
+        if request.access is not None:
+            fields["caller"] = request.access.principal.arn
         if (endpoint := _endpoint_in(request.body)) is not None:
             fields["endpoint"] = endpoint
         level = logging.DEBUG if operation.startswith(READS) else logging.INFO
@@ -131,6 +137,7 @@ class Service(Generic[C]):
         try:
             if operation.name in self._operations:
                 return await self._our_answer(protocol, request, operation, request_id)
+            await self._authorized(request, operation.name, None)
             await self._guarded(protocol, request, operation, request_id)
         except NotOurs:
             pass
@@ -142,12 +149,18 @@ class Service(Generic[C]):
         if len(request.body) > BODY_LIMIT_BYTES:
             raise too_large(BODY_LIMIT_BYTES)
         call = await off_loop(len(request.body), self._call, protocol, request, operation, request_id)
+        await self._authorized(request, call.operation, call.params)
 
         def written(answer: Answer) -> Response:
             shape = operation.output_shape
             return protocol.answer(operation, pruned(answer, shape, self._kept) if shape else {}, request_id)
 
         return await self._run(call, written)
+
+    async def _authorized(self, request: AwsRequest, operation: str, params: Mapping[str, Any] | None) -> None:
+        """Raises the error for a caller who may not call this. Without verified callers everybody may."""
+        if request.access is not None:
+            await asyncio.to_thread(check_access, request.access, self.name, operation, params)
 
     async def _guarded(
         self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str
@@ -159,7 +172,8 @@ class Service(Generic[C]):
 
     def _call(self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str) -> Call:
         params = self._params(protocol, request, operation)
-        return Call(operation.name, params, region_of(request.headers, request.query), self._account, request_id)
+        region = region_of(request.headers, request.query)
+        return Call(operation.name, params, region, self._account, request_id, request.access)
 
     def _operation(self, protocol: WireProtocol, request: AwsRequest) -> OperationModel:
         name = protocol.operation(request)
@@ -217,6 +231,24 @@ def _endpoint_in(body: bytes) -> str | None:
         return None
     name = members.get("EndpointName") if isinstance(members, dict) else None
     return name if isinstance(name, str) else None
+
+
+def check_access(access: "CallerAccess", service: str, operation: str, params: Mapping[str, Any] | None) -> None:
+    """Raises AccessDenied, or AccessDeniedException, in IAM's words. `params` are None where they are not read."""
+    from torpor_endpoint.core.access.needs import AccessRefused
+    from torpor_endpoint.core.access.rights import needs_of
+
+    try:
+        access.check(needs_of(service, operation, params, access.place))
+    except AccessRefused as refused:  # the door notes it
+        raise access_denied(service_model(service), refused.message) from None
+
+
+def access_denied(model: ServiceModel, text: str) -> AwsError:
+    """The denial as the service's protocol has it."""
+    if model.metadata["protocol"] == "query":
+        return AwsError("AccessDenied", 403, text)
+    return AwsError("AccessDeniedException", 400, text)
 
 
 def refusal(found: list[Violation], operation: OperationModel) -> AwsError:

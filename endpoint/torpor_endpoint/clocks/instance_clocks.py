@@ -8,9 +8,9 @@ from math import inf
 
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
-from torpor_endpoint.fleet.incarnation import LiveContainer
+from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.roster import Roster
+from torpor_endpoint.roster.incarnation import LiveContainer
 
 ANSWER_WITHIN_S = 30.0
 """The instance answers when the models that leave or come because of the time have done so."""
@@ -18,14 +18,14 @@ ANSWER_WITHIN_S = 30.0
 log = logging.getLogger(__name__)
 
 
-async def moved(roster: Roster, ahead_s: float) -> float:
+async def moved(roster: FleetRoster, ahead_s: float) -> float:
     """Have each ready instance be this far ahead of real time. Returns the seconds until something is due in one."""
     containers = [container for pool in _pools(roster) for one in pool.ready for container in one.containers]
     answers = await asyncio.gather(*(_moved(container, ahead_s) for container in containers))
     return min(answers, default=inf)
 
 
-def under_way(roster: Roster) -> str | None:
+def under_way(roster: FleetRoster) -> str | None:
     """The first variant whose instances start or leave; None if there is none. One that cannot start is not waited
     for."""
     for pool in _pools(roster):
@@ -37,7 +37,7 @@ def under_way(roster: Roster) -> str | None:
     return None
 
 
-def _pools(roster: Roster) -> Iterator[InstancePool]:
+def _pools(roster: FleetRoster) -> Iterator[InstancePool]:
     return (pool for live in roster for pool in live.pools.values())
 
 

@@ -11,8 +11,8 @@ from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading,
 COLD_STEPS = frozenset(
     {WaitStep.HOLD, WaitStep.WAKE, WaitStep.QUEUE, WaitStep.DOWNLOAD, WaitStep.UNPACK, WaitStep.LOAD}
 )
-NOTICED_S = 0.0001
-"""A step of at most this length does not count as a wait."""
+NOTICED_S = 0.0005
+"""A step of at most this length does not count as a wait: a slow machine takes 0.2 ms to hand a request to a script."""
 TOLERANCE_S = 0.001
 """The steps of a request add up to its wall time, within this tolerance."""
 

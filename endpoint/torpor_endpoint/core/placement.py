@@ -1,15 +1,16 @@
 """Chooses the instance for a model's request, by rendezvous hashing over slots with bounded load. It sends nothing.
 
-Every router ranks the slots of a variant the same way for the same model. So a model's requests keep going to the
+Every router has the same order of the slots of a variant for the same model. So a model's requests keep going to the
 instance that has it, a restarted slot gets its own models back, and no table is needed. AWS describes the same
 behaviour: "SageMaker continues to route requests for a model to the instance where the model is already loaded" and,
 for a hot model, "some requests are routed to another instance". The bound is that of consistent hashing with bounded
 loads (Mirrokni, Thorup, Zadimoghaddam, 2016).
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from math import ceil
+from struct import Struct
 from typing import Final, Generic, TypeVar
 
 SHARE: Final = 1.25
@@ -18,77 +19,228 @@ SHARE: Final = 1.25
 BUSY_MIN: Final = 8
 """With fewer requests in flight an instance is never too busy for its own models: a copy costs a cold start."""
 
-RANKED_MAX: Final = 16_384
-"""The most cached rankings of models. A new ranking takes microseconds."""
+UNBOUNDED: Final = 2**31
+"""The most requests that an instance may have, where nothing bounds them."""
+
+OWNERS_MAX: Final = 16_384
+"""The most models whose owner is remembered. Another search takes microseconds."""
+
+WALKS_MAX: Final = 1_024
+"""The most models whose next instances are remembered: only a model with a busy owner has them."""
+
+WALK_MAX: Final = 64
+"""The most instances that are tried in a model's order. A model that finds so many busy may go anywhere."""
+
+LEVELS: Final = 16
+"""Slot numbers have at most this many bits: each has a word of a hash."""
+
+WORD_BITS: Final = 32
+WORDS: Final = Struct(f"<{LEVELS}I")  # little-endian on every machine
 
 
-class PlacedInstance:
-    """An instance that requests are placed on. `in_flight` counts the requests that it has not answered."""
+class SlotOrder:
+    """The order of the slots 0, 1, 2 … for one model: the same in every process and on every machine.
+
+    It is that of draws from all numbers below 2^levels, each as likely as the others, without those that came before
+    or that no instance has. So each slot is as likely to be the next, whichever there are, and a few draws find it
+    where most numbers have an instance. A draw is for the upper half of the numbers, or else it is the next draw among
+    the lower half, which knows nothing of the upper one. So more levels insert slots into the order and move none.
+    """
+
+    __slots__ = ("_drawn", "_levels", "_name", "_words")
+
+    def __init__(self, model: str, levels: int) -> None:
+        self._name = model.encode(errors="surrogateescape")
+        self._levels = levels
+        self._drawn = [0] * (levels + 1)  # by level: how many words were used
+        self._words: list[tuple[int, ...]] = []
+
+    def draw(self) -> int:
+        """The next slot number; numbers come again and again."""
+        for level in range(self._levels, 0, -1):
+            number = self._word(level) >> (WORD_BITS - level)
+            if number >> (level - 1):
+                return number
+        return 0
+
+    def _word(self, level: int) -> int:
+        """The next word of 32 random bits for this level."""
+        drawn = self._drawn[level]
+        self._drawn[level] = drawn + 1
+        if drawn == len(self._words):
+            self._words.append(WORDS.unpack(blake2b(b"%d\0%s" % (drawn, self._name), digest_size=WORDS.size).digest()))
+        return self._words[drawn][level - 1]
+
+
+class FleetLoad:
+    """How many requests are in flight at all instances that are ready together."""
 
     __slots__ = ("in_flight",)
 
+    def __init__(self) -> None:
+        self.in_flight = 0
+
+
+class PlacedInstance:
+    """An instance that requests are placed on. `in_flight` counts the requests that it has not answered, and
+    `fleet` those of all instances that are ready with it. Both change by `took` and `answered` only."""
+
+    __slots__ = ("fleet", "in_flight")
+
     in_flight: int
+    fleet: FleetLoad
+
+    def took(self) -> None:
+        """Count one more request."""
+        self.in_flight += 1
+        self.fleet.in_flight += 1
+
+    def answered(self) -> None:
+        """Count one request less."""
+        self.in_flight -= 1
+        self.fleet.in_flight -= 1
 
 
 T = TypeVar("T", bound=PlacedInstance)
 
 
+class Walk(Generic[T]):
+    """The instances for one model in its order, as far as they were needed."""
+
+    __slots__ = ("found", "order")
+
+    def __init__(self, order: SlotOrder) -> None:
+        self.order = order
+        self.found: dict[int, T] = {}  # by slot number
+
+
 class Placement(Generic[T]):
-    """The ready instances of one variant, by slot."""
+    """The ready instances of one variant, by slot number.
 
-    def __init__(self) -> None:
-        self._ready: dict[str, T] = {}
-        self._ranked: dict[str, tuple[T, ...]] = {}  # by model: the instances in the order of its ranking
+    An instance gets at most `most` requests at a time, while another one has room. A router that is one of several
+    counts its own requests alone: its `busy_min` is its share of BUSY_MIN.
+    """
 
-    def offer(self, slot: str, instance: T) -> None:
-        """Place requests on this instance from now on."""
-        self._ready[slot] = instance
-        self._ranked.clear()
+    def __init__(self, most: int = UNBOUNDED, *, busy_min: int = BUSY_MIN) -> None:
+        self.most = most
+        self.busy_min = busy_min
+        self._ready: dict[int, T] = {}
+        self._all: list[T] = []
+        self._turn = 0  # the place in `_all` of the last one that was found out of a model's order
+        self._fleet = FleetLoad()
+        self._levels = 0  # the bits of the highest number
+        self._owners: dict[str, T] = {}  # by model
+        self._walks: dict[str, Walk[T]] = {}  # by model
 
-    def withdraw(self, slot: str) -> T | None:
+    def offer(self, number: int, instance: T) -> None:
+        """Place requests on this slot's instance from now on. Raises ValueError for a number that is out of range."""
+        if not 0 <= number < 1 << LEVELS:
+            raise ValueError(f"slot number {number} is not from 0 to {(1 << LEVELS) - 1}")
+        self.withdraw(number)
+        self._ready[number] = instance
+        instance.fleet = self._fleet
+        self._changed()
+
+    def withdraw(self, number: int) -> T | None:
         """Place no more requests on the slot's instance, and return it; None if the slot had none."""
-        self._ranked.clear()
-        return self._ready.pop(slot, None)
+        instance = self._ready.pop(number, None)
+        if instance is not None:
+            instance.fleet = FleetLoad()
+            self._changed()
+        return instance
+
+    def _changed(self) -> None:
+        self._all = list(self._ready.values())
+        self._fleet.in_flight = sum([one.in_flight for one in self._all])
+        self._levels = max(self._ready, default=0).bit_length()
+        self._owners.clear()
+        self._walks.clear()
 
     def pick(self, model: str) -> T:
         """The instance for one more request for this model. At least one instance must be ready."""
-        if len(self._ready) == 1:
-            return next(iter(self._ready.values()))
-        ranked = self._ranked.get(model)
-        if ranked is None:
-            ranked = self._rank(model)
-        owner = ranked[0]
-        if owner.in_flight < BUSY_MIN:
+        owner = self._owners.get(model)
+        if owner is None:
+            owner = self._owner(model)
+        if owner.in_flight < self.busy_min and owner.in_flight < self.most:
             return owner
-        bound = max(BUSY_MIN, ceil(SHARE * (sum([one.in_flight for one in ranked]) + 1) / len(ranked)))
-        return next((one for one in ranked if one.in_flight < bound), owner)
+        fair = ceil(SHARE * (self._fleet.in_flight + 1) / len(self._all))
+        bound = min(max(self.busy_min, fair), self.most)
+        if owner.in_flight < bound:
+            return owner
+        found = self.with_room(model, bound)
+        return owner if found is None else found
+
+    def with_room(self, model: str, bound: int) -> T | None:
+        """The first instance in the model's order with fewer than `bound` requests in flight. It is any such instance
+        if the first WALK_MAX have more, and None if all have more."""
+        if len(self._all) == 1:
+            return self._all[0] if self._all[0].in_flight < bound else None
+        walk = self._walks.get(model)
+        if walk is None:
+            if len(self._walks) == WALKS_MAX:
+                self._walks.clear()
+            walk = self._walks[model] = Walk(SlotOrder(model, self._levels))
+        for one in walk.found.values():
+            if one.in_flight < bound:
+                return one
+        while len(walk.found) < min(len(self._all), WALK_MAX):
+            number = walk.order.draw()
+            found = self._ready.get(number)
+            if found is not None and number not in walk.found:
+                walk.found[number] = found
+                if found.in_flight < bound:
+                    return found
+        return None if len(self._all) <= WALK_MAX else self._anywhere(bound)
+
+    def _anywhere(self, bound: int) -> T | None:
+        """In turns, so that a few instances are looked at where many have room."""
+        for _ in self._all:
+            self._turn = (self._turn + 1) % len(self._all)
+            if self._all[self._turn].in_flight < bound:
+                return self._all[self._turn]
+        return None
 
     def least_busy(self) -> T:
         """The instance with the fewest requests, for variants with one model. At least one must be ready."""
-        return min(self._ready.values(), key=lambda one: one.in_flight)
+        least = self._all[0]
+        for one in self._all:
+            if not least.in_flight:
+                break
+            if one.in_flight < least.in_flight:
+                least = one
+        return least
 
-    def get(self, slot: str) -> T | None:
-        return self._ready.get(slot)
+    @property
+    def has_room(self) -> bool:
+        """Whether an instance has fewer requests than it may have."""
+        if self._fleet.in_flight < self.most * len(self._all):
+            return True
+        return any(one.in_flight < self.most for one in self._all)
+
+    def get(self, number: int) -> T | None:
+        return self._ready.get(number)
 
     def __len__(self) -> int:
         return len(self._ready)
 
     def __iter__(self) -> Iterator[T]:
         """The instances that are ready now. The set may change during the iteration."""
-        return iter(tuple(self._ready.values()))
+        return iter(tuple(self._all))
 
-    def _rank(self, model: str) -> tuple[T, ...]:
-        if len(self._ranked) == RANKED_MAX:
-            self._ranked.clear()
-        ranked = self._ranked[model] = tuple([self._ready[slot] for slot in ranking(model, self._ready)])
-        return ranked
+    def _owner(self, model: str) -> T:
+        if len(self._owners) == OWNERS_MAX:
+            self._owners.clear()
+        owner = self._first(model)
+        self._owners[model] = owner
+        return owner
 
-
-def ranking(model: str, slots: Iterable[str]) -> list[str]:
-    """The slots in the model's order, its owner first. A new or removed slot moves only the models that it owns."""
-    return sorted(
-        slots, key=lambda slot: blake2b(f"{slot}\0{model}".encode(errors="surrogateescape"), digest_size=8).digest()
-    )
+    def _first(self, model: str) -> T:
+        if len(self._all) < 2:  # draws would take long to find a high number alone, and for ever to find none
+            return self._all[0]
+        order = SlotOrder(model, self._levels)
+        while (instance := self._ready.get(order.draw())) is None:
+            pass
+        return instance
 
 
 def weighted(weights: Sequence[tuple[str, float]], point: float) -> str:

@@ -30,6 +30,8 @@ class Container:
     model_cache: bool = True  # MultiModelConfig.ModelCacheSetting
     environment: dict[str, str] = field(default_factory=dict)
     name: str = "primary"  # its ContainerHostname, or the name that AWS gives it in messages
+    network_isolated: bool = False  # CreateModel's EnableNetworkIsolation
+    role: str = ""  # the ARN of its model's ExecutionRoleArn; empty if it has none
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,25 @@ class DataCapture:
     csv_types: tuple[str, ...] = ()
     json_types: tuple[str, ...] = ()
     kms_key_id: str = ""
+    role: str = ""  # the ARN of the role that writes the data: the execution role of the variant's model
+
+
+@dataclass(frozen=True)
+class AsyncInference:
+    """An AsyncInferenceConfig: where the answers of requests that wait go to, and which topics hear of them."""
+
+    output: str  # s3://bucket/prefix
+    failure: str | None = None  # s3://bucket/prefix
+    success_topic: str | None = None  # the ARN of an SNS topic
+    error_topic: str | None = None
+    responses_in: tuple[str, ...] = ()  # IncludeInferenceResponseIn
+    at_once: int | None = None  # MaxConcurrentInvocationsPerInstance; None leaves it to the variant's settings
+    kms_key_id: str | None = None
+    role: str = ""  # the ARN of the role that reads inputs and writes results: the execution role of the model
+
+    def each(self, concurrency: int) -> int:
+        """The requests that an instance has at most. `concurrency` is the setting of the variant."""
+        return concurrency if self.at_once is None else self.at_once
 
 
 @dataclass(frozen=True)
@@ -87,11 +108,17 @@ class Variant:
     shadow: bool = False  # one of ShadowProductionVariants: it gets copies of requests, and answers no caller
     capture: DataCapture | None = None  # its endpoint configuration's
     direct: bool = False
+    asynchronous: AsyncInference | None = None  # its endpoint configuration's: requests wait in a queue
 
     @property
     def multi_model(self) -> bool:
         """Whether a container serves many models by name."""
         return any(container.multi_model for container in self.containers)
+
+    @property
+    def role(self) -> str:
+        """The execution role of its model; empty if it has none. A model's containers share it."""
+        return self.containers[0].role if self.containers else ""
 
 
 @dataclass(frozen=True)

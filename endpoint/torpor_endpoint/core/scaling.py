@@ -67,10 +67,15 @@ def size_range(variant: Variant, concurrency: int) -> InstanceRange | None:
 
 
 def may_sleep(variant: Variant) -> bool:
-    """Whether the variant may have no instance at all."""
+    """Whether the variant has no instance while nobody calls it."""
     if variant.serverless is not None:
         return variant.serverless.provisioned_concurrency == 0
     return variant.instances_min == 0
+
+
+def may_be_empty(variant: Variant) -> bool:
+    """Whether somebody may set the number of instances to zero. The requests of an asynchronous variant wait then."""
+    return may_sleep(variant) or (variant.asynchronous is not None and variant.instances_min is None)
 
 
 def at_start(variant: Variant, concurrency: int) -> int:
@@ -144,9 +149,9 @@ class Habits:
         """The number of instances that should replace `present`; None if that is right. Call it about once a second."""
         while traffic.gaps:
             self._keep_alive.used_after(traffic.gaps.popleft())
-        self._demand.seen(traffic.in_flight, now_s)
+        self._demand.seen(traffic.demand, now_s)
         nap, idle_s, resized_for_s = self._keep_alive.nap(), traffic.idle_s(now_s), now_s - self._resized_s
-        used = bool(traffic.in_flight) or resized_for_s < SHRINK_S
+        used = bool(traffic.demand) or resized_for_s < SHRINK_S
         rest = KeepAliveState(used or nap.awake(idle_s) or nap.awake(resized_for_s), nap.due(idle_s))
         return desired(allowed, present, rest, self._demand, now_s)
 
@@ -155,8 +160,8 @@ class Habits:
         once."""
         if traffic.gaps or not allowed.floor <= present <= max(1, allowed.floor):
             return 0.0
-        if traffic.in_flight:
-            return inf if traffic.in_flight <= present * allowed.concurrency else 0.0
+        if traffic.demand:
+            return inf if traffic.demand <= present * allowed.concurrency else 0.0
         nap, resized_for_s = self._keep_alive.nap(), now_s - self._resized_s
         changes_s = (nap.sleep_s, nap.wake_s, nap.until_s)
         idle_s = traffic.idle_s(now_s)

@@ -17,7 +17,7 @@ class SessionKey(NamedTuple):
 
 
 class SessionHolder(NamedTuple):
-    slot: str
+    slot: int
     incarnation: str
     """A later incarnation of the slot has none of its sessions."""
 

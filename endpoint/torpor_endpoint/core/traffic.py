@@ -6,6 +6,7 @@ The router writes the numbers; the sizer and the metrics read them.
 from collections import deque
 from dataclasses import dataclass
 from math import inf
+from typing import NamedTuple
 
 GAPS_MAX = 1000
 
@@ -34,17 +35,36 @@ def shadow_share(weight: float, production_weight: float) -> float:
     return 1.0 if weight >= production_weight else weight / production_weight
 
 
+class TrafficReport(NamedTuple):
+    """The requests of one variant at another router, as that router counts them."""
+
+    in_flight: int = 0
+    held: int = 0
+    invocations: int = 0  # since that router's start
+    idle_s: float = inf  # since the last one came or ended there
+
+
+NO_TRAFFIC = TrafficReport()
+
+
 class Traffic:
-    """The requests of one variant. Times are in seconds of the router's clock."""
+    """The requests of one variant, those at other routers among them. Times are in seconds of the router's clock."""
 
     def __init__(self) -> None:
         self.in_flight = 0  # being served or held
+        self.elsewhere = 0  # of those in flight: at other routers
+        self.queued = 0  # asynchronous requests that wait for their turn
         self.held = 0
         self.held_bytes = 0
         self.invocations = 0  # since the start; it only grows
         self.last_s = -inf  # when the last request came or ended
         self._since_s: float | None = None  # before the first request: when `idle_s` was first called
         self.gaps: deque[float] = deque(maxlen=GAPS_MAX)  # seconds without a request; the keep-alive takes them out
+
+    @property
+    def demand(self) -> int:
+        """The requests that need an instance."""
+        return self.in_flight + self.queued
 
     def came(self, now_s: float) -> None:
         """Count a request that arrives."""
@@ -59,9 +79,33 @@ class Traffic:
         self.in_flight -= 1
         self.last_s = now_s
 
+    def reported(self, before: TrafficReport, after: TrafficReport, now_s: float) -> None:
+        """Count what a router reports now, in place of what it reported before."""
+        last_s = now_s - after.idle_s
+        if not self.in_flight and after.invocations > before.invocations and -inf < self.last_s < last_s:
+            self.gaps.append(last_s - self.last_s)
+        self.in_flight += after.in_flight - before.in_flight
+        self.elsewhere += after.in_flight - before.in_flight
+        self.held += after.held - before.held
+        self.invocations += max(0, after.invocations - before.invocations)
+        self.last_s = max(self.last_s, now_s if after.in_flight else last_s)
+
+    def left(self, before: TrafficReport, now_s: float) -> None:
+        """Count no longer what a router reported that has stopped."""
+        self.in_flight -= before.in_flight
+        self.elsewhere -= before.in_flight
+        self.held -= before.held
+        if before.in_flight:
+            self.last_s = max(self.last_s, now_s)
+
+    def report(self, now_s: float) -> TrafficReport:
+        """What this router reports of its own requests."""
+        idle_s = inf if self.last_s == -inf else 0.0 if self.in_flight else max(0.0, now_s - self.last_s)
+        return TrafficReport(self.in_flight, self.held, self.invocations, idle_s)
+
     def idle_s(self, now_s: float) -> float:
-        """Seconds since the last request; 0 while one is in flight."""
-        if self.in_flight:
+        """Seconds since the last request; 0 while one is in flight or waits."""
+        if self.demand:
             return 0.0
         if self.last_s > -inf:
             return now_s - self.last_s

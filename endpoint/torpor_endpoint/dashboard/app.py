@@ -19,8 +19,8 @@ from torpor_endpoint.dashboard.charts import charts, window_of
 from torpor_endpoint.dashboard.door import PAGE, PREFIX
 from torpor_endpoint.dashboard.feed import Feed
 from torpor_endpoint.dashboard.looking import Looking
-from torpor_endpoint.dashboard.simulating import CannotSimulate, Simulating, question_of
-from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.dashboard.simulating import CannotSimulate, Simulating
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.ledger.reading import LedgerReader
 from torpor_endpoint.metrics.series import MINUTE_S, MINUTES_KEPT_S
 
@@ -38,7 +38,7 @@ class Dashboard:
     feed: Feed
     looking: Looking
     ledger: LedgerReader
-    flush: Callable[[], Awaitable[None]]
+    flush: Callable[[], Awaitable[object]]
     """Has the ledger write what it still buffers."""
     simulating: Simulating
 
@@ -48,6 +48,7 @@ class Dashboard:
             routes=[
                 Route(PAGE, self.page),
                 Route(f"{PREFIX}feed", self.watch),
+                Route(f"{PREFIX}session", self.session),
                 Route(f"{PREFIX}charts", self.charts),
                 Route(f"{PREFIX}what-if", self.what_if, methods=["GET", "POST"]),
                 Mount(f"{PREFIX}static", FreshFiles(directory=FILES)),
@@ -57,6 +58,10 @@ class Dashboard:
     async def page(self, request: Request) -> Response:
         """The page itself."""
         return FileResponse(FILES / "index.html", headers={"vary": "Accept", **FRESH})
+
+    async def session(self, request: Request) -> Response:
+        """Who is logged in: nobody has to be here. With `--auth` the door answers this address."""
+        return JSONResponse({}, headers=UNSTORED)
 
     async def charts(self, request: Request) -> Response:
         """The charts of one endpoint (`?endpoint=…&span_s=…`) up to now."""
@@ -88,12 +93,12 @@ class Dashboard:
             raise HTTPException(404, f"{live.name} has no variant {variant!r}: it has {', '.join(live.pools)}")
         await self.flush()
         try:
-            work = self.simulating.answer(question_of(live.pools[variant], self.simulating.ledger))
+            work = self.simulating.answer(self.simulating.question(live.pools[variant]))
             return JSONResponse((await until_disconnected(request.receive, work)).page())
         except CannotSimulate as error:
             raise HTTPException(503, str(error)) from error
 
-    def _named(self, request: Request) -> LiveEndpoint:
+    def _named(self, request: Request) -> FleetEndpoint:
         name = request.query_params.get("endpoint", "")
         live = self.looking.roster.get(name)
         if live is None:

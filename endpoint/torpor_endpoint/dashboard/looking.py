@@ -8,9 +8,9 @@ from torpor_endpoint.dashboard.figures import figures
 from torpor_endpoint.dashboard.snapshot import snapshot
 from torpor_endpoint.dashboard.timeline import rows
 from torpor_endpoint.fleet.collector import Wanted
+from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import Readings
-from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.storage.record_table import Card
 
@@ -34,7 +34,7 @@ class Looking:
     `cards` lists the stored endpoints; `refresh` reads the instances that are wanted, and all metrics.
     """
 
-    roster: Roster
+    roster: FleetRoster
     cards: Callable[[], Awaitable[Sequence[Card]]]
     registry: MetricRegistry
     readings: Readings

@@ -19,6 +19,7 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 
 LAST_S = 24 * 3600.0
 WITHIN_S = 120.0
+NO_FILE = "The ledger is in PostgreSQL, and the simulator reads SQLite's files only."
 NO_SIMULATOR = "This endpoint has no simulator. `torpor up` brings one, with the extra torpor[simulator]."
 ERROR_MAX = 2_000
 """The most characters of a simulator's error that are passed on."""
@@ -30,17 +31,26 @@ class CannotSimulate(Exception):
 
 @dataclass(frozen=True)
 class Simulating:
-    """`module` is run as `python -m module`; None where no simulator is installed."""
+    """`module` is run as `python -m module`; None where no simulator is installed. `ledger` is the ledger's file, if it
+    has one."""
 
     module: str | None
-    ledger: Path
+    ledger: Path | None
     within_s: float = WITHIN_S
     _one: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def unavailable(self) -> str:
         """Why there is no simulator; empty if there is one."""
-        return NO_SIMULATOR if self.module is None else ""
+        if self.module is None:
+            return NO_SIMULATOR
+        return NO_FILE if self.ledger is None else ""
+
+    def question(self, pool: InstancePool) -> WhatIfQuestion:
+        """The question about a variant as it is now. Raises CannotSimulate."""
+        if self.ledger is None:
+            raise CannotSimulate(self.unavailable)
+        return question_of(pool, self.ledger)
 
     async def answer(self, question: WhatIfQuestion) -> WhatIfAnswer:
         """Raises CannotSimulate."""

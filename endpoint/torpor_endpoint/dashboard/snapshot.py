@@ -11,10 +11,10 @@ from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.dashboard.figures import VariantFigures
-from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading
-from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.roster.incarnation import Incarnation
 from torpor_endpoint.storage.record_table import Card
 
 Table = dict[str, Any]
@@ -22,7 +22,7 @@ Table = dict[str, Any]
 
 def snapshot(
     cards: Iterable[Card],
-    serving: Iterable[LiveEndpoint],
+    serving: Iterable[FleetEndpoint],
     readings: Mapping[str, InstanceReading],
     figures: Mapping[tuple[str, str], VariantFigures],
     before: Mapping[str, Any],
@@ -65,7 +65,7 @@ def model_data_of(variant: Variant) -> tuple[str, bool]:
 
 
 # -- one record each ---------------------------------------------------------------------------------------------------
-def _endpoint(card: Card, live: LiveEndpoint | None) -> Table:
+def _endpoint(card: Card, live: FleetEndpoint | None) -> Table:
     trouble = live.trouble if live is not None else None
     return {
         "status": card.status or "",
@@ -111,7 +111,7 @@ def _instance(pool: InstancePool, one: Incarnation, reading: InstanceReading | N
         "phase": str(one.phase),
         "in_flight": one.in_flight,
         "parts": parts,
-        **_since(one.life),
+        **_since(pool.life_of(one)),
     }
 
 

@@ -13,10 +13,10 @@ from torpor_container.transport.streaming import StreamConnection
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.testing.fault_schedule import FaultKind, InjectedFault, Occasion
 from torpor_endpoint.faults.injector import FaultInjector, of_kinds
-from torpor_endpoint.fleet.incarnation import Incarnation
-from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.roster import Roster
+from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.roster.incarnation import Incarnation
+from torpor_endpoint.roster.pool import VariantPool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Passage, Served, routed
 from torpor_endpoint.services.runtime.router import Router
@@ -32,7 +32,7 @@ GONE_WITHIN_S = 10.0
 class FaultyRouter(Router):
     """A router that throttles where a fault does. The first arguments are those of `Router`."""
 
-    def __init__(self, roster: Roster, draw: Callable[[], float], strict: bool, injector: FaultInjector) -> None:
+    def __init__(self, roster: FleetRoster, draw: Callable[[], float], strict: bool, injector: FaultInjector) -> None:
         super().__init__(roster, draw, strict)
         self._injector = injector
 
@@ -70,10 +70,10 @@ class FaultySender(RequestSender):
 
     @asynccontextmanager
     async def stream(
-        self, passage: Passage, sent: Callable[[], None] | None = None
+        self, passage: Passage, sent: Callable[[], None] | None = None, *, waits: bool = True
     ) -> AsyncIterator[tuple[StreamConnection | None, Served]]:
         await self._strike(passage)
-        async with super().stream(passage, sent) as begun:
+        async with super().stream(passage, sent, waits=waits) as begun:
             yield begun
 
     async def _strike(self, passage: Passage) -> None:
@@ -91,7 +91,7 @@ class FaultySender(RequestSender):
                 await self._signal(fault, pool, incarnation)
             passage.waited(wire.WaitStep.HOLD.value, self._clock() - began_s)
 
-    async def _signal(self, fault: InjectedFault, pool: InstancePool, incarnation: Incarnation) -> None:
+    async def _signal(self, fault: InjectedFault, pool: VariantPool, incarnation: Incarnation) -> None:
         """Kill the instance, and wait until its pool knows; or stop it, and resume it later."""
         slots = [replace(incarnation.slot, container=number) for number in range(len(incarnation.containers))]
         if fault.kind is FaultKind.INSTANCE_KILLED:

@@ -8,13 +8,13 @@ from typing import Literal
 
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import MemoryReading
-from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
+from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
-from torpor_endpoint.fleet.roster import Roster
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer
 
 PERIOD_S = 20.0
 """AWS emits these metrics every 60 s. A request to CloudWatch reads them at once."""
@@ -53,7 +53,7 @@ class Collector:
 
     def __init__(
         self,
-        roster: Roster,
+        roster: FleetRoster,
         registry: MetricRegistry,
         epoch: Callable[[], float],
         looked: Callable[[MemoryReading], None] = lambda reading: None,

@@ -11,8 +11,8 @@ from dataclasses import replace
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
 from torpor_endpoint.core.records import EndpointRecord, EndpointStatus
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.log_lines import about
 from torpor_endpoint.storage.store import Store
 
@@ -30,7 +30,7 @@ class Controller:
     def __init__(
         self,
         store: Store,
-        roster: Roster,
+        roster: FleetRoster,
         factory: InstanceFactory,
         epoch: Callable[[], float],
         deleted: Callable[[str], Awaitable[None]],
@@ -62,13 +62,14 @@ class Controller:
         """The first endpoint that is being changed; None if there is none."""
         return next((f"endpoint {name} is being changed" for name in self._tasks), None)
 
-    async def close(self) -> None:
-        """Stop the tasks and every instance. The records stay as they are."""
+    async def close(self, *, detach: bool = False) -> None:
+        """Stop the tasks and every instance; with `detach` the instances run on. The records stay as they are."""
         self._loop = None
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
-        await asyncio.gather(*(one.close("the endpoint stops") for one in self._deployments.values()))
+        ends = [one.detach() if detach else one.close("the endpoint stops") for one in self._deployments.values()]
+        await asyncio.gather(*ends)
 
     # -- one endpoint ----------------------------------------------------------------------------------------------
     def _schedule(self, name: str) -> None:
@@ -152,5 +153,5 @@ class Controller:
 
     def _deployment(self, endpoint: EndpointRecord) -> Deployment:
         if endpoint.name not in self._deployments:
-            self._deployments[endpoint.name] = Deployment(LiveEndpoint(endpoint.name, endpoint.arn), self._factory)
+            self._deployments[endpoint.name] = Deployment(FleetEndpoint(endpoint.name, endpoint.arn), self._factory)
         return self._deployments[endpoint.name]

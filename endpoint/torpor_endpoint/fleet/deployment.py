@@ -9,10 +9,11 @@ from weakref import WeakValueDictionary
 from torpor_container.settings import BadSetting
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
-from torpor_endpoint.fleet.incarnation import StartTrouble
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.roster import LiveEndpoint, same_machine
+from torpor_endpoint.roster.endpoints import same_machine
+from torpor_endpoint.roster.incarnation import StartTrouble
 
 NO_PING = (
     "The {containers} for production variant {variant} did not pass the ping health check. "
@@ -71,14 +72,15 @@ class VariantChange:
         self.pool.resized = self.pool.resized or self.resized
         named = self.fresh or self.resized
         size = self.after if named else after_update(self.variant, self.pool.settings.concurrency, self.pool.size)
-        if size or not self.pool.traffic.in_flight:  # a request may have woken the pool meanwhile
+        sized = size_range(self.pool.variant, self.pool.settings.concurrency) is not None
+        if size or not sized or not self.pool.traffic.in_flight:  # a request may have woken the pool meanwhile
             self.pool.scale(size, self.why)
 
 
 class Deployment:
     """The pools of one endpoint."""
 
-    def __init__(self, live: LiveEndpoint, factory: InstanceFactory) -> None:
+    def __init__(self, live: FleetEndpoint, factory: InstanceFactory) -> None:
         self.live = live
         self._factory = factory
         self._numbers: WeakValueDictionary[str, SlotNumbers] = WeakValueDictionary()  # by variant; its pools own them
@@ -90,6 +92,9 @@ class Deployment:
 
         `resized` names the variants whose size the update gives, even where it is the size that they have.
         """
+        for variant in variants:
+            if fault := await self._factory.fault(variant, self.live.arn):
+                raise DeploymentFailed(fault)
         changes = [self._change(variant, variant.name in resized) for variant in variants]
         async with AsyncExitStack() as unfinished:
             unfinished.push_async_callback(self._undo, changes)
@@ -102,7 +107,8 @@ class Deployment:
     def start(self, variants: Sequence[Variant]) -> None:
         """Serve these variants at once after a restart: requests wait for the instances.
 
-        A variant that may scale to zero starts no instance until a request comes. Raises DeploymentFailed if an image
+        Instances that run already are adopted: the sizer removes those that are too many. A variant that may scale to
+        zero starts no other instance until a request comes. Raises DeploymentFailed if an image
         is unknown: no variant is served then, until an update or a restart, and `live.trouble` says why.
         """
         try:
@@ -110,17 +116,26 @@ class Deployment:
         except DeploymentFailed as failure:
             self.live.trouble = str(failure)
             raise
-        self.live.serve({pool.variant.name: pool for pool in pools})
+        self._serve({pool.variant.name: pool for pool in pools})
         for pool in pools:
+            pool.adopt(self._factory.running(self.live.name, pool.variant.name))
             if not may_sleep(pool.variant):
-                pool.scale(at_start(pool.variant, pool.settings.concurrency), "the endpoint started")
+                wanted = at_start(pool.variant, pool.settings.concurrency)
+                pool.scale(max(wanted, pool.size), "the endpoint started")
 
     async def close(self, why: str) -> None:
         """Drain and stop every instance. The disks stay, for the next start."""
         self._closed = True
         pools = self.live.pools
-        self.live.serve({})
+        self._serve({})
         await asyncio.gather(*(pool.close(why) for pool in pools.values()), *self._closing)
+
+    async def detach(self) -> None:
+        """Serve no more, and let the instances run on."""
+        self._closed = True
+        pools = self.live.pools
+        self._serve({})
+        await asyncio.gather(*(pool.detach() for pool in pools.values()), *self._closing)
 
     def _pool_for(self, variant: Variant) -> InstancePool:
         present = self.live.pools.get(variant.name)
@@ -145,6 +160,10 @@ class Deployment:
         after = at_first if resized else after_update(variant, pool.settings.concurrency, pool.size)
         return VariantChange(pool, variant, pool.size, after, "updated", resized=resized)
 
+    def _serve(self, pools: dict[str, InstancePool]) -> None:
+        self.live.serve(pools)
+        self._factory.changed()
+
     async def _undo(self, changes: Sequence[VariantChange]) -> None:
         for change in changes:
             change.undo()
@@ -155,7 +174,7 @@ class Deployment:
         old = [pool for pool in self.live.pools.values() if pool not in staying]
         for change in changes:
             change.finish()
-        self.live.serve({change.variant.name: change.pool for change in changes})
+        self._serve({change.variant.name: change.pool for change in changes})
         self.live.trouble = None
         for pool in old:
             closing = asyncio.create_task(self._dismiss(pool, "it was replaced by an update"))

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.records import Variant
-from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
+from torpor_endpoint.roster.incarnation import Incarnation
 
 
 def without_ledger(life: InstanceLife) -> None:
@@ -25,9 +25,23 @@ async def disks_kept(endpoint: str, variant: str) -> None:
     """Keep the disks of the variant's instances."""
 
 
+async def without_fault(variant: Variant, endpoint_arn: str) -> str | None:
+    """Find no fault: roles are names only."""
+    return None
+
+
 def without_sharing(variant: Variant) -> MemoryPlan | None:
     """Share no memory: each container keeps the budget that it starts with."""
     return None
+
+
+def unnoticed() -> None:
+    """Tell nobody: no router follows."""
+
+
+def by_nobody_else(instance: str) -> bool:
+    """There is no other router."""
+    return False
 
 
 def without_delay(variant: Variant) -> float:
@@ -43,7 +57,9 @@ class InstanceFactory:
     `lived` gets each life whenever it changes. `farewell` runs for each drained instance while it still answers.
     `start_delay_s` is the shortest time until an instance of a variant is ready. `vacated` runs when the last instance
     of a variant that is no longer served has stopped. `memory_plan` says how several containers share the memory of an
-    instance.
+    instance. `changed` is called when a pool has changed. `used_elsewhere` says whether another router may still use an
+    instance that was withdrawn; the pool looks again whenever it changes. `fault` says why a variant cannot be
+    deployed at the endpoint with this ARN.
     """
 
     host: Host
@@ -56,10 +72,19 @@ class InstanceFactory:
     timing: InstanceTiming = TIMING
     vacated: Callable[[str, str], Awaitable[None]] = disks_kept
     memory_plan: Callable[[Variant], MemoryPlan | None] = without_sharing
+    changed: Callable[[], None] = unnoticed
+    used_elsewhere: Callable[[str], bool] = by_nobody_else
+    fault: Callable[[Variant, str], Awaitable[str | None]] = without_fault
 
     def slots(self, variant: Variant, slot: Slot) -> list[Slot]:
         """The slots of all containers of the instance in this slot."""
         return [replace(slot, container=number) for number in range(len(variant.containers))]
+
+    def running(self, endpoint: str, variant: str) -> set[int]:
+        """The slot numbers of the variant's instances that the host runs."""
+        return {
+            one.slot.number for one in self.host.list() if (one.slot.endpoint, one.slot.variant) == (endpoint, variant)
+        }
 
     async def terminate(self, variant: Variant, slot: Slot, grace_s: float) -> None:
         """Stop all containers of the instance in this slot together (see `Host.terminate`)."""

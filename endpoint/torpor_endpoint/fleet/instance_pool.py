@@ -4,20 +4,18 @@ The sizer or a deployment sets the wanted number (`scale`). Each slot has a `Slo
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Collection
+from contextlib import suppress
 from itertools import count
 
+from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
-from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.records import Variant
-from torpor_endpoint.core.sessions import StatefulSessions
-from torpor_endpoint.core.traffic import Traffic
-from torpor_endpoint.fleet.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.supervision.slot_supervisor import SlotSupervisor
-from torpor_endpoint.fleet.variant_settings import TimeLimits, VariantSettings
 from torpor_endpoint.host import Slot
+from torpor_endpoint.roster.incarnation import Incarnation, StartTrouble
+from torpor_endpoint.roster.pool import VariantPool
 
 
 class SlotNumbers:
@@ -35,46 +33,33 @@ class SlotNumbers:
         self._taken.add(number)
         return number
 
+    def take_this(self, number: int) -> None:
+        """Take the number of a slot that holds an instance already."""
+        self._taken.add(number)
+
     def give(self, number: int) -> None:
         self._taken.discard(number)
 
 
-class InstancePool:
-    """The instances of one variant.
-
-    A deployment may replace `variant` by another with the same containers: the settings and the instances stay.
-    `answer_within_s` has the time limit of each container, in seconds.
-    """
+class InstancePool(VariantPool):
+    """The instances of one variant. A deployment may replace `variant`: the settings and the instances stay."""
 
     def __init__(self, endpoint: str, variant: Variant, factory: InstanceFactory, numbers: SlotNumbers) -> None:
         """Raises BadSetting if a setting of the variant that the endpoint acts on cannot be read."""
-        self.endpoint = endpoint
-        self.variant = variant
-        self.settings = VariantSettings.read(variant.containers)
-        self.answer_within_s = [TimeLimits.read(one.environment).answer_within_s for one in variant.containers]
-        self.ready: Placement[Incarnation] = Placement()
-        self.trouble: StartTrouble | None = None
-        self.closed = False
-        self.traffic = Traffic()
-        self.sessions = StatefulSessions()
+        super().__init__(endpoint, variant)
         self.at_least = 0  # an update waits for so many instances: the sizer removes none of them
         self.resized = False  # an update named a size, and the sizer has not read that yet
         self._factory = factory
         self._numbers = numbers
         self._supervised: dict[int, asyncio.Task[None]] = {}
         self._incarnations: dict[int, Incarnation] = {}
+        self._lives: dict[Incarnation, InstanceLife] = {}
         self._leaving: set[asyncio.Task[None]] = set()
-        self._change = asyncio.Event()
 
     @property
     def size(self) -> int:
         """The number of instances that are wanted now."""
         return len(self._supervised)
-
-    @property
-    def hopeless(self) -> bool:
-        """Whether requests should stop waiting for an instance: the starts fail."""
-        return self.trouble is not None and self.trouble.hopeless
 
     @property
     def leaving(self) -> int:
@@ -96,102 +81,102 @@ class InstancePool:
         if not self._supervised or self.ready:
             self.trouble = None  # it belongs to an earlier start
         while len(self._supervised) < size:
-            number = self._numbers.take()
-            supervisor = SlotSupervisor(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
-            self._supervised[number] = asyncio.create_task(supervisor.run(), name=f"supervise {supervisor.slot}")
+            self._supervise(self._numbers.take(), why)
         for number in sorted(self._supervised, key=self._stays)[size:]:
             self._retire(number, why)
 
+    def adopt(self, numbers: Collection[int]) -> None:
+        """Want the instances in these slots, which an earlier endpoint process launched."""
+        for number in numbers:
+            self._numbers.take_this(number)
+            self._supervise(number, "it ran already")
+
+    def _supervise(self, number: int, why: str) -> None:
+        supervisor = SlotSupervisor(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
+        self._supervised[number] = asyncio.create_task(supervisor.run(), name=f"supervise {supervisor.slot}")
+
     def _stays(self, number: int) -> tuple[bool, int]:
         """The sort key of a slot: instances with the lowest keys stay longest."""
-        return self.ready.get(str(Slot(self.endpoint, self.variant.name, number))) is None, number
+        return self.ready.get(number) is None, number
 
     def become(self, variant: Variant) -> None:
-        """Go on with another variant that has the same container."""
-        self.variant = variant
+        super().become(variant)
         for incarnation in self._incarnations.values():
-            incarnation.life = self._factory.updated(incarnation.life, variant)
+            self._lives[incarnation] = self._factory.updated(self._lives[incarnation], variant)
+
+    def life_of(self, incarnation: Incarnation) -> InstanceLife:
+        """The row of the ledger of an instance that runs and is wanted."""
+        return self._lives[incarnation]
 
     def wake(self) -> None:
-        """Want at least one instance, because a request waits. A second call changes nothing while one is wanted."""
         if not self._supervised and not self.closed:
             self.scale(1, "somebody calls")
-
-    async def until(self, true: Callable[[], bool]) -> None:
-        """Wait until the condition `true` holds. The pool checks it after each of its changes."""
-        while not true():
-            await self._change.wait()
 
     async def close(self, why: str) -> None:
         """Drain and stop every instance, for good. Requests that still wait must choose another pool."""
         self.closed = True
-        self._changed()
+        self.changed()
         self.scale(0, why)
         while leaving := set(self._leaving):
             await asyncio.gather(*leaving, return_exceptions=True)
             self._leaving -= leaving
 
-    @contextmanager
-    def streaming(self, incarnation: Incarnation) -> Iterator[None]:
-        """Use the incarnation for a stream, which a drain waits for."""
-        incarnation.in_flight += 1
-        incarnation.streams += 1
-        try:
-            yield
-        finally:
-            incarnation.streams -= 1
-            self.released(incarnation)
-
-    def released(self, incarnation: Incarnation) -> None:
-        """Count one request of this incarnation as answered."""
-        incarnation.in_flight -= 1
-        if incarnation.in_flight == 0 and incarnation.phase is InstancePhase.DRAINING:
-            self._changed()
-
-    def suspect(self, incarnation: Incarnation) -> None:
-        """Send no requests to an incarnation that broke or refused a connection until its supervisor has pinged it."""
-        if self.offered(incarnation):
-            self.ready.withdraw(str(incarnation.slot))
-        incarnation.suspect()
+    async def detach(self) -> None:
+        """Let the instances run on, for the next endpoint process to adopt. Requests that still wait are lost."""
+        self.closed = True
+        self.changed()
+        tasks, self._supervised = list(self._supervised.values()), {}
+        incarnations, self._incarnations = self.incarnations, {}
+        self._lives.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *self._leaving, return_exceptions=True)
+        for incarnation in incarnations:
+            incarnation.hang_up()
 
     # -- SlotOwner: what a slot's supervisor reports ------------------------------------------------------------------
-    def add(self, incarnation: Incarnation) -> None:
+    def add(self, incarnation: Incarnation, life: InstanceLife) -> None:
         self._incarnations[incarnation.slot.number] = incarnation
-        self._changed()
+        self._lives[incarnation] = life
+        self.changed()
+
+    def became_ready(self, incarnation: Incarnation) -> None:
+        self._lives[incarnation] = self._factory.ready(self._lives[incarnation])
 
     def offer(self, incarnation: Incarnation) -> None:
         self.trouble = None
-        self.ready.offer(str(incarnation.slot), incarnation)
-        self._changed()
-
-    def offered(self, incarnation: Incarnation) -> bool:
-        return self.ready.get(str(incarnation.slot)) is incarnation
+        self.ready.offer(incarnation.slot.number, incarnation)
+        self.changed()
 
     def forget(self, incarnation: Incarnation, why: str) -> None:
         """Remove an incarnation that has ended. It does nothing for a retired one, whose end `_leave` records."""
         if self._incarnations.get(incarnation.slot.number) is incarnation:
             del self._incarnations[incarnation.slot.number]
-            self.ready.withdraw(str(incarnation.slot))
+            self.ready.withdraw(incarnation.slot.number)
             incarnation.hang_up()
-            self._factory.ended(incarnation.life, why)
-        self._changed()
+            self._factory.ended(self._lives.pop(incarnation), why)
+        self.changed()
 
     def failed(self, trouble: StartTrouble) -> None:
         self.trouble = trouble
-        self._changed()
+        self.changed()
+
+    def changed(self) -> None:
+        super().changed()
+        self._factory.changed()
 
     # -- leaving ---------------------------------------------------------------------------------------------------
     def _retire(self, number: int, why: str) -> None:
         incarnation = self._incarnations.pop(number, None)
         if incarnation is not None:
-            self.ready.withdraw(str(incarnation.slot))
+            self.ready.withdraw(incarnation.slot.number)
             incarnation.happened(InstanceEvent.RETIRE)
         task = self._supervised.pop(number)
         task.cancel()
         leaving = asyncio.create_task(self._leave(number, incarnation, task, why))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
-        self._changed()
+        self.changed()
 
     async def _leave(self, number: int, incarnation: Incarnation | None, task: "asyncio.Task[None]", why: str) -> None:
         grace_s = self._factory.timing.grace_s
@@ -208,7 +193,7 @@ class InstancePool:
                 await self._factory.terminate(self.variant, slot, grace_s)
             finally:
                 if incarnation is not None:
-                    self._factory.ended(incarnation.life, why)
+                    self._factory.ended(self._lives.pop(incarnation), why)
                 self._numbers.give(number)
 
     async def _drained(self, incarnation: Incarnation) -> bool:
@@ -216,10 +201,10 @@ class InstancePool:
         a stream may take. True if it has."""
         with suppress(TimeoutError):
             async with asyncio.timeout(self._factory.timing.grace_s):
-                await self.until(lambda: incarnation.in_flight == 0)
+                await self.until(lambda: self._unused(incarnation))
         if incarnation.streams:
             with suppress(TimeoutError):
-                async with asyncio.timeout(self._factory.timing.stream_s):
+                async with asyncio.timeout(self._stream_s):
                     await self.until(lambda: incarnation.in_flight == 0)
         if incarnation.phase is InstancePhase.DRAINING:
             await self._factory.farewell(self.endpoint, self.variant.name, incarnation)
@@ -228,6 +213,11 @@ class InstancePool:
         incarnation.hang_up()  # requests that still wait get an error, and count as answered
         return drained
 
-    def _changed(self) -> None:
-        self._change.set()
-        self._change = asyncio.Event()
+    def _unused(self, incarnation: Incarnation) -> bool:
+        return incarnation.in_flight == 0 and not self._factory.used_elsewhere(incarnation.id)
+
+    @property
+    def _stream_s(self) -> float:
+        """How long a drain waits for streams. Asynchronous requests are streams too."""
+        stream_s = self._factory.timing.stream_s
+        return stream_s if self.variant.asynchronous is None else max(stream_s, *self.answer_within_s)

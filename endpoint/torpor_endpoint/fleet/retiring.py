@@ -13,8 +13,8 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page
-from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer
 
 ANSWER_WITHIN_S = 10.0
 
@@ -23,7 +23,7 @@ Place = tuple[str, str, Incarnation, LiveContainer, str]
 it."""
 
 
-async def retired(roster: Roster, live: LiveEndpoint, model: str, path: str) -> Json:
+async def retired(roster: FleetRoster, live: FleetEndpoint, model: str, path: str) -> Json:
     """Retire the model on each instance, and return what each did. Raises HTTPException if an instance refuses."""
     objects = {folder + model.removeprefix("/") for _, _, folder in _folders(live)}
     if not objects:
@@ -35,7 +35,7 @@ async def retired(roster: Roster, live: LiveEndpoint, model: str, path: str) -> 
     return {"endpoint": live.name, "model": model.removeprefix("/"), "instances": [one for one in answers if one]}
 
 
-def _folders(live: LiveEndpoint) -> Iterator[tuple[str, int, str]]:
+def _folders(live: FleetEndpoint) -> Iterator[tuple[str, int, str]]:
     """Each multi-model container: its variant, its place in it, and the S3 prefix of its models."""
     for name, pool in live.pools.items():
         for number, container in enumerate(pool.variant.containers):
@@ -44,7 +44,7 @@ def _folders(live: LiveEndpoint) -> Iterator[tuple[str, int, str]]:
                 yield name, number, url if url.endswith("/") else f"{url}/"
 
 
-def _places(live: LiveEndpoint, objects: set[str]) -> Iterator[Place]:
+def _places(live: FleetEndpoint, objects: set[str]) -> Iterator[Place]:
     for variant, number, folder in _folders(live):
         for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
             target = f"/{name}" if name.startswith("/") else name  # TargetModel loses one leading slash

@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary
 
 from torpor_container.core.keepalive import keep_alive
 from torpor_endpoint.core.scaling import Habits, size_range
+from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.roster import Roster
 
 PERIOD_S = 1.0
 
@@ -18,7 +18,7 @@ class Sizer:
 
     def __init__(
         self,
-        roster: Roster,
+        roster: FleetRoster,
         clock: Callable[[], float],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:

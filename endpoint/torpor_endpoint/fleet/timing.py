@@ -8,6 +8,7 @@ class InstanceTiming:
     """A tuple of pauses is used in its order; its last pause is repeated for ever."""
 
     probe_pauses_s: tuple[float, ...] = (0.005, 0.01, 0.02, 0.05, 0.1, 0.25)  # between pings until the first good one
+    placed_within_s: float = 900.0  # until a machine has room for it: an engine may have to add one first
     ping_within_s: float = 2.0  # AWS: "the container must respond to ping requests within 2 seconds"
     health_period_s: float = 5.0  # between pings of a ready instance
     unhealthy_after: int = 3  # failed pings in a row

@@ -1,14 +1,17 @@
 """Defines the interface of a host, which runs instances: `launch`, `terminate`, `list`, `health`, keyed by slot.
 
 A host starts and stops instances and reports their state. It never decides how many there should be, and never waits
-until one is ready: the slot supervisor does.
+until one is ready: the slot supervisor does. Only a host knows where processes, their disks and their output are: it
+says by which address an instance is reached, and brings its output to the file that the launch names.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
+
+from torpor_container.transport.address import Address
 
 
 @dataclass(frozen=True, order=True)
@@ -27,20 +30,33 @@ class Slot:
 
 
 @dataclass(frozen=True)
-class LaunchSpec:
-    """What to start: the container's environment, and the folder for its output.
+class Resources:
+    """What a container takes of a machine."""
 
-    The instance inherits the endpoint's own variables, except those that begin with one of `forgotten`. `container` is
-    the container's name if the instance has several, and `instance` then the incarnation of the instance, if one of its
-    containers runs already: their output is kept together.
+    vcpu: int
+    memory_mib: int
+    gpus: int = 0
+
+
+@dataclass(frozen=True)
+class LaunchSpec:
+    """What to start: the container's environment, and the endpoint's folder for its output.
+
+    The host adds the folder of the slot's disk, SAGEMAKER_BASE_DIR. On this machine the instance inherits the
+    endpoint's own variables, except those that begin with one of `forgotten`. `container` is the container's name if
+    the instance has several, and `instance` then the incarnation of the instance, if one of its containers runs
+    already: their output is kept together. `role` is the ARN of the execution role that its model names, where roles
+    are used: what one role has read is on no disk of another role.
     """
 
     slot: Slot
     environment: Mapping[str, str] = field(default_factory=dict)
     logs: Path | None = None
+    resources: Resources | None = None
     forgotten: tuple[str, ...] = ()
     container: str = ""
     instance: str = ""
+    role: str = ""
 
 
 class Phase(StrEnum):
@@ -53,14 +69,19 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Launched:
-    """One launch of a slot. Each launch has a new `incarnation` name, and a log of its own."""
+    """One launch of a slot. Each launch has a new `incarnation` name, and a log of its own.
+
+    `address` is None while it is pending. The output reaches the file `log` at once, or soon from another machine.
+    `since_s`, in epoch seconds, is when it was launched, if that was by an earlier endpoint process.
+    """
 
     slot: Slot
     incarnation: str
-    socket: str
+    address: Address | None
     phase: Phase
     reason: str = ""
     log: Path | None = None
+    since_s: float | None = None
 
 
 class HostError(Exception):
@@ -71,7 +92,7 @@ class Host(Protocol):
     """Where instances run."""
 
     async def launch(self, spec: LaunchSpec) -> Launched:
-        """Start the slot's instance, or return the one that runs already. Raises HostError."""
+        """Start the slot's instance, or return the one that runs already. It may be pending. Raises HostError."""
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
         """Stop the slot's instance: by SIGTERM, and after `grace_s` by force. An empty slot is no error."""
@@ -79,11 +100,21 @@ class Host(Protocol):
     def list(self) -> tuple[Launched, ...]:
         """Every instance that was launched and is not terminated."""
 
+    async def placed(self, slot: Slot) -> Launched:
+        """Wait until the slot's present incarnation is no longer pending. Meanwhile `health` says why it is."""
+
     async def exited(self, slot: Slot) -> Launched:
         """Wait until the slot's present incarnation ends, however it ends."""
 
     def health(self, slot: Slot) -> Launched | None:
         """The slot's incarnation with its phase; None if there is none."""
+
+    async def vacate(self, endpoint: str, variant: str | None = None) -> None:
+        """Remove the disks of a variant without instances, or of all variants of an endpoint."""
+
+    async def open(self, kept: Collection[tuple[str, str]]) -> None:
+        """Learn what runs already, before the first launch. `kept` has each endpoint and variant that is served: the
+        instances and disks of all others are removed. Raises HostError."""
 
     async def close(self) -> None:
         """Stop everything."""

@@ -1,18 +1,18 @@
 """Keeps the disks of instances in folders, which last as long as their variant.
 
-A folder is `<endpoint>/<variant>/<number>`, or `<number>.<container>` for a further container of the instance.
+A folder is `<endpoint>/<variant>/<number>`, or `<number>.<container>` for a further container of the instance. Where
+callers are verified, `@` and a digest of the instance's role follow.
 
 A folder that cannot be removed now is removed at the next start.
 """
 
-import asyncio
 import shutil
-from collections.abc import Iterable
+from collections.abc import Collection
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
 
-from torpor_endpoint.core.records import EndpointRecord
 from torpor_endpoint.host import Slot
 
 
@@ -20,36 +20,33 @@ class Disks:
     """The disks of all instances. `folder` holds them and nothing else."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        self.folder = folder
 
-    def of(self, slot: Slot) -> Path:
-        """The folder of the slot's disk. That of another container is beside it: a disk lies in no other."""
+    def of(self, slot: Slot, role: str = "") -> Path:
+        """The folder of the slot's disk. That of another container is beside it: a disk lies in no other. What one role
+        has read is on no disk of another role."""
         name = f"{slot.number}.{slot.container}" if slot.container else str(slot.number)
-        return self._variant(slot.endpoint, slot.variant) / name
+        whose = f"@{sha256(role.encode()).hexdigest()[:12]}" if role else ""
+        return self._variant(slot.endpoint, slot.variant) / f"{name}{whose}"
 
-    async def remove(self, endpoint: str, variant: str) -> None:
-        """Remove a variant's disks. They are renamed first: a variant of the same name gets new ones at once."""
-        folder = self._variant(endpoint, variant)
-        aside = folder.with_name(f".{token_hex(8)}")  # no variant has such a name
+    def put_aside(self, endpoint: str, variant: str | None = None) -> Path:
+        """Rename the disks of a variant, or of an endpoint: one of the same name gets new ones at once. The folder that
+        is returned is to be removed, if it is there."""
+        folder = self._endpoint(endpoint) if variant is None else self._variant(endpoint, variant)
+        aside = folder.with_name(f".{token_hex(8)}")  # no endpoint and no variant has such a name
         with suppress(OSError):  # such as of a variant that never had an instance
             folder.rename(aside)
-            await asyncio.to_thread(shutil.rmtree, aside, ignore_errors=True)
+        return aside
 
-    async def remove_all(self, endpoint: str) -> None:
-        """Remove the disks of an endpoint."""
-        await asyncio.to_thread(shutil.rmtree, self._endpoint(endpoint), ignore_errors=True)
-
-    def sweep(self, endpoints: Iterable[EndpointRecord]) -> None:
-        """Remove all disks but those of these endpoints: a killed Torpor leaves some behind."""
-        existing = {
-            self._variant(one.name, v.name) for one in endpoints for v in (*one.variants, *(one.pending_variants or ()))
-        }
-        for folder in self._folder.glob("*/*"):
+    def sweep(self, kept: Collection[tuple[str, str]]) -> None:
+        """Remove all disks but those of these endpoints' variants: a killed Torpor leaves some behind."""
+        existing = {self._variant(endpoint, variant) for endpoint, variant in kept}
+        for folder in self.folder.glob("*/*"):
             if folder not in existing:
                 shutil.rmtree(folder, ignore_errors=True)
 
     def _endpoint(self, name: str) -> Path:
-        return self._folder / name.lower()
+        return self.folder / name.lower()
 
     def _variant(self, endpoint: str, variant: str) -> Path:
         return self._endpoint(endpoint) / variant

@@ -1,13 +1,15 @@
 """Computes the launch specification of an instance: its size, its environment and its log. It does no I/O."""
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from torpor_container import wire
-from torpor_container.processes.inherited_variables import OF_AWS
-from torpor_container.settings import BY_FIELD, DEFAULTS, MIB
+from torpor_container.processes.inherited_variables import CA_BUNDLE, OF_AWS
+from torpor_container.settings import BY_FIELD, DEFAULTS, MIB, SCRIPT_NETWORKS
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.pricing.catalogue import (
     INSTANCE_DISK_MIB,
@@ -16,9 +18,22 @@ from torpor_endpoint.core.pricing.catalogue import (
     serverless_vcpus,
 )
 from torpor_endpoint.core.records import Container, Variant
-from torpor_endpoint.host import LaunchSpec, Slot
-from torpor_endpoint.host.disks import Disks
+from torpor_endpoint.host import LaunchSpec, Resources, Slot
 from torpor_endpoint.host.images import Images, family
+
+WHOLE_BOX = {
+    "TORPOR_REQUIRE_ISOLATION": "true",
+    "TORPOR_SCRIPT_BOX": "true",
+    "TORPOR_SCRIPT_READS": "",
+    "TORPOR_SCRIPT_WRITES": "",
+    "TORPOR_SCRIPT_PROCESSES": str(DEFAULTS.script_processes),
+    "TORPOR_SCRIPT_DISK_MIB": str(DEFAULTS.script_disk_bytes // MIB),
+}
+"""What `--require-isolation` says to each instance, whatever its `Environment` says."""
+NETWORK = "TORPOR_SCRIPT_NETWORK"
+NO_NETWORK = {NETWORK: "refuse"}
+NO_FILE = {"AWS_SHARED_CREDENTIALS_FILE": os.devnull, "AWS_CONFIG_FILE": os.devnull}
+"""An SDK looks into the user's own files before it asks for the credentials of a role."""
 
 MEMORY = BY_FIELD["memory_bytes"]
 SERVERLESS_BODY_MAX_BYTES = 4 * 1024 * 1024
@@ -31,17 +46,26 @@ class Surroundings:
 
     endpoint_url: str
     region: str
-    disks: Disks
     logs: Path  # their output, `<endpoint>/<variant>/<incarnation>.log`; it stays when the instances end
     s3_endpoint: str  # the source of artifacts; empty for AWS itself
-    s3_folder: Path | None  # the folder of the embedded object store; None if the endpoint uses another S3
+    own_store: bool = True  # whether the embedded object store has the artifacts, and not another S3
+    s3_folder: Path | None = None  # the folder of the embedded store, for instances that can read it in place
+    ca_bundle: Path | None = None
+    """The file by which they trust this endpoint's certificate, if they would not anyway."""
     images: Images = field(default_factory=Images)
     refused: frozenset[str] = frozenset()
     """`pickles`, `scripts`: the kinds of code that no container runs, even if its Environment allows them."""
-    access_key: str = "torpor"
-    secret_key: str = "torpor"
+    roles: bool = False
+    """Whether execution roles are used: each launch gets the credentials of its role beside these values then."""
+    script_network: str = DEFAULTS.script_network
+    """What scripts may connect to, unless their container's Environment says otherwise."""
+    script_ports: tuple[int, ...] = ()
+    """The ports of this machine that they need beside the endpoint's own one."""
     strict: bool = False  # --aws-strict
     faults: bool = False  # --faults
+    isolated: bool = False  # --require-isolation
+    hidden: Path | None = None
+    """The data folder, of which scripts see nothing but their own models."""
     clock_ahead_s: Callable[[], float] | None = None
     """How far the endpoint's clock is ahead of real time; None for a clock that does not travel."""
 
@@ -49,10 +73,11 @@ class Surroundings:
     def wiring(self) -> dict[str, str]:
         """The variables that lead an AWS client in a container or in a training script to this endpoint's services."""
         region = {"AWS_REGION": self.region, "AWS_DEFAULT_REGION": self.region}
-        if self.s3_folder is None:
+        if not self.own_store:
             return region
-        keys = {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
-        return region | keys | {"AWS_ENDPOINT_URL": self.endpoint_url}
+        keys = NO_FILE if self.roles else {"AWS_ACCESS_KEY_ID": "torpor", "AWS_SECRET_ACCESS_KEY": "torpor"}
+        trust = {} if self.ca_bundle is None else {CA_BUNDLE: str(self.ca_bundle)}
+        return region | keys | trust | {"AWS_ENDPOINT_URL": self.endpoint_url}
 
     @property
     def forgotten(self) -> tuple[str, ...]:
@@ -60,7 +85,7 @@ class Surroundings:
 
         With the embedded object store, no instance may reach the real AWS by accident.
         """
-        return () if self.s3_folder is None else (OF_AWS,)
+        return (OF_AWS,) if self.own_store else ()
 
 
 @dataclass(frozen=True)
@@ -70,6 +95,7 @@ class Size:
     vcpu: int
     memory_mib: int
     disk_mib: int
+    gpus: int = 0
 
 
 def size_of(variant: Variant) -> Size:
@@ -80,7 +106,7 @@ def size_of(variant: Variant) -> Size:
     known = instance_type(variant.instance_type or "")
     if known is None:
         raise ValueError(f"the instance type {variant.instance_type} is not in the catalogue")
-    return Size(known.vcpus, known.memory_mib, INSTANCE_DISK_MIB)
+    return Size(known.vcpus, known.memory_mib, INSTANCE_DISK_MIB, known.gpus)
 
 
 def own_memory_bytes(container: Container) -> int | None:
@@ -101,13 +127,17 @@ def memory_plan(variant: Variant) -> MemoryPlan:
 
 def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpec:
     """Everything that the host needs. The user's `Environment` overrides Torpor's defaults, but not the wiring."""
-    folder, container = around.disks.of(slot), variant.containers[slot.container]
+    container, size = variant.containers[slot.container], size_of(variant)
+    memory_mib = memory_plan(variant).first_bytes[slot.container] // MIB
+    defaults = {**_defaults(variant, slot.container), NETWORK: around.script_network}
     return LaunchSpec(
         slot,
-        {**_defaults(variant, slot.container), **container.environment, **_wiring(container, around, folder)},
+        {**defaults, **container.environment, **_wiring(container, around)},
         around.logs / slot.endpoint / slot.variant,
+        Resources(size.vcpu, memory_mib, size.gpus),
         around.forgotten,
         container.name if len(variant.containers) > 1 else "",
+        role=container.role if around.roles else "",
     )
 
 
@@ -136,11 +166,10 @@ def _foreign(container: Container, around: Surroundings) -> str:
     return json.dumps({"ready": ready, **found.command})
 
 
-def _wiring(container: Container, around: Surroundings, folder: Path) -> dict[str, str]:
+def _wiring(container: Container, around: Surroundings) -> dict[str, str]:
     """The variables that connect the container to this endpoint. A user script needs them to read from S3 itself."""
     return {
         "SAGEMAKER_MULTI_MODEL": "true" if container.multi_model else "false",
-        "SAGEMAKER_BASE_DIR": str(folder),
         "SAGEMAKER_REGION": around.region,
         "TORPOR_PATH_PREFIX": "",  # the endpoint asks for the container's own paths
         "TORPOR_CONTAINER": _foreign(container, around),
@@ -153,5 +182,21 @@ def _wiring(container: Container, around: Surroundings, folder: Path) -> dict[st
         "TORPOR_S3_ENDPOINT": around.s3_endpoint,
         "TORPOR_S3_FOLDER": "" if around.faults else str(around.s3_folder or ""),  # faults strike reads by S3's API
         **{f"TORPOR_{kind.upper()}": "refuse" for kind in sorted(around.refused)},
+        "TORPOR_SCRIPT_HIDDEN": str(around.hidden or ""),
+        "TORPOR_SCRIPT_PORTS": ",".join(map(str, (_port(around.endpoint_url), *around.script_ports))),
+        **(WHOLE_BOX | _narrowed(container, around) if around.isolated else {}),
+        **(NO_NETWORK if container.network_isolated else {}),
         **around.wiring,
     }
+
+
+def _port(url: str) -> int:
+    parts = urlsplit(url)
+    return parts.port or {"https": 443}.get(parts.scheme, 80)
+
+
+def _narrowed(container: Container, around: Surroundings) -> dict[str, str]:
+    """The network of a box that no Environment widens: it may refuse more than the default does."""
+    narrowest = SCRIPT_NETWORKS.index
+    given = container.environment.get(NETWORK, around.script_network)
+    return {NETWORK: max(given, around.script_network, key=narrowest)} if given in SCRIPT_NETWORKS else {}

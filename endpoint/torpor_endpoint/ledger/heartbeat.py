@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from torpor_endpoint.fleet.roster import Roster
+from torpor_endpoint.fleet.endpoints import FleetRoster
 
 PERIOD_S = 600.0
 """Ten minutes: an idle endpoint does next to nothing."""
@@ -14,7 +14,7 @@ class LedgerHeartbeat:
 
     def __init__(
         self,
-        roster: Roster,
+        roster: FleetRoster,
         served: Callable[[str, str], None],
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:

@@ -5,11 +5,9 @@ A fault of the ledger may lose rows. It never fails a request.
 
 import asyncio
 import logging
-import sqlite3
 from collections import deque
 from collections.abc import Awaitable, Callable
 from math import inf
-from pathlib import Path
 from threading import Lock
 
 from torpor_endpoint.core.ledger import (
@@ -29,11 +27,16 @@ from torpor_endpoint.core.ledger import (
 )
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
+from torpor_endpoint.storage.databases.database import Database, DatabaseFault
 
 PERIOD_S = 1.0
 PRUNING_S = 600.0
 COLD_PENDING_MAX = 10_000
 """The most cold starts that wait to be written. Further ones in the same second count only in their minutes."""
+WAITING_MAX_S = 300.0
+"""How long a batch waits while the database cannot be written. Its rows are lost then."""
+WAITING_ROWS_MAX = 100_000
+"""The most rows that wait so."""
 SIZE_KEPT_S = 60.0
 """How long the size of an ended instance is remembered, for its last answers."""
 
@@ -43,12 +46,12 @@ log = logging.getLogger(__name__)
 class Ledger:
     """The ledger that the endpoint writes. Its methods are for the event loop's thread.
 
-    `clock` gives epoch seconds. Raises SchemaTooNew.
+    `clock` gives epoch seconds.
     """
 
     def __init__(
         self,
-        path: Path,
+        database: Database,
         clock: Callable[[], float],
         retention: Retention = RETENTION,
         pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -56,12 +59,13 @@ class Ledger:
         self._clock = clock
         self._pause = pause
         self._retention = retention
-        self.tables = Tables(path)
+        self.tables = Tables(database)
         self._pending = Batch()
         self._writer = _Writer(self.tables)
         self._lives: dict[str, InstanceLife] = {}
         self._mismatch_logged = False
         self._writer.bury()
+        self._batches = self.tables.router_batches()
 
     def invoked(self, invocation: InvocationRecord) -> None:
         """Add an invocation to the sums of its minute. A cold one gets a row of its own too."""
@@ -104,6 +108,14 @@ class Ledger:
         """Note that the variant exists now, with instances or without."""
         self._pending.served[endpoint, variant] = self._clock()
 
+    def last_batch(self, router: str) -> int:
+        """The number of the last batch of rows that this router sent; 0 if none came."""
+        return self._batches.get(router, 0)
+
+    def batched(self, router: str, number: int) -> None:
+        """Note that all rows of a router's batch were added just now: they and this note are written together."""
+        self._batches[router] = self._pending.routers[router] = number
+
     async def run(self) -> None:
         """Write every second and prune every ten minutes, for ever."""
         pruned_s = -inf
@@ -115,10 +127,10 @@ class Ledger:
             await self._pause(PERIOD_S)
             await self.flush()
 
-    async def flush(self) -> None:
-        """Write all pending rows, so that they can be read."""
+    async def flush(self) -> bool:
+        """Write all pending rows, so that they can be read: whether that was possible."""
         self._take()
-        await asyncio.to_thread(self._writer.catch_up)
+        return await asyncio.to_thread(self._writer.catch_up)
 
     def close(self) -> None:
         """Write what is left, and close the file."""
@@ -155,7 +167,7 @@ class Ledger:
         """Hand the pending rows to the writer, with a heartbeat. An endpoint at rest, with no rows, writes nothing."""
         now_s, batch = self._clock(), self._pending
         self._lives = {name: life for name, life in self._lives.items() if _remembered(life, now_s)}
-        if self._lives or batch.minutes or batch.memory or batch.lives or batch.served:
+        if self._lives or batch.minutes or batch.memory or batch.lives or batch.served or batch.routers:
             self._pending = Batch()
             self._writer.add(batch, now_s)
 
@@ -173,23 +185,32 @@ def _remembered(life: InstanceLife, now_s: float) -> bool:
 
 
 class _Writer:
-    """Writes batches in order, in any thread. The log has the first failure, and the first success after it."""
+    """Writes batches in order, in any thread. The log has the first failure, and the first success after it.
+
+    A batch that cannot be written is tried again for a while. There is a bound on the rows that wait meanwhile.
+    """
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._batches: deque[tuple[Batch, float]] = deque()
-        self._unwritten_lives: dict[str, InstanceLife] = {}
+        self._lost_lives: dict[str, InstanceLife] = {}
         self._lock = Lock()
         self._failing = False
+        self._lost_rows = 0  # since it fails
         self._closed = False
 
     def add(self, batch: Batch, at_s: float) -> None:
         self._batches.append((batch, at_s))
 
-    def catch_up(self) -> None:
+    def catch_up(self) -> bool:
+        """Write what waits: whether all of it is written."""
         with self._lock:
             while self._batches:
-                self._write(*self._batches.popleft())
+                if not self._write(*self._batches[0]):
+                    self._give_up_some()
+                    return False
+                self._batches.popleft()
+        return True
 
     def bury(self) -> None:
         self._tried(self._tables.bury)
@@ -205,21 +226,34 @@ class _Writer:
             self._closed = True
             self._tables.close()
 
-    def _write(self, batch: Batch, at_s: float) -> None:
-        """Write a batch. Unwritten lives are tried again: a life whose end is lost would cost money for ever."""
-        batch.lives = {**self._unwritten_lives, **batch.lives}
-        written = self._tried(lambda: self._tables.write(batch, at_s))
-        self._unwritten_lives = {} if written else batch.lives
+    def _write(self, batch: Batch, at_s: float) -> bool:
+        """Write a batch. Lost lives are tried again: a life whose end is lost would cost money for ever."""
+        batch.lives = {**self._lost_lives, **batch.lives}
+        if not self._tried(lambda: self._tables.write(batch, at_s)):
+            return False
+        self._lost_lives = {}
+        return True
+
+    def _give_up_some(self) -> None:
+        """Lose the batches that are too old, and the first ones of too many rows; but not their lives."""
+        rows, until_s = sum(batch.rows for batch, _ in self._batches), self._batches[-1][1] - WAITING_MAX_S
+        while self._batches and (rows > WAITING_ROWS_MAX or self._batches[0][1] < until_s):
+            lost, _ = self._batches.popleft()
+            rows -= lost.rows
+            self._lost_lives |= lost.lives
+            if not self._lost_rows:
+                log.error("rows of the ledger are lost until it can be written")
+            self._lost_rows += lost.rows
 
     def _tried(self, write: Callable[[], None]) -> bool:
         try:
             write()
-        except sqlite3.Error as error:
+        except DatabaseFault as error:
             if not self._failing:
-                log.error("cannot write the ledger; it loses rows until it can: %s", error)
+                log.error("cannot write the ledger; its rows wait until it can: %s", error)
             self._failing = True
             return False
         if self._failing:
-            log.warning("can write the ledger again")
-        self._failing = False
+            log.warning("can write the ledger again; %d of its rows are lost", self._lost_rows)
+        self._failing, self._lost_rows = False, 0
         return True

@@ -50,7 +50,7 @@ WAITED = " + ".join(f"coalesce(json_extract(steps, '$.{step}'), 0)" for step in 
 
 @dataclass(frozen=True)
 class LedgerReader:
-    """Any thread may call its methods. `clock` gives epoch seconds. Raises sqlite3.Error."""
+    """Any thread may call its methods. `clock` gives epoch seconds. Raises DatabaseFault."""
 
     tables: Tables
     clock: Callable[[], float]
@@ -82,7 +82,7 @@ class LedgerReader:
     def cold_periods(self, endpoint: str, since_s: float, until_s: float, period_s: int) -> list[ColdPeriod]:
         """The cold starts in [since_s, until_s) by periods that begin at `since_s`; only those that have any."""
         rows = self.tables.database.rows(
-            f"SELECT CAST((at_s - ?2) / ?4 AS INTEGER), count(*), sum({WAITED}) FROM cold_starts "
+            f"SELECT CAST(floor((at_s - ?2) / ?4) AS INTEGER), count(*), sum({WAITED}) FROM cold_starts "
             "WHERE endpoint = ?1 AND at_s >= ?2 AND at_s < ?3 GROUP BY 1 ORDER BY 1",
             *(endpoint, since_s, until_s, period_s),
         )
@@ -143,7 +143,7 @@ _CONTAINERS = """WITH passed AS (
         FROM containers WHERE minute_s >= ?1 AND minute_s < ?2 AND (?3 IS NULL OR endpoint = ?3)
         GROUP BY endpoint, variant, container
     ), looked AS (
-        SELECT endpoint, variant, container, sum(own_bytes) / sum(looks) AS own_bytes
+        SELECT endpoint, variant, container, CAST(floor(sum(own_bytes) / sum(looks)) AS BIGINT) AS own_bytes
         FROM memory WHERE minute_s >= ?1 AND minute_s < ?2 AND (?3 IS NULL OR endpoint = ?3)
         GROUP BY endpoint, variant, container
     )

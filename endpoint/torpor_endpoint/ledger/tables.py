@@ -1,12 +1,9 @@
-"""The ledger's own SQLite file: defines its tables, writes batches of rows, and removes rows too old or too many."""
+"""The ledger's own database: defines its tables, writes batches of rows, and removes rows too old or too many."""
 
 import json
-import logging
-import sqlite3
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
-from pathlib import Path
 
 from torpor_endpoint.core.ledger import (
     MINUTE_S,
@@ -20,12 +17,12 @@ from torpor_endpoint.core.ledger import (
     UseKey,
 )
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
-from torpor_endpoint.storage.record_table import Database
+from torpor_endpoint.storage.databases.database import Database, DatabasePart, Migration
 
 ENDED = "the endpoint ended"
 """The reason for the end of a life that ended with a killed endpoint."""
 
-MIGRATIONS = (
+_STEPS = (
     """
     CREATE TABLE cold_starts (
         number INTEGER PRIMARY KEY, at_s REAL NOT NULL, request_id TEXT NOT NULL, endpoint TEXT NOT NULL,
@@ -46,12 +43,12 @@ MIGRATIONS = (
         size TEXT NOT NULL, why_started TEXT NOT NULL, started_s REAL NOT NULL, ready_s REAL,
         why_stopped TEXT NOT NULL, stopped_s REAL, provisioned INTEGER NOT NULL
     );
-    CREATE TABLE heartbeat (only INTEGER PRIMARY KEY CHECK (only = 1), at_s REAL NOT NULL);
+    CREATE TABLE heartbeat ("only" INTEGER PRIMARY KEY CHECK ("only" = 1), at_s REAL NOT NULL);
     """,
     # The first version kept ten thousand lives: where it has so many, it may have known more.
     """
     CREATE INDEX lives_by_end ON lives (stopped_s);
-    CREATE TABLE pruned (only INTEGER PRIMARY KEY CHECK (only = 1), until_s REAL NOT NULL);
+    CREATE TABLE pruned ("only" INTEGER PRIMARY KEY CHECK ("only" = 1), until_s REAL NOT NULL);
     INSERT INTO pruned SELECT 1, min(stopped_s) FROM lives GROUP BY 1 HAVING count(stopped_s) >= 10000;
     """,
     """
@@ -104,10 +101,12 @@ MIGRATIONS = (
     DROP TABLE memory;
     ALTER TABLE memory_by_container RENAME TO memory;
     """,
+    # The batches of routers that the ledger has: one that comes again is not written again.
+    """
+    CREATE TABLE router_batches (router TEXT PRIMARY KEY, number INTEGER NOT NULL, at_s REAL NOT NULL) WITHOUT ROWID;
+    """,
 )
-"""Only ever add to the end: the number of entries is the schema's version."""
-
-log = logging.getLogger(__name__)
+LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 
 
 @dataclass(frozen=True)
@@ -138,15 +137,18 @@ class Batch:
     memory: dict[MemoryKey, MemorySums] = field(default_factory=dict)
     lives: dict[str, InstanceLife] = field(default_factory=dict)
     served: dict[tuple[str, str], float] = field(default_factory=dict)  # when a variant last existed
+    routers: dict[str, int] = field(default_factory=dict)  # the number of the last batch of each router
+
+    @property
+    def rows(self) -> int:
+        return sum(map(len, (self.cold_starts, self.minutes, self.containers, self.spans, self.memory, self.lives)))
 
 
 class Tables:
-    """Any thread may call its methods. Every method raises sqlite3.Error."""
+    """Any thread may call its methods. Every method raises DatabaseFault."""
 
-    def __init__(self, path: Path | str) -> None:
-        """Open the file. A file that is no database is renamed, and a new one begins. Raises SchemaTooNew."""
-        self.database = _opened(path)
-        self.database.rows("PRAGMA synchronous = NORMAL")  # a loss of power may lose the last moments
+    def __init__(self, database: Database) -> None:
+        self.database = database
 
     def write(self, batch: Batch, now_s: float) -> None:
         with self.database.transaction():
@@ -158,13 +160,15 @@ class Tables:
             self.database.write_many(_LIFE, (_row(*_life(life)) for life in batch.lives.values()))
             self.database.write_many(_SERVED, map(_served_row, batch.lives.values()))
             self.database.write_many(_SERVED, (_row(*one, at_s, at_s) for one, at_s in batch.served.items()))
-            self.database.rows("INSERT OR REPLACE INTO heartbeat VALUES (1, ?)", now_s)
+            batches = ((router, number, now_s) for router, number in batch.routers.items())
+            self.database.write_many(_ROUTER_BATCH, batches)
+            self.database.rows(_HEARTBEAT, now_s)
 
     def bury(self) -> None:
         """End the lives that a killed endpoint left open, at the time of its last heartbeat."""
         with self.database.transaction():
             self.database.rows(
-                "UPDATE lives SET why_stopped = ?, stopped_s = max(started_s, coalesce(ready_s, 0), "
+                "UPDATE lives SET why_stopped = ?, stopped_s = greatest(started_s, coalesce(ready_s, 0), "
                 "coalesce((SELECT at_s FROM heartbeat), 0)) WHERE stopped_s IS NULL",
                 ENDED,
             )
@@ -180,12 +184,17 @@ class Tables:
                 self.database.rows(f"DELETE FROM {table} WHERE minute_s < (SELECT min(minute_s) FROM minutes)")
             self._bound("lives", "stopped_s", retention.lives, 0)
             self.database.rows("DELETE FROM served WHERE until_s < ?", old_s)
+            self.database.rows("DELETE FROM router_batches WHERE at_s < ?", old_s)
             self.database.rows(_SERVED_KEPT, old_s)
 
     def known_since_s(self) -> float:
         """The time since which no minute and no life was removed for their number. Epoch seconds."""
         rows = self.database.rows("SELECT until_s FROM pruned")
         return float(rows[0][0]) if rows else 0.0
+
+    def router_batches(self) -> dict[str, int]:
+        """The number of the last batch of each router."""
+        return dict(self.database.rows("SELECT router, number FROM router_batches"))
 
     def close(self) -> None:
         self.database.close()
@@ -210,22 +219,38 @@ def _into(table: str, columns: tuple[str, ...]) -> str:
 
 def _added(table: str, key: tuple[str, ...], sums: tuple[str, ...]) -> str:
     """A statement that adds sums to the row of the same key."""
-    summed = ", ".join(f"{name} = {name} + excluded.{name}" for name in sums)
-    return f"INSERT {_into(table, (*key, *sums))} ON CONFLICT DO UPDATE SET {summed}"
+    return _merged(table, key, {name: f"{table}.{name} + excluded.{name}" for name in sums})
+
+
+def _merged(table: str, key: tuple[str, ...], merged: Mapping[str, str]) -> str:
+    """A statement that inserts a row, or merges it with the row of the same key: `merged` has the new values."""
+    values = ", ".join(f"{name} = {value}" for name, value in merged.items())
+    return f"INSERT {_into(table, (*key, *merged))} ON CONFLICT ({', '.join(key)}) DO UPDATE SET {values}"
 
 
 _COLD_START = f"INSERT {_into('cold_starts', InvocationRecord._fields)}"
-_LIFE = f"INSERT OR REPLACE {_into('lives', names(InstanceLife))}"
+_LIFE = _merged(
+    "lives", ("instance",), {name: f"excluded.{name}" for name in names(InstanceLife) if name != "instance"}
+)
 _MINUTE = _added("minutes", UseKey._fields, names(Sums))
 _CONTAINER = _added("containers", ContainerKey._fields, names(ContainerSums))
-_SPAN = (
-    f"INSERT {_into('spans', (*SpanKey._fields, *Span._fields))} ON CONFLICT DO UPDATE SET"
-    " first_s = min(first_s, excluded.first_s), last_s = max(last_s, excluded.last_s)"
+_SPAN = _merged(
+    "spans",
+    SpanKey._fields,
+    {"first_s": "least(spans.first_s, excluded.first_s)", "last_s": "greatest(spans.last_s, excluded.last_s)"},
 )
 _MEMORY = _added("memory", MemoryKey._fields, names(MemorySums))
-_SERVED = "INSERT INTO served VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
-_SERVED_KEPT = "UPDATE served SET since_s = max(since_s, ?, coalesce((SELECT until_s FROM pruned), 0))"
-_PRUNED = "INSERT INTO pruned VALUES (1, ?) ON CONFLICT DO UPDATE SET until_s = max(until_s, excluded.until_s)"
+_SERVED = (
+    "INSERT INTO served VALUES (?, ?, ?, ?) ON CONFLICT (endpoint, variant) DO UPDATE SET "
+    "until_s = greatest(served.until_s, excluded.until_s)"
+)
+_SERVED_KEPT = "UPDATE served SET since_s = greatest(since_s, ?, coalesce((SELECT until_s FROM pruned), 0))"
+_PRUNED = (
+    'INSERT INTO pruned VALUES (1, ?) ON CONFLICT ("only") DO UPDATE SET '
+    "until_s = greatest(pruned.until_s, excluded.until_s)"
+)
+_HEARTBEAT = 'INSERT INTO heartbeat VALUES (1, ?) ON CONFLICT ("only") DO UPDATE SET at_s = excluded.at_s'
+_ROUTER_BATCH = _merged("router_batches", ("router",), {"number": "excluded.number", "at_s": "excluded.at_s"})
 _PRUNING = (
     "DELETE FROM cold_starts WHERE number <= (SELECT max(number) FROM cold_starts) - ?",
     "DELETE FROM minutes WHERE minute_s < ?",
@@ -234,7 +259,7 @@ _PRUNING = (
     "DELETE FROM containers WHERE minute_s < ?",
     "DELETE FROM lives WHERE stopped_s < ?",
 )
-_life = attrgetter(*names(InstanceLife))
+_life = attrgetter("instance", *(name for name in names(InstanceLife) if name != "instance"))
 _sums = attrgetter(*names(Sums))
 _passed = attrgetter(*names(ContainerSums))
 _memory = attrgetter(*names(MemorySums))
@@ -259,17 +284,3 @@ def _served_row(life: InstanceLife) -> tuple[object, ...]:
 def _row(*values: object) -> tuple[object, ...]:
     """The values of a row. Callers choose names: lone surrogates become question marks, since SQLite refuses them."""
     return tuple(one.encode(errors="replace").decode() if isinstance(one, str) else one for one in values)
-
-
-def _opened(path: Path | str) -> Database:
-    try:
-        return Database(path, MIGRATIONS)
-    except sqlite3.OperationalError:  # a full disk, no permission: the file may be whole
-        raise
-    except sqlite3.DatabaseError as error:
-        aside = Path(f"{path}.broken")
-        log.error("the ledger %s is damaged; renaming it to %s and starting a new one: %s", path, aside.name, error)
-        for part in ("", "-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                Path(f"{path}{part}").replace(f"{aside}{part}")
-        return Database(path, MIGRATIONS)

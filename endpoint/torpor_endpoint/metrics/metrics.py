@@ -3,17 +3,22 @@
 Names, units and dimensions are SageMaker's own, except in the namespace `TORPOR`. `metrics.registry` holds the samples.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 SAGEMAKER = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"
+TRANSFORM_JOBS = "/aws/sagemaker/TransformJobs"
 TORPOR = "Torpor"
 """The namespace of metrics that AWS has no name for."""
 
 VARIANT = ("EndpointName", "VariantName")
+ENDPOINT = ("EndpointName",)
 CONTAINER = (*VARIANT, "ContainerName")
 """The dimensions of one container of several."""
+
+JOB_INSTANCE = ("Host",)
+"""The dimension of a job's instance: `<job>/<instance>`."""
 
 COUNTED = ("Sum",)
 FLAGGED = ("Average", "Sum")
@@ -419,6 +424,122 @@ TRACES_DROPPED = Metric(
     "torpor_traces_dropped",
     namespace=TORPOR,
 )
+APPROXIMATE_BACKLOG_SIZE = Metric(
+    "ApproximateBacklogSize",
+    "Count",
+    LEVELLED,
+    "The number of asynchronous requests that wait or run.",
+    Shown.GAUGE_SUM,
+    "torpor_approximate_backlog_size",
+    dimensions=ENDPOINT,
+)
+APPROXIMATE_BACKLOG_SIZE_PER_INSTANCE = Metric(
+    "ApproximateBacklogSizePerInstance",
+    "Count",
+    LEVELLED,
+    "The backlog divided by the number of ready instances, or the backlog itself if there is none.",
+    Shown.GAUGE_SUM,
+    "torpor_approximate_backlog_size_per_instance",
+    dimensions=ENDPOINT,
+)
+APPROXIMATE_AGE_OF_OLDEST_REQUEST = Metric(
+    "ApproximateAgeOfOldestRequest",
+    "Seconds",
+    LEVELLED,
+    "How long the oldest asynchronous request has waited.",
+    Shown.GAUGE_SUM,
+    "torpor_approximate_age_of_oldest_request_seconds",
+    dimensions=ENDPOINT,
+)
+HAS_BACKLOG_WITHOUT_CAPACITY = Metric(
+    "HasBacklogWithoutCapacity",
+    "Count",
+    LEVELLED,
+    "1 if asynchronous requests wait and there is no instance, else 0.",
+    Shown.GAUGE_SUM,
+    "torpor_has_backlog_without_capacity",
+    dimensions=ENDPOINT,
+)
+REQUEST_DOWNLOAD_FAILURES = Metric(
+    "RequestDownloadFailures",
+    "Count",
+    COUNTED,
+    "Each asynchronous request adds one if its input could not be read.",
+    Shown.COUNTER,
+    "torpor_request_download_failures",
+)
+RESPONSE_UPLOAD_FAILURES = Metric(
+    "ResponseUploadFailures",
+    "Count",
+    COUNTED,
+    "Each failed try to write the result of an asynchronous request adds one.",
+    Shown.COUNTER,
+    "torpor_response_upload_failures",
+)
+NOTIFICATION_FAILURES = Metric(
+    "NotificationFailures",
+    "Count",
+    COUNTED,
+    "Each notification of an asynchronous request adds one if SNS refused it.",
+    Shown.COUNTER,
+    "torpor_notification_failures",
+)
+EXPIRED_REQUESTS = Metric(
+    "ExpiredRequests",
+    "Count",
+    COUNTED,
+    "Each asynchronous request adds one if it waited longer than its RequestTTLSeconds.",
+    Shown.COUNTER,
+    "torpor_expired_requests",
+)
+INVOCATION_FAILURES = Metric(
+    "InvocationFailures",
+    "Count",
+    COUNTED,
+    "Each asynchronous request adds one if it has no result.",
+    Shown.COUNTER,
+    "torpor_invocation_failures",
+)
+INVOCATIONS_PROCESSED = Metric(
+    "InvocationsProcesssed",
+    "Count",
+    COUNTED,
+    "Each asynchronous request adds one when it has ended. AWS writes the name so.",
+    Shown.COUNTER,
+    "torpor_invocations_processed",
+)
+REQUEST_DOWNLOAD_LATENCY = Metric(
+    "RequestDownloadLatency",
+    "Microseconds",
+    TIMED,
+    "The time to read the input of an asynchronous request.",
+    Shown.SUMMARY,
+    "torpor_request_download_latency_seconds",
+)
+RESPONSE_UPLOAD_LATENCY = Metric(
+    "ResponseUploadLatency",
+    "Microseconds",
+    TIMED,
+    "The time to write the result of an asynchronous request.",
+    Shown.SUMMARY,
+    "torpor_response_upload_latency_seconds",
+)
+TIME_IN_BACKLOG = Metric(
+    "TimeInBacklog",
+    "Milliseconds",
+    TIMED,
+    "The time from the arrival of an asynchronous request to the beginning of its processing.",
+    Shown.HISTOGRAM,
+    "torpor_time_in_backlog_seconds",
+)
+TOTAL_PROCESSING_TIME = Metric(
+    "TotalProcessingTime",
+    "Milliseconds",
+    TIMED,
+    "The time from the arrival of an asynchronous request to its end.",
+    Shown.HISTOGRAM,
+    "torpor_total_processing_time_seconds",
+)
 METRICS: tuple[Metric, ...] = (
     INVOCATIONS,
     INVOCATIONS_PER_INSTANCE,
@@ -463,9 +584,29 @@ METRICS: tuple[Metric, ...] = (
     HELD_REQUESTS,
     SHADOW_COPIES_DROPPED,
     TRACES_DROPPED,
+    APPROXIMATE_BACKLOG_SIZE,
+    APPROXIMATE_BACKLOG_SIZE_PER_INSTANCE,
+    APPROXIMATE_AGE_OF_OLDEST_REQUEST,
+    HAS_BACKLOG_WITHOUT_CAPACITY,
+    REQUEST_DOWNLOAD_FAILURES,
+    RESPONSE_UPLOAD_FAILURES,
+    NOTIFICATION_FAILURES,
+    EXPIRED_REQUESTS,
+    INVOCATION_FAILURES,
+    INVOCATIONS_PROCESSED,
+    REQUEST_DOWNLOAD_LATENCY,
+    RESPONSE_UPLOAD_LATENCY,
+    TIME_IN_BACKLOG,
+    TOTAL_PROCESSING_TIME,
 )
+
+JOB_METRICS: tuple[Metric, ...] = tuple(
+    replace(metric, namespace=TRANSFORM_JOBS, dimensions=JOB_INSTANCE)
+    for metric in (CPU_UTILIZATION, MEMORY_UTILIZATION, DISK_UTILIZATION)
+)
+"""Of the instances of transform jobs. CloudWatch has them; Prometheus and OpenTelemetry have endpoints only."""
 
 
 def is_reserved(namespace: str) -> bool:
     """Whether callers may not write the namespace. AWS: "Do not specify a namespace that begins with AWS/"."""
-    return namespace.startswith("AWS/") or namespace in (INSTANCES, TORPOR)
+    return namespace.startswith("AWS/") or namespace in (INSTANCES, TRANSFORM_JOBS, TORPOR)

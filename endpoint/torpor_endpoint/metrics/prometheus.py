@@ -22,7 +22,7 @@ from torpor_endpoint.metrics.tally import Tally
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-SCALE = {"Microseconds": 1e-6, "Percent": 1e-2}
+SCALE = {"Microseconds": 1e-6, "Milliseconds": 1e-3, "Percent": 1e-2}
 """The factor from a CloudWatch unit to Prometheus's base unit; 1 for any other unit."""
 
 DOUBLINGS = range(8, 30)

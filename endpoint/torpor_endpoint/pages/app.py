@@ -3,7 +3,7 @@
 import asyncio
 import re
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -31,17 +31,20 @@ from torpor_endpoint.core.pages.state import (
     variant_page,
 )
 from torpor_endpoint.core.pages.story import Story
-from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.core.pages.transform_jobs import JobProgress, transform_jobs_page
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.traffic import RecentTraffic
+from torpor_endpoint.roster.incarnation import Incarnation
 
 if TYPE_CHECKING:
     from torpor_endpoint.faults.injector import FaultInjector
+    from torpor_endpoint.pages.async_requests import AsyncPages
     from torpor_endpoint.pages.clock import ClockPage
+    from torpor_endpoint.pages.denials import DenialPages
     from torpor_endpoint.pages.ledger import Pages
 
 LOG_MAX_BYTES = 256 * 1024
@@ -55,23 +58,33 @@ NO_DECISIONS = sys.maxsize
 class OwnPages:
     """The pages, and the parts of the endpoint that they read."""
 
-    roster: Roster
+    roster: FleetRoster
     registry: MetricRegistry
     refresh: Callable[[], Awaitable[None]]
     logs_folder: Path
     ledger: Callable[[], "Pages"]
+    asynchronous: Callable[[], "AsyncPages"]
     clock: "ClockPage | None" = None
     """None for a clock that does not travel."""
     faults: "FaultInjector | None" = None
     """None for an endpoint without faults."""
     settle: Callable[[], None] = lambda: None
     """Adds the requests that ended a moment ago to the metrics."""
+    transforming: Callable[[], list[JobProgress]] = list
+    routers: Sequence[Route] = ()
+    """The pages that routers call."""
+    denials: "DenialPages | None" = None
+    """None where callers are not verified."""
 
     def app(self) -> Starlette:
         """The ASGI application that serves every row of `PAGES`."""
         return Starlette(
             routes=[
-                Route(f"/_torpor/{page.name}", partial(page.answered, self), methods=[page.method]) for page in PAGES
+                *(
+                    Route(f"/_torpor/{page.name}", partial(page.answered, self), methods=[page.method])
+                    for page in PAGES
+                ),
+                *self.routers,
             ]
         )
 
@@ -116,6 +129,12 @@ class OwnPages:
         """The costs of each variant and model, from the ledger."""
         return await self.ledger().costs_page(request)
 
+    async def transform_jobs(self, request: Request) -> Response:
+        """The transform jobs that began since the endpoint started, with their progress; or one of them (`?job=…`)."""
+        name = request.query_params.get("job")
+        found = [one for one in self.transforming() if name in (None, one.name)]
+        return JSONResponse(transform_jobs_page(found))
+
     async def logs(self, request: Request) -> Response:
         """The last output of each instance of an endpoint, including instances that failed."""
         name = request.query_params.get("endpoint", "")
@@ -132,6 +151,14 @@ class OwnPages:
         """Have each instance unload the model when the requests that use it have ended."""
         return await self._retire(request, wire.UNLOAD_MODEL)
 
+    async def async_requests(self, request: Request) -> Response:
+        """Where asynchronous requests are."""
+        return await self.asynchronous().requests(request)
+
+    async def async_cancel(self, request: Request) -> Response:
+        """Cancel an asynchronous request that waits."""
+        return await self.asynchronous().cancel(request)
+
     async def show_clock(self, request: Request) -> Response:
         """What the travelling clock shows."""
         return await self._travelling().show()
@@ -141,8 +168,18 @@ class OwnPages:
         return await self._travelling().move(request)
 
     def _has(self, page: "OwnPage") -> bool:
-        absent = (PageName.CLOCK, self.clock), (PageName.FAULTS, self.faults)
+        absent = (
+            (PageName.CLOCK, self.clock),
+            (PageName.FAULTS, self.faults),
+            (PageName.DENIALS, self.denials),
+        )
         return all(page.name != name or means is not None for name, means in absent)
+
+    async def show_denials(self, request: Request) -> Response:
+        """What was denied, and why."""
+        if self.denials is None:
+            raise HTTPException(404, "this endpoint verifies no callers and denies nothing: start it with --auth")
+        return await self.denials.show(request)
 
     async def show_faults(self, request: Request) -> Response:
         """What has struck, and what is left."""
@@ -177,11 +214,11 @@ class OwnPages:
             raise HTTPException(400, "name the model: ?endpoint=…&model=…")
         return JSONResponse(await retired(self.roster, live, model, path))
 
-    async def _decisions(self, live: LiveEndpoint, model: str) -> list[Json]:
+    async def _decisions(self, live: FleetEndpoint, model: str) -> list[Json]:
         ready = (incarnation for pool in live.pools.values() for incarnation in pool.ready)
         return [*chain(*await asyncio.gather(*(_decisions(incarnation, model) for incarnation in ready)))]
 
-    def _named(self, request: Request) -> LiveEndpoint:
+    def _named(self, request: Request) -> FleetEndpoint:
         name = request.query_params.get("endpoint", "")
         live = self.roster.get(name)
         if live is None:
@@ -239,6 +276,13 @@ PAGES = (
         "POST",
     ),
     OwnPage(PageName.UNLOAD, OwnPages.unload, "unload a model when no request uses it", ("endpoint", "model"), "POST"),
+    OwnPage(
+        PageName.ASYNC,
+        OwnPages.async_requests,
+        "the asynchronous requests of the last day, and where each one is",
+        ("endpoint", "id", "state", "limit"),
+    ),
+    OwnPage(PageName.CANCEL, OwnPages.async_cancel, "cancel an asynchronous request that waits", ("id",), "POST"),
     OwnPage(PageName.CLOCK, OwnPages.show_clock, "the clock, with --travelling-clock"),
     OwnPage(
         PageName.CLOCK,
@@ -249,11 +293,13 @@ PAGES = (
     ),
     OwnPage(PageName.FAULTS, OwnPages.show_faults, "the faults that have struck, with --faults"),
     OwnPage(PageName.FAULTS, OwnPages.begin_faults, "have a schedule of faults strike, with --faults", (), "POST"),
+    OwnPage(PageName.DENIALS, OwnPages.show_denials, "the latest denials and why, with --auth", ("id", "limit")),
+    OwnPage(PageName.TRANSFORM_JOBS, OwnPages.transform_jobs, "the progress of the transform jobs", ("job",)),
     OwnPage(PageName.COSTS, OwnPages.costs, "the costs at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
 
 
-async def _endpoint(live: LiveEndpoint, traffic: RecentTraffic) -> Json:
+async def _endpoint(live: FleetEndpoint, traffic: RecentTraffic) -> Json:
     pools = live.pools.items()
     variants = await asyncio.gather(*(_variant(name, pool, traffic.of(live.name, name)) for name, pool in pools))
     return endpoint_page(live.name, live.trouble, variants)

@@ -35,7 +35,7 @@ Number = TypeVar("Number", int, float)
 class Pages:
     """The two pages. They show everything up to now: `written` has the ledger write what it still buffers."""
 
-    written: Callable[[], Awaitable[None]]
+    written: Callable[[], Awaitable[object]]
     reading: LedgerReader
 
     async def cold_starts_page(self, request: Request) -> Response:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from torpor_endpoint.aws.wire.asgi import HARMLESS, App, Receive, Response, Scope, Send, sent
+from torpor_endpoint.host import HostError
 from torpor_endpoint.request_bodies import STATE, Bodies
 
 HEALTH = "/_torpor/health"
@@ -36,7 +37,7 @@ class Lifespan:
             await self._pages(scope, receive, send)
 
     async def _live(self, receive: Receive, send: Send) -> None:
-        """Follow ASGI's lifespan protocol: report a failure to the server, and raise it."""
+        """Follow ASGI's lifespan protocol: tell the server of a failure, and raise it, unless its message says all."""
         phase = "startup"
         await receive()
         try:
@@ -44,6 +45,9 @@ class Lifespan:
                 await send({"type": "lifespan.startup.complete"})
                 phase = "shutdown"
                 await receive()
+        except HostError as refused:  # such as a cluster that is not there
+            await send({"type": f"lifespan.{phase}.failed", "message": str(refused)})
+            return
         except BaseException:  # ASGI: the server gets the reason of whatever fails
             await send({"type": f"lifespan.{phase}.failed", "message": traceback.format_exc()})
             raise

@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.wire.asgi import App
@@ -9,6 +10,7 @@ from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.options import Options
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
+from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.jobs.queue import JobQueue
 from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.logs.files.reading import Logs
@@ -17,8 +19,11 @@ from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.transform.lifecycle import TransformJob
-from torpor_endpoint.storage.record_table import Database
+from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.store import Store
+
+if TYPE_CHECKING:
+    from torpor_endpoint.services.iam.identities.directory import Directory
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,9 @@ class ServiceParts:
     refresh: Callable[[], Awaitable[None]]
     """Brings the registry up to date. A reader of the registry calls it first."""
     runtime: App
+    iam: Iam
+    directory: "Directory | None"
+    """Finds callers by their access keys; None where signatures are not verified."""
     otherwise: Otherwise
     """Answers the operations that a service's own table lacks."""
 

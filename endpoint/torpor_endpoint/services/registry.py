@@ -14,6 +14,7 @@ from torpor_endpoint.services.parts import ServiceParts
 RUNTIME = "sagemaker-runtime"
 REFUSED = "refused at once"
 LEFT_TO_MOTO = "moto's, if it is installed"
+HARMLESS_TO_MOTO = f"{LEFT_TO_MOTO}; with `--auth` those alone that grant and refuse nothing, and the rest is refused"
 
 
 @dataclass(frozen=True)
@@ -121,7 +122,7 @@ SERVICES: tuple[AwsService, ...] = (
     ),
     AwsService(Address("logs", target="Logs_20140328"), _logs, LEFT_TO_MOTO),
     AwsService(Address("application-autoscaling", target="AnyScaleFrontendService"), _autoscaling),
-    AwsService(Address("iam", version="2010-05-08"), _iam, LEFT_TO_MOTO),
+    AwsService(Address("iam", version="2010-05-08"), _iam, HARMLESS_TO_MOTO),
     AwsService(Address("sts", version="2011-06-15"), _sts),
 )
 

@@ -1,1 +1,1 @@
-"""Stores the endpoint's data: its data folder, and SQLite tables of records."""
+"""Stores the endpoint's data: its data folder, and tables of records in SQLite or PostgreSQL."""

@@ -41,8 +41,38 @@ class DataDir:
         return self.root / "torpor.sqlite"
 
     @property
+    def credentials(self) -> Path:
+        """The root's access key, where callers are verified."""
+        return self.root / "credentials"
+
+    @property
+    def denials(self) -> Path:
+        """The latest denials, where callers are verified."""
+        return self.root / "denials.jsonl"
+
+    @property
+    def tls(self) -> Path:
+        """The certificates that the endpoint makes, and `trusted.pem`, by which clients on this machine trust it."""
+        return self.root / "tls"
+
+    @property
+    def deployment_secret(self) -> Path:
+        """The secret that those of instances on other machines follow from."""
+        return self.root / "deployment-secret"
+
+    @property
     def ledger(self) -> Path:
         return self.root / "ledger.sqlite"
+
+    @property
+    def async_requests(self) -> Path:
+        """The queue of asynchronous requests."""
+        return self.root / "async.sqlite"
+
+    @property
+    def attempts(self) -> Path:
+        """The inputs and results of asynchronous requests that run. What a crash left in it is of no use."""
+        return self.root / "async"
 
     @property
     def objects(self) -> Path:

@@ -46,3 +46,15 @@ def _closed(path: str, device: int, owner: int) -> bool:
     except FileNotFoundError:
         return False
     return found.st_dev == device
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all, so that others can never read it. Its folder is made if there is none."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    draft = path.with_name(f"{path.name}.new")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    draft.rename(path)

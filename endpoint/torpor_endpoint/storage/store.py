@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from torpor_endpoint.core.records import (
+    AsyncInference,
     Container,
     DataCapture,
     EndpointConfig,
@@ -18,7 +19,8 @@ from torpor_endpoint.core.records import (
     Serverless,
     Variant,
 )
-from torpor_endpoint.storage.record_table import Card, Database, RecordTable
+from torpor_endpoint.storage.databases.database import Database
+from torpor_endpoint.storage.record_table import Card, RecordTable
 
 R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord)
 
@@ -128,7 +130,9 @@ class Store:
 
     def _put_tags(self, arn: str, tags: Mapping[str, str]) -> None:
         rows = ((arn, key, value) for key, value in tags.items())
-        self._database.write_many("INSERT OR REPLACE INTO tags VALUES (?, ?, ?)", rows)
+        self._database.write_many(
+            "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT (arn, key) DO UPDATE SET value = excluded.value", rows
+        )
 
     def _add(self, table: RecordTable[R], record: R, tags: Mapping[str, str]) -> bool:
         """Add the record and its tags, or nothing if the name is taken."""
@@ -162,27 +166,33 @@ def _endpoint(record: Mapping[str, Any]) -> EndpointRecord:
         **{
             **record,
             "status": EndpointStatus(record["status"]),
-            "variants": tuple(map(_variant, record["variants"])),
-            "pending_variants": None if pending is None else tuple(map(_variant, pending)),
+            "variants": tuple(map(variant_of, record["variants"])),
+            "pending_variants": None if pending is None else tuple(map(variant_of, pending)),
             "pending_told": tuple(record.get("pending_told", ())),
         }
     )
 
 
-def _variant(record: Mapping[str, Any]) -> Variant:
-    serverless, capture = record["serverless"], record.get("capture")
+def variant_of(record: Mapping[str, Any]) -> Variant:
+    """The variant that `dataclasses.asdict` made this record of, read from JSON."""
+    serverless, capture, asynchronous = record["serverless"], record.get("capture"), record.get("asynchronous")
     return Variant(
         **{
             **record,
             "containers": _containers(record),
             "serverless": Serverless(**serverless) if serverless else None,
             "capture": _data_capture(capture) if capture else None,
+            "asynchronous": _async_inference(asynchronous) if asynchronous else None,
         }
     )
 
 
 def _containers(record: Mapping[str, Any]) -> tuple[Container, ...]:
     return tuple(Container(**container) for container in record["containers"])
+
+
+def _async_inference(record: Mapping[str, Any]) -> AsyncInference:
+    return AsyncInference(**{**record, "responses_in": tuple(record["responses_in"])})
 
 
 def _data_capture(record: Mapping[str, Any]) -> DataCapture:

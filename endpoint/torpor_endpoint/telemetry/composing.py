@@ -38,7 +38,8 @@ SDK_LOGGED_EVERY_S = 60.0
 
 
 class MetricSources(NamedTuple):
-    """The metrics that are sent: those of these endpoints, after a `refresh`."""
+    """The metrics that are sent: those of these endpoints, after a `refresh`. A router has none: it counts for the
+    control."""
 
     registry: MetricRegistry
     endpoints: Container[str]
@@ -48,7 +49,7 @@ class MetricSources(NamedTuple):
 class Telemetry:
     """Everything that goes to the collector. For the event loop's thread."""
 
-    def __init__(self, signals: Signals, sources: MetricSources, dropped: Dropped) -> None:
+    def __init__(self, signals: Signals, sources: MetricSources | None, dropped: Dropped) -> None:
         """`dropped` gets the number of sampled requests of a variant whose spans are lost."""
         _quiet_the_sdk()
         self._every_s = signals.metrics_every_s
@@ -63,7 +64,7 @@ class Telemetry:
             draw, limits = random.getrandbits, signals.queue
             self._spans = SpanSender(OTLPSpanExporter(), resource, dropped, time.perf_counter, draw, limits)
             self.observers.append(TraceObserver(self._tracing, self._spans))
-        if signals.metrics:
+        if signals.metrics and sources is not None:
             durations = RequestDurations()
             self.observers.append(durations)
             registry = sources.registry
@@ -99,7 +100,7 @@ class Telemetry:
                 thread.shutdown()
 
     async def _send_metrics(self) -> None:
-        if self._metrics is None:
+        if self._metrics is None or self._sources is None:
             return
         await self._sources.refresh()
         data = self._metrics.now()

@@ -31,7 +31,7 @@ from torpor_endpoint.metrics.tally import Tally
 from torpor_endpoint.telemetry.durations import DURATION, RequestDurations
 
 SCOPE = InstrumentationScope("torpor")
-UNITS = {"Microseconds": "s", "Percent": "1", "Count": "1", "None": "1"}
+UNITS = {"Microseconds": "s", "Milliseconds": "s", "Seconds": "s", "Percent": "1", "Count": "1", "None": "1"}
 DIMENSIONS = {"EndpointName": "torpor.endpoint", "VariantName": "torpor.variant", "ContainerName": "torpor.container"}
 SUFFIXES = ("_seconds", "_ratio")
 """What Prometheus has for a unit. OpenTelemetry's names have none."""

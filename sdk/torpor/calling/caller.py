@@ -36,16 +36,18 @@ class Caller:
         attempts: int = 3,
         connect_within_s: float = 10.0,
         answer_within_s: float = ANSWER_WITHIN_S,
+        proxied: bool = True,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         """Call `endpoint_url`, else `AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME`, `AWS_ENDPOINT_URL`, or AWS itself.
 
         Region and credentials are those of `session`, a botocore session, else of botocore's usual chain. A call that
         the service has not begun is repeated, up to `attempts` attempts. `answer_within_s` is the longest wait for each
-        further piece of an answer. `sleep` waits between two attempts. Raises botocore's NoRegionError and
+        further piece of an answer. `proxied`: an https URL is reached by the environment's proxy, if it names one.
+        `sleep` waits between two attempts. Raises botocore's NoRegionError and
         NoCredentialsError.
         """
-        self._to = Destination.found(endpoint_url, region, session or get_session())
+        self._to = Destination.found(endpoint_url, region, session or get_session(), proxied=proxied)
         self._signer = Signer(self._to.region, self._to.service_model.signing_name)
         self._retries = Retries(attempts)
         self._sleep = sleep

@@ -11,9 +11,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
-from torpor.calling.defaults import ANSWER_WITHIN_S, KEY, REGION, SCHEMES, URL, URL_VARIABLE
+from torpor.calling.defaults import ANSWER_WITHIN_S, REGION, SCHEMES, URL, URL_VARIABLE
+from torpor.calling.keys import CA_BUNDLE, UNVERIFIED, AccessKeys, of_environment, signed_headers
 from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, ValueRefused
 from torpor_endpoint.core.pages import PageName
 
@@ -27,6 +28,11 @@ class EndpointConnection:
 
     url: str = URL
     region: str = REGION
+    keys: AccessKeys = UNVERIFIED
+    verified: bool = False
+    """Whether the endpoint verifies its callers, as far as it was asked (`identified`)."""
+    ca_bundle: str | None = None
+    """The file with the certificates by which an https URL is trusted; None: by those that boto3 trusts anyway."""
 
     @classmethod
     def configured(cls, url: str | None = None) -> "EndpointConnection":
@@ -35,15 +41,17 @@ class EndpointConnection:
         found = url or os.environ.get(URL_VARIABLE) or URL
         if not found.startswith(SCHEMES):
             raise ValueRefused(f"{found} is not a URL such as {URL}: it must begin with {' or '.join(SCHEMES)}")
-        return cls(found.rstrip("/"), os.environ.get("AWS_DEFAULT_REGION", REGION))
+        keys = of_environment(os.environ) or UNVERIFIED
+        region, bundle = os.environ.get("AWS_DEFAULT_REGION", REGION), os.environ.get(CA_BUNDLE) or None
+        return cls(found.rstrip("/"), region, keys, ca_bundle=bundle if found.startswith("https") else None)
 
     def identified(self) -> "EndpointConnection":
         """The connection with the endpoint's own region. Raises EndpointUnreachable, NotTorpor."""
         try:
-            region = self.json_page(PageName.HEALTH)["region"]
-        except (EndpointRefused, ValueError, TypeError, KeyError) as error:
+            health = self.json_page(PageName.HEALTH)
+            return replace(self, region=health["region"], verified=health.get("auth") == "on")
+        except (EndpointRefused, ValueError, TypeError, KeyError, AttributeError) as error:
             raise NotTorpor(self.url) from error
-        return replace(self, region=region)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -51,16 +59,17 @@ class EndpointConnection:
         proxy."""
         return {
             URL_VARIABLE: self.url,
-            "AWS_ACCESS_KEY_ID": KEY,
-            "AWS_SECRET_ACCESS_KEY": KEY,
+            **self.keys.variables,
             "AWS_DEFAULT_REGION": self.region,
             "AWS_REGION": self.region,  # the SDK for JavaScript reads this one
+            **({} if self.ca_bundle is None else {CA_BUNDLE: self.ca_bundle}),
             **without_proxy(self.url, os.environ),
         }
 
     def client(self, service: str, **options: Any) -> Any:
         """A boto3 client of this service. `options` are those of `boto3.client`, and take precedence."""
-        return self._session.client(service, **{"endpoint_url": self.url, "config": self._config, **options})
+        trust = {} if self.ca_bundle is None else {"verify": self.ca_bundle}
+        return self._session.client(service, **{"endpoint_url": self.url, "config": self._config, **trust, **options})
 
     def caller(self, **options: Any) -> "Caller":
         """A `torpor.Caller` of the endpoint. `options` are the Caller's own, and take precedence."""
@@ -69,8 +78,9 @@ class EndpointConnection:
         from torpor.calling.caller import Caller
 
         session = Session()
-        session.set_credentials(KEY, KEY)
-        return Caller(self.url, **{"region": self.region, "session": session, **options})
+        session.set_credentials(*self.keys)
+        session.set_config_variable("ca_bundle", self.ca_bundle)
+        return Caller(self.url, **{"region": self.region, "session": session, "proxied": False, **options})
 
     def page(
         self,
@@ -87,10 +97,14 @@ class EndpointConnection:
         return self.get(f"/_torpor/{name}" + (f"?{urlencode(query)}" if query else ""), timeout_s, method, sent)
 
     def get(self, path: str, timeout_s: float = 10.0, method: str = "GET", sent: bytes | None = None) -> bytes:
-        """The body of the answer to an unsigned request. Raises EndpointUnreachable, EndpointRefused."""
-        request = Request(f"{self.url}{path}", sent, method=method)
+        """The body of an answer. The request is signed if there are keys to sign it with. Raises EndpointUnreachable,
+        EndpointRefused."""
+        url, headers = f"{self.url}{path}", {}
+        if self.keys is not UNVERIFIED:
+            headers = signed_headers(method, url, sent, self.keys, self.region)
+        request = Request(url, sent, headers, method=method)
         try:
-            with build_opener(ProxyHandler({})).open(request, timeout=timeout_s) as answer:
+            with build_opener(ProxyHandler({}), *self._https).open(request, timeout=timeout_s) as answer:
                 body: bytes = answer.read()
                 return body
         except HTTPError as error:
@@ -111,10 +125,25 @@ class EndpointConnection:
         return json.loads(self.page(name, query, timeout_s, method))
 
     @cached_property
+    def _https(self) -> list[HTTPSHandler]:
+        """What speaks https, by the trusted certificates. Raises EndpointUnreachable."""
+        if not self.url.startswith("https"):
+            return []
+        import ssl
+
+        from botocore.httpsession import get_cert_path
+
+        try:
+            return [HTTPSHandler(context=ssl.create_default_context(cafile=self.ca_bundle or get_cert_path(True)))]
+        except OSError as error:
+            raise EndpointUnreachable(self.url, f"{self.ca_bundle} cannot be read: {error}") from error
+
+    @cached_property
     def _session(self) -> Any:
         from boto3.session import Session
 
-        return Session(aws_access_key_id=KEY, aws_secret_access_key=KEY, region_name=self.region)
+        access_key, secret_key, token = self.keys
+        return Session(access_key, secret_key, token, region_name=self.region)
 
     @cached_property
     def _config(self) -> Any:

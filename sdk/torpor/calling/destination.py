@@ -24,9 +24,13 @@ class Destination:
     credentials: Any
     service_model: Any
     ca_bundle: str | None = None
+    proxied: bool = True
+    """Whether the environment's proxy is used for https."""
 
     @classmethod
-    def found(cls, endpoint_url: str | None, region: str | None, session: Any) -> "Destination":
+    def found(
+        cls, endpoint_url: str | None, region: str | None, session: Any, *, proxied: bool = True
+    ) -> "Destination":
         """Raises botocore's NoRegionError and NoCredentialsError; a Torpor endpoint, by http, needs neither."""
         region = region or session.get_config_variable("region")
         # With these keys botocore does not look for others; if there are none, it would ask the machine's metadata
@@ -41,14 +45,14 @@ class Destination:
         if credentials is None:
             raise NoCredentialsError
         ca_bundle = session.get_config_variable("ca_bundle")
-        return cls(url, client.meta.region_name, credentials, client.meta.service_model, ca_bundle)
+        return cls(url, client.meta.region_name, credentials, client.meta.service_model, ca_bundle, proxied)
 
     @property
     def address(self) -> ServerAddress:
         """The server's address, with the environment's proxy; a Torpor endpoint is reached directly."""
         if _is_own(self.url):
             return ServerAddress(self.url)
-        proxy = get_environ_proxies(self.url).get("https")
+        proxy = get_environ_proxies(self.url).get("https") if self.proxied else None
         return ServerAddress(self.url, self.ca_bundle or get_cert_path(True), proxy)
 
     @property

@@ -5,8 +5,22 @@ from typing import Annotated
 
 import typer
 
-from torpor.cli.commands import conformance, cp, demo, deploy, env, invoke, logs, retire, up
-from torpor.cli.commands.reports import cold_starts, costs, ls, metrics, top, why
+from torpor.cli.commands import (
+    async_requests,
+    conformance,
+    control,
+    cp,
+    demo,
+    deploy,
+    env,
+    invoke,
+    logs,
+    retire,
+    router,
+    transform,
+    up,
+)
+from torpor.cli.commands.reports import cold_starts, costs, ls, metrics, top, why, why_denied
 from torpor.cli.commands.studies import plan, replay, simulate
 from torpor.cli.output import PlainErrors
 
@@ -36,6 +50,8 @@ def common_options(
 
 for command in (
     up.up,
+    control.control,
+    router.router,
     env.env,
     demo.demo,
     deploy.deploy,
@@ -46,6 +62,7 @@ for command in (
     top.top,
     metrics.metrics,
     why.why,
+    why_denied.why_denied,
     retire.reload,
     retire.unload,
     cold_starts.cold_starts,
@@ -57,3 +74,5 @@ for command in (
     conformance.conformance,
 ):
     app.command()(command)
+app.add_typer(async_requests.app, name="async")
+app.add_typer(transform.app, name="transform")

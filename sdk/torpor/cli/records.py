@@ -11,6 +11,9 @@ from math import isfinite
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+from torpor.pages.transform_jobs import ShownJob
+from torpor_endpoint.core.access.explaining.denials import Denial
+from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.costs import Costs
 from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
@@ -46,6 +49,11 @@ class StoryEntry:
 @dataclass(frozen=True)
 class WhyOutput:
     stories: tuple[StoryEntry, ...]
+
+
+@dataclass(frozen=True)
+class WhyDeniedOutput:
+    denial: Denial
 
 
 @dataclass(frozen=True)
@@ -199,9 +207,22 @@ class ReplayOutput:
     outcomes: tuple[OutcomeEntry, ...]
 
 
+@dataclass(frozen=True)
+class TransformOutput:
+    """The job that is named, or all jobs, the newest last."""
+
+    jobs: tuple[ShownJob, ...]
+
+
+@dataclass(frozen=True)
+class AsyncOutput:
+    requests: tuple[AsyncRequestRow, ...]
+
+
 OUTPUTS: Mapping[str, type] = {
     "ls": LsOutput,
     "why": WhyOutput,
+    "why-denied": WhyDeniedOutput,
     "cold-starts": ColdStartsOutput,
     "costs": Costs,
     "metrics": MetricsOutput,
@@ -209,6 +230,11 @@ OUTPUTS: Mapping[str, type] = {
     "simulate": SimulateOutput,
     "plan": PlanOutput,
     "replay": ReplayOutput,
+    "transform ls": TransformOutput,
+    "transform show": TransformOutput,
+    "transform watch": TransformOutput,
+    "async ls": AsyncOutput,
+    "async show": AsyncOutput,
 }
 """The record of each command with `--json`."""
 

@@ -13,6 +13,8 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from torpor_endpoint.core.access.rights import default_role
+
 MARK = "torpor env --sagemaker"
 """Stands in every file that Torpor writes. A file without it belongs to somebody else, and is not changed."""
 
@@ -55,9 +57,12 @@ class Identity:
 
     @classmethod
     def of(cls, caller: Mapping[str, Any], region: str) -> "Identity":
-        """The identity in an answer of GetCallerIdentity, which names an assumed role."""
-        role = ASSUMED.sub(r"\1:iam::\2:role/\3", caller["Arn"])
-        return cls(caller["Account"], role, region)
+        """The identity in an answer of GetCallerIdentity: the role that was assumed, or for the root and for users, who
+        are no role, the one that every endpoint has."""
+        account = caller["Account"]
+        assumed = ASSUMED.fullmatch(caller["Arn"])
+        role = default_role(account) if assumed is None else assumed.expand(r"\1:iam::\2:role/\3")
+        return cls(account, role, region)
 
     @property
     def bucket(self) -> str:

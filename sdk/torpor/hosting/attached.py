@@ -18,7 +18,7 @@ from typing import Any
 from torpor_endpoint.options import Options
 
 LIFELINE = 0
-PATHS = ("data_dir", "images")
+PATHS = ("data_dir", "images", "tls_cert", "tls_key")
 """The options that are paths."""
 TEMPORARY = "--temporary"
 """The data folder is removed once the owner is gone."""

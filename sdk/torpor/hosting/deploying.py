@@ -11,8 +11,6 @@ from typing import Any
 
 from torpor.errors import EndpointFailed
 
-ROLE = "arn:aws:iam::123456789012:role/torpor"
-"""The role that SageMaker's API demands. Nothing here assumes it."""
 IMAGE = "torpor"
 IN_SERVICE_WITHIN_S = 300.0
 POLL_S = 0.02
@@ -44,6 +42,8 @@ class EndpointPlan:
     """Whether `model_data_url` is the prefix of many models, and not the artifact of one."""
     capture: Mapping[str, Any] | None = None
     """A `DataCaptureConfig`."""
+    asynchronous: Mapping[str, Any] | None = None
+    """An `AsyncInferenceConfig`."""
 
     @property
     def capacity(self) -> dict[str, Any]:
@@ -144,9 +144,10 @@ def _configure(sagemaker: Any, plan: EndpointPlan, revision: str) -> None:
         "Environment": dict(plan.environment),
     }
     variant = {"VariantName": plan.variant, "ModelName": revision, **plan.capacity}
-    sagemaker.create_model(ModelName=revision, ExecutionRoleArn=ROLE, PrimaryContainer=container)
-    capture = {} if plan.capture is None else {"DataCaptureConfig": dict(plan.capture)}
-    sagemaker.create_endpoint_config(EndpointConfigName=revision, ProductionVariants=[variant], **capture)
+    sagemaker.create_model(ModelName=revision, PrimaryContainer=container)
+    members = {"DataCaptureConfig": plan.capture, "AsyncInferenceConfig": plan.asynchronous}
+    more = {name: dict(value) for name, value in members.items() if value is not None}
+    sagemaker.create_endpoint_config(EndpointConfigName=revision, ProductionVariants=[variant], **more)
 
 
 def _put(sagemaker: Any, name: str, config: str) -> EndpointChange:

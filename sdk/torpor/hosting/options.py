@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torpor.hosting.deploying import EndpointPlan
 
 BUCKET = "torpor-local"
 """The bucket of all models. Those of an endpoint are below its name."""
+ASYNC = "async"
+"""What the inputs and results of asynchronous endpoints are below in that bucket, by the endpoint's name."""
 MAX_CONCURRENCY = 20
 """The MaxConcurrency of a serverless endpoint whose memory alone is given."""
 
@@ -22,6 +25,7 @@ class EndpointOptions:
     serverless: Mapping[str, int] | int | None = None
     sleep_after_s: float | None = None
     image: str = EndpointPlan.image
+    asynchronous: bool = False
 
     @property
     def settings(self) -> dict[str, str]:
@@ -44,4 +48,11 @@ class EndpointOptions:
             serverless,
             self.image,
             instances_min=None if self.sleep_after_s is None else 0,
+            asynchronous=self._results(name) if self.asynchronous else None,
         )
+
+    @staticmethod
+    def _results(name: str) -> dict[str, Any]:
+        """The AsyncInferenceConfig of an endpoint of this name."""
+        folder = f"s3://{BUCKET}/{ASYNC}/{name}"
+        return {"OutputConfig": {"S3OutputPath": f"{folder}/out", "S3FailurePath": f"{folder}/failed"}}

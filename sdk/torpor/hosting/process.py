@@ -23,6 +23,8 @@ from torpor.hosting.attached import TEMPORARY
 from torpor.hosting.occupancy import ensure_free, ensure_writable
 from torpor.hosting.simulator_module import simulator
 from torpor_endpoint.core.pages import PageName
+from torpor_endpoint.options import Options
+from torpor_endpoint.up import BadOption, secured
 
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
@@ -49,6 +51,7 @@ class Start:
     travelling_clock: bool = False
     faults: bool = False
     otel: bool = False
+    tls_self_signed: bool = False
 
 
 class ChildEndpoint:
@@ -71,7 +74,7 @@ class ChildEndpoint:
             if folder is not None:
                 failed.callback(shutil.rmtree, folder, ignore_errors=True)
             listener = failed.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
-            self.connection = EndpointConnection(f"http://127.0.0.1:{listener.getsockname()[1]}", start.region)
+            self.connection = _connection(start, self.data_dir, listener.getsockname()[1])
             self._process = _spawn(listener, _arguments(start, self.data_dir, listener), self._log)
             failed.pop_all()
         listener.close()
@@ -138,6 +141,18 @@ class ChildEndpoint:
     def close(self) -> None:
         """Ask the process to stop, wait, and kill it if it does not; then remove its folder if that is temporary."""
         self._end()
+
+
+def _connection(start: Start, data_dir: Path, port: int) -> EndpointConnection:
+    """The connection to an endpoint that is to start. Its own certificate is made now, so that this process has it."""
+    options = Options(data_dir, port=port, tls_self_signed=start.tls_self_signed)
+    if not options.tls:
+        return EndpointConnection(options.url, start.region)
+    try:
+        known, _ = secured(options)
+    except BadOption as error:
+        raise EndpointFailed(f"the endpoint did not start: {error}") from error
+    return EndpointConnection(known.url, start.region, ca_bundle=str(known.ca_bundle))
 
 
 def _arguments(start: Start, data_dir: Path, listener: socket.socket) -> list[str]:

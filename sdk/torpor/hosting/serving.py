@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields, replace
@@ -12,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.rows import decode, encode
-from torpor.calling.streaming import parts_of, with_target_model
+from torpor.calling.streaming import parts_of
+from torpor.calling.target_model import with_target_model
 from torpor.errors import EndpointFailed, TorporError
+from torpor.hosting.async_call import AsyncCall
 from torpor.hosting.deploying import IMAGE, EndpointPlan, deploy, new_revision, withdraw
-from torpor.hosting.options import BUCKET, EndpointOptions
+from torpor.hosting.options import ASYNC, BUCKET, EndpointOptions
 from torpor.hosting.process import ChildEndpoint, Start
 from torpor.pages import accounts, clock, frames, inquiry, listing, retiring, state
 from torpor.pages.listing import Listing
@@ -26,6 +29,9 @@ from torpor_endpoint.core.pages.story import Story
 
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
+
+INLINE_MAX_BYTES = 128_000
+"""The largest body of InvokeEndpointAsync."""
 
 
 class Local:
@@ -137,6 +143,22 @@ class Local:
         members = self._members(target, payload, content_type, accept)
         client = with_target_model(self._runtime)
         return parts_of(client.invoke_endpoint_with_response_stream(**(members | more)))
+
+    def invoke_async(
+        self, target: str, payload: Any, *, content_type: str | None = None, accept: str | None = None, **more: Any
+    ) -> AsyncCall:
+        """Have the model `target` answer later: `.result()` waits for it. The endpoint must be `asynchronous`.
+
+        Arguments are as of `invoke`, and `more` are further parameters of InvokeEndpointAsync. A payload that is too
+        large for a request is an object of the endpoint's bucket.
+        """
+        members = self._members(target, payload, content_type, accept)
+        if len(members["Body"]) > INLINE_MAX_BYTES:
+            key = f"{ASYNC}/{self.name}/in/{uuid.uuid4()}"
+            self._s3.put_object(Bucket=BUCKET, Key=key, Body=members.pop("Body"))
+            members["InputLocation"] = f"s3://{BUCKET}/{key}"
+        answer = with_target_model(self._runtime).invoke_endpoint_async(**(members | more))
+        return AsyncCall(self._process.connection, self._s3, answer)
 
     def _members(self, target: str, payload: Any, content_type: str | None, accept: str | None) -> dict[str, Any]:
         """The members of a call. Raises TorporError for a closed endpoint."""
@@ -336,10 +358,12 @@ def local(
     serverless: Mapping[str, int] | int | None = None,
     sleep_after_s: float | None = None,
     image: str = IMAGE,
+    asynchronous: bool = False,
     images: "str | PathLike[str] | None" = None,
     unknown_images: str = "refuse",
     data_dir: "str | PathLike[str] | None" = None,
     strict: bool = False,
+    tls_self_signed: bool = False,
     log_level: str = "warning",
 ) -> Local:
     """Start a multi-model endpoint over a folder of artifacts, and return it when it is in service.
@@ -348,17 +372,22 @@ def local(
     `memory_mib` is the memory of an instance: with less of it, models are evicted earlier. `environment` is the
     container's, as in CreateModel. `serverless` is a ServerlessConfig, or its MemorySizeInMB, in place of instances.
     After `sleep_after_s` seconds without a request, no instance runs until the next request. `image` is the
-    container's Image. The TOML file `images` says what serves an image that is not built in, as for
-    `torpor up --images`; with `unknown_images="built-in"` the built-in container does. `data_dir` is a folder that
-    keeps everything for the next start; without it, nothing is kept. Raises EndpointFailed with the FailureReason.
+    container's Image. With `asynchronous`, the endpoint takes `invoke_async` and no other call. The TOML file `images`
+    says what serves an image that is not built in, as for `torpor up --images`; with `unknown_images="built-in"` the
+    built-in container does. `data_dir` is a folder that keeps everything for the next start; without it, nothing is
+    kept. With `tls_self_signed` the endpoint serves HTTPS, as for `torpor up`. Raises EndpointFailed with the
+    FailureReason.
     """
-    options = EndpointOptions(environment, memory_mib, instance_count, instance_type, serverless, sleep_after_s, image)
+    options = EndpointOptions(
+        environment, memory_mib, instance_count, instance_type, serverless, sleep_after_s, image, asynchronous
+    )
     start = Start(
         Path(data_dir) if data_dir else None,
         strict,
         images=Path(images) if images else None,
         unknown_images=unknown_images,
         log_level=log_level,
+        tls_self_signed=tls_self_signed,
     )
     with ExitStack() as unfinished:
         process = unfinished.enter_context(ChildEndpoint(start))

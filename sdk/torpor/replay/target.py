@@ -1,7 +1,11 @@
-"""The endpoint of a replay, and how one request is sent to it: over pooled connections, unsigned, and never twice."""
+"""The endpoint of a replay, and how one request is sent to it: over pooled connections, and never twice.
+
+It is signed only for an endpoint that verifies its callers.
+"""
 
 import json
 import socket
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -10,6 +14,8 @@ from urllib.parse import quote, urlsplit
 from torpor.calling.answer import steps_ms
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import ANSWER_WITHIN_S
+from torpor.calling.keys import UNVERIFIED
+from torpor.calling.signing import SignedPost, Signer
 from torpor.errors import EndpointUnreachable
 from torpor.pages.frames import STEPS
 from torpor.replay.outcome import UNKNOWN
@@ -57,9 +63,12 @@ class ReplayPost:
         from urllib3 import Timeout, connection_from_url
 
         url, patience = target.connection.url, Timeout(connect=CONNECT_WITHIN_S, read=ANSWER_WITHIN_S)
-        self._pool = connection_from_url(url, maxsize=connections, timeout=patience)
+        trust = {"ca_certs": target.connection.ca_bundle} if target.connection.ca_bundle else {}
+        self._pool = connection_from_url(url, maxsize=connections, timeout=patience, **trust)
         self._path = f"{urlsplit(url).path}/endpoints/{quote(target.endpoint, safe='')}/invocations"
         self._multi_model = target.multi_model
+        self._keys, self._host = target.connection.keys, urlsplit(url).netloc
+        self._signer = Signer(target.connection.region, "sagemaker") if self._keys is not UNVERIFIED else None
 
     def close(self) -> None:
         self._pool.close()
@@ -73,6 +82,8 @@ class ReplayPost:
         """Send a request. A failure to get an answer is returned as one too, with the status NO_ANSWER."""
         from urllib3.exceptions import HTTPError
 
+        if self._signer is not None:
+            headers = self._signed(self._signer, headers, body)
         try:
             got = self._pool.urlopen("POST", self._path, body=body, headers=headers, retries=False)
         except (HTTPError, OSError, ValueError) as error:
@@ -83,6 +94,13 @@ class ReplayPost:
         hit = UNKNOWN if steps is None else int(not any(step in steps for step in LOADING))
         message = "" if 200 <= got.status < 300 else _message(got.data)
         return ReplayAnswer(got.status, f"{got.status} {code}".strip(), hit, steps, message)
+
+    def _signed(self, signer: Signer, headers: Mapping[str, str], body: bytes) -> Mapping[str, str]:
+        """The headers with a signature of this moment, which is of their UTF-8."""
+        named = {name.lower(): value.encode("latin-1").decode() for name, value in headers.items()}
+        request = SignedPost(self._path, {**named, "host": self._host}, body)
+        found = signer.signed(request, self._keys, time.time())
+        return {name: value.encode().decode("latin-1") for name, value in found.items()}
 
 
 def _message(body: bytes) -> str:

@@ -90,7 +90,7 @@ def run(
     Raises BadTrace for a model that has no profile.
     """
     kernel, trace = Kernel(), CountedTrace(Paced(inputs.trace))
-    tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers)
+    tally = OutcomeTally(scenario.overhead_s, scenario.beside_load_s, scenario.containers, scenario.asynchronous)
     simulation = Simulation(
         scenario.plan,
         _KnownProfiles(inputs),

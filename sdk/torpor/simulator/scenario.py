@@ -73,6 +73,7 @@ KINDS: Mapping[str, Kind] = {
     "overhead_s": AMOUNT,
     "beside_load_s": AMOUNT,
     "containers": CONTAINERS,
+    "asynchronous": SWITCH,
 }
 """The rules for every field of a scenario."""
 
@@ -112,6 +113,7 @@ class Scenario:
     containers: tuple[
         ContainerProfile, ...
     ] = ()  # of a pipeline, in its order; own_bytes is of the one with the models
+    asynchronous: bool = False  # requests wait in one queue; each instance has `concurrency` of them at most
 
     def __post_init__(self) -> None:
         check(BadScenario, KINDS, self.__dict__)
@@ -144,6 +146,8 @@ class Scenario:
             parts.append("no model cache")
         if self.containers:
             parts.append(f"{len(self.containers)} containers")
+        if self.asynchronous:
+            parts.append("asynchronous")
         return ", ".join(parts)
 
     @property
@@ -179,8 +183,9 @@ class Scenario:
             self.processors or CATALOGUE[self.instance_type].vcpus,
             self.containers,
         )
+        at_once = self.concurrency if self.asynchronous else None
         begins = self.instances if self.instances_min is None else self.instances_min
-        return VariantPlan(machine, begins, self.scaled, self.keep_alive, self.idle_s, begun=True)
+        return VariantPlan(machine, begins, self.scaled, self.keep_alive, self.idle_s, True, at_once)
 
     def cost(self, instance_s: float, terms: CostTerms = TERMS) -> Cost:
         """The cost of this many seconds of its instances, within the time of `terms.hours` hours."""

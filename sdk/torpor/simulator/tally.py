@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torpor.simulator.engine.calls import FAILED, FOUND, HELD, LOADED, SimulatedCall, call_columns, passed_rows
+from torpor.simulator.engine.calls import (
+    FAILED,
+    FOUND,
+    HELD,
+    LOADED,
+    SimulatedCall,
+    call_columns,
+    passed_rows,
+    routed_times,
+)
 from torpor.simulator.engine.latency import Floats, Latencies
 from torpor.simulator.timeline import Timeline
 from torpor.workloads.profile import ContainerProfile
@@ -52,14 +61,20 @@ class ContainersTally:
 
 
 class OutcomeTally:
-    """Counts the requests of one simulation, which come in batches as they end."""
+    """Counts the requests of one simulation, which come in batches as they end. `queued`: their variant is
+    asynchronous. The wait for their turn is part of what they took, and makes none of them cold."""
 
     def __init__(
-        self, overhead_s: float = 0.0, beside_load_s: float = 0.0, containers: Sequence[ContainerProfile] = ()
+        self,
+        overhead_s: float = 0.0,
+        beside_load_s: float = 0.0,
+        containers: Sequence[ContainerProfile] = (),
+        queued: bool = False,
     ) -> None:
         self.containers = ContainersTally(containers) if containers else None
         self._overhead_s = overhead_s
         self._beside_load_s = beside_load_s
+        self._queued = queued
         self.warm, self.cold = Latencies(), Latencies()
         self.failed = self.held = 0
         self.predict_ms = self.start_ms = 0
@@ -73,7 +88,11 @@ class OutcomeTally:
     def add(self, calls: list[SimulatedCall]) -> None:
         models, *times_s, outcome_bytes = call_columns(calls)
         arrived_s, ready_s, done_s = (_packed(column, "d") for column in times_s)
-        outcomes = np.frombuffer(outcome_bytes, np.uint8)
+        outcomes: NDArray[np.uint8] = np.frombuffer(outcome_bytes, np.uint8)
+        routed_s = arrived_s
+        if self._queued:
+            outcomes = np.bitwise_and(outcomes, np.uint8(FOUND | FAILED))
+            routed_s = _packed(routed_times(calls), "d")
         held, models_were = outcomes >= HELD, outcomes & (FOUND | FAILED)
         warm, failed = outcomes == FOUND, models_were == FAILED
         cold = ~(warm | failed)
@@ -85,7 +104,7 @@ class OutcomeTally:
         self.done_s = max(self.done_s, float(done_s.max()))
         before_s: Floats | float = 0.0 if self.containers is None else self.containers.add(calls)
         self.predict_ms += _milliseconds(done_s - ready_s + before_s)
-        self.start_ms += _milliseconds(ready_s - arrived_s - before_s)
+        self.start_ms += _milliseconds(ready_s - routed_s - before_s)
         self.timeline.calls(arrived_s, cold)
         self._by_model(models, cold, failed, taken_s)
 

@@ -104,6 +104,11 @@ def sagemaker_endpoint(*options: str) -> Iterator[SageMakerEndpoint]:
                 up.terminate()
 
 
+def auth_options() -> tuple[str, ...]:
+    """`--auth` where the variable TORPOR_CLIENTS_AUTH is set: the SDK then has the root's access key."""
+    return ("--auth",) if os.environ.get("TORPOR_CLIENTS_AUTH") else ()
+
+
 def close(numbers: Any, expected: list[float], tolerance: float = 1e-3) -> None:
     """Fail unless these are the numbers expected."""
     found = [float(number) for number in numbers]

@@ -19,7 +19,7 @@ def only_if_asked(client: str, command: str) -> pytest.MarkDecorator:
 
 def variables(live: LiveEndpoint) -> dict[str, str]:
     """The whole environment: whatever this machine knows of another AWS is left out."""
-    printed = CliRunner().invoke(app, ["env", "--url", live.url]).stdout
+    printed = CliRunner().invoke(app, ["env", "--url", live.url, "--data-dir", str(live.data_dir)]).stdout
     told = dict(word.split("=", 1) for word in shlex.split(printed) if word != "export")
     others = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
     return {

@@ -3,10 +3,13 @@
 import asyncio
 import pickle
 from pathlib import Path
+from typing import Any
 
 import joblib
 import numpy as np
+import onnx
 import pytest
+import skops.io
 import xgboost
 from sklearn.linear_model import LinearRegression
 
@@ -26,7 +29,7 @@ ROWS = np.random.default_rng(7).normal(size=(20, 3))
 
 def refusing(**settings: str) -> BuiltInLoader:
     read = Settings.read(settings)
-    memory, conventions = MemoryBudget(read.memory_bytes), Conventions(pickles=read.pickles)
+    memory, conventions = MemoryBudget(read.memory_bytes), Conventions(pickles=read.pickles, trust=read.trust)
     scripts = Scripts(read, memory, conventions, ZygoteAccess(""), {})
     return BuiltInLoader(read, memory, conventions, scripts, lambda: 0.0)
 
@@ -80,6 +83,61 @@ def test_a_model_with_a_script_is_not_served_by_its_file_alone_where_scripts_are
     write_script(tmp_path, "raise SystemExit", "code/inference.py")
     with pytest.raises(LoadFailed, match=r"house has a user script, inference\.py, and TORPOR_SCRIPTS=refuse"):
         load(refusing(TORPOR_SCRIPTS="refuse"), tmp_path)
+
+
+@pytest.mark.parametrize("write", [joblib_dump, pickled_booster])
+def test_where_only_data_is_trusted_a_pickle_is_refused_with_what_to_do(tmp_path: Path, write: object) -> None:
+    assert callable(write)
+    write(tmp_path / "model.pkl")
+    with pytest.raises(LoadFailed, match=r"model\.pkl is a pickle, .* TORPOR_TRUST=data forbids it: save the model as"):
+        load(refusing(TORPOR_TRUST="data"), tmp_path)
+
+
+def test_where_only_data_is_trusted_scripts_and_old_binary_models_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "xgboost-model").write_bytes(b"binf" + bytes(400))
+    with pytest.raises(LoadFailed, match="old binary format, and TORPOR_TRUST=data"):
+        load(refusing(TORPOR_TRUST="data"), tmp_path)
+    write_script(tmp_path, "raise SystemExit", "code/inference.py")
+    with pytest.raises(LoadFailed, match=r"house has a user script, inference\.py, and TORPOR_TRUST=data"):
+        load(refusing(TORPOR_TRUST="data"), tmp_path)
+
+
+def test_where_only_data_is_trusted_data_is_served(tmp_path: Path) -> None:
+    xgboost.train({"nthread": 1}, xgboost.DMatrix(ROWS, ROWS[:, 0]), 2).save_model(tmp_path / "model.ubj")
+    assert load(refusing(TORPOR_TRUST="data"), tmp_path) == "xgboost"
+    (tmp_path / "model.ubj").unlink()
+    skops.io.dump(LinearRegression().fit(ROWS, ROWS[:, 0]), tmp_path / "model.skops")
+    assert load(refusing(TORPOR_TRUST="data"), tmp_path) == "scikit-learn"
+
+
+@pytest.mark.parametrize("place", ["../secret", "/etc/passwd", "sub/../../secret"])
+def test_onnx_data_outside_the_folder_is_not_read(tmp_path: Path, place: str) -> None:
+    (tmp_path / "secret").write_bytes(bytes(12))
+    (tmp_path / "model" / "sub").mkdir(parents=True)
+    weights = onnx.helper.make_tensor("w", onnx.TensorProto.FLOAT, [3], [0.0] * 3)
+    weights.ClearField("float_data")
+    weights.data_location = onnx.TensorProto.EXTERNAL
+    weights.external_data.add(key="location", value=place)
+    weights.external_data.add(key="length", value="12")
+    added = onnx.helper.make_node("Add", ["x", "w"], ["y"])
+    (tmp_path / "model" / "model.onnx").write_bytes(_onnx(added, [weights]))
+    with pytest.raises(LoadFailed, match=r"model\.onnx is not a model that ONNX Runtime can read"):
+        load(refusing(TORPOR_TRUST="data"), tmp_path / "model")
+
+
+def test_an_onnx_operator_that_a_library_would_bring_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(_onnx(onnx.helper.make_node("Explode", ["x"], ["y"], domain="evil"), []))
+    with pytest.raises(LoadFailed, match="Explode"):
+        load(refusing(TORPOR_TRUST="data"), tmp_path)
+
+
+def _onnx(node: Any, constants: list[Any]) -> bytes:
+    given, answer = (onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, [None, 3]) for n in "xy")
+    graph = onnx.helper.make_graph([node], "g", [given], [answer], constants)
+    opsets = [onnx.helper.make_opsetid("", 17), onnx.helper.make_opsetid("evil", 1)]
+    model = onnx.helper.make_model(graph, opset_imports=opsets)
+    model.ir_version = 8
+    return bytes(model.SerializeToString())
 
 
 def test_a_script_s_default_model_is_no_pickle_either(tmp_path: Path, zygote: ZygoteClient) -> None:

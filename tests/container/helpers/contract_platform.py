@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from concurrent.futures import Future
@@ -42,7 +43,12 @@ class Platform:
     """Its event loop has a thread of its own, so a test may make calls that wait for each other. Use it with `with`."""
 
     def __init__(self, folder: Path, ended: Callable[[], None] = lambda: None, **settings: str) -> None:
-        environment = {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder), **settings}
+        environment = {
+            "SAGEMAKER_MULTI_MODEL": "true",
+            "SAGEMAKER_BASE_DIR": str(folder),
+            "TORPOR_SCRIPT_WRITES": tempfile.gettempdir(),
+            **settings,
+        }
         self._loop = AdvanceableLoop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._app = InstanceProcess(Settings.read(environment), ended=ended).app()

@@ -1,6 +1,6 @@
 """A server for tests, `python echo_server.py FD OPTIONS`: an application that answers with what it received.
 
-Options are ServerOptions' in JSON, with `head_s` and `body_s` as one by one.
+Options are ServerOptions' in JSON, with those of ClientTimeouts and the two files of TLS one by one.
 """
 
 import asyncio
@@ -9,12 +9,13 @@ import json
 import socket
 import sys
 import time
+from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
 from torpor_container.core.patience import ClientTimeouts
 from torpor_container.http.exchange import Tell
-from torpor_container.http.server import ServerOptions
+from torpor_container.http.server import ServerOptions, TlsFiles
 from torpor_container.http.worker import serve_alone
 from torpor_container.transport.frames import BODY_MAX_BYTES, HEAD_MAX_BYTES, Header
 
@@ -87,6 +88,7 @@ class Told:
     def echo(self, scope: Scope, body: bytes) -> tuple[int, list[Header], bytes]:
         headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in scope["headers"]]
         told = {name: scope[name] for name in ("method", "path", "http_version")}
+        told |= {"scheme": scope["scheme"]}
         told |= {"raw": scope["raw_path"].decode(), "query": scope["query_string"].decode(), "left": self.left}
         answer = json.dumps({**told, "headers": headers, "body": body.decode("latin-1")}).encode()
         way = b"gunicorn" if scope["server"] else b"short"
@@ -102,5 +104,8 @@ async def lifespan(receive: Receive, send: Send) -> None:
 if __name__ == "__main__":
     listener, options = socket.socket(fileno=int(sys.argv[1])), json.loads(sys.argv[2])
     sys.argv = sys.argv[:1]
-    patience = ClientTimeouts(options.pop("head_s", 30.0), options.pop("body_s", 30.0))
-    serve_alone(Told, listener, ServerOptions(**{"log_level": "critical", **options}, patience=patience))
+    times = {name: options.pop(name) for name in ("head_s", "body_s", "slow_s", "least_bytes_per_s") if name in options}
+    if files := options.pop("tls", None):
+        options["tls"] = TlsFiles(*map(Path, files))
+    told = {"log_level": "critical", **options}
+    serve_alone(Told, listener, ServerOptions(**told, patience=ClientTimeouts(**times)))

@@ -53,6 +53,20 @@ def test_a_body_that_stalls_gets_408_and_a_slow_one_does_not(strict: Address) ->
         assert answer(slow)[0] == 200
 
 
+def test_a_body_that_trickles_gets_408() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        with serving(listener, body_s=1.0, slow_s=0.3, least_bytes_per_s=1_000_000):
+            with closing(connected(listener.getsockname())) as slow:
+                slow.sendall(post("/a?x", b"x" * 100)[:-100])
+
+                def refused() -> bool:
+                    slow.sendall(b"x")
+                    return bool(select.select([slow], [], [], 0.05)[0])
+
+                assert soon(refused)
+                assert until_closed(slow).startswith(b"HTTP/1.1 408 Request Timeout")
+
+
 def test_an_idle_connection_gives_way_to_a_new_one(strict: Address) -> None:
     kept = [connected(strict) for _ in range(5)]
     for connection in kept:

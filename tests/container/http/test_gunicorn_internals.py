@@ -68,8 +68,8 @@ def python_files() -> list[Path]:
 
 def imported(path: Path) -> set[str]:
     """The modules of gunicorn that a file imports."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    found, text = set(), path.read_text()
+    for node in ast.walk(ast.parse(text)) if "gunicorn" in text else ():
         if isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -322,3 +322,18 @@ def test_a_guardian_that_was_stopped_ends_when_its_line_closes(ground: Ground) -
         assert [pid for pid in pids if not await asyncio.to_thread(gone, pid)] == []
 
     run(story())
+
+
+@pytest.mark.parametrize(("parent", "code"), [("os.getppid()", 7), ("os.getppid() + 1", 1)])
+def test_a_child_whose_zygote_has_ended_before_it_began_does_nothing(parent: str, code: int) -> None:
+    """Killed between its fork and the child's first line, the zygote cannot take the child with it."""
+    program = f"""
+import os, sys, types
+from torpor_container.processes.zygote import run_job
+sys.modules["own"] = types.SimpleNamespace(seven=lambda arguments, descriptors: 7)
+child = os.fork()
+if child == 0:
+    run_job({{"run": "own:seven"}}, [], {parent})
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert subprocess.run([sys.executable, "-c", program], timeout=30.0).returncode == code

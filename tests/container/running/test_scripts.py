@@ -15,13 +15,14 @@ from torpor_container.errors import LoadFailed, TimedOut
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.environment import VARIABLES
 from torpor_container.invocation import Invocation
+from torpor_container.isolation.box import TEMPORARY
 from torpor_container.measuring.timing import Timing
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.runners import Scripted
-from torpor_container.running.scripts import Scripts
+from torpor_container.running.scripts import Scripts, without_credentials
 from torpor_container.settings import Settings
 from torpor_container.wire import WaitStep
 
@@ -65,7 +66,7 @@ def test_a_script_sees_its_environment_and_nothing_of_the_zygote_s(tmp_path: Pat
     async def story() -> None:
         async with running(zygote, tmp_path, {"MY_THRESHOLD": "0.7"}) as script:
             seen = json.loads(await asked(script, b"environment"))
-        assert seen.keys() - {variable.name for variable in VARIABLES} == {"MY_THRESHOLD"}
+        assert seen.keys() - {variable.name for variable in VARIABLES} == {"MY_THRESHOLD", *TEMPORARY}
         assert seen["SM_MODEL_DIR"] == seen["SAGEMAKER_SUBMIT_DIRECTORY"] == str(tmp_path)
 
     asyncio.run(story())
@@ -172,3 +173,8 @@ def test_a_process_that_a_script_started_counts_as_its_memory_and_ends_with_it(
             assert await asyncio.to_thread(gone, started)
 
     asyncio.run(story())
+
+
+def test_a_script_without_a_network_has_no_credentials_either() -> None:
+    given = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://here", "AWS_CONTAINER_AUTHORIZATION_TOKEN": "t", "MINE": "1"}
+    assert without_credentials(given) == {"MINE": "1"}

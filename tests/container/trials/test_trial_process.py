@@ -14,6 +14,7 @@ from benchmarks.hostile.files import KINDS, Called, Hostile, booster, of_kind
 from torpor_container.core.trials import MIB, Verdict, most_bytes
 from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, Quarantined, QuarantinedForMemory
 from torpor_container.formats import Conventions, available, detect
+from torpor_container.isolation.abilities import found
 from torpor_container.measuring.effort import Effort
 from torpor_container.models.loader import Loaded
 from torpor_container.models.quarantine import Quarantine, Version, mark_of
@@ -129,6 +130,29 @@ def test_the_refusal_says_what_the_file_did(code: str, said: str, tmp_path: Path
     async def story() -> None:
         async with ward(zygote, tmp_path) as here:
             assert said in str(await here.told(pickled(code)))
+
+    asyncio.run(story())
+
+
+REACHING_OUT = (
+    "__import__('socket').socket()",
+    "__import__('socket').socket(1)",
+    "__import__('os').kill(__import__('os').getppid(), 9)",
+    "open(__import__('os').__file__, 'a')",
+    "__import__('os').mkdir('/trial-was-here')",
+)
+"""The network, a Unix socket, its zygote, a module of Python, the root."""
+
+
+@pytest.mark.skipif(bool(found().missing()), reason="; ".join(found().missing()))
+def test_a_trial_reaches_no_network_no_process_and_no_file_of_others(tmp_path: Path, zygote: ZygoteClient) -> None:
+    async def story() -> None:
+        async with ward(zygote, tmp_path) as here:
+            for code in REACHING_OUT:
+                error = await here.told(pickled(code))
+                assert isinstance(error, LoadFailed), code
+                assert "PermissionError" in str(error), code
+            await here.load(good())
 
     asyncio.run(story())
 

@@ -2,7 +2,7 @@
 
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey, StatefulSessions
 
-FIRST, SECOND = SessionHolder("shop/v/0", "i-1"), SessionHolder("shop/v/1", "i-2")
+FIRST, SECOND = SessionHolder(0, "i-1"), SessionHolder(1, "i-2")
 
 
 def key(session: bytes, model: str | None = None) -> SessionKey:

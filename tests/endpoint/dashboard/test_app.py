@@ -12,8 +12,8 @@ from torpor_endpoint.dashboard.feed import Feed
 from torpor_endpoint.dashboard.looking import Looking
 from torpor_endpoint.dashboard.simulating import Simulating
 from torpor_endpoint.fleet.collector import Wanted
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.readings import Readings
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.storage.record_table import Card
 
@@ -22,8 +22,8 @@ from torpor_endpoint.storage.record_table import Card
 def dashboard(tmp_path: Path) -> Iterator[Dashboard]:
     """Of an endpoint `shop` without instances."""
     recorded = LedgerWithPages(tmp_path)
-    roster = Roster()
-    roster.serve(LiveEndpoint("shop", "arn"))
+    roster = FleetRoster()
+    roster.serve(FleetEndpoint("shop", "arn"))
 
     async def cards() -> list[Card]:
         return []

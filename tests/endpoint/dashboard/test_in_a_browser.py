@@ -10,6 +10,7 @@ import pytest
 from tests.endpoint.helpers.constant_models import MIB, constant
 from tests.endpoint.helpers.dashboard_browser import DashboardVisit, dashboard_visit, needs_browser
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from torpor.calling.target_model import with_target_model
 
 if TYPE_CHECKING:
     from playwright.sync_api import FilePayload
@@ -59,6 +60,24 @@ def test_an_endpoint_that_sleeps_is_seen_to_sleep(scene: Scene) -> None:
     scene.visit.show(ASLEEP, "memory")
     scene.visit.page.get_by_text("Asleep: nothing runs").wait_for()
     scene.visit.page.get_by_role("option", name=f"{ASLEEP}, asleep, no instance").wait_for()
+
+
+def test_a_request_that_waits_is_cancelled(scene: Scene) -> None:
+    output = {"OutputConfig": {"S3OutputPath": "s3://models-out/out"}}
+    scene.live.deploy("later", Variant(many("models")), AsyncInferenceConfig=output)
+    nobody = {"VariantName": "AllTraffic", "DesiredInstanceCount": 0}
+    scene.live.sagemaker.update_endpoint_weights_and_capacities(
+        EndpointName="later", DesiredWeightsAndCapacities=[nobody]
+    )
+    scene.live.settled("later")
+    runtime = with_target_model(scene.live.client("sagemaker-runtime"))
+    runtime.invoke_endpoint_async(EndpointName="later", TargetModel=MODELS[0], Body=b"1", InferenceId="house-1")
+    scene.visit.show("later", "queue")
+    page = scene.visit.page
+    page.get_by_text("1 wait, 0 run").wait_for()
+    page.get_by_role("button", name="Cancel").click()
+    page.get_by_text("Cancelled").wait_for()
+    page.get_by_text("0 wait, 0 run").wait_for()
 
 
 def test_the_timeline_has_each_eviction_with_its_reason(scene: Scene) -> None:

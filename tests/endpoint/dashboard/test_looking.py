@@ -8,8 +8,8 @@ from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.dashboard.looking import LINGER_LOOKS, Looking
 from torpor_endpoint.fleet.collector import Wanted
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.storage.record_table import Card
 
@@ -23,8 +23,8 @@ def test_only_instances_that_are_called_are_read_again() -> None:
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
             await fake.ready(2)
-            roster, readings, read = Roster(), Readings(), list[int]()
-            roster.serve(LiveEndpoint("shop", "arn", {"v": fake.pool}))
+            roster, readings, read = FleetRoster(), Readings(), list[int]()
+            roster.serve(FleetEndpoint("shop", "arn", {"v": fake.pool}))
 
             async def refresh(wanted: Wanted) -> None:
                 asked = [one for one in fake.pool.ready if wanted(fake.pool, one)]

@@ -11,8 +11,8 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_container import wire
 from torpor_endpoint.dashboard.figures import VariantFigures
 from torpor_endpoint.dashboard.snapshot import snapshot, state_of_pool
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.readings import InstanceReading
-from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.storage.record_table import Card
 
 NOW_S = 1e9
@@ -43,7 +43,7 @@ def status(**used: tuple[int, float]) -> wire.InstanceStatus:
 
 def seen(fake: PoolOnFakeHost, report: wire.InstanceStatus, at_s: float = NOW_S, before: Any = None) -> dict[str, Any]:
     """The snapshot of an endpoint with this pool, whose instances all report this."""
-    live = LiveEndpoint("shop", "arn", {"v": fake.pool})
+    live = FleetEndpoint("shop", "arn", {"v": fake.pool})
     readings = {one.id: InstanceReading(at_s, {"primary": report}) for one in fake.pool.incarnations}
     cards = [Card("shop", 1.0, 1.0, "InService"), Card("new", 2.0, 2.0, "Creating")]
     return snapshot(cards, [live], readings, {("shop", "v"): VariantFigures(requests=7)}, before or {})

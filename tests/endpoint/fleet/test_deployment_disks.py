@@ -13,8 +13,8 @@ from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.records import Container, Serverless, Variant
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.disks import Disks
 
@@ -28,7 +28,7 @@ class Shop:
 
     def __init__(self, host: FakeHost, folder: Path) -> None:
         self.host = host
-        self.live = LiveEndpoint("Shop", "arn")
+        self.live = FleetEndpoint("Shop", "arn")
         self._folder = folder / "shop"
         self._disks = Disks(folder)
         self.deployment = Deployment(self.live, InstanceFactory(host, self._launched, time.time, vacated=self._vacated))

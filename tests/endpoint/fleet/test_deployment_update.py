@@ -18,14 +18,15 @@ from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStat
 from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
 from torpor_endpoint.services.runtime.passage import Route
 from torpor_endpoint.services.runtime.sending import RequestSender
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 SERVERLESS = Variant("a", "m", (Container("torpor"),), serverless=Serverless(1024, 20))
@@ -51,9 +52,9 @@ class Shop:
     """An endpoint that has served a variant `a` for an hour without calls; its sizer looks once a second."""
 
     def __init__(self, host: FakeHost) -> None:
-        self.live = LiveEndpoint("shop", "arn")
+        self.live = FleetEndpoint("shop", "arn")
         self.lives: dict[str, InstanceLife] = {}
-        self.roster = Roster()
+        self.roster = FleetRoster()
         self.roster.serve(self.live)
         self.clock = asyncio.get_running_loop().time
         factory = InstanceFactory(
@@ -130,7 +131,7 @@ def test_an_update_that_promotes_a_shadow_variant_is_in_the_lives_of_its_instanc
         async with opened_for_an_hour(replace(PLAIN, shadow=True)) as shop:
             await shop.update(PLAIN)
             (one,) = shop.pool.incarnations
-            promoted_s = one.life.changed_s
+            promoted_s = shop.pool.life_of(one).changed_s
             assert promoted_s is not None
             assert (shop.lives[one.id].shadow, shop.lives[one.id].changed_s) == (False, promoted_s)
             await shop.update(replace(PLAIN, weight=2.0))  # which changes neither
@@ -208,7 +209,7 @@ def test_a_failed_update_releases_unused_instances_and_restores_a_fixed_count(
 def test_the_controller_passes_on_which_counts_were_asked_for() -> None:
     async def story() -> None:
         with FakeHost() as host:
-            database, roster = opened(":memory:"), Roster()
+            database, roster = SqliteFile(":memory:", RECORDS), FleetRoster()
             store = Store(database, time.time)
             endpoint = EndpointRecord("shop", "arn", 1.0, 1.0, EndpointStatus.IN_SERVICE, "c", (TO_ZERO,))
             told = replace(endpoint, pending_variants=(TO_ZERO,), pending_told=("a",))

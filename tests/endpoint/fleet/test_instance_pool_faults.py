@@ -12,10 +12,10 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
-from torpor_endpoint.fleet.incarnation import StartTrouble
-from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import Slot
+from torpor_endpoint.roster.incarnation import StartTrouble
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Route
 from torpor_endpoint.services.runtime.sending import RequestSender
@@ -224,7 +224,7 @@ def test_a_drain_with_a_request_on_the_shared_connection_has_a_single_grace_peri
             host.dies_slowly_s = 100.0
             await fake.ready(1)
             (incarnation,) = fake.pool.ready
-            incarnation.in_flight += 1
+            incarnation.took()
             assert incarnation.containers[0].multiplexed.send(
                 [], b"", 1000.0, lambda outcome: fake.pool.released(incarnation)
             )
@@ -253,7 +253,7 @@ def test_a_request_that_waits_in_vain_gets_the_reason_of_the_failed_launches() -
         with FakeHost() as host:
             fake = PoolOnFakeHost(host)
             host.launches_to_fail = 1000
-            live = LiveEndpoint("shop", "arn", {"v": fake.pool})
+            live = FleetEndpoint("shop", "arn", {"v": fake.pool})
             sender = RequestSender(fake.now, strict=False)
             with pytest.raises(RuntimeFault) as fault:
                 await sender.send(passage("shop", route=Route(live, "v", fake.pool, None)))

@@ -8,21 +8,20 @@ from pathlib import Path
 from typing import Any, cast
 
 from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
-from tests.helpers.ledger_with_pages import life
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.collector import Collector
-from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer
 
 DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
 
 
-def fleet_of(fake: PoolOnFakeHost) -> Roster:
-    roster = Roster()
-    roster.serve(LiveEndpoint("shop", "arn", {"v": fake.pool}))
+def fleet_of(fake: PoolOnFakeHost) -> FleetRoster:
+    roster = FleetRoster()
+    roster.serve(FleetEndpoint("shop", "arn", {"v": fake.pool}))
     return roster
 
 
@@ -38,7 +37,7 @@ async def busy(socket: Path, decisions: Sequence[Mapping[str, Any]] = ()) -> Asy
     server = await asyncio.get_running_loop().create_unix_server(lambda: _Busy(decisions), str(socket))
     upstream, multiplexed = Upstream(str(socket)), Multiplexed(str(socket), "/invocations")
     container = LiveContainer(Container("torpor"), "i-1", upstream, multiplexed, asyncio.Future())
-    incarnation = Incarnation(SLOT, "i-1", [container], life())
+    incarnation = Incarnation(SLOT, "i-1", [container])
     try:
         yield incarnation
     finally:

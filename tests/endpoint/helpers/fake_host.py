@@ -3,6 +3,7 @@
 import asyncio
 import tempfile
 from collections import defaultdict
+from collections.abc import Collection
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -23,14 +24,15 @@ class Mood(StrEnum):
 class Instance:
     """One incarnation: a Unix socket, and the server behind it."""
 
-    def __init__(self, launched: Launched, mood: Mood) -> None:
+    def __init__(self, launched: Launched, socket: str, mood: Mood) -> None:
         self.launched = launched
+        self.socket = socket
         self.mood = mood
         self.ended = asyncio.Event()
         self._connections: set[asyncio.Transport] = set()
 
     async def start(self) -> None:
-        self._server = await asyncio.get_running_loop().create_unix_server(lambda: _Answers(self), self.launched.socket)
+        self._server = await asyncio.get_running_loop().create_unix_server(lambda: _Answers(self), self.socket)
 
     def opened(self, connection: asyncio.Transport) -> None:
         self._connections.add(connection)
@@ -44,7 +46,7 @@ class Instance:
             self.ended.set()
             self._server.close()
             self.hang_up()
-            Path(self.launched.socket).unlink()
+            Path(self.socket).unlink()
 
 
 class _Answers(asyncio.Protocol):
@@ -74,6 +76,7 @@ class FakeHost:
         self._folder = tempfile.TemporaryDirectory(prefix="mortal-")
         self.folder = Path(self._folder.name)
         self.living: dict[Slot, Instance] = {}
+        self.left: set[Slot] = set()  # by an earlier endpoint process
         self.mood = Mood.GOOD
         self.launches_to_fail = 0
         self.failure: Exception = HostError("there is no room")
@@ -95,13 +98,16 @@ class FakeHost:
         if self.launches_to_fail > 0:
             self.launches_to_fail -= 1
             raise self.failure
+        if spec.slot in self.left:
+            self.left.discard(spec.slot)
+            return self.living[spec.slot].launched
         assert spec.slot not in self.living, "what was there has not been terminated"
         name = f"i-{next(self._names)}"
-        launched = Launched(spec.slot, name, str(self.folder / name), Phase.RUNNING)
-        instance = Instance(launched, self.mood)
+        socket = str(self.folder / name)
+        instance = Instance(Launched(spec.slot, name, socket, Phase.RUNNING), socket, self.mood)
         await instance.start()
         self.living[spec.slot] = instance
-        return launched
+        return instance.launched
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
         instance = self.living.get(slot)
@@ -123,7 +129,16 @@ class FakeHost:
     async def exited(self, slot: Slot) -> Launched:
         instance = self.living[slot]
         await instance.ended.wait()
-        return Launched(slot, instance.launched.incarnation, "", Phase.EXITED, reason="its process ended")
+        return Launched(slot, instance.launched.incarnation, None, Phase.EXITED, reason="its process ended")
+
+    async def placed(self, slot: Slot) -> Launched:
+        return self.living[slot].launched
+
+    async def vacate(self, endpoint: str, variant: str | None = None) -> None:
+        """Has no disks."""
+
+    async def open(self, kept: Collection[tuple[str, str]]) -> None:
+        """Finds nothing that runs."""
 
     def health(self, slot: Slot) -> Launched | None:
         return self.living[slot].launched if slot in self.living else None

@@ -7,10 +7,13 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from configparser import ConfigParser
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -59,29 +62,34 @@ class Variant:
         return {"VariantName": self.name, "ModelName": model, **count, **self.members}
 
 
+MEETING_PLACE = {"TORPOR_SCRIPT_WRITES": tempfile.gettempdir()}
+"""Scripts of tests wait for pipes in the tests' own folders, which are no part of their boxes."""
+
+
 def many(prefix: str, environment: Mapping[str, str] | None = None, **members: Any) -> dict[str, Any]:
     """The container of a multi-model endpoint: `prefix` is `bucket/prefix`."""
     container = {"Image": "torpor", "Mode": "MultiModel", "ModelDataUrl": f"s3://{prefix}", **members}
-    return {**container, "Environment": dict(environment or {})}
+    return {**container, "Environment": {**MEETING_PLACE, **(environment or {})}}
 
 
 def one(key: str, environment: Mapping[str, str] | None = None, **members: Any) -> dict[str, Any]:
     """The container of a single-model endpoint: `key` is `bucket/key` of its artifact."""
     container = {"Image": "torpor", "ModelDataUrl": f"s3://{key}", **members}
-    return {**container, "Environment": dict(environment or {})}
+    return {**container, "Environment": {**MEETING_PLACE, **(environment or {})}}
 
 
 class LiveEndpoint:
-    """`python -m torpor_endpoint` on a free port, which it keeps over a restart. `options` are its command line's,
-    `environment` are variables beside those of this process."""
+    """`python -m torpor_endpoint` on a port, which it keeps over a restart; 0 takes a free one. `options` are its
+    command line's, `environment` are variables beside those of this process."""
 
-    def __init__(self, data_dir: Path, *options: str, environment: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, data_dir: Path, *options: str, environment: Mapping[str, str] | None = None, port: int = 0
+    ) -> None:
         self.data_dir = data_dir
         self._environment = {**os.environ, **(environment or {})}
         self._options = options
-        self._session = boto3.Session("test", "test", region_name=REGION)
         self._process: subprocess.Popen[bytes] | None = None
-        self._port = 0
+        self._port = port
 
     def __enter__(self) -> "LiveEndpoint":
         return self.start()
@@ -117,6 +125,11 @@ class LiveEndpoint:
             self.kill()
             raise
 
+    def ended(self, within_s: float = 30.0) -> int:
+        """The exit code of an endpoint that ends by itself."""
+        assert self._process is not None
+        return self._process.wait(within_s)
+
     def kill(self) -> None:
         """`kill -9` of the arbiter and its worker, with no chance to say good-bye: it returns when all is closed."""
         assert self._process is not None
@@ -149,14 +162,40 @@ class LiveEndpoint:
         return (self.data_dir / "endpoint.log").read_text(errors="replace")
 
     # -- its clients -----------------------------------------------------------------------------------------------
+    @cached_property
+    def keys(self) -> tuple[str, str]:
+        """The access key of the tests' clients: with `--auth` the root's, which the first start makes."""
+        if "--auth" not in self._options:
+            return "test", "test"
+        self.page("health")  # it answers when all is made
+        parser = ConfigParser(interpolation=None)
+        parser.read(self.data_dir / "credentials")
+        return parser["default"]["aws_access_key_id"], parser["default"]["aws_secret_access_key"]
+
+    @cached_property
+    def _session(self) -> Any:
+        return boto3.Session(*self.keys, region_name=REGION)
+
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}"
+        return f"{'https' if self.trusted else 'http'}://127.0.0.1:{self._port}"
+
+    @property
+    def trusted(self) -> Path | None:
+        """What clients trust its certificate by, if it makes one itself."""
+        return self.data_dir / "tls" / "trusted.pem" if "--tls-self-signed" in self._options else None
+
+    def page(self, name: str) -> bytes:
+        """The body of one of its own pages. Its certificate is not verified: it may not be made yet."""
+        unverified = ssl._create_unverified_context() if self.trusted else None
+        with urlopen(f"{self.url}/_torpor/{name}", context=unverified) as answer:
+            return bytes(answer.read())
 
     def client(self, service: str, **config: Any) -> Any:
         """A new boto3 client. It tries once, unless `config` says otherwise."""
         options = {"retries": {"total_max_attempts": 1, "mode": "standard"}, "max_pool_connections": 64, **config}
-        return self._session.client(service, endpoint_url=self.url, config=Config(**options))
+        trust = {"verify": str(self.trusted)} if self.trusted else {}
+        return self._session.client(service, endpoint_url=self.url, config=Config(**options), **trust)
 
     @cached_property
     def sagemaker(self) -> Any:
@@ -213,8 +252,7 @@ class LiveEndpoint:
 
     def shown(self, name: str) -> list[dict[str, Any]]:
         """The variants of an endpoint with their instances and resident models, as `/_torpor/endpoints` shows them."""
-        with urlopen(f"{self.url}/_torpor/endpoints") as answer:
-            endpoints = json.load(answer)["endpoints"]
+        endpoints = json.loads(self.page("endpoints"))["endpoints"]
         return next(endpoint["variants"] for endpoint in endpoints if endpoint["name"] == name)
 
     # -- inside ----------------------------------------------------------------------------------------------------

@@ -6,11 +6,11 @@ from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstancePhase
 from torpor_endpoint.core.records import Container, Variant
-from torpor_endpoint.fleet.incarnation import Incarnation
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.roster.incarnation import Incarnation
 
 SLOT = Slot("shop", "v", 0)
 WAITS_S = (0.0, 0.021, 0.3, 4.0, 16.0, 45.0)
@@ -67,7 +67,7 @@ class PoolOnFakeHost:
         if self.pool.ready:
             incarnation = sorted(self.pool.ready, key=lambda one: str(one.slot))[n % len(self.pool.ready)]
             assert incarnation.phase is InstancePhase.READY
-            incarnation.in_flight += 1
+            incarnation.took()
             self.requests.append(incarnation)
 
     async def reply(self, n: int) -> None:

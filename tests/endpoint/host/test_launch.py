@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from torpor_container.processes.inherited_variables import OF_AWS
-from torpor_container.settings import Settings
+from torpor_container.settings import DEFAULTS, Settings
 from torpor_endpoint.core.records import Container, Serverless, Variant
 from torpor_endpoint.host import Slot
-from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Image, Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec
 
@@ -18,8 +17,7 @@ from torpor_endpoint.host.launch import Surroundings, launch_spec
 def test_the_real_aws_is_forgotten_where_artifacts_come_from_here_and_only_there(
     tmp_path: Path, emulated: bool
 ) -> None:
-    s3_folder = tmp_path / "s3" if emulated else None
-    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", s3_folder)
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", emulated)
     variant = Variant("v", "m", (Container("torpor", "s3://bucket/m"),), instance_type="ml.m5.large")
     spec = launch_spec(variant, Slot("shop", "v", 0), around)
     assert spec.forgotten == ((OF_AWS,) if emulated else ())
@@ -27,9 +25,7 @@ def test_the_real_aws_is_forgotten_where_artifacts_come_from_here_and_only_there
 
 
 def test_a_containers_environment_cannot_allow_code_that_the_owner_refuses(tmp_path: Path) -> None:
-    around = Surroundings(
-        "http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, refused=frozenset({"pickles"})
-    )
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", False, refused=frozenset({"pickles"}))
     container = Container("torpor", "s3://bucket/m", environment={"TORPOR_PICKLES": "allow"})
     variant = Variant("v", "m", (container,), instance_type="ml.m5.large")
     spec = launch_spec(variant, Slot("shop", "v", 0), around)
@@ -37,9 +33,29 @@ def test_a_containers_environment_cannot_allow_code_that_the_owner_refuses(tmp_p
     assert "TORPOR_SCRIPTS" not in spec.environment
 
 
+@pytest.mark.parametrize("isolated", [True, False])
+def test_a_model_with_network_isolation_takes_the_network_from_its_scripts(tmp_path: Path, isolated: bool) -> None:
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", False)
+    container = Container("torpor", environment={"TORPOR_SCRIPT_NETWORK": "allow"}, network_isolated=isolated)
+    variant = Variant("v", "m", (container,), instance_type="ml.m5.large")
+    settings = Settings.read(launch_spec(variant, Slot("shop", "v", 0), around).environment)
+    assert settings.script_network == ("refuse" if isolated else "allow")
+
+
+def test_a_containers_environment_cannot_open_a_box_that_the_owner_requires(tmp_path: Path) -> None:
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", False, isolated=True)
+    open_box = {"TORPOR_SCRIPT_BOX": "false", "TORPOR_SCRIPT_READS": "/", "TORPOR_REQUIRE_ISOLATION": "false"}
+    open_box |= {"TORPOR_SCRIPT_PROCESSES": "100000", "TORPOR_SCRIPT_DISK_MIB": "100000000"}
+    variant = Variant("v", "m", (Container("torpor", environment=open_box),), instance_type="ml.m5.large")
+    settings = Settings.read(launch_spec(variant, Slot("shop", "v", 0), around).environment)
+    assert (settings.script_box, settings.script_reads, settings.require_isolation) == (True, (), True)
+    limits = (settings.script_processes, settings.script_disk_bytes)
+    assert limits == (DEFAULTS.script_processes, DEFAULTS.script_disk_bytes)
+
+
 @pytest.mark.parametrize("strict", [True, False])
 def test_the_container_learns_its_image_and_whether_aws_is_followed_strictly(tmp_path: Path, strict: bool) -> None:
-    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, strict=strict)
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", False, strict=strict)
     image = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
     variant = Variant("v", "m", (Container(image, "s3://bucket/m"),), instance_type="ml.m5.large")
     settings = Settings.read(launch_spec(variant, Slot("shop", "v", 0), around).environment)
@@ -48,7 +64,7 @@ def test_the_container_learns_its_image_and_whether_aws_is_followed_strictly(tmp
 
 def test_an_image_that_is_mapped_to_aws_s_xgboost_image_is_served_as_that(tmp_path: Path) -> None:
     mapped = Images([Image("*/my-xgb:*", stands_for="sagemaker-xgboost:1.7-1")])
-    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None, images=mapped)
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", False, images=mapped)
     variant = Variant("v", "m", (Container("mine/my-xgb:2", "s3://bucket/m"),), instance_type="ml.m5.large")
     assert launch_spec(variant, Slot("shop", "v", 0), around).environment["TORPOR_IMAGE"] == "xgboost"
 
@@ -64,7 +80,39 @@ def test_an_image_that_is_mapped_to_aws_s_xgboost_image_is_served_as_that(tmp_pa
 def test_the_limit_of_a_body_is_awss_unless_the_environment_sets_another(
     tmp_path: Path, variant: Variant, given: dict[str, str], body_max_bytes: int
 ) -> None:
-    around = Surroundings("http://here", "eu-west-1", Disks(tmp_path), tmp_path, "", None)
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", False)
     variant = replace(variant, containers=(replace(variant.containers[0], environment=given),))
     environment = launch_spec(variant, Slot("shop", "v", 0), around).environment
     assert Settings.read(environment).body_max_bytes == body_max_bytes
+
+
+def test_with_roles_no_instance_has_a_key_and_scripts_reach_their_endpoint_only(tmp_path: Path) -> None:
+    around = Surroundings("http://here:4711", "eu-west-1", tmp_path, "", roles=True, script_network="endpoint")
+    role = "arn:aws:iam::1:role/a"
+    variant = Variant("v", "m", (Container("torpor", role=role),), instance_type="ml.m5.large")
+    first = launch_spec(variant, Slot("shop", "v", 0), around)
+    assert [name for name in first.environment if "ACCESS_KEY" in name] == []
+    assert first.environment["AWS_SHARED_CREDENTIALS_FILE"] == "/dev/null"
+    assert first.role == role
+    assert launch_spec(variant, Slot("shop", "v", 0), replace(around, roles=False)).role == ""
+    settings = Settings.read(first.environment)
+    assert (settings.script_network, settings.script_ports) == ("endpoint", (4711,))
+
+
+@pytest.mark.parametrize(
+    ("given", "isolated", "network"),
+    [
+        ("allow", False, "allow"),
+        ("allow", True, "endpoint"),
+        ("refuse", True, "refuse"),
+        (None, True, "endpoint"),
+    ],
+)
+def test_an_environment_may_widen_the_network_unless_isolation_is_required(
+    tmp_path: Path, given: str | None, isolated: bool, network: str
+) -> None:
+    around = Surroundings("http://here:4711", "eu-west-1", tmp_path, "", isolated=isolated)
+    container = Container("torpor", environment={} if given is None else {"TORPOR_SCRIPT_NETWORK": given})
+    variant = Variant("v", "m", (container,), instance_type="ml.m5.large")
+    spec = launch_spec(variant, Slot("shop", "v", 0), replace(around, script_network="endpoint"))
+    assert Settings.read(spec.environment).script_network == network

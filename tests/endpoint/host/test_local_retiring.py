@@ -2,58 +2,56 @@
 
 import asyncio
 import sys
-from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.endpoint.helpers.local_hosts import local_host, warm_parent
 from tests.helpers.waiting import reached
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_endpoint.host import LaunchSpec, Phase, Slot
-from torpor_endpoint.host.local import LocalHost
 
 BARE = 'from torpor_container.processes import zygote as z; z.PRELOAD, z.PREPARE = (), "gc:collect"; z.main()'
 """A zygote with nothing imported: it comes and goes in no time."""
+COMMAND = (sys.executable, "-c", BARE)
 
 
-def make_host(folder: Path) -> LocalHost:
-    return LocalHost(folder, partial(OwnedZygote.start, command=(sys.executable, "-c", BARE)))
-
-
-def spec(folder: Path, number: int) -> LaunchSpec:
-    return LaunchSpec(Slot("e", "v", number), {"SAGEMAKER_MULTI_MODEL": "true", "SAGEMAKER_BASE_DIR": str(folder)})
+def spec(number: int) -> LaunchSpec:
+    return LaunchSpec(Slot("e", "v", number), {"SAGEMAKER_MULTI_MODEL": "true"})
 
 
 @pytest.mark.parametrize("turns", [0, 1, 5, 50])
 def test_a_launch_while_the_zygote_retires_gets_another_zygote(tmp_path: Path, turns: int) -> None:
     async def story() -> None:
-        host = make_host(tmp_path / "r")
-        first = await host.zygote()
+        parent = warm_parent(tmp_path / "r", COMMAND)
+        host = local_host(tmp_path / "r", tmp_path / "disks", parent)
+        first = await parent.zygote()
         assert isinstance(first, OwnedZygote)
-        retiring = asyncio.create_task(host.retire(lambda: False, 0.0))
+        retiring = asyncio.create_task(parent.retire(lambda: bool(host.list()), 0.0))
         await reached(lambda: not first.running)
         for _ in range(turns):
             await asyncio.sleep(0)
-        launched = await host.launch(spec(tmp_path, 0))
+        launched = await host.launch(spec(0))
         await host.terminate(launched.slot, 0.0)
-        again = await host.launch(spec(tmp_path, 1))
+        again = await host.launch(spec(1))
         assert again.phase is Phase.RUNNING
         retiring.cancel()
         await host.close()
+        await parent.close()
 
     asyncio.run(asyncio.wait_for(story(), 60.0))
 
 
 def test_the_zygote_does_not_retire_while_it_is_used(tmp_path: Path) -> None:
     async def story() -> None:
-        host = make_host(tmp_path / "r")
-        parent = await host.zygote()
+        parent = warm_parent(tmp_path, COMMAND)
+        first = await parent.zygote()
         looks: asyncio.Queue[float] = asyncio.Queue(1)
-        retiring = asyncio.create_task(host.retire(lambda: True, 0.0, looks.put))
+        retiring = asyncio.create_task(parent.retire(lambda: True, 0.0, looks.put))
         for _ in range(3):
             await looks.get()
-        assert await host.zygote() is parent
+        assert await parent.zygote() is first
         retiring.cancel()
-        await host.close()
+        await parent.close()
 
     asyncio.run(asyncio.wait_for(story(), 60.0))

@@ -5,15 +5,15 @@ import asyncio
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.ledger.heartbeat import PERIOD_S, LedgerHeartbeat
 
 
 def test_a_sleeping_variant_is_reported_until_it_is_gone() -> None:
     async def story() -> None:
         with FakeHost() as host:
-            roster, told = Roster(), list[tuple[str, str]]()
-            roster.serve(LiveEndpoint("shop", "arn", {"v": PoolOnFakeHost(host).pool}))
+            roster, told = FleetRoster(), list[tuple[str, str]]()
+            roster.serve(FleetEndpoint("shop", "arn", {"v": PoolOnFakeHost(host).pool}))
             calling = asyncio.create_task(LedgerHeartbeat(roster, lambda *one: told.append(one)).run())
             await asyncio.sleep(2.5 * PERIOD_S)
             assert told == 3 * [("shop", "v")]

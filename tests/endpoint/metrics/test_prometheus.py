@@ -1,10 +1,11 @@
 import asyncio
 from pathlib import Path
+from typing import Never
 
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.helpers.ledger_with_pages import answer
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.metrics.metrics import (
     INVOCATIONS,
     LOADED_MODEL_COUNT,
@@ -18,7 +19,6 @@ from torpor_endpoint.metrics.metrics import (
 from torpor_endpoint.metrics.prometheus import exposition
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.app import OwnPages
-from torpor_endpoint.pages.ledger import Pages
 from torpor_endpoint.services.cloudwatch.list_metrics import list_metrics
 from torpor_endpoint.services.cloudwatch.put_metric_data import put_metric_data
 
@@ -82,11 +82,11 @@ def test_gauges_show_the_newest_minute_until_it_is_stale() -> None:
 def test_deleted_endpoints_leave_the_page_and_stay_in_cloudwatch() -> None:
     now = [NOON_S]
     registry = MetricRegistry(lambda: now[0])
-    roster = Roster()
+    roster = FleetRoster()
     for name in ("houses", "villas"):
-        roster.serve(LiveEndpoint(name, "arn"))
+        roster.serve(FleetEndpoint(name, "arn"))
         registry.series(INVOCATIONS, {**VARIANT, "EndpointName": name}).add(1, NOON_S)
-    own = OwnPages(roster, registry, lambda: asyncio.sleep(0), Path(), never).app()
+    own = OwnPages(roster, registry, lambda: asyncio.sleep(0), Path(), never, never).app()
 
     def shown() -> list[str]:
         _, body = asyncio.run(answer(own, "/_torpor/metrics"))
@@ -99,7 +99,7 @@ def test_deleted_endpoints_leave_the_page_and_stay_in_cloudwatch() -> None:
     assert len(list_metrics(registry, {})["Metrics"]) == 2
 
 
-def never() -> Pages:
+def never() -> Never:
     raise AssertionError("nobody asks for costs")
 
 

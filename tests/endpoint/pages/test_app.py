@@ -1,29 +1,58 @@
 """Torpor's own pages: their paths, methods and query parameters."""
 
 import asyncio
+import json
 from pathlib import Path
 
 import pytest
 
 from tests.helpers.ledger_with_pages import LedgerWithPages, answer
+from torpor_endpoint.core.async_inference.requests import AsyncRequest
 from torpor_endpoint.core.pages import PageName
-from torpor_endpoint.fleet.roster import Roster
+from torpor_endpoint.core.records import AsyncInference
+from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.app import PAGES, OwnPages
+from torpor_endpoint.pages.async_requests import AsyncPages
 from torpor_endpoint.pages.ledger import Pages
+from torpor_endpoint.services.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 
 async def _nothing() -> None:
     pass
 
 
-def asked(folder: Path, target: str) -> tuple[int, str]:
-    """Of an endpoint process that has nothing."""
+class NothingRuns:
+    """The requests of an endpoint without instances."""
+
+    def __init__(self, queue: AsyncQueue) -> None:
+        self.queue = queue
+
+    def running(self, endpoint: str | None) -> list[int]:
+        return []
+
+    async def cancel(self, number: int) -> bool:
+        return await self.queue.cancel(number)
+
+
+def asked(folder: Path, target: str, method: str = "GET", *waiting: AsyncRequest) -> tuple[int, str]:
+    """Of an endpoint process that has nothing but these requests, if any."""
     recorded = LedgerWithPages(folder)
     pages = Pages(recorded.ledger.flush, recorded.reading)
-    own = OwnPages(Roster(), MetricRegistry(recorded.clock), _nothing, folder / "logs", lambda: pages)
-    status, body = asyncio.run(answer(own.app(), f"/_torpor/{target}"))
+    queue = AsyncQueue(SqliteFile(folder / "async.sqlite", ASYNC_REQUESTS), recorded.clock)
+    asynchronous = AsyncPages(queue, NothingRuns(queue))
+    registry = MetricRegistry(recorded.clock)
+    own = OwnPages(FleetRoster(), registry, _nothing, folder / "logs", lambda: pages, lambda: asynchronous)
+
+    async def called() -> tuple[int, bytes]:
+        for request in waiting:
+            await queue.add(request)
+        return await answer(own.app(), f"/_torpor/{target}", method)
+
+    status, body = asyncio.run(called())
     recorded.ledger.close()
+    queue.close()
     return status, body.decode()
 
 
@@ -31,7 +60,7 @@ def test_the_index_names_every_page(tmp_path: Path) -> None:
     status, told = asked(tmp_path, "")
     assert status == 200
     assert [line.split()[0].partition("?")[0] for line in told.splitlines()] == [
-        f"/_torpor/{one.name}" for one in PAGES if one.name not in (PageName.CLOCK, PageName.FAULTS)
+        f"/_torpor/{one.name}" for one in PAGES if one.name not in (PageName.CLOCK, PageName.FAULTS, PageName.DENIALS)
     ]
     assert "/_torpor/cold-starts?endpoint=&model=&since_s=&limit=&order=  the requests that had to wait" in told
 
@@ -50,3 +79,48 @@ def test_a_parameter_that_a_page_does_not_know_is_refused(tmp_path: Path, target
 
 def test_a_page_accepts_its_own_query_parameters(tmp_path: Path) -> None:
     assert asked(tmp_path, "cold-starts?since_s=0&limit=5&model=a") == (200, '{"cold_starts":[]}')
+
+
+WAITING = AsyncRequest(
+    id="1",
+    inference_id="house-1",
+    endpoint="houses",
+    variant="All",
+    received_s=1.0,
+    expires_s=61.0,
+    timeout_s=900.0,
+    output="s3://bucket/out/1.out",
+    config=AsyncInference("s3://bucket/out"),
+    target="a.tar.gz",
+    body=b"1,2",
+)
+
+
+def test_asynchronous_requests_are_listed(tmp_path: Path) -> None:
+    status, told = asked(tmp_path, "async?endpoint=houses&state=Queued", "GET", WAITING)
+    assert status == 200
+    [found] = json.loads(told)["requests"]
+    assert (found["inference_id"], found["state"], found["model"]) == ("house-1", "Queued", "a.tar.gz")
+    assert json.loads(asked(tmp_path, "async?endpoint=villas")[1]) == {"requests": []}
+
+
+def test_a_request_that_waits_is_cancelled(tmp_path: Path) -> None:
+    _, told = asked(tmp_path, "async-cancel?id=house-1", "POST", WAITING)
+    assert [one["state"] for one in json.loads(told)["requests"]] == ["Cancelled"]
+    assert json.loads(asked(tmp_path, "async-cancel?id=house-1", "POST")[1]) == {"requests": []}
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "text"),
+    [
+        ("async?id=nobody", 404, "has the InferenceId 'nobody'"),
+        ("async?state=Lost", 400, "state is one of Queued, Completed"),
+        ("async?limit=many", 400, "limit is a number, not 'many'"),
+    ],
+)
+def test_a_question_about_requests_that_makes_no_sense_is_refused(
+    tmp_path: Path, target: str, status: int, text: str
+) -> None:
+    answered, told = asked(tmp_path, target)
+    assert answered == status
+    assert text in told

@@ -23,7 +23,7 @@ def connect(live: LiveEndpoint, times: int) -> None:
 
 def test_two_thousand_closed_connections_leave_no_memory_behind(tmp_path: Path) -> None:
     with LiveEndpoint(tmp_path) as live:
-        connect(live, 200)
+        connect(live, 1000)
         before = rss_bytes(live.worker_pids())
         connect(live, 2000)
         assert rss_bytes(live.worker_pids()) - before < 4 * MIB

@@ -4,6 +4,8 @@ import random
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.endpoint.helpers import endpoint_pages
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
@@ -12,6 +14,7 @@ from torpor_endpoint.core.emulation import AWS
 SERVERLESS = {"ServerlessConfig": {"MemorySizeInMB": 1024, "MaxConcurrency": 20}}
 
 
+@pytest.mark.thorough
 def test_a_serverless_wake_takes_as_long_as_on_aws(tmp_path: Path) -> None:
     with LiveEndpoint(tmp_path, "--emulate", "aws", "--seed", "11") as live:
         put(live.folder("m"), {"a.tar.gz": packed({"model.json": booster()})})

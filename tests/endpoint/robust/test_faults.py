@@ -7,7 +7,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,11 @@ from botocore.exceptions import ClientError
 
 from tests.endpoint.helpers import endpoint_pages
 from tests.endpoint.helpers.constant_models import SLEEPER, constant, number_of, sleeper, traffic
-from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.live_endpoint import MEETING_PLACE, LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.local_hosts import local_host
 from tests.endpoint.helpers.model_artifacts import put, script
 from tests.helpers.processes import children, gone
 from tests.helpers.waiting import soon
-from tests.helpers.zygotes import LIGHT
-from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Container
@@ -30,7 +28,6 @@ from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Slot
-from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.launch import Surroundings, launch_spec
 from torpor_endpoint.host.local import LocalHost
 
@@ -99,6 +96,7 @@ def test_the_zygote_is_killed_while_an_endpoint_is_created(shop: tuple[LiveEndpo
     assert answers(live, name) == list(MODELS.values())
 
 
+@pytest.mark.thorough
 def test_the_zygote_is_killed_under_load(shop: tuple[LiveEndpoint, str]) -> None:
     live, name = shop
     live.deploy(name, Variant(many("shop/models"), members={"InstanceType": "ml.m5.large", "InitialInstanceCount": 2}))
@@ -174,13 +172,13 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
     os.mkfifo(inside)
 
     async def story() -> None:
-        host = LocalHost(tmp_path / "sockets", partial(OwnedZygote.start, command=LIGHT))
+        host = local_host(tmp_path / "sockets", tmp_path / "disks")
         lives, clock = list[InstanceLife](), asyncio.get_running_loop().time
         pool = InstancePool("slow", variant(), factory(tmp_path, host, lives), SlotNumbers())
         pool.scale(1, "wanted")
         await pool.until(lambda: bool(pool.ready))
         (incarnation,) = pool.ready
-        incarnation.in_flight += 1
+        incarnation.took()
         headers = [(b"content-type", b"text/csv")]
         body = [str(inside).encode()]
         call = asyncio.create_task(incarnation.containers[0].upstream.send("POST", "/invocations", headers, body, 90.0))
@@ -198,13 +196,12 @@ def test_a_drain_that_never_ends_is_ended_after_its_grace_and_leaves_nothing(tmp
 
 
 def variant() -> VariantRecord:
-    return VariantRecord("v", "m", (Container("torpor", "s3://slow/model.tar.gz"),), instance_type="ml.m5.large")
+    container = Container("torpor", "s3://slow/model.tar.gz", environment=MEETING_PLACE)
+    return VariantRecord("v", "m", (container,), instance_type="ml.m5.large")
 
 
 def factory(folder: Path, host: LocalHost, lives: list[InstanceLife]) -> InstanceFactory:
-    around = Surroundings(
-        "http://127.0.0.1:9", "us-east-1", Disks(folder / "disks"), folder / "logs", "", folder / "s3"
-    )
+    around = Surroundings("http://127.0.0.1:9", "us-east-1", folder / "logs", "", s3_folder=folder / "s3")
 
     def spec(variant: VariantRecord, slot: Slot) -> Any:
         return launch_spec(variant, slot, around)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any
 
 import pytest
@@ -10,9 +10,9 @@ import pytest
 from tests.endpoint.helpers.passages import passage
 from tests.helpers.waiting import reached
 from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.services.runtime.errors import RuntimeFault
 from torpor_endpoint.services.runtime.holding import HoldLimits, PoolClosed
@@ -40,6 +40,15 @@ class SlowHost:
         await asyncio.Event().wait()
         return self.running[slot]
 
+    async def placed(self, slot: Slot) -> Launched:
+        return self.running[slot]
+
+    async def vacate(self, endpoint: str, variant: str | None = None) -> None:
+        """Has no disks."""
+
+    async def open(self, kept: Collection[tuple[str, str]]) -> None:
+        """Finds nothing that runs."""
+
     def health(self, slot: Slot) -> Launched | None:
         return self.running.get(slot)
 
@@ -57,8 +66,8 @@ class Shop:
         self.pool = InstancePool(
             "shop", variant, InstanceFactory(self.host, lambda variant, slot: LaunchSpec(slot), time.time), self.numbers
         )
-        self.live = LiveEndpoint("shop", "arn", {"AllTraffic": self.pool})
-        roster = Roster()
+        self.live = FleetEndpoint("shop", "arn", {"AllTraffic": self.pool})
+        roster = FleetRoster()
         roster.serve(self.live)
         clock = asyncio.get_running_loop().time
         self.limits = limits

@@ -1,6 +1,7 @@
 """Model files that end or fill a process, on a live endpoint: their callers get the reason, and no other call fails."""
 
 from collections.abc import Iterator
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,27 @@ def test_a_quarantined_model_is_served_once_a_good_one_is_uploaded_in_its_place(
     artifact.write_bytes(GOOD.archive())
     right = hostile.invoke("mixed", ROW, TargetModel="good.tar.gz")["Body"]
     assert hostile.invoke("mixed", ROW, TargetModel="poisoned.tar.gz")["Body"] == right
+
+
+def test_where_only_listed_data_is_trusted_the_rest_is_refused_by_name(hostile: LiveEndpoint) -> None:
+    folder = hostile.folder("vouched")
+    pickle, script = of_kind("pickle, code"), Hostile("script", "inference.py", b"raise SystemExit")
+    for name, file in {"good": GOOD, "unlisted": GOOD, "pickle": pickle, "script": script}.items():
+        (folder / f"{name}.tar.gz").write_bytes(file.archive())
+    listed = [f"{name}.tar.gz" for name in ("good", "pickle", "script")]
+    digests = [f"{sha256((folder / name).read_bytes()).hexdigest()}  {name}\n" for name in listed]
+    (folder / "SHA256SUMS").write_text("".join(digests))
+    hostile.deploy("vouched", Variant(many("vouched", {"TORPOR_REQUIRE_DIGESTS": "true", "TORPOR_TRUST": "data"})))
+    refused = {
+        "unlisted": "not in the list of digests SHA256SUMS",
+        "pickle": "TORPOR_TRUST=data forbids it",
+        "script": "TORPOR_TRUST=data allows only",
+    }
+    for name, reason in refused.items():
+        with pytest.raises(ClientError, match=reason):
+            hostile.invoke("vouched", ROW, TargetModel=f"{name}.tar.gz")
+    assert hostile.invoke("vouched", ROW, TargetModel="good.tar.gz")["Body"]
+    (folder / "good.tar.gz").write_bytes(pickle.archive())
+    hostile.deploy("vouched-2", Variant(many("vouched", {"TORPOR_REQUIRE_DIGESTS": "true"})))
+    with pytest.raises(ClientError, match="its SHA-256 is"):
+        hostile.invoke("vouched-2", ROW, TargetModel="good.tar.gz")

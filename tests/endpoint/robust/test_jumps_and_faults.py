@@ -137,6 +137,7 @@ def deleted(live: LiveEndpoint, name: str) -> None:
 NUMBERS = iter(range(10**6))
 
 
+@pytest.mark.thorough
 @settings(max_examples=2, derandomize=True, phases=[Phase.explicit, Phase.generate])  # a smaller seed is no simpler
 @example(seed=299)
 @given(seed=st.integers(0, 10_000))

@@ -52,6 +52,7 @@ def test_with_room_for_eight_of_thirty_models_every_answer_is_right_and_none_is_
     assert seen.slowest_s < 60.0
 
 
+@pytest.mark.thorough
 def test_after_two_hundred_models_came_and_went_the_memory_is_back(live: LiveEndpoint) -> None:
     models = {f"m{number:03}.tar": float(number) for number in range(220)}
     put(live.folder("parade"), {f"models/{name}": constant(n, MIB) for name, n in models.items()})

@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+import pytest
+
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.helpers.processes import descendants, gone, stop
 
@@ -42,6 +44,7 @@ def test_an_endpoint_starts_again_at_once_when_its_arbiter_is_killed(tmp_path: P
     live.stop()
 
 
+@pytest.mark.thorough
 def test_an_orphan_that_does_not_end_is_killed_and_logged(tmp_path: Path) -> None:
     live = LiveEndpoint(tmp_path).start()
     live.sagemaker.list_models()

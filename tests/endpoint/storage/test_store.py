@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.endpoint.helpers.databases import OpenPart
 from torpor_endpoint.core.records import (
     Container,
     DataCapture,
@@ -26,16 +27,18 @@ from torpor_endpoint.core.records import (
     Serverless,
     Variant,
 )
-from torpor_endpoint.storage.record_table import Card, Database, SchemaTooNew
-from torpor_endpoint.storage.schema import MIGRATIONS, opened
+from torpor_endpoint.storage.databases.database import SchemaTooNew
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.record_table import Card
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 S = EndpointStatus
 
 
 @pytest.fixture
-def store() -> Iterator[Store]:
-    database = opened(":memory:")
+def store(opened: OpenPart) -> Iterator[Store]:
+    database = opened(RECORDS)
     yield Store(database, clock)
     database.close()
 
@@ -55,18 +58,18 @@ def endpoint(name: str = "e", created_s: float = 1.1, status: EndpointStatus = S
     return EndpointRecord(name, f"arn:x:endpoint/{name.lower()}", created_s, created_s, status, "c", variants)
 
 
-def test_records_survive_a_restart(tmp_path: Path) -> None:
+def test_records_survive_a_restart(opened: OpenPart) -> None:
     model = ModelRecord("m", "arn:x:model/m", 0.1, (Container("torpor"),), {"ModelName": "m"})
     config = EndpointConfig("c", "arn:x:endpoint-config/c", 0.2, {"ProductionVariants": [{"VariantName": "a"}]})
     coming = replace(endpoint(), pending_config_name="d", pending_variants=endpoint().variants)
     pending = replace(coming, pending_told=("b",))
-    database = opened(tmp_path / "db")
+    database = opened(RECORDS)
     store = Store(database, clock)
     assert store.add_model(model, {"team": "blue"})
     assert store.add_endpoint_config(config)
     assert store.add_endpoint(pending)
     database.close()
-    database = opened(tmp_path / "db")
+    database = opened(RECORDS)
     again = Store(database, clock)
     assert (again.model("m"), again.endpoint_config("c"), again.endpoint("e")) == (model, config, pending)
     assert again.tags(model.arn) == {"team": "blue"}
@@ -85,12 +88,12 @@ def test_records_of_one_container_are_read(tmp_path: Path) -> None:
     for member in ("variants", "pending_variants"):
         stored[member] = [of_one_container(variant) for variant in asdict(endpoint())["variants"]]
     model = of_one_container(asdict(ModelRecord("m", "arn:x:model/m", 0.1, (Container("torpor"),), {})))
-    before = Database(tmp_path / "db", MIGRATIONS[:3])
+    before = SqliteFile(tmp_path / "db", RECORDS._replace(migrations=RECORDS.migrations[:3]))
     for table, record in (("models", model), ("endpoints", stored)):
         row = (record["name"], record["name"], json.dumps(record))
         before.changed(f"INSERT INTO {table} (key, name, record) VALUES (?, ?, ?)", *row)
     before.close()
-    database = opened(tmp_path / "db")
+    database = SqliteFile(tmp_path / "db", RECORDS)
     store = Store(database, clock)
     named = (Container("torpor", name="h"),)
     found, read = store.endpoint("e"), store.model("m")
@@ -102,8 +105,8 @@ def test_records_of_one_container_are_read(tmp_path: Path) -> None:
     database.close()
 
 
-def test_a_card_agrees_with_its_record(tmp_path: Path) -> None:
-    database = opened(tmp_path / "db")
+def test_a_card_agrees_with_its_record(opened: OpenPart) -> None:
+    database = opened(RECORDS)
     store = Store(database, clock)
     store.add_endpoint(endpoint())
     store.add_model(ModelRecord("m", "arn:x:model/m", 0.1, (Container("torpor"),), {}))
@@ -117,7 +120,7 @@ def test_a_card_agrees_with_its_record(tmp_path: Path) -> None:
 
 
 def test_a_variant_of_an_earlier_release_is_no_shadow_variant() -> None:
-    database = opened(":memory:")
+    database = SqliteFile(":memory:", RECORDS)
     store = Store(database, clock)
     shadowed = replace(endpoint(), variants=tuple(replace(one, shadow=True) for one in endpoint().variants))
     store.add_endpoint(shadowed)
@@ -131,9 +134,10 @@ def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
     program = """
         import sys, time
         from torpor_endpoint.core.records import EndpointConfig
-        from torpor_endpoint.storage.schema import opened
+        from torpor_endpoint.storage.schema import RECORDS
+        from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
         from torpor_endpoint.storage.store import Store
-        store, number = Store(opened(sys.argv[1]), time.time), 0
+        store, number = Store(SqliteFile(sys.argv[1], RECORDS), time.time), 0
         while True:
             store.add_endpoint_config(EndpointConfig(f"c{number}", f"arn:{number}", 1.0, {}))
             print(number, flush=True)
@@ -144,7 +148,7 @@ def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
         assert writer.stdout is not None
         acknowledged = [int(writer.stdout.readline()) for _ in range(20)][-1]
         writer.send_signal(signal.SIGKILL)
-    database = opened(tmp_path / "db")
+    database = SqliteFile(tmp_path / "db", RECORDS)
     assert len(Store(database, clock).endpoint_config_cards()) >= acknowledged + 1
     database.close()
 
@@ -197,13 +201,13 @@ def test_a_file_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> 
     with sqlite3.connect(tmp_path / "db") as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(SchemaTooNew, match=rf"version 99.*up to {len(MIGRATIONS)}"):
-        opened(tmp_path / "db")
+    with pytest.raises(SchemaTooNew, match=rf"version 99.*up to {len(RECORDS.migrations)}"):
+        SqliteFile(tmp_path / "db", RECORDS)
 
 
 @given(st.floats(min_value=0, max_value=4e9))
 def test_times_are_stored_exactly(created_s: float) -> None:
-    database = opened(":memory:")
+    database = SqliteFile(":memory:", RECORDS)
     store = Store(database, clock)
     store.add_endpoint(endpoint(created_s=created_s))
     assert store.endpoint("e") == endpoint(created_s=created_s)

@@ -180,6 +180,7 @@ def test_the_metrics_arrive_under_their_names(observed: Observed) -> None:
     assert observed.collector.resources[-1]["service.name"] == "shops"
 
 
+@pytest.mark.thorough
 def test_a_collector_that_hangs_delays_no_request_and_the_lost_are_shown(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

@@ -11,7 +11,7 @@ from torpor_endpoint.metrics.metrics import METRICS, Shown
 from torpor_endpoint.metrics.prometheus import exposition
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.telemetry.durations import RequestDurations
-from torpor_endpoint.telemetry.otlp_metrics import OtlpMetrics, otlp_name
+from torpor_endpoint.telemetry.otlp_metrics import UNITS, OtlpMetrics, otlp_name
 
 NOW_S = 1.7e9
 SHOP = {"EndpointName": "shop", "VariantName": "v"}
@@ -75,11 +75,15 @@ def test_each_metric_has_a_name_of_its_own_without_a_unit_in_it() -> None:
 
 def test_names_become_those_of_the_page_again_where_a_collector_translates_them() -> None:
     """Prometheus's translation: dots become underscores, and the unit and the kind are suffixes."""
-    units = {"Microseconds": "_seconds", "Percent": "_ratio"}
+    units = {"Microseconds": "_seconds", "Milliseconds": "_seconds", "Seconds": "_seconds", "Percent": "_ratio"}
     for metric in METRICS:
         if not metric.convention and metric.shown is not Shown.SUMMARY:
             translated = otlp_name(metric).replace(".", "_") + units.get(metric.unit, "")
             assert translated == metric.prometheus
+
+
+def test_each_unit_of_a_metric_has_one_of_opentelemetry() -> None:
+    assert {metric.unit for metric in METRICS} <= set(UNITS)
 
 
 def test_without_samples_nothing_is_sent() -> None:

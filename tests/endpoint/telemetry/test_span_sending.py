@@ -16,7 +16,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.helpers.waiting import until
-from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.services.runtime.passage import Passage, Route
 from torpor_endpoint.telemetry.environment import QueueLimits
 from torpor_endpoint.telemetry.span_sending import LOGGED_EVERY_S, SpanSender
@@ -77,7 +77,7 @@ def request_of() -> Callable[[], Passage]:
         pool = PoolOnFakeHost(host).pool
 
     def made() -> Passage:
-        request = passage("shop", route=Route(LiveEndpoint("shop", "arn", {"v": pool}), "v", pool, None))
+        request = passage("shop", route=Route(FleetEndpoint("shop", "arn", {"v": pool}), "v", pool, None))
         request.scope["method"] = "POST"
         request.steps = {"wake": 0.1, "hold": 0.1}
         request.end(200, 0, 0.2)

@@ -19,7 +19,7 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
-from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.metrics.metrics import METRICS
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served, StreamFacts, Trail
@@ -48,7 +48,7 @@ def route(containers: int = 1, **members: Any) -> Route:
     with FakeHost() as host:
         pool = PoolOnFakeHost(host, containers=containers).pool
     pool.variant = replace(pool.variant, **members)
-    return Route(LiveEndpoint("shop", "arn", {"v": pool}), "v", pool, "/a.tar.gz", tuple(range(containers)))
+    return Route(FleetEndpoint("shop", "arn", {"v": pool}), "v", pool, "/a.tar.gz", tuple(range(containers)))
 
 
 def served(sent_s: float, *headers: tuple[bytes, bytes], status: int = 200) -> Served:

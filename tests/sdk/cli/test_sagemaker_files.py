@@ -36,6 +36,13 @@ def test_the_role_is_the_one_that_the_sdk_derives_from_the_caller() -> None:
     assert identity.bucket == "sagemaker-cn-north-1-210987654321"
 
 
+@pytest.mark.parametrize("caller", ["root", "user/ann"])
+def test_who_is_no_role_passes_the_endpoints_own(caller: str) -> None:
+    arn = f"arn:aws:iam::123456789012:{caller}"
+    identity = Identity.of({"Account": "123456789012", "Arn": arn}, "us-east-1")
+    assert identity.role == "arn:aws:iam::123456789012:role/TorporRole"
+
+
 def test_the_config_names_bucket_and_roles_and_sends_no_telemetry() -> None:
     config = yaml.safe_load(IDENTITY.config)
     modules = config["SageMaker"].pop("PythonSDK")["Modules"]

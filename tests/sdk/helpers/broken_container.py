@@ -31,7 +31,7 @@ LATE_S = 0.6
 TOO_LONG_S = 1.5
 """More than an invocation or a load may take."""
 SLOW, STREAM, LARGE = b"slow\n", b"stream\n", "large"
-SLOW_S, LOAD_S, BUSY_S, PART_S = 0.08, 0.04, 0.01, 0.06
+SLOW_S, LOAD_S, BUSY_S, PART_S = 0.08, 0.04, 0.05, 0.06
 PAGE = 2
 IDLE_MAX = 5
 TRACE = "trace=7"

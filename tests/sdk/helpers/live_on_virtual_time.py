@@ -8,7 +8,7 @@ times out, as none does in the simulator.
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -44,9 +44,9 @@ from torpor_container.running.predicting import Outcome, Predictors, QueuedReque
 from torpor_container.running.runners import Runner
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
@@ -99,7 +99,7 @@ def lived(plan: VariantPlan, profiles: Profiles, trace: Trace, recorded: Recorde
 
 
 async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Factories") -> Lived:
-    loop, roster, lives = asyncio.get_running_loop(), Roster(), dict[str, InstanceLife]()
+    loop, roster, lives = asyncio.get_running_loop(), FleetRoster(), dict[str, InstanceLife]()
 
     def told(life: InstanceLife) -> None:
         lives[life.instance] = life
@@ -107,7 +107,7 @@ async def _lived(plan: VariantPlan, calls: list[TraceRequest], factories: "Facto
     timing = InstanceTiming(grace_s=PATIENT_S)
     factory = InstanceFactory(factories, lambda variant, slot: LaunchSpec(slot), loop.time, told, timing=timing)
     pool = InstancePool(ENDPOINT, variant_of(plan), factory, SlotNumbers())
-    live = LiveEndpoint(ENDPOINT, "arn", {VARIANT: pool})
+    live = FleetEndpoint(ENDPOINT, "arn", {VARIANT: pool})
     roster.serve(live)
     router = Router(roster, lambda: 0.0, strict=False)
     sender = RequestSender(loop.time, strict=False, held=HoldLimits(requests=len(calls)))
@@ -185,6 +185,15 @@ class Factories:
         ended: asyncio.Future[Launched] = asyncio.get_running_loop().create_future()
         return await ended
 
+    async def placed(self, slot: Slot) -> Launched:
+        return self.running[slot].launched
+
+    async def vacate(self, endpoint: str, variant: str | None = None) -> None:
+        """Has no disks."""
+
+    async def open(self, kept: Collection[tuple[str, str]]) -> None:
+        """Finds nothing that runs."""
+
     def health(self, slot: Slot) -> Launched | None:
         return self.running[slot].launched if slot in self.running else None
 
@@ -221,10 +230,10 @@ class Instance:
     async def start(self) -> None:
         await self._disk_tier.restore()
         await self._kept.start()
-        self._servers[self.launched.socket] = partial(Door, self._kept)
+        self._servers[str(self.launched.address)] = partial(Door, self._kept)
 
     async def close(self) -> None:
-        del self._servers[self.launched.socket]
+        del self._servers[str(self.launched.address)]
         await self._kept.close()
         await self._disk_tier.close()
 

@@ -71,6 +71,7 @@ def test_a_missing_model_is_awss_own_error(endpoint: torpor.Local) -> None:
         endpoint.invoke("nowhere.tar.gz", ROWS)
 
 
+@pytest.mark.thorough
 def test_an_eviction_under_memory_pressure_names_the_model_that_needed_the_room(
     shared: SharedProcess, tmp_path: Path
 ) -> None:
@@ -124,6 +125,7 @@ def test_a_setting_that_is_none_is_named(shared: SharedProcess) -> None:
         shared.local(environment={"TORPOR_POLICY": "MRU"})
 
 
+@pytest.mark.thorough
 def test_a_failed_endpoint_in_a_kept_folder_is_replaced(models: Path, tmp_path: Path) -> None:
     with pytest.raises(EndpointFailed, match="The image nobodys:1 "):
         torpor.local(models, image="nobodys:1", data_dir=tmp_path / "kept")

@@ -43,6 +43,7 @@ def call(process: ChildEndpoint) -> bytes:
     return answer
 
 
+@pytest.mark.thorough
 def test_a_call_to_an_unknown_image_gets_the_reason_until_the_image_is_known_again(kept: Path, images: Path) -> None:
     with ChildEndpoint(Start(kept)) as forgetful:
         with pytest.raises(ClientError, match=r"ValidationError.*own:1 .* is not one that this endpoint can run"):
@@ -60,6 +61,7 @@ def test_a_bad_file_of_images_is_refused_without_a_traceback(tmp_path: Path) -> 
     assert "Traceback" not in str(caught.value)
 
 
+@pytest.mark.thorough
 def test_an_image_of_another_registry_is_served_by_the_built_in_container_if_that_is_wanted(models: Path) -> None:
     image = "123456789012.dkr.ecr.us-east-1.amazonaws.com/houses:7"
     with torpor.local(models, image=image, unknown_images="built-in") as endpoint:

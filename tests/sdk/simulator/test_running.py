@@ -4,7 +4,6 @@ cause; and memory does not grow with the trace."""
 import os
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -15,6 +14,7 @@ import pytest
 
 import torpor
 from tests.helpers.ledger_with_pages import LedgerWithPages, invocation
+from tests.helpers.memory import peak_bytes
 from torpor.simulator.fitting import write as write_profiles
 from torpor.simulator.inputs import SimulationInputs, Spreads, drawn_anew, load
 from torpor.simulator.outcome import Result
@@ -399,17 +399,15 @@ class Rounds:
             yield Chunk(since + np.arange(size) / len(self.names), models)
 
 
-def peak_bytes(rounds: int) -> int:
+def peak_of(rounds: int) -> int:
     names = [f"model-{number}" for number in range(40)]
     given = SimulationInputs(Rounds(rounds, names), unit(names), Spreads(), 0, "rounds")
-    run(given, TIGHT)
-    tracemalloc.start()
-    result = run(given, TIGHT.altered(memory_bytes=30 * MIB))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert result.requests == 40 * rounds
-    return peak
+
+    def work() -> None:
+        assert run(given, TIGHT.altered(memory_bytes=30 * MIB)).requests == 40 * rounds
+
+    return peak_bytes(work)
 
 
 def test_ten_times_the_trace_takes_no_more_memory() -> None:
-    assert peak_bytes(200) < 1.1 * peak_bytes(20)
+    assert peak_of(200) < 1.1 * peak_of(20)

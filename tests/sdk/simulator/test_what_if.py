@@ -14,7 +14,8 @@ from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
-from torpor_endpoint.ledger.tables import Batch, Tables
+from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 MIB = 1024**2
 MODELS = 8
@@ -39,7 +40,7 @@ def question(tmp_path_factory: pytest.TempPathFactory) -> WhatIfQuestion:
         batch.minutes.setdefault(key, Sums()).add(one, is_cold(one.steps))
         if cold:
             batch.cold_starts.append(one)
-    tables = Tables(path)
+    tables = Tables(SqliteFile(path, LEDGER))
     tables.write(batch, since_s + 120)
     tables.close()
     return WhatIfQuestion(str(path), "e", "v", 24 * AGO_S, environment={"TORPOR_MEMORY_MIB": "64"})

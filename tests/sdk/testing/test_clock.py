@@ -26,6 +26,7 @@ def clock(travelling: SharedProcess) -> MovableClock:
     return MovableClock(travelling.connection)
 
 
+@pytest.mark.thorough
 def test_an_endpoint_sleeps_after_twenty_minutes_and_the_next_call_is_cold(
     travelling: SharedProcess, clock: MovableClock, models: Path
 ) -> None:

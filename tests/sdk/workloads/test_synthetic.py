@@ -1,6 +1,6 @@
 """Synthetic traffic follows its distributions, and is the same each time."""
 
-import tracemalloc
+from collections import deque
 from collections.abc import Callable
 from hashlib import sha256
 from typing import Any
@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.helpers.memory import peak_bytes
 from torpor.workloads import (
     BURSTY,
     DAILY,
@@ -124,12 +125,8 @@ def test_calibrated_traffic_has_the_rate_that_was_asked_for() -> None:
 
 def test_memory_does_not_grow_with_the_length() -> None:
     def peak(duration_s: float) -> int:
-        tracemalloc.start()
-        for _ in zipf(100, rate_hz=2_000, duration_s=duration_s).chunks():
-            pass
-        used = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        return used
+        trace = zipf(100, rate_hz=2_000, duration_s=duration_s)
+        return peak_bytes(lambda: deque(trace.chunks(), maxlen=0))
 
     assert peak(1_000) < 1.3 * peak(200)
 

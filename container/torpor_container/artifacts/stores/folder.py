@@ -112,3 +112,19 @@ class FolderArtifactStore:
             partial.replace(into)
         finally:
             partial.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PermittedFolderStore(FolderArtifactStore):
+    """A folder whose objects an execution role may read or not: `check` raises ArtifactForbidden, and may block, for a
+    bucket and a key. What it lets through is read in place."""
+
+    check: Callable[[str, str], None]
+
+    async def head(self, key: str) -> ArtifactHead:
+        await asyncio.to_thread(self.check, self.bucket, key)
+        return await super().head(key)
+
+    async def some_keys(self, folder: str, at_most: int) -> list[str]:
+        """None: a role need not be allowed to list."""
+        return []

@@ -1,33 +1,43 @@
 """How to reach S3, and with which credentials: complete, so that no environment variable changes it."""
 
 import asyncio
+import json
 import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import urlencode, urlsplit
 
 import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
+from torpor_container.artifacts.errors import ArtifactForbidden, StoreUnreachable
+from torpor_container.processes.inherited_variables import READABLE, ROLE_TOKEN, ROLE_URL
+
 if TYPE_CHECKING:
     from obstore.store import ClientConfig, S3Credential, S3CredentialProvider
 
+FORBIDDEN = 403
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True)
 class S3Access:
-    """An endpoint (empty: AWS), credentials (empty: the AWS SDK's usual chain), and timeouts in seconds."""
+    """An endpoint (empty: AWS), credentials (empty: the AWS SDK's usual chain), and timeouts in seconds.
+
+    `credentials_url` is a page of temporary credentials, which comes before all others: those of the execution role.
+    """
 
     endpoint_url: str = ""
     region: str = ""
     access_key_id: str = ""
     secret_access_key: str = field(default="", repr=False)
     session_token: str = field(default="", repr=False)
+    credentials_url: str = ""
+    credentials_token: str = field(default="", repr=False)
     patience_s: float = 30.0
     connect_timeout_s: float = 5.0
     retries_max: int = 5
@@ -41,6 +51,8 @@ class S3Access:
             access_key_id=environment.get("AWS_ACCESS_KEY_ID", ""),
             secret_access_key=environment.get("AWS_SECRET_ACCESS_KEY", ""),
             session_token=environment.get("AWS_SESSION_TOKEN", ""),
+            credentials_url=environment.get(ROLE_URL, ""),
+            credentials_token=environment.get(ROLE_TOKEN, ""),
         )
 
     @property
@@ -52,7 +64,7 @@ class S3Access:
 
 def connect(bucket: str, access: S3Access) -> S3Store:
     """A client for one bucket. It connects when it is first used."""
-    credentials, region = _given(access) if access.access_key_id else _usual_chain()
+    credentials, region = _credentials(access)
     region = access.region or region or "us-east-1"
     endpoint = (access.endpoint_url or aws_endpoint(region)).rstrip("/")
     return S3Store(
@@ -103,6 +115,47 @@ def _head(url: str) -> Mapping[str, str]:
     return headers
 
 
+def _credentials(access: S3Access) -> tuple["S3CredentialProvider | None", str]:
+    if access.credentials_url:
+        return lambda: role_credentials(access), ""
+    return _given(access) if access.access_key_id else _usual_chain()
+
+
+def role_credentials(access: S3Access) -> "S3Credential":
+    """The present credentials of the execution role. obstore asks anew before they expire. Raises OSError, ValueError.
+
+    boto3 would do so too, but it is slow to import.
+    """
+    with _asked(access.credentials_url, access) as answer:
+        found = json.load(answer)
+    return {
+        "access_key_id": found["AccessKeyId"],
+        "secret_access_key": found["SecretAccessKey"],
+        "token": found["Token"],
+        "expires_at": datetime.fromisoformat(found["Expiration"]),
+    }
+
+
+def check_readable(access: S3Access, bucket: str, key: str) -> None:
+    """Raises ArtifactForbidden for an object that the execution role may not read, and StoreUnreachable. It blocks."""
+    url = urlsplit(access.credentials_url)._replace(path=READABLE, query=urlencode({"bucket": bucket, "key": key}))
+    try:
+        _asked(url.geturl(), access).close()
+    except urllib.error.HTTPError as refused:
+        with refused:
+            if refused.code == FORBIDDEN:
+                raise ArtifactForbidden(bucket, key) from refused
+            raise StoreUnreachable(bucket, key, f"its endpoint answers {refused.code}") from refused
+    except OSError as error:
+        raise StoreUnreachable(bucket, key, str(error)) from error
+
+
+def _asked(url: str, access: S3Access) -> Any:
+    """The answer to a holder of the role's token, from this machine or by HTTPS: no proxy is needed."""
+    request = urllib.request.Request(url, headers={"Authorization": access.credentials_token})
+    return urllib.request.build_opener(urllib.request.ProxyHandler({})).open(request, timeout=10)
+
+
 def _given(access: S3Access) -> tuple["S3CredentialProvider", str]:
     credential: S3Credential = {
         "access_key_id": access.access_key_id,
@@ -132,6 +185,18 @@ def usual_session() -> Any:
 
     core = botocore.session.Session()
     core.set_config_variable("ignore_configured_endpoint_urls", True)
+    return boto3.Session(botocore_session=core)
+
+
+def role_session(access: S3Access) -> Any:
+    """A session with the credentials of the execution role, whatever else the environment has."""
+    import boto3
+    import botocore.session
+    from botocore.credentials import ContainerProvider, CredentialResolver
+
+    core = botocore.session.Session()
+    environment = {ROLE_URL: access.credentials_url, ROLE_TOKEN: access.credentials_token}
+    core.register_component("credential_provider", CredentialResolver([ContainerProvider(environment)]))
     return boto3.Session(botocore_session=core)
 
 

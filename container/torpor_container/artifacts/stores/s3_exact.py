@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, StoreUnreachable
-from torpor_container.artifacts.stores.s3_access import S3Access, aws_endpoint, usual_session
+from torpor_container.artifacts.stores.s3_access import S3Access, aws_endpoint, role_session, usual_session
 from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 
 FORBIDDEN = frozenset({401, 403})
@@ -63,14 +63,21 @@ class ExactS3:
         import boto3
         from botocore.config import Config
 
+        given: dict[str, str | None]
+
         access = self._access
-        session = boto3.Session() if access.access_key_id else usual_session()
+        if access.credentials_url:
+            session, given = role_session(access), {}
+        elif access.access_key_id:
+            session = boto3.Session()
+            given = {
+                "aws_access_key_id": access.access_key_id,
+                "aws_secret_access_key": access.secret_access_key,
+                "aws_session_token": access.session_token or None,
+            }
+        else:
+            session, given = usual_session(), {}
         region = access.region or session.region_name or "us-east-1"
-        given = {
-            "aws_access_key_id": access.access_key_id,
-            "aws_secret_access_key": access.secret_access_key,
-            "aws_session_token": access.session_token or None,
-        }
         config = Config(
             connect_timeout=access.connect_timeout_s,
             read_timeout=access.patience_s,
@@ -83,7 +90,7 @@ class ExactS3:
             region_name=region,
             endpoint_url=access.endpoint_url or aws_endpoint(region),
             config=config,
-            **(given if access.access_key_id else {}),
+            **given,
         )
 
     @contextmanager

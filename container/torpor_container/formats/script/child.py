@@ -6,7 +6,8 @@ import resource
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,8 @@ from torpor_container.formats.script.functions import failure_of
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.formats.script.parts import PartSender, RequestFrames, Streamed
 from torpor_container.invocation import Invocation, Reply
-from torpor_container.measuring.effort import EffortClocks, process_s
+from torpor_container.isolation.box import ScriptBox, enter
+from torpor_container.measuring.effort import EffortClocks, descriptor, process_s
 
 CLOCKS = EffortClocks(work=process_s)
 """Clocks of the whole process, all its threads and children included, since only the script runs in it."""
@@ -32,8 +34,9 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
     in the model's folder, as Multi Model Server's workers do: relative paths lead there, and files that it writes there
     are removed with the model.
     """
-    connection, *output = descriptors
-    _print_to(output)
+    connection, *others = descriptors
+    guardian = others.pop() if "box" in arguments else None
+    _print_to(others)
     if "environment" in arguments:
         _see_only(arguments["environment"])
     if arguments.get("packages"):
@@ -45,8 +48,13 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
         conventions=Conventions(**arguments.get("conventions", {})),
         memory_bytes=arguments.get("memory_bytes"),
         root=arguments.get("root"),
+        enter_box=partial(_enter, arguments["box"], guardian, connection) if guardian is not None else None,
     )
     return 0
+
+
+def _enter(box: Mapping[str, Any], guardian: int, connection: int) -> None:
+    enter(ScriptBox.of(box), socket.socket(fileno=guardian), [connection, descriptor()])
 
 
 def main(
@@ -56,15 +64,19 @@ def main(
     conventions: Conventions,
     memory_bytes: int | None = None,
     root: str | None = None,
+    enter_box: Callable[[], None] | None = None,
 ) -> None:
-    """Serve the script `program`, a path or a name within `directory`. A script that exits ends the process."""
+    """Serve the script `program`, a path or a name within `directory`. A script that exits ends the process.
+
+    `enter_box` takes from the process what the script does not need.
+    """
     connection.set_inheritable(False)  # the script's own processes must not hold it open
     if memory_bytes is not None:
         limit_memory(memory_bytes)
     toolkits.offer()
     with connection:
         requests = RequestFrames(connection)
-        model = _load(connection, Path(directory), program, conventions, root)
+        model = _load(connection, Path(directory), program, conventions, root, enter_box)
         while model is not None and (request := requests.read()) is not None:
             if request.kind is FrameKind.INVOKE:  # and not a frame for a stream that has ended
                 connection.sendall(_encoded(answer(model, request, PartSender(connection, requests, time.monotonic))))
@@ -145,11 +157,18 @@ def _data_bytes() -> int:
 
 
 def _load(
-    connection: socket.socket, directory: Path, program: str, conventions: Conventions, root: str | None
+    connection: socket.socket,
+    directory: Path,
+    program: str,
+    conventions: Conventions,
+    root: str | None,
+    enter_box: Callable[[], None] | None,
 ) -> ScriptModel | None:
     try:
         os.chdir(directory)
         paths.show(directory / program, directory)
+        if enter_box is not None:
+            enter_box()
         model = ScriptModel.load(directory / program, directory, conventions, Path(root) if root else None)
     except ContainerError as error:
         failure: ContainerError = error

@@ -21,7 +21,8 @@ from torpor_container.measuring.effort import Effort
 
 PREFIX = struct.Struct(">IQ")
 HEAD_MAX = 64 * 1024
-BODY_MAX = 256 * 1024 * 1024
+BODY_MAX = 1024 * 1024 * 1024
+"""The largest body that AWS sends any container: that of an asynchronous request."""
 
 
 class FrameKind(StrEnum):
@@ -141,21 +142,31 @@ class FrameBuffer:
     """Splits what comes into frames. It keeps the beginning of a frame until the rest has come."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._pieces: list[bytes] = []
+        self._bytes = 0
+        self._needed = PREFIX.size
+        """The length of the next frame, as far as it is known: before so much is there, nothing is joined."""
 
     def feed(self, data: bytes) -> list[ScriptFrame]:
         """The frames that are whole now, in their order. Raises BadFrame."""
-        data = self._rest + data if self._rest else data
+        self._pieces.append(data)
+        self._bytes += len(data)
+        if self._bytes < self._needed:
+            return []
+        if len(self._pieces) > 1:
+            data = b"".join(self._pieces)
         found: list[ScriptFrame] = []
         at, size = 0, len(data)
+        self._needed = PREFIX.size
         while size - at >= PREFIX.size:
             head_bytes, body_bytes = PREFIX.unpack_from(data, at)
             _check(head_bytes, body_bytes)
             head_at = at + PREFIX.size
             body_at = head_at + head_bytes
             if body_at + body_bytes > size:
+                self._needed = body_at + body_bytes - at
                 break
             at = body_at + body_bytes
             found.append(decode(data[head_at:body_at], data[body_at:at]))
-        self._rest = data[at:]
+        self._pieces, self._bytes = ([data[at:]] if at < size else []), size - at
         return found

@@ -22,6 +22,7 @@ from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
 from torpor_container.formats.script.stream import ScriptStream
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
+from torpor_container.isolation.watch import WROTE_TOO_MUCH
 from torpor_container.measuring.effort import Effort
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS, TARGET_MODEL, TRACE_CONTEXT
 
@@ -60,6 +61,9 @@ RETURNED = {name.lower(): name.lower().encode() for name in SESSION_ANSWERS}
 """The further headers that a script may answer with."""
 
 GRACE_S = 1.0
+
+EXITS = {WROTE_TOO_MUCH: "it wrote more to the disk than TORPOR_SCRIPT_DISK_MIB allows"}
+"""What exit codes of the guardian say."""
 
 
 class ChildProcess(Protocol):
@@ -278,6 +282,7 @@ class ScriptProcess:
         except TimeoutError:
             self._end("it stopped answering")
             code = await self._child.wait()
+        self._ended = self._ended or EXITS.get(code, "")
         return None if self._ended else code
 
     async def _raise_load_failure(self) -> NoReturn:

@@ -5,7 +5,7 @@ from typing import Any
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import contents, pickled
-from torpor_container.formats.format import Conventions, Format, ServableModel, named
+from torpor_container.formats.format import DATA, SAFE_FILES, Conventions, Format, ServableModel, named
 from torpor_container.formats.xgboost import boosters, older_versions
 from torpor_container.formats.xgboost.boosters import Member
 
@@ -54,6 +54,10 @@ def _is_pickle(path: Path) -> bool:
 
 def _read(path: Path, conventions: Conventions) -> Member:
     content = _content(path)
+    if conventions.trust == DATA and contents.is_old_xgboost(bytes(content[: contents.HEAD_BYTES])):
+        raise LoadFailed(
+            f"{path.name} is in XGBoost's old binary format, and TORPOR_TRUST=data allows JSON and UBJSON: {SAFE_FILES}"
+        )
     try:
         return Member(_booster(path, content), traits=_traits(content))
     except older_versions.OldModel as old:

@@ -5,10 +5,13 @@ import zlib
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torpor_endpoint.aws.errors import AwsError, too_large, unreadable, unsupported
 from torpor_endpoint.request_bodies import TooManyBodies, TooSlow, bodies_of, declared_bytes
+
+if TYPE_CHECKING:
+    from torpor_endpoint.core.access.needs import CallerAccess
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -22,6 +25,11 @@ TakeInline = Callable[[Scope, bytes, Tell], bool]
 """Takes a request with its body, and calls `Tell` with the answer, before it returns or later. If it returns False it
 has done nothing, and the server sends the request by ASGI."""
 T = TypeVar("T")
+
+ACCESS = "torpor.access"
+"""The key in a request's scope of its verified caller, a `CallerAccess`."""
+FORMS = "torpor.forms"
+"""The key in a request's scope of what finds the signer of an HTML form by its fields, which are in the body."""
 
 HARMLESS = MappingProxyType(
     {
@@ -50,6 +58,9 @@ class AwsRequest:
     headers: Mapping[str, str]
     query: str = ""
     body: bytes = b""
+    access: "CallerAccess | None" = None
+    """The verified caller; None where signatures are not verified."""
+    scheme: str = "http"
 
 
 @dataclass(frozen=True)
@@ -62,7 +73,9 @@ class Response:
 def opened(scope: Scope) -> AwsRequest:
     """The request without its body."""
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
-    return AwsRequest(scope["method"], scope["path"], headers, scope.get("query_string", b"").decode("latin-1"))
+    query = scope.get("query_string", b"").decode("latin-1")
+    access, scheme = scope.get(ACCESS), scope.get("scheme", "http")
+    return AwsRequest(scope["method"], scope["path"], headers, query, access=access, scheme=scheme)
 
 
 async def body_of(request: AwsRequest, scope: Scope, receive: Receive, limit_bytes: int) -> bytes:

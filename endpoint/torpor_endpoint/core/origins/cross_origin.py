@@ -59,6 +59,8 @@ class OwnHosts:
     addresses: frozenset[str] = frozenset()
     any_address: bool = False
     origins: frozenset[str] = frozenset()
+    scheme: str = "http"
+    """What the port speaks: the scheme of its own pages' origin."""
 
     def has_host(self, host: str) -> bool:
         """Whether this `Host`, with or without a port, is an address or name of the endpoint."""
@@ -81,7 +83,7 @@ class OwnHosts:
         for host in named if len(hosts) < 2 else [", ".join(hosts)]:
             if not self.has_host(host):
                 return Judgement(Sender.ELSEWHERE, host)
-        return self._page(given, f"http://{named[0]}".lower() if named else "")
+        return self._page(given, f"{self.scheme}://{named[0]}".lower() if named else "")
 
     def _page(self, headers: Iterable[tuple[bytes, bytes]], own: str) -> Judgement:
         foreign = None
@@ -97,7 +99,11 @@ class OwnHosts:
 
 
 def own_hosts(
-    listening: Iterable[str], hosts: Iterable[str] = (), origins: Iterable[str] = (), machine: str = ""
+    listening: Iterable[str],
+    hosts: Iterable[str] = (),
+    origins: Iterable[str] = (),
+    machine: str = "",
+    scheme: str = "http",
 ) -> OwnHosts:
     """The names, addresses and origins of a server that listens on these addresses or names.
 
@@ -118,7 +124,7 @@ def own_hosts(
     if outside and machine:
         names.add(machine.lower())
     return OwnHosts(
-        frozenset(names), frozenset(addresses), open_to_all, frozenset(filter(None, map(origin_of, origins)))
+        frozenset(names), frozenset(addresses), open_to_all, frozenset(filter(None, map(origin_of, origins))), scheme
     )
 
 

@@ -28,8 +28,25 @@ class PageName(StrEnum):
     RELOAD = "reload"
     UNLOAD = "unload"
     COSTS = "costs"
+    TRANSFORM_JOBS = "transform-jobs"
+    ASYNC = "async"
+    CANCEL = "async-cancel"
     CLOCK = "clock"
     FAULTS = "faults"
+    DENIALS = "denials"
+
+
+class RouterPage(StrEnum):
+    """The pages below `/_torpor/` that routers call, and nobody else."""
+
+    HELLO = "routers/hello"
+    TABLE = "routers/table"
+    REPORT = "routers/report"
+    WAKE = "routers/wake"
+    LEAVE = "routers/leave"
+    FORWARD = "routers/forward"
+    IDENTITIES = "routers/identities"
+    ROLE_KEYS = "routers/role-keys"
 
 
 def picked(record: type[Record], page: Mapping[str, Any]) -> Record:

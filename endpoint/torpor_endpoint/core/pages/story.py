@@ -29,7 +29,7 @@ UNKNOWN = (
     " of it"
 )
 FORGOTTEN = "no running instance has decided anything about it; its latest cold starts, from the ledger:"
-NOTICED_S = 0.0001
+SHOWN_S = 0.0001
 """The story leaves out the steps that took no longer than this."""
 
 
@@ -117,7 +117,7 @@ def described(decision: DecisionRow) -> str:
 def remembered(cold: ColdStart) -> str:
     """`a request took 423 ms (wake 120 ms, load 303 ms): first use; b left`. Of a pipeline, also the time in each of
     its containers."""
-    steps = ", ".join(f"{step} {milliseconds(took_s)}" for step, took_s in cold.steps.items() if took_s > NOTICED_S)
+    steps = ", ".join(f"{step} {milliseconds(took_s)}" for step, took_s in cold.steps.items() if took_s > SHOWN_S)
     spent = ", ".join(f"in {name} {milliseconds(spent_s)}" for name, spent_s in cold.container_s.items())
     why = f": {because}" if (because := why_cold(cold)) else ""
     return f"a request took {milliseconds(cold.total_s)} ({'; '.join(part for part in (steps, spent) if part)}){why}"

@@ -12,6 +12,7 @@ TIMEOUT_S = 600
 RETRIES = 3
 PAYLOAD_MIB_MAX = 100
 """Of one payload, and of all payloads that an instance has at the same time."""
+UNLIMITED_BYTES = 1 << 62
 
 ADVISED_STRATEGIES = {"SINGLE_RECORD": BatchStrategy.SINGLE_RECORD, "MULTI_RECORD": BatchStrategy.MULTI_RECORD}
 
@@ -22,7 +23,7 @@ class BadAdvice(Exception):
 
 @dataclass(frozen=True)
 class TransformSettings:
-    """`at_once` is the number of payloads that one instance has at the same time."""
+    """`at_once` is the number of payloads that one instance has at the same time. `payload_mib` 0 is no limit."""
 
     split: SplitType
     strategy: BatchStrategy
@@ -34,7 +35,13 @@ class TransformSettings:
 
     @property
     def payload_bytes(self) -> int:
-        return self.payload_mib * MIB
+        return self.payload_mib * MIB or UNLIMITED_BYTES
+
+    @property
+    def streamed(self) -> bool:
+        """Whether an object is one request, which is sent and answered in pieces."""
+        alone = self.strategy is BatchStrategy.SINGLE_RECORD and self.split is not SplitType.NONE
+        return not self.payload_mib and not alone
 
     def __str__(self) -> str:
         """As AWS's data log has it."""
@@ -47,7 +54,9 @@ def settings(request: Mapping[str, Any], advice: Mapping[str, Any]) -> Transform
     split = SplitType(request["TransformInput"].get("SplitType", "None"))
     client = request.get("ModelClientConfig", {})
     at_once = request.get("MaxConcurrentTransforms") or _number(advice, "MaxConcurrentTransforms") or 1
-    payload_mib = request.get("MaxPayloadInMB") or _number(advice, "MaxPayloadInMB") or PAYLOAD_MIB
+    payload_mib = request.get("MaxPayloadInMB")
+    if payload_mib is None:
+        payload_mib = _number(advice, "MaxPayloadInMB") or PAYLOAD_MIB
     if at_once * payload_mib > PAYLOAD_MIB_MAX:
         raise BadAdvice(
             f"MaxConcurrentTransforms ({at_once}) times MaxPayloadInMB ({payload_mib}) is more than {PAYLOAD_MIB_MAX}"

@@ -52,6 +52,16 @@ def payloads(parts: Parts, split: SplitType, strategy: BatchStrategy, max_bytes:
     return (content for _, content in records)
 
 
+def records_in(payload: bytes, split: SplitType, strategy: BatchStrategy) -> int:
+    """The number of records in a payload that `payloads` made."""
+    if split is SplitType.NONE or strategy is BatchStrategy.SINGLE_RECORD:
+        return 1
+    if split is SplitType.LINE:
+        return payload.count(NEWLINE) + (not payload.endswith(NEWLINE))
+    frame = RECORD_IO if split is SplitType.RECORD_IO else TF_RECORD
+    return sum(1 for _ in _framed([payload], frame, len(payload)))
+
+
 def _whole(parts: Parts, max_bytes: int) -> Iterator[bytes]:
     held = bytearray()
     for part in parts:

@@ -13,12 +13,16 @@ from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.records import Container
-from torpor_endpoint.fleet.incarnation import LiveContainer
 from torpor_endpoint.fleet.supervision.probe import answers, final_fault, last_line, truncate_if_large
 from torpor_endpoint.fleet.timing import InstanceTiming
-from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec
+from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Phase
+from torpor_endpoint.roster.incarnation import LiveContainer
 
 log = logging.getLogger(__name__)
+
+
+LONG_S = 10.0
+"""An instance that waits longer for a place is in the log, with the reason."""
 
 
 class StartFailed(Exception):
@@ -34,15 +38,36 @@ class Died(StartFailed):
     """The process of a container ended before it was ready."""
 
 
-async def launched(host: Host, container: Container, spec: Callable[[], LaunchSpec]) -> tuple[LiveContainer, Launched]:
-    """Start the container's process. Raises StartFailed."""
+async def launched(
+    host: Host, container: Container, spec: Callable[[], LaunchSpec], timing: InstanceTiming
+) -> tuple[LiveContainer, Launched]:
+    """Start the container's process, and wait until it has a place. Raises StartFailed."""
     try:
         launch = await host.launch(spec())
+        if launch.phase is Phase.PENDING:
+            launch = await _placed(host, launch, timing.placed_within_s)
     except (HostError, OSError, ValueError) as error:
         raise StartFailed(str(error), containers=(container.name,)) from error
+    if launch.address is None:
+        raise Died(launch.reason or "it ended", containers=(container.name,))
     ended = asyncio.ensure_future(host.exited(launch.slot))
-    upstream, multiplexed = Upstream(launch.socket), Multiplexed(launch.socket, wire.INVOCATIONS)
+    upstream, multiplexed = Upstream(launch.address), Multiplexed(launch.address, wire.INVOCATIONS)
     return LiveContainer(container, launch.incarnation, upstream, multiplexed, ended, launch.log), launch
+
+
+async def _placed(host: Host, pending: Launched, within_s: float) -> Launched:
+    """Wait until the instance has a place. Raises HostError if it gets none in time: an engine may wait for ever."""
+    placed = asyncio.ensure_future(host.placed(pending.slot))
+    try:
+        for patience_s in (min(LONG_S, within_s), within_s - LONG_S):
+            await asyncio.wait({placed}, timeout=max(0.0, patience_s))
+            if placed.done():
+                return placed.result()
+            reason = (host.health(pending.slot) or pending).reason
+            log.warning("%s waits for a place: %s", pending.slot, reason)
+        raise HostError(f"it has had no place for {within_s:g} s: {reason}")
+    finally:
+        placed.cancel()
 
 
 async def until_ready(container: LiveContainer, timing: InstanceTiming) -> None:

@@ -21,10 +21,10 @@ from torpor_endpoint.core.memory_shares import (
     raised_budgets,
     replacement_budget,
 )
-from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host.launch import MEMORY
+from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamError
-from torpor_endpoint.fleet.incarnation import LiveContainer
+from torpor_endpoint.roster.incarnation import LiveContainer
 
 ANSWER_WITHIN_S = 2.0
 """How long a container may take to report its state."""

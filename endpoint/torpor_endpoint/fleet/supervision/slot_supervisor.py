@@ -15,9 +15,9 @@ from itertools import count
 from types import MappingProxyType
 from typing import Final, Protocol
 
+from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.records import Variant
-from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer, StartTrouble
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.supervision.container_supervisor import (
     Died,
@@ -32,6 +32,7 @@ from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing
 from torpor_endpoint.fleet.supervision.probe import last_line
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.log_lines import about
+from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer, StartTrouble
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +44,11 @@ class SlotOwner(Protocol):
 
     variant: Variant
 
-    def add(self, incarnation: Incarnation) -> None:
-        """An incarnation was launched. It is not ready yet."""
+    def add(self, incarnation: Incarnation, life: InstanceLife) -> None:
+        """An incarnation was launched. It is not ready yet. `life` is its row of the ledger."""
+
+    def became_ready(self, incarnation: Incarnation) -> None:
+        """The incarnation is ready for the first time."""
 
     def offer(self, incarnation: Incarnation) -> None:
         """The instance takes requests, for the first time or again."""
@@ -105,10 +109,10 @@ class SlotSupervisor:
     async def _fill(self) -> bool:
         """Run one incarnation from its launch to its end. True if it was ready for `steady_s`. Raises StartFailed."""
         clock = asyncio.get_running_loop().time
-        incarnation = await self._launched()
+        incarnation, life = await self._launched()
         why = "it did not become ready"
         try:
-            self._pool.add(incarnation)
+            self._pool.add(incarnation, life)
             await self._launch_others(incarnation)
             await self._until_ready(incarnation)
             ready_at_s, self._failures = clock(), 0
@@ -121,14 +125,14 @@ class SlotSupervisor:
             self._pool.forget(incarnation, why)
 
     # -- the start -------------------------------------------------------------------------------------------------
-    async def _launched(self) -> Incarnation:
+    async def _launched(self) -> tuple[Incarnation, InstanceLife]:
         """Start the first container: its incarnation is that of the instance."""
         began_s, variant = self._factory.clock(), self._pool.variant
         first, launch = await launched(
-            self._factory.host, variant.containers[0], lambda: self._factory.spec(variant, self.slot)
+            self._factory.host, variant.containers[0], lambda: self._factory.spec(variant, self.slot), self._timing
         )
-        life = self._factory.began(variant, launch, self._why, began_s)
-        return Incarnation(self.slot, launch.incarnation, [first], life)
+        life = self._factory.began(variant, launch, self._why, began_s if launch.since_s is None else launch.since_s)
+        return Incarnation(self.slot, launch.incarnation, [first]), life
 
     async def _launch_others(self, incarnation: Incarnation) -> None:
         for slot in self._factory.slots(self._pool.variant, self.slot)[1:]:
@@ -144,7 +148,7 @@ class SlotSupervisor:
             first = self._factory.spec(variant, slot)
             return replace(first, environment={**first.environment, **environment}, instance=incarnation.id)
 
-        container, _ = await launched(self._factory.host, variant.containers[slot.container], spec)
+        container, _ = await launched(self._factory.host, variant.containers[slot.container], spec, self._timing)
         return container
 
     async def _until_ready(self, incarnation: Incarnation) -> None:
@@ -164,7 +168,7 @@ class SlotSupervisor:
             incarnation.happened(InstanceEvent.DIED if isinstance(failure, Died) else InstanceEvent.TIMED_OUT)
             raise
         incarnation.happened(InstanceEvent.PING_OK)
-        incarnation.life = self._factory.ready(incarnation.life)
+        self._pool.became_ready(incarnation)
 
     async def _until_all_answer(self, containers: list[LiveContainer]) -> None:
         """Raises StartFailed for the first container that cannot become ready, and for all that are late."""

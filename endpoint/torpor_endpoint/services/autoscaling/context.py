@@ -13,7 +13,8 @@ from torpor_endpoint.services.autoscaling.resources import VARIANT
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms, NoSuchAction
 from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, StateChange
 from torpor_endpoint.services.wakeup import NameSet, Wakeup
-from torpor_endpoint.storage.record_table import Database, RecordTable
+from torpor_endpoint.storage.databases.database import Database
+from torpor_endpoint.storage.record_table import RecordTable
 from torpor_endpoint.storage.store import Store
 
 

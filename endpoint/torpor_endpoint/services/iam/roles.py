@@ -7,12 +7,12 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.services.iam import errors, shapes
-from torpor_endpoint.services.iam.attached_policies import checked_arn
 from torpor_endpoint.services.iam.context import Iam
-from torpor_endpoint.services.iam.documents import check_trust
 from torpor_endpoint.services.iam.paging import page
+from torpor_endpoint.services.iam.policies.attached import checked_arn
+from torpor_endpoint.services.iam.policies.documents import check_trust
 from torpor_endpoint.services.iam.records import Role
-from torpor_endpoint.services.iam.tags import first_tags
+from torpor_endpoint.services.iam.tags import TAGGED_ROLES, first_tags
 
 TRUST_CHARACTERS_MAX = 2048
 
@@ -29,7 +29,7 @@ def create_role(iam: Iam, call: Call) -> dict[str, Any]:
         session_max_s=call.params.get("MaxSessionDuration", 3600),
         boundary=_boundary(call),
     )
-    tags = first_tags(call)
+    tags = first_tags(TAGGED_ROLES, call)
     if not iam.roles.add(role):
         raise errors.EXISTS(name=role.name)
     iam.tags.put_tags(role.arn(call.account), tags)
@@ -51,30 +51,30 @@ def list_roles(iam: Iam, call: Call) -> dict[str, Any]:
 def update_role(iam: Iam, call: Call) -> dict[str, Any]:
     given = {"description": call.params.get("Description"), "session_max_s": call.params.get("MaxSessionDuration")}
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    iam.change(call.params["RoleName"], lambda role: replace(role, **changes))
+    iam.change_role(call.params["RoleName"], lambda role: replace(role, **changes))
     return {}
 
 
 def update_role_description(iam: Iam, call: Call) -> dict[str, Any]:
     description = call.params["Description"]
-    role = iam.change(call.params["RoleName"], lambda role: replace(role, description=description))
+    role = iam.change_role(call.params["RoleName"], lambda role: replace(role, description=description))
     return {"Role": shapes.role(role, call.account, {})}
 
 
 def update_assume_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
     trust = checked_trust(call.params["PolicyDocument"])
-    iam.change(call.params["RoleName"], lambda role: replace(role, trust=trust))
+    iam.change_role(call.params["RoleName"], lambda role: replace(role, trust=trust))
     return {}
 
 
 def put_role_permissions_boundary(iam: Iam, call: Call) -> dict[str, Any]:
     boundary = _boundary(call)
-    iam.change(call.params["RoleName"], lambda role: replace(role, boundary=boundary))
+    iam.change_role(call.params["RoleName"], lambda role: replace(role, boundary=boundary))
     return {}
 
 
 def delete_role_permissions_boundary(iam: Iam, call: Call) -> dict[str, Any]:
-    iam.change(call.params["RoleName"], lambda role: replace(role, boundary=None))
+    iam.change_role(call.params["RoleName"], lambda role: replace(role, boundary=None))
     return {}
 
 

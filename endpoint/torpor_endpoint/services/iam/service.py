@@ -1,24 +1,58 @@
-"""IAM as a service: its operations in one table. What is not in it, such as users and groups, is left to others."""
+"""IAM as a service: its operations in one table. `unenforced` says what becomes of those that are not in it."""
 
-from torpor_endpoint.aws.calls import Guard, Operation, Otherwise
-from torpor_endpoint.aws.service import Service
-from torpor_endpoint.services.iam import (
-    attached_policies,
-    inline_policies,
-    roles,
-    service_linked,
-    simulation,
-    tags,
-)
-from torpor_endpoint.services.iam.context import Iam
+from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
+
+from torpor_endpoint.aws.calls import Answer, Call, Guard, Operation, Otherwise
+from torpor_endpoint.aws.service import READS, Service
+from torpor_endpoint.services.iam import roles, service_linked, tags
+from torpor_endpoint.services.iam.context import GROUPS, ROLES, USERS, H, HolderKind, Iam
+from torpor_endpoint.services.iam.identities import access_keys, account_details, groups, users
+from torpor_endpoint.services.iam.identities.directory import Directory
+from torpor_endpoint.services.iam.policies import attached, inline, managed, simulation
 from torpor_endpoint.services.iam.records import Role
+from torpor_endpoint.services.iam.tags import TAGGED_POLICIES, TAGGED_ROLES, TAGGED_USERS, TaggedKind
+from torpor_endpoint.services.iam.unenforced import refusing_unenforced
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.sts.identity import ROLE, ROLE_ID
 
-KEPT = ("AttachedPolicies", "EvaluationResults", "PolicyRoles")
+KEPT = (
+    *("AttachedPolicies", "EvaluationResults", "MatchedStatements", "MissingContextValues"),
+    *("PolicyGroups", "PolicyRoles", "PolicyUsers", "ContextKeyNames"),
+    *("UserDetailList", "GroupDetailList", "RoleDetailList", "GroupList", "AttachedManagedPolicies", "Policies"),
+    *("GroupPolicyList", "RolePolicyList", "InstanceProfileList"),
+)
 """Lists that clients index without looking; the others are required members."""
 
+
+def _of_holders(kind: HolderKind[H]) -> dict[str, Operation[Iam]]:
+    """The operations on the policies of roles, of users or of groups."""
+    return {
+        f"Put{kind.name}Policy": partial(inline.put_policy, kind),
+        f"Get{kind.name}Policy": partial(inline.get_policy, kind),
+        f"Delete{kind.name}Policy": partial(inline.delete_policy, kind),
+        f"List{kind.name}Policies": partial(inline.list_policies, kind),
+        f"Attach{kind.name}Policy": partial(attached.attach_policy, kind),
+        f"Detach{kind.name}Policy": partial(attached.detach_policy, kind),
+        f"ListAttached{kind.name}Policies": partial(attached.list_attached_policies, kind),
+    }
+
+
+def _of_tagged(kind: TaggedKind) -> dict[str, Operation[Iam]]:
+    return {
+        f"Tag{kind.name}": partial(tags.tag, kind),
+        f"Untag{kind.name}": partial(tags.untag, kind),
+        f"List{kind.name}Tags": partial(tags.list_tags, kind),
+    }
+
+
 OPERATIONS: dict[str, Operation[Iam]] = {
+    **_of_holders(ROLES),
+    **_of_holders(USERS),
+    **_of_holders(GROUPS),
+    **_of_tagged(TAGGED_ROLES),
+    **_of_tagged(TAGGED_USERS),
+    **_of_tagged(TAGGED_POLICIES),
     "CreateRole": roles.create_role,
     "GetRole": roles.get_role,
     "ListRoles": roles.list_roles,
@@ -29,18 +63,39 @@ OPERATIONS: dict[str, Operation[Iam]] = {
     "DeleteRolePermissionsBoundary": roles.delete_role_permissions_boundary,
     "DeleteRole": roles.delete_role,
     "ListInstanceProfilesForRole": roles.list_instance_profiles_for_role,
-    "TagRole": tags.tag_role,
-    "UntagRole": tags.untag_role,
-    "ListRoleTags": tags.list_role_tags,
-    "PutRolePolicy": inline_policies.put_role_policy,
-    "GetRolePolicy": inline_policies.get_role_policy,
-    "DeleteRolePolicy": inline_policies.delete_role_policy,
-    "ListRolePolicies": inline_policies.list_role_policies,
-    "AttachRolePolicy": attached_policies.attach_role_policy,
-    "DetachRolePolicy": attached_policies.detach_role_policy,
-    "ListAttachedRolePolicies": attached_policies.list_attached_role_policies,
-    "ListEntitiesForPolicy": attached_policies.list_entities_for_policy,
-    "SimulatePrincipalPolicy": simulation.simulate_principal_policy,
+    "ListEntitiesForPolicy": attached.list_entities_for_policy,
+    "CreateUser": users.create_user,
+    "GetUser": users.get_user,
+    "ListUsers": users.list_users,
+    "DeleteUser": users.delete_user,
+    "PutUserPermissionsBoundary": users.put_user_permissions_boundary,
+    "DeleteUserPermissionsBoundary": users.delete_user_permissions_boundary,
+    "UpdateUser": users.update_user,
+    "CreateGroup": groups.create_group,
+    "GetGroup": groups.get_group,
+    "ListGroups": groups.list_groups,
+    "UpdateGroup": groups.update_group,
+    "DeleteGroup": groups.delete_group,
+    "AddUserToGroup": groups.add_user_to_group,
+    "RemoveUserFromGroup": groups.remove_user_from_group,
+    "ListGroupsForUser": groups.list_groups_for_user,
+    "CreateAccessKey": access_keys.create_access_key,
+    "ListAccessKeys": access_keys.list_access_keys,
+    "UpdateAccessKey": access_keys.update_access_key,
+    "DeleteAccessKey": access_keys.delete_access_key,
+    "CreatePolicy": managed.create_policy,
+    "GetPolicy": managed.get_policy,
+    "ListPolicies": managed.list_policies,
+    "DeletePolicy": managed.delete_policy,
+    "CreatePolicyVersion": managed.create_policy_version,
+    "GetPolicyVersion": managed.get_policy_version,
+    "ListPolicyVersions": managed.list_policy_versions,
+    "SetDefaultPolicyVersion": managed.set_default_policy_version,
+    "DeletePolicyVersion": managed.delete_policy_version,
+    "SimulatePrincipalPolicy": simulation.allow_all,
+    "SimulateCustomPolicy": simulation.simulate_custom_policy,
+    "GetContextKeysForCustomPolicy": simulation.context_keys_of_input,
+    "GetAccountAuthorizationDetails": account_details.get_account_authorization_details,
     "CreateServiceLinkedRole": service_linked.create_service_linked_role,
     "DeleteServiceLinkedRole": service_linked.delete_service_linked_role,
     "GetServiceLinkedRoleDeletionStatus": service_linked.get_service_linked_role_deletion_status,
@@ -48,18 +103,44 @@ OPERATIONS: dict[str, Operation[Iam]] = {
 
 GUARDS: dict[str, Guard[Iam]] = {
     "AddRoleToInstanceProfile": roles.check_in_no_profile,
-    "DeletePolicy": attached_policies.check_unused,
 }
 """What is left to others, who do not know our roles."""
 
 
-def service(iam: Iam, *, account: str, otherwise: Otherwise | None = None) -> Service[Iam]:
-    """The role that every caller is said to have exists from the start, as the SageMaker SDK expects."""
+def service(
+    iam: Iam, *, account: str, otherwise: Otherwise | None = None, directory: Directory | None = None
+) -> Service[Iam]:
+    """The role that every caller is said to have exists from the start, as the SageMaker SDK expects.
+
+    `directory` finds callers where they are verified. It forgets them with each change of what somebody may do.
+    """
     trust = service_linked.trust("sagemaker.amazonaws.com")
     iam.roles.add(Role(ROLE, ROLE_ID, iam.clock(), trust, protected=True))
-    return Service("iam", iam, OPERATIONS, account=account, kept=KEPT, otherwise=otherwise, guards=GUARDS)
+    operations: Mapping[str, Operation[Iam]] = OPERATIONS
+    if directory is not None:
+        simulate = simulation.simulating(directory)
+        operations = _forgetting({**OPERATIONS, "SimulatePrincipalPolicy": simulate}, directory.forget)
+        otherwise = None if otherwise is None else refusing_unenforced(otherwise)
+    return Service("iam", iam, operations, account=account, kept=KEPT, otherwise=otherwise, guards=GUARDS)
 
 
 def compose(parts: ServiceParts) -> Service[Iam]:
-    iam = Iam(parts.database, parts.store, parts.clock)
-    return service(iam, account=parts.account, otherwise=parts.otherwise)
+    return service(parts.iam, account=parts.account, otherwise=parts.otherwise, directory=parts.directory)
+
+
+def _forgetting(operations: Mapping[str, Operation[Iam]], forget: Callable[[], None]) -> dict[str, Operation[Iam]]:
+    """The operations; after those that write, `forget` is called."""
+
+    def forgetting(operation: Operation[Iam]) -> Operation[Iam]:
+        def changed(iam: Iam, call: Call) -> Answer | Awaitable[Answer]:
+            try:
+                return operation(iam, call)
+            finally:
+                forget()
+
+        return changed
+
+    return {
+        name: operation if name.startswith((*READS, "Simulate")) else forgetting(operation)
+        for name, operation in operations.items()
+    }

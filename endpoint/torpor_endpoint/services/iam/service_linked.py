@@ -20,6 +20,8 @@ def create_service_linked_role(iam: Iam, call: Call) -> dict[str, Any]:
     service = call.params["AWSServiceName"]
     if service not in SERVICE_ROLES:
         raise errors.NO_SERVICE_ROLE(services=", ".join(SERVICE_ROLES))
+    if call.params.get("CustomSuffix"):
+        raise errors.NO_SUFFIX(service=service)
     name, path = SERVICE_ROLES[service], f"{LINKED_PATH}{service}/"
     description = call.params.get("Description")
     role = Role(name, new_role_id(), iam.clock(), trust(service), path, description, protected=True)

@@ -1,6 +1,7 @@
-"""TagRole, UntagRole, ListRoleTags. "Tag keys are case insensitive, but case is preserved." """
+"""Tags of roles, users and policies. "Tag keys are case insensitive, but case is preserved." """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
@@ -11,33 +12,65 @@ from torpor_endpoint.services.iam.paging import page
 TAGS_MAX = 50
 
 
-def tag_role(iam: Iam, call: Call) -> dict[str, Any]:
+@dataclass(frozen=True)
+class TaggedKind:
+    """What can have tags. `arn_of` finds it by a call, and raises NoSuchEntity."""
+
+    name: str  # as quotas have it
+    arn_of: Callable[[Iam, Call], str]
+
+
+def _named(get: Callable[[Iam, str], Any], member: str) -> Callable[[Iam, Call], str]:
+    return lambda iam, call: str(get(iam, call.params[member]).arn(call.account))
+
+
+def _policy(iam: Iam, call: Call) -> str:
+    arn: str = call.params["PolicyArn"]
+    if iam.policy_at(arn, call.account) is None:
+        raise errors.NO_POLICY(arn=arn)
+    return arn
+
+
+TAGGED_ROLES = TaggedKind("Role", _named(Iam.role, "RoleName"))
+TAGGED_USERS = TaggedKind("User", _named(Iam.user, "UserName"))
+TAGGED_POLICIES = TaggedKind("Policy", _policy)
+
+
+def tag(kind: TaggedKind, iam: Iam, call: Call) -> dict[str, Any]:
     """Add tags. A key that differs from an old one only in upper and lower case replaces it."""
-    arn, added = iam.role(call.params["RoleName"]).arn(call.account), read(call.params["Tags"])
+    arn, added = kind.arn_of(iam, call), read(call.params["Tags"])
     with iam.tagging:
         old = iam.tags.tags(arn)
         replaced = _of_keys(old, added)
-        check_count({**{key: value for key, value in old.items() if key not in replaced}, **added})
+        check_count(kind, {**{key: value for key, value in old.items() if key not in replaced}, **added})
         iam.tags.remove_tags(arn, replaced)
         iam.tags.put_tags(arn, added)
     return {}
 
 
-def untag_role(iam: Iam, call: Call) -> dict[str, Any]:
-    arn = iam.role(call.params["RoleName"]).arn(call.account)
+def untag(kind: TaggedKind, iam: Iam, call: Call) -> dict[str, Any]:
+    arn = kind.arn_of(iam, call)
     iam.tags.remove_tags(arn, _of_keys(iam.tags.tags(arn), call.params["TagKeys"]))
     return {}
 
 
-def list_role_tags(iam: Iam, call: Call) -> dict[str, Any]:
-    tags = iam.tags.tags(iam.role(call.params["RoleName"]).arn(call.account))
+def list_tags(kind: TaggedKind, iam: Iam, call: Call) -> dict[str, Any]:
+    tags = iam.tags.tags(kind.arn_of(iam, call))
     keys, more = page(tags, str, call.params)
     return {"Tags": shapes.tag_list({key: tags[key] for key in keys}), **more}
 
 
-def first_tags(call: Call) -> dict[str, str]:
-    """The tags of a CreateRole call."""
-    return check_count(read(call.params.get("Tags", [])))
+def first_tags(kind: TaggedKind, call: Call) -> dict[str, str]:
+    """The tags of a call that creates a role, a user or a policy."""
+    return check_count(kind, read(call.params.get("Tags", [])))
+
+
+def moved(iam: Iam, old_arn: str, new_arn: str) -> None:
+    """Give the tags of what was renamed to its new ARN."""
+    if old_arn != new_arn:
+        tags = iam.tags.tags(old_arn)
+        iam.tags.forget_tags(old_arn)
+        iam.tags.put_tags(new_arn, tags)
 
 
 def read(wire: list[dict[str, str]]) -> dict[str, str]:
@@ -48,9 +81,9 @@ def read(wire: list[dict[str, str]]) -> dict[str, str]:
     return tags
 
 
-def check_count(tags: dict[str, str]) -> dict[str, str]:
+def check_count(kind: TaggedKind, tags: dict[str, str]) -> dict[str, str]:
     if len(tags) > TAGS_MAX:
-        raise errors.QUOTA(what="TagsPerRole", limit=TAGS_MAX)
+        raise errors.QUOTA(what=f"TagsPer{kind.name}", limit=TAGS_MAX)
     return tags
 
 

@@ -5,7 +5,8 @@ from enum import StrEnum
 from typing import Any, Generic
 
 from torpor_endpoint.services.jobs.stages import J, JobKind, Transition, moved
-from torpor_endpoint.storage.record_table import Database, RecordTable
+from torpor_endpoint.storage.databases.database import Database
+from torpor_endpoint.storage.record_table import RecordTable
 
 
 class JobRecords(Generic[J]):
@@ -46,4 +47,4 @@ class JobRecords(Generic[J]):
     def _decoded(self, record: Mapping[str, Any]) -> J:
         stage = type(self.kind.first)
         transitions = tuple(Transition(**{**past, "stage": stage(past["stage"])}) for past in record["transitions"])
-        return self._job(**{**record, "transitions": transitions})
+        return self._job(**{**record, "transitions": transitions, **self._job.nested(record)})

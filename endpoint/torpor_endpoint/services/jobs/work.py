@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -28,7 +30,22 @@ def internal_error(text: object) -> str:
 
 async def finished(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Run the function in a worker thread. A cancelled caller still waits for its end."""
-    work = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+    return await _whole(asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs)))
+
+
+class WorkThreads:
+    """A few threads for work of one kind, so that much of it keeps no other work of the endpoint waiting."""
+
+    def __init__(self, name: str, count: int) -> None:
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix=name)
+
+    async def finished(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function in one of the threads. A cancelled caller still waits for its end."""
+        loop = asyncio.get_running_loop()
+        return await _whole(loop.run_in_executor(self._threads, partial(function, *args, **kwargs)))
+
+
+async def _whole(work: "asyncio.Future[T]") -> T:
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:

@@ -106,7 +106,7 @@ class LongTail:
             raise unimplemented(service, operation)
         status, headers, body = answer[0], answer[1], _bytes(answer[2])
         if (service, operation) in ADDRESSES and "host" in request.headers:
-            body = body.replace(origin.encode(), f"http://{request.headers['host']}".encode())
+            body = body.replace(origin.encode(), f"{request.scheme}://{request.headers['host']}".encode())
         return Response(status, body, _headers(headers, request))
 
     def _prepared(self, origin: str, request: AwsRequest) -> "AWSPreparedRequest":

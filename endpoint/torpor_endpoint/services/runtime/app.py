@@ -9,7 +9,7 @@ import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from torpor_container import wire
 from torpor_container.transport.upstream import Body, size_of
@@ -48,6 +48,7 @@ T = TypeVar("T")
 PREFIX = "/endpoints/"
 INVOCATIONS = "invocations"
 INVOCATIONS_STREAM = "invocations-response-stream"
+INVOCATIONS_ASYNC = "async-invocations"
 LIMITS = CallLimits()
 FAILED = "request %s to endpoint %s failed"
 COPIED = frozenset(name.lower().encode() for name in wire.RETURNED)
@@ -59,6 +60,10 @@ class AccountAndRegion:
     region: str = DEFAULT_REGION
     console: bool = False  # see `ErrorPlace`
 
+    def place(self, endpoint: str) -> ErrorPlace:
+        """That of a new request to an endpoint."""
+        return ErrorPlace(endpoint, self.number, self.region, request_id(), console=self.console)
+
 
 @dataclass(frozen=True)
 class Clocks:
@@ -68,8 +73,17 @@ class Clocks:
     steady: Callable[[], float]
 
 
+class AsyncFace(Protocol):
+    """Answers InvokeEndpointAsync."""
+
+    async def serve(
+        self, passage: Passage, receive: Receive, send: Send, before: Sequence[Step], ends: StreamEnds
+    ) -> None:
+        """Answer a request. `before` are the steps before the parsing of its headers."""
+
+
 def any_caller(passage: Passage) -> None:
-    """The step verify of an endpoint that trusts whoever reaches its port."""
+    """The step verify: `access.door` has verified the caller, or the endpoint trusts whoever reaches its port."""
 
 
 def parse(passage: Passage) -> None:
@@ -80,7 +94,8 @@ class RuntimeApp:
     """`POST /endpoints/{EndpointName}/invocations` and `…/invocations-response-stream`. Any other operation is refused.
 
     `verify` raises RuntimeFault for a caller who may not call. Without `shadowing` no request is copied to a shadow
-    variant. `trace` finds a request's place in a distributed trace (`telemetry.tracing`).
+    variant, and without `asynchronous` InvokeEndpointAsync is refused. `trace` finds a request's place in a distributed
+    trace (`telemetry.tracing`).
     """
 
     def __init__(
@@ -94,6 +109,7 @@ class RuntimeApp:
         verify: Step = any_caller,
         shadowing: Shadowing | None = None,
         trace: Step | None = None,
+        asynchronous: AsyncFace | None = None,
     ) -> None:
         self._sender = sender
         self._observers = observers
@@ -101,12 +117,13 @@ class RuntimeApp:
         self._clocks = clocks
         self._limits = limits
         self._shadowing = shadowing
+        self._asynchronous = asynchronous
         self._copy_ends = CopyEnds(observers.reads_bodies, self._copy_ended)
         self._to_copy: Sequence[object] = () if shadowing is None else shadowing.waiting
-        first = (verify,) if trace is None else (trace, verify)
+        self._first = first = (verify,) if trace is None else (trace, verify)
         self._before_sending: Sequence[Step] = (*first, parse, router.route, router.admit)
         before_streaming = (*first, parse_stream, router.route_stream, router.admit)
-        ends = StreamEnds(self._settled, self._answer, self._account, self._release)
+        self._ends = ends = StreamEnds(self._settled, self._answer, self._account, self._release)
         self._streams = ResponseStreams(sender, observers, before_streaming, ends, clocks.steady, limits.kept)
         self._sent_again: set[asyncio.Task[None]] = set()
 
@@ -116,6 +133,9 @@ class RuntimeApp:
         passage, operation = self._begin(scope)
         if operation == INVOCATIONS_STREAM:
             await self._streams.serve(passage, receive, send)
+            return
+        if operation == INVOCATIONS_ASYNC and self._asynchronous is not None:
+            await self._asynchronous.serve(passage, receive, send, self._first, self._ends)
             return
         try:
             answer = self._answer(passage, await self._settled(passage, self._received(passage, operation, receive)))
@@ -165,8 +185,7 @@ class RuntimeApp:
     def _begin(self, scope: Scope) -> tuple[Passage, str]:
         """The record, and the operation by its last part of the path. An ARN as the endpoint's name has a slash."""
         name, _, operation = scope["path"].removeprefix(PREFIX).rpartition("/")
-        account = self._home
-        place = ErrorPlace(name, account.number, account.region, request_id(), console=account.console)
+        place = self._home.place(name)
         return Passage(scope, place, self._limits, self._clocks.epoch(), self._clocks.steady()), operation
 
     def _prepare(self, passage: Passage) -> None:

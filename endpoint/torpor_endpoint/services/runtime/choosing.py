@@ -6,8 +6,10 @@ containers, until the last part.
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.lifecycle import InstancePhase
+from torpor_endpoint.core.routing.session_names import mark_of, with_holder, without_holder
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey
-from torpor_endpoint.fleet.incarnation import Incarnation
+from torpor_endpoint.roster.incarnation import Incarnation
+from torpor_endpoint.roster.pool import VariantPool
 from torpor_endpoint.services.runtime.legs import current_leg
 from torpor_endpoint.services.runtime.passage import Leg, Passage, Route, parsed, routed
 from torpor_endpoint.services.runtime.request import SESSION_ID
@@ -30,10 +32,10 @@ def use(passage: Passage, incarnation: Incarnation) -> None:
     """Use the instance for a part of the request. One of several containers stays in use until `let_go`."""
     trail = passage.trail
     if trail is None:
-        incarnation.in_flight += 1
+        incarnation.took()
     elif trail.kept is not incarnation:
         let_go(passage)
-        incarnation.in_flight += 1
+        incarnation.took()
         trail.kept = incarnation
 
 
@@ -64,11 +66,26 @@ def kept(passage: Passage, leg: Leg) -> bool:
 def _holder(passage: Passage, route: Route) -> Incarnation | None:
     """The instance that holds the request's session; None if the request has none, or that instance is not ready."""
     session = parsed(passage).headers.get(SESSION_ID)
-    if session is None:
-        return None
-    held = route.pool.sessions.holder(session_key(route.target, session))
-    ready = held and route.pool.ready.get(held.slot)
+    return None if session is None else holder_in(route.pool, route.target, session)
+
+
+def holder_in(pool: VariantPool, target: str | None, session: bytes) -> Incarnation | None:
+    """The ready instance of this variant that holds the session, as the id names it, or as its router remembers."""
+    own, named = without_holder(session)
+    if named is not None:
+        ready = pool.ready.get(named.slot)
+        return ready if ready is not None and mark_of(ready.id) == named.mark else None
+    held = pool.sessions.holder(session_key(target, own))
+    ready = held and pool.ready.get(held.slot)
     return ready if held and ready and ready.id == held.incarnation else None
+
+
+def knows_session(pool: VariantPool, target: str | None, session: bytes) -> bool:
+    """Whether the session is of this variant."""
+    own, named = without_holder(session)
+    if named is None:
+        return pool.sessions.holder(session_key(target, own)) is not None
+    return holder_in(pool, target, session) is not None
 
 
 def note_session(passage: Passage, incarnation: Incarnation, answer: UpstreamAnswer) -> None:
@@ -78,9 +95,19 @@ def note_session(passage: Passage, incarnation: Incarnation, answer: UpstreamAns
     route = routed(passage)
     if (began := answer.header(NEW_SESSION)) is not None:
         session = session_key(route.target, began.partition(b";")[0])
-        route.pool.sessions.began(session, SessionHolder(str(incarnation.slot), incarnation.id))
+        route.pool.sessions.began(session, SessionHolder(incarnation.slot.number, incarnation.id))
     if (ended := answer.header(CLOSED_SESSION)) is not None:
         route.pool.sessions.ended(session_key(route.target, ended))
+    if route.pool.names_holders:
+        answer.headers = [_naming(name, value, incarnation) for name, value in answer.headers]
+
+
+def _naming(name: bytes, value: bytes, holder: Incarnation) -> tuple[bytes, bytes]:
+    """The header for the caller: a session's id names its holder, and any router finds it."""
+    if name not in (NEW_SESSION, CLOSED_SESSION):
+        return name, value
+    session, more, rest = value.partition(b";")
+    return name, with_holder(session, holder.slot.number, holder.id) + more + rest
 
 
 def session_key(target: str | None, session: bytes) -> SessionKey:

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-OPERATIONS: Final = ("InvokeEndpoint", "InvokeEndpointWithResponseStream")
-"""The operations of the runtime. It refuses InvokeEndpointAsync at once, by name."""
+OPERATIONS: Final = ("InvokeEndpoint", "InvokeEndpointAsync", "InvokeEndpointWithResponseStream")
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "InvokeEndpoint": "Each answer has `Server-Timing`. At zero instances, Torpor holds a request and serves it. AWS fails "
@@ -17,6 +16,12 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "An answer may be larger than AWS's 6 MiB (serverless: 4 MiB). "
     "A captured record has the target model in `torporTargetModel` and the version of its artifact in `torporModelVersion`, and only "
     "requests with a 2xx answer are captured.",
+    "InvokeEndpointAsync": "A multi-model endpoint takes the header of TargetModel, and the other routing headers of InvokeEndpoint, "
+    "which the operation does not have on AWS; `--aws-strict` refuses TargetModel there. An accepted request survives a crash, and is sent again after one: "
+    "a container may get it twice. A request that the platform broke is sent up to three times; AWS publishes no number. A failure object is named like the result, "
+    'with `-error.out`, and has what the container answered, or Torpor\'s reason as `{"message": …}`; AWS publishes neither. '
+    "The messages to SNS have both `failureLocation` and `responseParameters` when there is a failure object, because what readers of AWS's messages expect "
+    "contradicts itself. An answer needs no Content-Length. Invocations and the metrics of the model cache are published too. The requests of a deleted endpoint have failure objects and messages.",
     "InvokeEndpointWithResponseStream": "As InvokeEndpoint. A multi-model endpoint takes the header of TargetModel, which the "
     "operation does not have on AWS; `--aws-strict` refuses it there. AWS's time limit for a whole stream is not confirmed: "
     "Torpor has 8 minutes. The parts of a foreign container's answer are as its server sends them. A captured stream is one record, with `torporStream` for its end.",

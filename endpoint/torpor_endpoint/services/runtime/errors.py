@@ -61,6 +61,7 @@ class Situation(Enum):
     )
     THROTTLED = ("ThrottlingException", 400, None, None)
     NOT_READY = ("ModelNotReadyException", 429, None, "{detail}")
+    UNAVAILABLE = ("ServiceUnavailable", 503, None, "{detail}")
     HOLD_FULL = (
         "ServiceUnavailable",
         503,
@@ -151,6 +152,8 @@ class RuntimeFault(Exception):
     ) -> None:
         """`original` is the status and body of the model's answer. `steps` are the waits of the request, in seconds."""
         super().__init__(situation.name)
+        self.timed_out = False
+        """Whether a container did not answer in time."""
         self.situation = situation
         self.original = original
         self.steps = steps
@@ -205,7 +208,9 @@ def model_error(status: int, original: str) -> RuntimeFault:
 
 def timed_out(place: ErrorPlace) -> RuntimeFault:
     """The error for a container that did not answer in time."""
-    return model_error(0, TIMED_OUT.format(container=place.container))
+    fault = model_error(0, TIMED_OUT.format(container=place.container))
+    fault.timed_out = True
+    return fault
 
 
 def no_response(place: ErrorPlace) -> RuntimeFault:
@@ -227,7 +232,7 @@ def check_attributes(headers: Iterable[tuple[bytes, bytes]], place: ErrorPlace) 
 def wire_form(fault: RuntimeFault, place: ErrorPlace) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
     """The status, headers and body of the error, as AWS sends them."""
     situation = fault.situation
-    message = _message(fault, place)
+    message = message_of(fault, place)
     headers = [(b"content-type", b"application/json")]
     if situation.code is None:  # AWS refuses such a body before any service sees it: no error type
         return situation.status, [(b"content-type", b"text/plain")], (message or "").encode()
@@ -235,7 +240,7 @@ def wire_form(fault: RuntimeFault, place: ErrorPlace) -> tuple[int, list[tuple[b
     return situation.status, headers, json.dumps(_members(fault, place, message)).encode()
 
 
-def _message(fault: RuntimeFault, place: ErrorPlace) -> str | None:
+def message_of(fault: RuntimeFault, place: ErrorPlace) -> str | None:
     """The message. It cuts the quoted original to stay within MESSAGE_MAX, and never the sentence around it."""
     text = fault.situation.text
     if text is None:

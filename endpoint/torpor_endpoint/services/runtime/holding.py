@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torpor_container import wire
 from torpor_container.transport.upstream import size_of
-from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.roster.pool import VariantPool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.legs import current_leg
 from torpor_endpoint.services.runtime.passage import Passage
@@ -27,6 +27,10 @@ class PoolClosed(Exception):
     """The pool that a request waited for is no more: its endpoint was updated or deleted meanwhile."""
 
 
+class NobodyReady(Exception):
+    """No instance has room for a request that does not wait for one."""
+
+
 class Holding:
     """`clock` gives seconds that only go forward."""
 
@@ -34,7 +38,7 @@ class Holding:
         self._clock = clock
         self._limits = limits
 
-    async def hold(self, passage: Passage, pool: InstancePool, until_s: float) -> None:
+    async def hold(self, passage: Passage, pool: VariantPool, until_s: float) -> None:
         """Wait, within bounds, until an instance is ready: the variant wakes, or an instance is free to take requests.
 
         Raises RuntimeFault, or PoolClosed.
@@ -42,7 +46,8 @@ class Holding:
         if pool.closed:
             raise PoolClosed
         traffic, size_bytes = pool.traffic, size_of(current_leg(passage).body)
-        if traffic.held >= self._limits.requests or traffic.held_bytes + size_bytes > self._limits.bytes:
+        limits, routers = self._limits, pool.routers
+        if traffic.held >= limits.requests / routers or traffic.held_bytes + size_bytes > limits.bytes / routers:
             raise RuntimeFault(Situation.HOLD_FULL, held=traffic.held)
         began_s = self._clock()
         step = (wire.WaitStep.HOLD if pool.size else wire.WaitStep.WAKE).value
@@ -64,7 +69,7 @@ class Holding:
             raise _not_ready(passage, pool, self._clock() - began_s)
 
 
-async def _woken(pool: InstancePool) -> None:
+async def _woken(pool: VariantPool) -> None:
     """Returns when the pool has a ready instance, or nobody should wait for one. A pool whose instances are taken away
     meanwhile is woken again."""
 
@@ -78,7 +83,7 @@ async def _woken(pool: InstancePool) -> None:
             return
 
 
-def _not_ready(passage: Passage, pool: InstancePool, waited_s: float) -> RuntimeFault:
+def _not_ready(passage: Passage, pool: VariantPool, waited_s: float) -> RuntimeFault:
     why = f" ({pool.trouble.reason})" if pool.trouble is not None else ""
     detail = f"No instance of production variant {pool.variant.name} was ready within {waited_s:g} s{why}. Try again."
     return RuntimeFault(Situation.NOT_READY, detail=detail, steps=dict(passage.steps))

@@ -2,7 +2,7 @@
 
 The steps, in their order, and the module of each:
 
-    verify    who calls, and whether they may                       app
+    verify    who calls, and whether they may                       app, after access.door
     parse     the headers, checked once                             request
     route     the variant, and the target model                     router
     admit     throttle, or refuse for lack of capacity              router
@@ -23,10 +23,10 @@ from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
 from torpor_container.wire import WaitStep
 from torpor_endpoint.aws.wire.asgi import Headers, Scope
-from torpor_endpoint.fleet.incarnation import Incarnation
-from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.fleet.roster import LiveEndpoint
 from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
+from torpor_endpoint.roster.endpoints import ServedEndpoint
+from torpor_endpoint.roster.incarnation import Incarnation
+from torpor_endpoint.roster.pool import VariantPool
 from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault
 from torpor_endpoint.services.runtime.kept_parts import KEPT, KeptLimits
 from torpor_endpoint.services.runtime.request import Invoke
@@ -61,9 +61,9 @@ ONLY = (0,)
 class Route(NamedTuple):
     """Where a request goes: decided before its body is sent anywhere."""
 
-    live: LiveEndpoint
+    live: ServedEndpoint
     variant: str
-    pool: InstancePool
+    pool: VariantPool
     target: str | None
     path: tuple[int, ...] = ONLY
     """The places of the containers that the request passes, in their order."""

@@ -8,6 +8,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import Body
 from torpor_endpoint.aws.validation import Violation, message, shown
 from torpor_endpoint.aws.wire.asgi import DRAIN_MAX_BYTES, Disconnected, Receive, Scope
+from torpor_endpoint.core.routing.session_names import without_holder
 from torpor_endpoint.request_bodies import TooManyBodies, TooSlow, bodies_of, declared_bytes
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 
@@ -37,7 +38,8 @@ class HeaderMember(NamedTuple):
     """Whether AWS leaves the value out of its messages."""
 
 
-def _like(pattern: bytes) -> Callable[[bytes], object]:
+def like(pattern: bytes) -> Callable[[bytes], object]:
+    """The check whether a whole value has this pattern."""
     return re.compile(pattern).fullmatch
 
 
@@ -46,9 +48,9 @@ HOSTNAME = r"^[a-zA-Z0-9](-*[a-zA-Z0-9])*"
 COMPONENT = r"^[a-zA-Z0-9]([\-a-zA-Z0-9]*[a-zA-Z0-9])?$"
 SESSION = r"^(NEW_SESSION)$|^[a-zA-Z0-9](-*[a-zA-Z0-9])*$"
 
-_printable = _like(rb"[!-~][ -~]*")  # AWS's pattern lets any first letter in, and only ASCII can follow it
-_hostname = _like(rb"(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")  # an empty header asks for nothing
-_session = _like(rb"NEW_SESSION|(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")
+_printable = like(rb"[!-~][ -~]*")  # AWS's pattern lets any first letter in, and only ASCII can follow it
+_hostname = like(rb"(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")  # an empty header asks for nothing
+_session = like(rb"NEW_SESSION|(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")
 
 MEMBERS: dict[bytes, HeaderMember] = {
     # A test holds this table against botocore's service model of sagemaker-runtime. A target may have any letters: it
@@ -103,17 +105,19 @@ class Invoke(NamedTuple):
 
     def _violations(self) -> list[Violation]:
         broken = [(MEMBERS[name], value) for name, value in self.headers.items()]
-        return [violation for member, value in broken if (violation := _violation(member, value)) is not None]
+        return [violation for member, value in broken if (violation := violation_of(member, value)) is not None]
 
     def forwarded(self, target: str | None) -> list[tuple[bytes, bytes]]:
         """The headers for the container. `target` is the model to name; None on a single-model variant."""
         headers = [header for header in self.headers.items() if header[0] in PASSED_ON]
+        if SESSION_ID in self.headers:
+            headers = [(one, without_holder(text)[0] if one == SESSION_ID else text) for one, text in headers]
         if target is not None:
             headers.append((TARGET_MODEL, target.encode(errors="surrogateescape")))
         return headers
 
 
-def _violation(member: HeaderMember, value: bytes) -> Violation | None:
+def violation_of(member: HeaderMember, value: bytes) -> Violation | None:
     """The failed constraint of a header's value; None if it has none."""
     if len(value) < member.shortest:
         constraint = f"Member must have length greater than or equal to {member.shortest}"

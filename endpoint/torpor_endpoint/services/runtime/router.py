@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.records import Variant
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
-from torpor_endpoint.services.runtime.choosing import session_key
+from torpor_endpoint.roster.endpoints import ServedEndpoint, ServedEndpoints
+from torpor_endpoint.services.runtime.choosing import knows_session
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.legs import path_of, takes_target
 from torpor_endpoint.services.runtime.passage import Passage, Route, parsed, routed
@@ -25,7 +25,7 @@ DRAW = "torpor.draw"
 class Router:
     """`draw` gives numbers from 0 to 1 for the weights."""
 
-    def __init__(self, roster: Roster, draw: Callable[[], float], strict: bool) -> None:
+    def __init__(self, roster: ServedEndpoints, draw: Callable[[], float], strict: bool) -> None:
         self._roster = roster
         self._draw = draw
         self._strict = strict
@@ -33,6 +33,13 @@ class Router:
     # -- route -----------------------------------------------------------------------------------------------------
     def route(self, passage: Passage) -> None:
         """Raises RuntimeFault for the first rule that the request breaks."""
+        self._route(passage)
+        if routed(passage).pool.variant.asynchronous is not None:
+            passage.route = None
+            detail = f"Endpoint {passage.place.endpoint} is asynchronous: call it with InvokeEndpointAsync."
+            raise RuntimeFault(Situation.PARAMETER, detail=detail)
+
+    def _route(self, passage: Passage) -> None:
         passage.route = None
         request = parsed(passage)
         live = self._endpoint(passage.place.endpoint)
@@ -49,7 +56,7 @@ class Router:
             raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
         passage.route = Route(live, variant, pool, target, path)
 
-    def _endpoint(self, name: str) -> LiveEndpoint:
+    def _endpoint(self, name: str) -> ServedEndpoint:
         live = self._roster.get(name)
         if live is not None and live.trouble is not None:
             raise RuntimeFault(Situation.PARAMETER, detail=live.trouble)
@@ -57,7 +64,7 @@ class Router:
             raise RuntimeFault(Situation.ENDPOINT_UNKNOWN)
         return live
 
-    def _variant(self, live: LiveEndpoint, named: str | None, passage: Passage) -> str:
+    def _variant(self, live: ServedEndpoint, named: str | None, passage: Passage) -> str:
         """Draws once for each request, whichever way it goes: a request that cannot go inline keeps its variant."""
         if named is None and len(live.production) == 1:
             return next(iter(live.production))
@@ -77,12 +84,24 @@ class Router:
             raise RuntimeFault(Situation.PARAMETER, detail=detail)
         self.route(passage)
 
+    def route_async(self, passage: Passage) -> None:
+        """As `route`, for InvokeEndpointAsync. AWS has no route for it to one of many models."""
+        live = self._endpoint(passage.place.endpoint)
+        variants = [pool.variant for pool in live.pools.values()]
+        if any(variant.asynchronous is None for variant in variants):
+            why = "its configuration has no AsyncInferenceConfig"
+            raise RuntimeFault(Situation.PARAMETER, detail=f"Endpoint {live.name} is not asynchronous: {why}.")
+        if self._strict and any(variant.multi_model for variant in variants):
+            detail = f"Endpoint {live.name} has many models: InvokeEndpointAsync takes no TargetModel."
+            raise RuntimeFault(Situation.PARAMETER, detail=detail)
+        self._route(passage)
+
     # -- admit -----------------------------------------------------------------------------------------------------
     def admit(self, passage: Passage) -> None:
         """Raises RuntimeFault for a request that the variant does not take now."""
         pool = routed(passage).pool
         serverless = pool.variant.serverless
-        if serverless is not None and pool.traffic.in_flight >= serverless.max_concurrency:
+        if not pool.admits():
             raise RuntimeFault(Situation.THROTTLED)
         if self._strict and serverless is None and not pool.ready and not pool.size:
             # AWS fails invocations at zero instances, and does not queue them; serverless ones wait.
@@ -98,7 +117,7 @@ def check_target(variant: Variant, path: tuple[int, ...], target: str | None) ->
         raise RuntimeFault(Situation.TARGET_NOT_SUPPORTED)
 
 
-def _check_supported(live: LiveEndpoint, request: Invoke) -> None:
+def _check_supported(live: ServedEndpoint, request: Invoke) -> None:
     """Raises RuntimeFault for a header that asks for what no variant has."""
     if request.headers.get(INFERENCE_COMPONENT):
         detail = f"Endpoint {live.name} takes no InferenceComponentName: it has no inference components."
@@ -108,9 +127,9 @@ def _check_supported(live: LiveEndpoint, request: Invoke) -> None:
         raise RuntimeFault(Situation.PARAMETER, detail=detail)
 
 
-def _variant_of_session(live: LiveEndpoint, request: Invoke) -> str | None:
+def _variant_of_session(live: ServedEndpoint, request: Invoke) -> str | None:
     """The variant that has the request's session; None if no variant has it, or there is only one variant."""
     if len(live.production) == 1 or (session := request.headers.get(SESSION_ID)) is None:
         return None
-    key = session_key(request.text(TARGET_MODEL), session)
-    return next((name for name, pool in live.production.items() if pool.sessions.holder(key) is not None), None)
+    target = request.text(TARGET_MODEL)
+    return next((name for name, pool in live.production.items() if knows_session(pool, target, session)), None)

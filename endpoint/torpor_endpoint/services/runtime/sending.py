@@ -16,11 +16,11 @@ from torpor_container.transport.upstream import (
     UpstreamRefused,
     UpstreamTimedOut,
 )
-from torpor_endpoint.fleet.incarnation import Incarnation
-from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.roster.incarnation import Incarnation
+from torpor_endpoint.roster.pool import VariantPool
 from torpor_endpoint.services.runtime.choosing import kept, let_go, note_session, pick, use, used
 from torpor_endpoint.services.runtime.errors import RuntimeFault, no_response, timed_out
-from torpor_endpoint.services.runtime.holding import HELD, Holding, HoldLimits, PoolClosed
+from torpor_endpoint.services.runtime.holding import HELD, Holding, HoldLimits, NobodyReady, PoolClosed
 from torpor_endpoint.services.runtime.legs import current_leg, lacked_room, next_leg, note
 from torpor_endpoint.services.runtime.passage import Leg, Passage, Served, routed
 
@@ -122,16 +122,18 @@ class RequestSender:
     # -- streams ---------------------------------------------------------------------------------------------------
     @asynccontextmanager
     async def stream(
-        self, passage: Passage, sent: Callable[[], None] | None = None
+        self, passage: Passage, sent: Callable[[], None] | None = None, *, waits: bool = True
     ) -> AsyncIterator[tuple[StreamConnection | None, Served]]:
         """As `send`; the block begins when the head of the answer is there, and the instance is in use until it ends.
         Of several containers, the last one streams.
 
         The answer of `Served` has chunks only if it is no success, and then there may be no connection; `sent_s` is the
         time to the head. In the block, the connection raises StreamFailed and UpstreamBroken. Raises RuntimeFault and
-        PoolClosed as `send`.
+        PoolClosed as `send`; without `waits`, NobodyReady in place of a wait for an instance with room.
         """
         pool = routed(passage).pool
+        if not waits and not pool.ready.has_room:
+            raise NobodyReady
         pool.traffic.came(self._traffic_clock())
         in_flight = pool.traffic.in_flight
         until_s = self._clock() + passage.limits.hold_s
@@ -142,6 +144,8 @@ class RequestSender:
             outcome: Served | RuntimeFault | None = None
             connection: StreamConnection | None = None
             while outcome is None:
+                if not waits and not _has_room(passage, pool):
+                    raise NobodyReady
                 incarnation = await self._held_until_ready(passage, pool, until_s)
                 leg, sent_at_s = current_leg(passage), self._clock()
                 if leg.step < last:
@@ -235,7 +239,7 @@ class RequestSender:
         return None if isinstance(result, UpstreamRefused) else no_response(passage.place)
 
     # -- hold ------------------------------------------------------------------------------------------------------
-    async def _held_until_ready(self, passage: Passage, pool: InstancePool, until_s: float) -> Incarnation:
+    async def _held_until_ready(self, passage: Passage, pool: VariantPool, until_s: float) -> Incarnation:
         """The instance to send to. Raises RuntimeFault, or PoolClosed if nothing was sent yet."""
         while not pool.ready and not kept(passage, current_leg(passage)):
             try:
@@ -245,6 +249,11 @@ class RequestSender:
                     raise no_response(passage.place) from None  # the first container has acted on the request
                 raise
         return pick(passage)
+
+
+def _has_room(passage: Passage, pool: VariantPool) -> bool:
+    """Whether a part of the request can be sent now."""
+    return kept(passage, current_leg(passage)) or pool.ready.has_room
 
 
 def _sent(leg: Leg, sent: Callable[[], None] | None) -> Callable[[], None] | None:

@@ -24,8 +24,8 @@ from weakref import WeakKeyDictionary
 
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
-from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.log_lines import about
+from torpor_endpoint.roster.pool import VariantPool
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.holding import PoolClosed
 from torpor_endpoint.services.runtime.legs import path_of
@@ -122,7 +122,7 @@ class Shadowing:
         self._draw = draw
         self._dropped = dropped
         self._limits = limits
-        self._work: WeakKeyDictionary[InstancePool, ShadowWork] = WeakKeyDictionary()
+        self._work: WeakKeyDictionary[VariantPool, ShadowWork] = WeakKeyDictionary()
         self._sending: set[asyncio.Task[None]] = set()
         self._alarm: asyncio.TimerHandle | None = None
         self.waiting: list[WaitingCopy] = []

@@ -1,6 +1,7 @@
 """Serves the object store as an ASGI application: checks that all requests share, then the operation of the request.
 
-Signatures are not verified: unsigned, signed and presigned requests may do the same. A presigned link still expires.
+Signatures are verified before, at the endpoint's door, or not at all: then unsigned, signed and presigned requests may
+do the same, and a presigned link still expires.
 """
 
 import asyncio
@@ -14,7 +15,8 @@ from torpor_endpoint.services.s3.cross_origin import PREFLIGHT, allow, no_origin
 from torpor_endpoint.services.s3.edge import served
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import check_version
-from torpor_endpoint.services.s3.routes import operation
+from torpor_endpoint.services.s3.rights import check_access
+from torpor_endpoint.services.s3.routes import FORM, operation
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.s3.wire.exchange import Body, S3Answer, parsed_request
 from torpor_endpoint.services.s3.wire.presigned import check_not_expired
@@ -47,7 +49,11 @@ class S3App:
             raise no_origin()
         check_not_expired(request.query, self._store.clock())
         _check_owner(request.headers, self._site)
-        answering = operation(request)
+        name, answering = operation(request)
+        if request.access is not None and (
+            name != FORM or request.signer_of is None
+        ):  # a form's fields say who sends it
+            await asyncio.to_thread(check_access, request.access, name, request, self._store)
         check_version(request.query.get("versionId"))
         return await answering(S3Call(self._store, self._site, request))
 

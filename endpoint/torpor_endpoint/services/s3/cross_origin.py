@@ -1,7 +1,7 @@
 """Allows requests of web pages of other origins by the CORS configurations of the buckets that the requests name.
 
 AWS serves every request, and the browser hides the answer from the page: there a signature decides what a caller may
-do. Torpor verifies no signature, so it refuses a request that no rule allows.
+do. Torpor refuses a request that no rule allows, since it may verify no signature.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ _NOT_ALLOWED: Final = (
     "Access-Control-Request-Method or Access-Control-Request-Headers are not whitelisted by the resource's CORS spec."
 )
 _HERE: Final = (
-    " Torpor verifies no signature, so it refuses requests of web pages of other origins: allow this one in the CORS "
+    " Torpor refuses requests of web pages of other origins that no rule allows: allow this one in the CORS "
     "configuration of the bucket (PutBucketCors), or start the endpoint with --allow-origin. "
     "See docs/reference/browsers.md."
 )

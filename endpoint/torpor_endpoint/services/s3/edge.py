@@ -40,9 +40,14 @@ async def served(
 
 def denying(text: str) -> App:
     """An application that refuses every request as S3 does, for this reason."""
+    return refusing_with(lambda: S3Error(Refusal.AccessDenied, text))
+
+
+def refusing_with(error: Callable[[], S3Error]) -> App:
+    """An application that refuses every request with this error."""
 
     async def answering(scope: Scope, body: Body) -> S3Answer:
-        raise S3Error(Refusal.AccessDenied, text)
+        raise error()
 
     return partial(served, answering=answering)
 

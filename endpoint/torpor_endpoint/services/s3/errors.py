@@ -11,6 +11,7 @@ class Refusal(Enum):
 
     AccessDenied = (403, "Access Denied")
     AccessForbidden = (403, "CORSResponse: CORS is not enabled for this bucket.")
+    AuthorizationHeaderMalformed = (400, "The authorization header that you provided is not valid.")
     AuthorizationQueryParametersError = (400, "Query-string authentication parameters are not valid.")
     BadDigest = (400, "The Content-MD5 or checksum value that you specified did not match what the server received.")
     BadRequest = (400, "An error occurred when parsing the HTTP request.")
@@ -22,10 +23,12 @@ class Refusal(Enum):
     BucketNotEmpty = (409, "The bucket you tried to delete is not empty")
     EntityTooLarge = (400, "Your proposed upload exceeds the maximum allowed size")
     EntityTooSmall = (400, "Your proposed upload is smaller than the minimum allowed size")
+    ExpiredToken = (400, "The provided token has expired.")
     IncompleteBody = (400, "You did not provide the number of bytes specified by the Content-Length HTTP header")
     # A full disk. It is a 4xx because clients retry a 5xx for minutes, and waiting frees no disk.
     InsufficientStorage = (413, "The disk behind this object store is full. Nothing was stored.")
     InternalError = (500, "We encountered an internal error. Please try again.")
+    InvalidAccessKeyId = (403, "The AWS Access Key Id you provided does not exist in our records.")
     InvalidArgument = (400, "Invalid Argument")
     InvalidBucketName = (400, "The specified bucket is not valid.")
     InvalidDigest = (400, "The Content-MD5 you specified was invalid.")
@@ -46,6 +49,7 @@ class Refusal(Enum):
     InvalidRequest = (400, "The request is not valid.")
     InvalidStorageClass = (400, "The storage class you specified is not valid")
     InvalidTag = (400, "The tag provided was not a valid tag.")
+    InvalidToken = (400, "The provided token is malformed or otherwise invalid.")
     InvalidURI = (400, "Couldn't parse the specified URI.")
     KeyTooLongError = (400, "Your key is too long")
     MalformedPOSTRequest = (400, "The body of your POST request is not well-formed multipart/form-data.")
@@ -87,7 +91,14 @@ class Refusal(Enum):
         "Your socket connection to the server was not read from or written to within the timeout period. Idle "
         "connections will be closed.",
     )
+    RequestTimeTooSkewed = (403, "The difference between the request time and the current time is too large.")
     ServerSideEncryptionConfigurationNotFoundError = (404, "The server side encryption configuration was not found")
+    SignatureDoesNotMatch = (
+        403,
+        "The request signature we calculated does not match the signature you provided. Check your key and signing "
+        "method.",
+    )
+    SlowDown = (503, "Please reduce your request rate.")
     XAmzContentSHA256Mismatch = (400, "The provided 'x-amz-content-sha256' header does not match what was computed.")
 
     @property

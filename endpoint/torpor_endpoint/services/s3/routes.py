@@ -102,8 +102,11 @@ OPERATIONS: Final[Mapping[str, OperationRoute]] = {
 # Only browsers send it: it is no operation of AWS's model.
 _FORM: Final = _bucket("POST", "", posting.post_object)
 
+FORM: Final = "PostObject"
+
 _BY_ROUTE: Final = {
-    (route.place, route.method, route.resource): route.operation for route in (*OPERATIONS.values(), _FORM)
+    (route.place, route.method, route.resource): (name, route.operation)
+    for name, route in {**OPERATIONS, FORM: _FORM}.items()
 }
 
 _NO_LOCK: Final = (Refusal.InvalidRequest, "Bucket is missing Object Lock Configuration")
@@ -131,8 +134,8 @@ _PARAMETERS: Final = frozenset(
 )
 
 
-def operation(request: S3Request) -> Operation:
-    """The operation of the request. Raises NotImplemented if this store lacks it, MethodNotAllowed if S3 does too."""
+def operation(request: S3Request) -> tuple[str, Operation]:
+    """The name and the operation. Raises NotImplemented if this store lacks it, MethodNotAllowed if S3 does too."""
     place = _place(request.address)
     method = "COPY" if request.method == "PUT" and "x-amz-copy-source" in request.headers else request.method
     resource = _resource(request, place)

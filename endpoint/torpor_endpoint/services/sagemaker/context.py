@@ -2,10 +2,14 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.storage.store import Store
+
+if TYPE_CHECKING:
+    from torpor_endpoint.services.sagemaker.model_data import ModelDataAccess
 
 
 class Observed(Protocol):
@@ -26,6 +30,10 @@ def unscaled(endpoint_name: str) -> Collection[str]:
     return ()
 
 
+def silent(endpoint_name: str, variants: Collection[Variant]) -> None:
+    """The default of `deployed`: there are no topics."""
+
+
 @dataclass(frozen=True)
 class Control:
     """The store, the clock and the running parts of the endpoint that operations need."""
@@ -40,3 +48,7 @@ class Control:
     )
     images: Images = field(default_factory=Images)  # which program serves which image
     scaled: Callable[[str], Collection[str]] = unscaled  # an endpoint's variants that are scalable targets
+    deployed: Callable[[str, Collection[Variant]], None] = (
+        silent  # called, from any thread, with the variants that an endpoint is created with or updated to
+    )
+    model_data: "ModelDataAccess | None" = None  # what execution roles may read; None where roles are names only

@@ -11,13 +11,13 @@ _WITHOUT_EFFECT: Final = (
 )
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "CreateModel": "The artifact is checked when it is first used. Kept without effect: "
+    "CreateModel": "The artifact is checked when it is first used; with `--auth` the call fails if the role may not read it. Without `--auth` ExecutionRoleArn is a name only. EnableNetworkIsolation is for user scripts: other containers keep the network. Kept without effect: "
     f"{listed(Treatment.KEPT, 'CreateModelInput', 'ContainerDefinition', 'S3ModelDataSource')}. Refused by name: "
     f"{listed(Treatment.REFUSED, 'ContainerDefinition', 'S3ModelDataSource')}, and members that Torpor does not know.",
     "CreateEndpointConfig": "A variant may have MinInstanceCount 0, and one of many models ServerlessConfig; ShadowProductionVariants may stand beside "
     "several production variants, and have several entries; a serverless variant may have data capture; `--aws-strict` refuses all of these. The share of a shadow variant is its weight "
     "divided by the weight of all production variants, at most 1: AWS publishes no formula. "
-    "Refuses async inference, explainers, and instance types that are not in the catalogue. "
+    "A variant of an asynchronous endpoint may have many models, and must be one of instances. Refuses explainers, and instance types that are not in the catalogue. "
     f"Kept without effect: {listed(Treatment.KEPT, 'CreateEndpointConfigInput')}, also the KmsKeyId of DataCaptureConfig; of a variant "
     f"{listed(Treatment.KEPT, 'ProductionVariant', 'ProductionVariantManagedInstanceScaling')}. Refused by name: "
     f"{listed(Treatment.REFUSED, 'CreateEndpointConfigInput', 'ProductionVariant')}, and members that Torpor does not know.",

@@ -62,7 +62,7 @@ def resolved(control: Control, call: Call, request: Mapping[str, Any]) -> tuple[
     models = [found_model(control, call, production["ModelName"]) for production in productions]
     shadow = [False] * (len(productions) - len(shadows)) + [True] * len(shadows)
     variants = tuple(map(shapes.variant, productions, models, shadow))
-    variants = shapes.with_capture(variants, request)
+    variants = shapes.with_async_inference(shapes.with_capture(variants, request), request)
     variant_rules.check_memory(variants)
     if control.strict:
         check(variant_rules.STRICT_RULES, variants)

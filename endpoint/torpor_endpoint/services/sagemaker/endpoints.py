@@ -34,6 +34,7 @@ def create_endpoint(control: Control, call: Call) -> dict[str, Any]:
     if not control.store.add_endpoint(endpoint, first_tags(call)):
         raise errors.EXISTS(noun=Resource.ENDPOINT.noun, arn=arn)
     control.changed(name)
+    control.deployed(name, endpoint.variants)
     return {"EndpointArn": arn}
 
 
@@ -112,6 +113,7 @@ def _update(
     variant_rules.check_updated(variants)
     pending = replace(endpoint, pending_config_name=config_name, pending_variants=variants, pending_told=resized)
     _moved(control, replace(pending, failure_reason=None), EndpointEvent.UPDATE)
+    control.deployed(endpoint.name, variants)
     return {"EndpointArn": endpoint.arn}
 
 

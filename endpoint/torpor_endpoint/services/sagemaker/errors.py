@@ -36,4 +36,20 @@ ONLY_DELETE = ErrorKind(
     'Cannot update endpoint "{arn}": its status is Failed, and a failed endpoint can only be deleted.',
 )
 INVALID = ErrorKind("parameter outside constraints", "ValidationException", 400)
+NO_MODEL_DATA = ErrorKind(
+    "model data that the execution role may not read",
+    "ValidationException",
+    400,
+    'Could not access model data at {url}. Please ensure that the role "{role}" exists and that its trust relationship '
+    'policy allows the action "sts:AssumeRole" for the service principal "sagemaker.amazonaws.com". Also ensure that '
+    'the role has "s3:GetObject" permissions and that the object is located in {region}. If your Model uses multiple '
+    'models or uncompressed models, please ensure that the role has "s3:ListBucket" permission.',
+)
+NOT_ASSUMED = ErrorKind(
+    "a job's role that cannot be assumed",
+    "ValidationException",
+    400,
+    "Could not assume role {role}. Please ensure that the role exists and allows principal 'sagemaker.amazonaws.com' "
+    "to assume the role.",
+)
 QUOTA = ErrorKind("quota", "ResourceLimitExceeded", 400)

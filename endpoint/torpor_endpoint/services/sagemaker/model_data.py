@@ -1,63 +1,50 @@
-"""Turns an S3 address in any form that AWS accepts into `s3://bucket/key`. Pure.
+"""Whether a new model's execution role may read its model data, where callers are verified."""
 
-AWS accepts `(https|s3)://…` for ModelDataUrl and S3Uri. Its own notebooks use
-`https://s3-REGION.amazonaws.com/bucket/…`.
-"""
+from collections.abc import Iterator
+from dataclasses import dataclass
 
-import re
-from typing import Final
-from urllib.parse import unquote, urlsplit
-
-_REGION: Final = r"[a-z]{2}(?:-[a-z]+)+-\d"
-_S3: Final = rf"s3(?:-accelerate|-external-1|-fips)?(?:[.-](?:dualstack\.)?{_REGION})?"
-_HOST: Final = re.compile(rf"(?:(?P<bucket>[^/]+)\.)?{_S3}\.amazonaws\.com(?:\.cn)?")
-"""Amazon S3's hosts. A bucket before `s3` is virtual-host style; without it the path begins with the bucket."""
+from torpor_endpoint.core.access.needs import AccessNeed
+from torpor_endpoint.core.records import Container, ModelRecord
+from torpor_endpoint.services.iam.execution.refused import RoleRefused
+from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
+from torpor_endpoint.services.s3.access.as_role import BucketPolicy, listing_bucket, reading_objects
+from torpor_endpoint.services.sagemaker import errors
 
 
-class NoS3Address(ValueError):
-    """The URL names nothing in S3. The text says why."""
+@dataclass(frozen=True)
+class ModelDataAccess:
+    """Asks the policies of roles and buckets. `roles` assumes what a model names."""
+
+    roles: ExecutionRoles
+    policy: BucketPolicy
+
+    def check(self, model: ModelRecord) -> None:
+        """Raises ValidationException, in AWS's words. A model without data is not checked here, as on AWS."""
+        for container in model.containers:
+            if container.model_data_url is not None and not self._may_read(container, model.arn):
+                role = self.roles.arn(container.role)
+                raise errors.NO_MODEL_DATA(url=container.model_data_url, role=role, region=self.roles.region)
+
+    def check_assumed(self, role: str, source: str) -> None:
+        """Raises ValidationException, in AWS's words, for a job's role that SageMaker may not assume."""
+        try:
+            self.roles.assumed(role, source)
+        except RoleRefused as refused:
+            raise errors.NOT_ASSUMED(role=refused.role) from None
+
+    def _may_read(self, container: Container, source: str) -> bool:
+        try:
+            access = self.roles.assumed(container.role, source)
+        except RoleRefused:
+            return False
+        bucket, _, key = (container.model_data_url or "").removeprefix("s3://").partition("/")
+        policy = self.policy(bucket)
+        return all(access.decide(need, policy).allowed for need in _needs(container, bucket, key))
 
 
-def s3_url(url: str) -> str:
-    """The address as `s3://bucket/key`. Raises NoS3Address.
-
-    The key after `s3://bucket/` is literal; in `https://` it is percent-encoded, as in any URL.
-    """
-    scheme, _, rest = url.partition("://")
-    bucket, _, key = rest.partition("/") if scheme == "s3" else _of_https(url)
-    if not bucket:
-        raise NoS3Address("it names no bucket")
-    if not {".", ".."}.isdisjoint(key.split("/")):
-        raise NoS3Address("its key has a '.' or '..' segment")
-    if not key.isprintable():
-        raise NoS3Address("its key has a character that cannot be printed")
-    return f"s3://{bucket}/{key}"
-
-
-def is_s3_url(url: str) -> bool:
-    """Whether `s3_url` can read the address."""
-    try:
-        s3_url(url)
-    except NoS3Address:
-        return False
-    return True
-
-
-def _of_https(url: str) -> tuple[str, str, str]:
-    try:
-        parts = urlsplit(url)
-        host = (parts.hostname or "").lower()
-    except ValueError as error:
-        raise NoS3Address(f"it is no URL: {error}") from error
-    found = _HOST.fullmatch(host) if parts.scheme == "https" else None
-    if found is None:
-        raise NoS3Address(
-            "it must begin with s3://bucket/, https://s3.REGION.amazonaws.com/bucket/ or "
-            "https://bucket.s3.REGION.amazonaws.com/"
-        )
-    if parts.query or parts.fragment:
-        raise NoS3Address("a query or a fragment cannot follow its key")
-    path = unquote(parts.path.removeprefix("/"))
-    if found["bucket"]:
-        return found["bucket"], "/", path
-    return path.partition("/")
+def _needs(container: Container, bucket: str, key: str) -> Iterator[AccessNeed]:
+    """A prefix is listed, and its objects are read when they are wanted; they cannot be known before."""
+    if container.multi_model or (not container.compressed and key.endswith("/")):
+        yield listing_bucket(bucket, key)
+    else:
+        yield reading_objects(bucket, key)

@@ -25,6 +25,8 @@ def create_model(control: Control, call: Call) -> dict[str, Any]:
     arn = Resource.MODEL.arn(call, name)
     containers, request = shapes.containers(call.params), shapes.without_tags(call.params)
     model = ModelRecord(name, arn, control.clock(), containers, request, shapes.is_direct(call.params))
+    if control.model_data is not None:
+        control.model_data.check(model)
     if not control.store.add_model(model, first_tags(call)):
         raise errors.EXISTS(noun=Resource.MODEL.noun, arn=arn)
     return {"ModelArn": arn}

@@ -7,6 +7,7 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Operation, bound
 from torpor_endpoint.aws.service import Service
+from torpor_endpoint.services.jobs.job_roles import any_role
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tags
 from torpor_endpoint.services.sagemaker.context import Control
@@ -49,9 +50,17 @@ def service(
 
 def compose(parts: ServiceParts) -> Service[Control]:
     scripts = "scripts" not in parts.options.refused
-    jobs = training.Training(parts.jobs, parts.trainer, parts.store.put_tags, parts.clock, scripts)
+    model_data = parts.control.model_data
+    check_role = any_role if model_data is None else model_data.check_assumed
+    jobs = training.Training(parts.jobs, parts.trainer, parts.store.put_tags, parts.clock, scripts, check_role)
     transforming = transform.Transforming(
-        parts.transform_jobs, parts.transforming, parts.store, parts.store.put_tags, parts.clock
+        parts.transform_jobs,
+        parts.transforming,
+        parts.store,
+        parts.store.put_tags,
+        parts.clock,
+        parts.options.strict,
+        check_role,
     )
     more = {
         **bound(training.OPERATIONS, jobs),

@@ -2,9 +2,12 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
+from torpor_container.settings import BY_FIELD, MIB
 from torpor_endpoint.core.records import (
+    AsyncInference,
     Container,
     DataCapture,
     EndpointConfig,
@@ -14,7 +17,7 @@ from torpor_endpoint.core.records import (
     Serverless,
     Variant,
 )
-from torpor_endpoint.services.sagemaker.model_data import s3_url
+from torpor_endpoint.core.s3_address import s3_url
 
 Wire = Mapping[str, Any]
 
@@ -26,6 +29,14 @@ VARIANT_STATUS = {
 }
 """The `VariantStatus` of a changing endpoint."""
 
+
+ASYNC_ENVIRONMENT: Mapping[str, str] = MappingProxyType(
+    {
+        BY_FIELD["body_max_bytes"].variable: str(1024 * MIB),
+        BY_FIELD["invocation_timeout_s"].variable: "3600",
+    }
+)
+"""AWS: an asynchronous request may have 1 GB, and an hour of processing."""
 
 VARIANT_LISTS = ("ProductionVariants", "ShadowProductionVariants")
 """The members of an endpoint configuration that list variants."""
@@ -42,12 +53,16 @@ def container_definitions(params: Wire) -> Sequence[Wire]:
 
 def containers(params: Wire) -> tuple[Container, ...]:
     """CreateModel's containers. The hostname of a primary container names nothing, as on AWS."""
+    shared = {
+        "network_isolated": bool(params.get("EnableNetworkIsolation")),
+        "role": params.get("ExecutionRoleArn", ""),
+    }
     if params.get("PrimaryContainer"):
-        return (container(params["PrimaryContainer"], Container.name),)
+        return (replace(container(params["PrimaryContainer"], Container.name), **shared),)
     definitions = params["Containers"]
     unnamed = [Container.name] if len(definitions) == 1 else [f"container-{n + 1}" for n in range(len(definitions))]
     return tuple(
-        container(definition, definition.get("ContainerHostname") or name)
+        replace(container(definition, definition.get("ContainerHostname") or name), **shared)
         for definition, name in zip(definitions, unnamed, strict=True)
     )
 
@@ -100,7 +115,28 @@ def variant(production: Wire, model: ModelRecord, shadow: bool = False) -> Varia
 def with_capture(variants: tuple[Variant, ...], params: Wire) -> tuple[Variant, ...]:
     """The variants with the DataCaptureConfig of their endpoint configuration."""
     config = params.get("DataCaptureConfig")
-    return tuple(replace(variant, capture=config and _data_capture(config)) for variant in variants)
+    return tuple(
+        replace(variant, capture=config and replace(_data_capture(config), role=variant.role)) for variant in variants
+    )
+
+
+def with_async_inference(variants: tuple[Variant, ...], params: Wire) -> tuple[Variant, ...]:
+    """The variants with the AsyncInferenceConfig of their endpoint configuration. Their containers may take as large
+    bodies, and as long, as AWS allows such requests, unless their Environment says otherwise."""
+    config = params.get("AsyncInferenceConfig")
+    if config is None:
+        return variants
+    found = _async_inference(config)
+    return tuple(
+        replace(
+            variant,
+            asynchronous=replace(found, role=variant.role),
+            containers=tuple(
+                replace(one, environment={**ASYNC_ENVIRONMENT, **one.environment}) for one in variant.containers
+            ),
+        )
+        for variant in variants
+    )
 
 
 def rescaled(variant: Variant, desired: Wire) -> Variant:
@@ -136,6 +172,21 @@ def scaling_of(production: Wire) -> Wire:
 
 def _serverless(config: Wire) -> Serverless:
     return Serverless(config["MemorySizeInMB"], config["MaxConcurrency"], config.get("ProvisionedConcurrency", 0))
+
+
+def _async_inference(config: Wire) -> AsyncInference:
+    output = config["OutputConfig"]
+    topics = output.get("NotificationConfig", {})
+    failure = output.get("S3FailurePath")
+    return AsyncInference(
+        output=s3_url(output["S3OutputPath"]),
+        failure=s3_url(failure) if failure else None,
+        success_topic=topics.get("SuccessTopic"),
+        error_topic=topics.get("ErrorTopic"),
+        responses_in=tuple(topics.get("IncludeInferenceResponseIn", ())),
+        at_once=config.get("ClientConfig", {}).get("MaxConcurrentInvocationsPerInstance"),
+        kms_key_id=output.get("KmsKeyId"),
+    )
 
 
 def _data_capture(config: Wire) -> DataCapture:
@@ -221,6 +272,7 @@ def endpoint_description(endpoint: EndpointRecord, ready: Mapping[str, int]) -> 
         "FailureReason": endpoint.failure_reason and endpoint.failure_reason[:1024],
         "LastDeploymentConfig": endpoint.deployment,
         "DataCaptureConfig": _capture_summary(endpoint.variants[0].capture),
+        "AsyncInferenceConfig": _async_description(endpoint.variants[0].asynchronous),
         "ProductionVariants": summaries(shadow=False),
         "ShadowProductionVariants": summaries(shadow=True),
         "PendingDeploymentSummary": _pending_summary(endpoint) if deploying else None,
@@ -237,6 +289,27 @@ def _capture_summary(capture: DataCapture | None) -> dict[str, Any] | None:
         "CurrentSamplingPercentage": capture.sampling_percentage,
         "DestinationS3Uri": capture.destination,
         "KmsKeyId": capture.kms_key_id,
+    }
+
+
+def _async_description(config: AsyncInference | None) -> dict[str, Any] | None:
+    """The AsyncInferenceConfig. Every variant has the same one."""
+    if config is None:
+        return None
+    topics = {
+        "SuccessTopic": config.success_topic,
+        "ErrorTopic": config.error_topic,
+        "IncludeInferenceResponseIn": list(config.responses_in) or None,
+    }
+    named = {name: value for name, value in topics.items() if value is not None}
+    return {
+        "ClientConfig": {"MaxConcurrentInvocationsPerInstance": config.at_once},
+        "OutputConfig": {
+            "S3OutputPath": config.output,
+            "S3FailurePath": config.failure,
+            "KmsKeyId": config.kms_key_id,
+            "NotificationConfig": named or None,
+        },
     }
 
 

@@ -4,17 +4,51 @@ from collections.abc import Collection
 
 from torpor_endpoint.core.pricing.catalogue import instance_type
 from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.s3_address import is_s3_url
+from torpor_endpoint.core.scaling import may_be_empty
 from torpor_endpoint.host.launch import MEMORY, memory_plan
 from torpor_endpoint.services.sagemaker import errors
-from torpor_endpoint.services.sagemaker.model_data import is_s3_url
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, check
 from torpor_endpoint.services.sagemaker.shapes import container_definitions, scaling_of
 
 FREQUENCIES_S = (10, 30, 60, 120, 180, 240, 300)
 
+# -- AsyncInferenceConfig ----------------------------------------------------------------------------------------------
+ASYNC_RULES: Rules[Wire] = (
+    (
+        lambda params: _is_async(params) and not is_s3_url(_async_output(params).get("S3OutputPath", "")),
+        "S3OutputPath of AsyncInferenceConfig must be s3://bucket/prefix.",
+    ),
+    (
+        lambda params: _is_async(params) and not is_s3_url(_async_output(params).get("S3FailurePath", "s3://bucket/")),
+        "S3FailurePath of AsyncInferenceConfig must be s3://bucket/prefix.",
+    ),
+    (
+        lambda params: _is_async(params) and any("ServerlessConfig" in v for v in params["ProductionVariants"]),
+        "AsyncInferenceConfig excludes ServerlessConfig. A variant of instances may sleep too: give it "
+        "ManagedInstanceScaling with MinInstanceCount 0, or scale it to zero.",
+    ),
+    (
+        lambda params: _is_async(params) and bool(params.get("ShadowProductionVariants")),
+        "AsyncInferenceConfig excludes ShadowProductionVariants.",
+    ),
+    (
+        lambda params: _is_async(params) and not _async_output(params).get("S3OutputPath", "").isascii(),
+        "S3OutputPath of AsyncInferenceConfig must have US-ASCII characters only: it is in a header of each answer.",
+    ),
+    (
+        lambda params: _is_async(params) and not _async_output(params).get("S3FailurePath", "").isascii(),
+        "S3FailurePath of AsyncInferenceConfig must have US-ASCII characters only: it is in a header of each answer.",
+    ),
+    (
+        lambda params: _is_async(params) and "DataCaptureConfig" in params,
+        "DataCaptureConfig beside AsyncInferenceConfig is not supported by Torpor: the results have the answers.",
+    ),
+)
+
 # -- CreateEndpointConfig ----------------------------------------------------------------------------------------------
 CONFIG_RULES: Rules[Wire] = (
-    (lambda params: "AsyncInferenceConfig" in params, "AsyncInferenceConfig is not supported by Torpor."),
+    *ASYNC_RULES,
     (lambda params: "ExplainerConfig" in params, "ExplainerConfig is not supported by Torpor."),
     (
         lambda params: "DataCaptureConfig" in params and not is_s3_url(params["DataCaptureConfig"]["DestinationS3Uri"]),
@@ -36,6 +70,10 @@ CONFIG_RULES: Rules[Wire] = (
             "CrossRegionTrafficConfig" in params and any("ServerlessConfig" in v for v in params["ProductionVariants"])
         ),
         "CrossRegionTrafficConfig cannot be used with ServerlessConfig.",
+    ),
+    (
+        lambda params: "CrossRegionTrafficConfig" in params and _is_async(params),
+        "CrossRegionTrafficConfig cannot be used with AsyncInferenceConfig.",
     ),
 )
 
@@ -116,6 +154,15 @@ def _sent(params: Wire) -> list[Wire]:
     return [*params["ProductionVariants"], *params.get("ShadowProductionVariants", ())]
 
 
+def _is_async(params: Wire) -> bool:
+    return "AsyncInferenceConfig" in params
+
+
+def _async_output(params: Wire) -> Wire:
+    output: Wire = params["AsyncInferenceConfig"]["OutputConfig"]
+    return output
+
+
 def _repeated(names: Collection[str]) -> bool:
     return len(set(names)) < len(names)
 
@@ -153,6 +200,10 @@ STRICT_RULES: Rules[tuple[Variant, ...]] = (
     (
         lambda variants: any(v.serverless and len(v.containers) > 1 for v in variants),
         "ServerlessConfig does not support a model with several containers.",
+    ),
+    (
+        lambda variants: any(v.asynchronous is not None and v.multi_model for v in variants),
+        "Multi-model endpoints are not supported with AsyncInferenceConfig.",
     ),
     (
         lambda variants: any(v.direct and v.multi_model for v in variants),
@@ -263,8 +314,9 @@ UPDATED_RULES: Rules[Variant] = (
         'Production variant "{variant}": ProvisionedConcurrency must not be greater than MaxConcurrency.',
     ),
     (
-        lambda v: v.serverless is None and v.instance_count == 0 and v.instances_min != 0,
-        'Production variant "{variant}" cannot have 0 instances unless its MinInstanceCount is 0.',
+        lambda v: v.serverless is None and v.instance_count == 0 and not may_be_empty(v),
+        'Production variant "{variant}" cannot have 0 instances unless its MinInstanceCount is 0, '
+        "or its endpoint is asynchronous.",
     ),
     (
         lambda v: v.serverless is None and not _in_range(v),

@@ -6,10 +6,11 @@ from typing import Final
 from torpor_endpoint.services.sts.identity import ROLE, SESSION
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "GetCallerIdentity": f"The identity is always `assumed-role/{ROLE}/{SESSION}`.",
-    "AssumeRole": "Takes any role, and checks neither its trust policy nor its MaxSessionDuration.",
-    "AssumeRoleWithWebIdentity": "Does not verify the token.",
-    "GetSessionToken": "Checks nothing.",
-    "GetFederationToken": "Checks nothing.",
+    "GetCallerIdentity": f"Without `--auth` the identity is always `assumed-role/{ROLE}/{SESSION}`.",
+    "AssumeRole": "Without `--auth` it takes any role, and checks neither its trust policy nor its MaxSessionDuration. With it, "
+    "the root may assume a role that trusts the account, temporary credentials give an hour at most, and it refuses SourceIdentity, TransitiveTagKeys, ProvidedContexts, SerialNumber and TokenCode by name.",
+    "AssumeRoleWithWebIdentity": "Does not verify the token. With `--auth` it is refused.",
+    "GetSessionToken": "Checks nothing without `--auth`. With it, it refuses SerialNumber and TokenCode by name.",
+    "GetFederationToken": "Checks nothing. With `--auth` it is refused.",
     "GetAccessKeyInfo": "Every key belongs to the one account.",
 }

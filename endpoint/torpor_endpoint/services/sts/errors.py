@@ -3,3 +3,30 @@
 from torpor_endpoint.aws.errors import ErrorKind
 
 BAD_ARN = ErrorKind("role ARN", "ValidationError", 400, "{arn} is invalid")
+DENIED = ErrorKind("the caller may not", "AccessDenied", 403)
+TOO_LONG = ErrorKind(
+    "longer than the role's sessions may last",
+    "ValidationError",
+    400,
+    "The requested DurationSeconds exceeds the MaxSessionDuration set for this role.",
+)
+CHAINED = ErrorKind(
+    "longer than an hour, by temporary credentials",
+    "ValidationError",
+    400,
+    "The requested DurationSeconds exceeds the 1 hour session limit for roles assumed by role chaining.",
+)
+BAD_POLICY = ErrorKind("session policy", "MalformedPolicyDocument", 400)
+NO_POLICY = ErrorKind("unknown managed policy", "ValidationError", 400, "The policy {arn} is not known.")
+NOT_APPLIED = ErrorKind(
+    "a member that would have no effect",
+    "ValidationError",
+    400,
+    "Torpor does not apply {member} where callers are verified (--auth): leave it out.",
+)
+UNVERIFIED = ErrorKind(
+    "an operation that cannot be verified",
+    "AccessDenied",
+    403,
+    "Torpor does not implement {operation} for an endpoint that verifies its callers (--auth).",
+)

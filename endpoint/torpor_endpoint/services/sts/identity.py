@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call
+from torpor_endpoint.core.access.rights import DEFAULT_ROLE
 from torpor_endpoint.services.sts import errors
 
-ROLE = "TorporRole"
+ROLE = DEFAULT_ROLE
 SESSION = "torpor"
 ROLE_ID = "AROATORPORTORPORTORP"
 

@@ -2,11 +2,22 @@
 
 from collections.abc import Callable
 
-from torpor_endpoint.aws.calls import Operation, Otherwise
+from torpor_endpoint.aws.calls import Operation, Otherwise, bound
 from torpor_endpoint.aws.service import Service
+from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.services.parts import ServiceParts
-from torpor_endpoint.services.sts import identity
+from torpor_endpoint.services.sts import assuming, identity
+from torpor_endpoint.services.sts.assuming import VerifiedSts
 from torpor_endpoint.services.sts.identity import Sts
+
+VERIFIED: dict[str, Operation[VerifiedSts]] = {
+    "GetCallerIdentity": assuming.get_caller_identity,
+    "AssumeRole": assuming.assume_role,
+    "AssumeRoleWithWebIdentity": assuming.refuse_web_identity,
+    "GetSessionToken": assuming.get_session_token,
+    "GetFederationToken": assuming.refuse_federation,
+}
+"""In place of those below, where callers are verified."""
 
 OPERATIONS: dict[str, Operation[Sts]] = {
     "GetCallerIdentity": identity.get_caller_identity,
@@ -18,10 +29,19 @@ OPERATIONS: dict[str, Operation[Sts]] = {
 }
 
 
-def service(clock: Callable[[], float], *, account: str, otherwise: Otherwise | None = None) -> Service[Sts]:
-    """`clock` gives epoch seconds."""
-    return Service("sts", Sts(clock), OPERATIONS, account=account, otherwise=otherwise)
+def service(
+    clock: Callable[[], float],
+    *,
+    account: str,
+    otherwise: Otherwise | None = None,
+    directory: Directory | None = None,
+) -> Service[Sts]:
+    """`clock` gives epoch seconds. With `directory` the callers are verified, and credentials are real ones."""
+    if directory is None:
+        return Service("sts", Sts(clock), OPERATIONS, account=account, otherwise=otherwise)
+    verified = bound(VERIFIED, VerifiedSts(clock, directory))
+    return Service("sts", Sts(clock), {**OPERATIONS, **verified}, account=account, otherwise=otherwise)
 
 
 def compose(parts: ServiceParts) -> Service[Sts]:
-    return service(parts.clock, account=parts.account)
+    return service(parts.clock, account=parts.account, directory=parts.directory)

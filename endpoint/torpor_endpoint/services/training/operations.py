@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Operation
+from torpor_endpoint.services.jobs.job_roles import CheckRole, any_role
 from torpor_endpoint.services.jobs.queue import JobQueue
 from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.jobs.stages import begun
@@ -26,6 +27,7 @@ class Training:
     clock: Callable[[], float]
     scripts: bool = True
     """Whether scripts may run. The built-in algorithm always may."""
+    check_role: CheckRole = any_role
 
 
 async def create_training_job(training: Training, call: Call) -> dict[str, Any]:
@@ -36,6 +38,7 @@ async def create_training_job(training: Training, call: Call) -> dict[str, Any]:
         raise INVALID("This endpoint runs no training script: it was started with --refuse scripts.")
     name = call.params["TrainingJobName"]
     arn = f"arn:aws:sagemaker:{call.region}:{call.account}:training-job/{name.lower()}"
+    await asyncio.to_thread(training.check_role, call.params["RoleArn"], arn)
     request = {member: value for member, value in call.params.items() if member not in ("Tags", "TrainingJobName")}
     if not await asyncio.to_thread(training.jobs.add, begun(TrainingJob, name, arn, request, training.clock())):
         raise errors.EXISTS(arn=arn)

@@ -1,9 +1,11 @@
 """The record of a transform job, and the table of its stages."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from torpor_endpoint.core.records import Container
 from torpor_endpoint.services.jobs.stages import JobKind, JobRecord
 
 
@@ -39,7 +41,10 @@ MOVES: dict[TransformStage, frozenset[TransformStage]] = {
 
 @dataclass(frozen=True)
 class TransformJob(JobRecord[TransformStage]):
-    """One transform job. `request` is that of CreateTransformJob, without tags."""
+    """One transform job. `request` is that of CreateTransformJob, without tags.
+
+    `containers` are those of its model, so that the job outlives the model's record.
+    """
 
     KIND: ClassVar[JobKind[TransformStage]] = JobKind(
         noun="transform job",
@@ -50,6 +55,12 @@ class TransformJob(JobRecord[TransformStage]):
         statuses=STATUSES,
         moves=MOVES,
     )
+
+    containers: tuple[Container, ...] = ()
+
+    @classmethod
+    def nested(cls, record: Mapping[str, Any]) -> dict[str, Any]:
+        return {"containers": tuple(Container(**container) for container in record["containers"])}
 
     @property
     def started_s(self) -> float | None:

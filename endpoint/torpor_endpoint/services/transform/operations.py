@@ -3,10 +3,11 @@ includes."""
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Operation
+from torpor_endpoint.services.jobs.job_roles import CheckRole, any_role
 from torpor_endpoint.services.jobs.queue import JobQueue
 from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.jobs.stages import begun
@@ -27,6 +28,8 @@ class Transforming:
     store: Store
     tag: Callable[[str, Mapping[str, str]], None]
     clock: Callable[[], float]
+    strict: bool = False  # refuse what AWS refuses, even if Torpor can do it
+    check_role: CheckRole = any_role
 
 
 async def create_transform_job(transforming: Transforming, call: Call) -> dict[str, Any]:
@@ -37,10 +40,15 @@ async def create_transform_job(transforming: Transforming, call: Call) -> dict[s
     if model is None:
         raise errors.NO_MODEL(arn=Resource.MODEL.arn(call, call.params["ModelName"]))
     check(rules.MODEL_RULES, model)
+    if transforming.strict:
+        check(rules.STRICT_MODEL_RULES, model)
+    if (why := rules.bad_pair(call.params, model)) is not None:
+        raise INVALID(why)
     name = call.params["TransformJobName"]
     arn = f"arn:aws:sagemaker:{call.region}:{call.account}:transform-job/{name.lower()}"
+    await asyncio.to_thread(transforming.check_role, model.containers[0].role, arn)
     request = rules.without(call.params, "Tags", "TransformJobName")
-    job = begun(TransformJob, name, arn, request, transforming.clock())
+    job = replace(begun(TransformJob, name, arn, request, transforming.clock()), containers=model.containers)
     if not await asyncio.to_thread(transforming.jobs.add, job):
         raise errors.EXISTS(arn=arn)
     transforming.queue.begin(name)

@@ -9,13 +9,18 @@ from torpor_container.settings import BY_FIELD, DEFAULTS
 from torpor_endpoint.core.pricing.catalogue import instance_type
 from torpor_endpoint.core.records import Container, ModelRecord, Variant
 from torpor_endpoint.core.transform.filters import BadFilter, Filter, parse
-from torpor_endpoint.core.transform.joining import JSON_DOCUMENT, JSON_LINES, ROWS, DataProcessing, RecordFormat
-from torpor_endpoint.core.transform.settings import MIB, PAYLOAD_MIB_MAX, TIMEOUT_S
+from torpor_endpoint.core.transform.joining import DataProcessing, Stamp
+from torpor_endpoint.core.transform.record_formats import JSON_DOCUMENT, JSON_LINES, ROWS, RecordFormat
+from torpor_endpoint.core.transform.settings import MIB, PAYLOAD_MIB_MAX, TIMEOUT_S, UNLIMITED_BYTES
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire
+from torpor_endpoint.services.transform.lifecycle import TransformJob
 
 VARIANT = "algorithm"
 """The name of a job's variant: the folders of its instances have it."""
 EVERYTHING = "$"
+MODEL_FILTER = "TORPOR_BATCH_MODEL"
+"""In the job's Environment: the filter that finds the name of each record's model. An extension of Torpor's."""
+INSTANCES_MAX = 100
 
 FORMATS: Mapping[str, RecordFormat] = MappingProxyType(
     {"text/csv": ROWS, "application/jsonlines": JSON_LINES, "application/json": JSON_DOCUMENT}
@@ -23,8 +28,12 @@ FORMATS: Mapping[str, RecordFormat] = MappingProxyType(
 
 JOB_RULES: Rules[Wire] = (
     (
-        lambda job: "DataCaptureConfig" in job,
-        "DataCaptureConfig of a transform job is not supported by Torpor: the results have the answers.",
+        lambda job: "DataCaptureConfig" in job and not _capture(job)["DestinationS3Uri"].startswith("s3://"),
+        "DataCaptureConfig.DestinationS3Uri must begin with s3://.",
+    ),
+    (
+        lambda job: _stamps(job) and _answered(job) not in FORMATS,
+        f"DataCaptureConfig.GenerateInferenceId needs TransformOutput.Accept, one of {', '.join(FORMATS)}.",
     ),
     (
         lambda job: _source(job)["S3DataType"] not in ("S3Prefix", "ManifestFile"),
@@ -36,8 +45,15 @@ JOB_RULES: Rules[Wire] = (
         "TransformOutput.S3OutputPath must begin with s3://.",
     ),
     (
-        lambda job: job.get("MaxPayloadInMB") == 0,
-        "MaxPayloadInMB 0 is not supported by Torpor: give the size of the largest payload.",
+        lambda job: (
+            _unlimited(job) and job.get("BatchStrategy") != "SingleRecord" and (_processes(job) or _stamps(job))
+        ),
+        "MaxPayloadInMB 0 sends a whole object as it is read: DataProcessing and GenerateInferenceId need a number "
+        "from 1, or BatchStrategy SingleRecord.",
+    ),
+    (
+        lambda job: _resources(job)["InstanceCount"] > INSTANCES_MAX,
+        f"TransformResources.InstanceCount must not be more than {INSTANCES_MAX}.",
     ),
     (
         lambda job: job.get("MaxPayloadInMB", 1) * (job.get("MaxConcurrentTransforms") or 1) > PAYLOAD_MIB_MAX,
@@ -74,44 +90,77 @@ JOB_RULES: Rules[Wire] = (
 )
 
 MODEL_RULES: Rules[ModelRecord] = (
-    (
-        lambda model: any(container.multi_model for container in model.containers),
-        "A transform job with a model of mode MultiModel is not supported.",
-    ),
     (lambda model: model.direct, "A transform job needs a model whose containers are in Serial mode."),
     (lambda model: not model.containers, "The model has no container."),
 )
 
 
-def bad_filter(job: Wire) -> str | None:
-    """Why a filter of the job cannot be used; None if both can."""
-    processing = job.get("DataProcessing", {})
-    for member in ("InputFilter", "OutputFilter"):
-        try:
-            found = parse(processing.get(member, EVERYTHING))
-        except BadFilter as error:
-            return f"DataProcessing.{member} {processing[member]}: {error}."
-        if _kind(job) == "text/csv" and not found.of_rows:
-            return f"DataProcessing.{member} {processing[member]}: columns of CSV have indexes only, such as $[0,-1]."
+STRICT_MODEL_RULES: Rules[ModelRecord] = (
+    (
+        lambda model: any(container.multi_model for container in model.containers),
+        "A transform job with a model of mode MultiModel is not supported.",
+    ),
+)
+
+
+def bad_pair(job: Wire, model: ModelRecord) -> str | None:
+    """Why the job cannot have this model; None if it can."""
+    multi_model = any(container.multi_model for container in model.containers)
+    if not multi_model and MODEL_FILTER in job.get("Environment", {}):
+        return f"{MODEL_FILTER} names the models of records: ModelName {model.name} is not of mode MultiModel."
+    if multi_model and MODEL_FILTER not in job.get("Environment", {}) and _source(job)["S3DataType"] != "ManifestFile":
+        return (
+            f"ModelName {model.name} is of mode MultiModel: give {MODEL_FILTER} in Environment, such as $[0], "
+            "or a ManifestFile that names the model of each object."
+        )
+    if multi_model and len(model.containers) > 1:
+        return (
+            f"ModelName {model.name} has several containers and mode MultiModel, which a transform job does not take."
+        )
+    if _unlimited(job) and len(model.containers) > 1:
+        return f"MaxPayloadInMB 0 needs a model of one container, and {model.name} has {len(model.containers)}."
     return None
 
 
-def processing_of(job: Wire) -> DataProcessing | None:
+def bad_filter(job: Wire) -> str | None:
+    """Why a filter of the job cannot be used; None if both can."""
+    processing = job.get("DataProcessing", {})
+    filters = {f"DataProcessing.{member}": processing.get(member) for member in ("InputFilter", "OutputFilter")}
+    for name, text in {**filters, f"Environment.{MODEL_FILTER}": job.get("Environment", {}).get(MODEL_FILTER)}.items():
+        try:
+            found = parse(text or EVERYTHING)
+        except BadFilter as error:
+            return f"{name} {text}: {error}."
+        if _kind(job) == "text/csv" and not found.of_rows:
+            return f"{name} {text}: columns of CSV have indexes only, such as $[0,-1]."
+    return None
+
+
+def processing_of(job: Wire, stamp: Stamp, multi_model: bool) -> DataProcessing | None:
     """What the job does with records beside the model; None if nothing."""
-    if not _processes(job):
+    in_one_line = multi_model and _kind(job) == _answered(job) == "text/csv"
+    if not _processes(job) and not _stamps(job) and not in_one_line:
         return None
-    found = DataProcessing(FORMATS[_kind(job)], _filter(job, "InputFilter"), _filter(job, "OutputFilter"), _joins(job))
+    by_model = job.get("Environment", {}).get(MODEL_FILTER)
+    found = DataProcessing(
+        FORMATS[_kind(job) if _processes(job) else _answered(job)],
+        _filter(job, "InputFilter"),
+        _filter(job, "OutputFilter"),
+        _joins(job),
+        None if by_model is None else parse(by_model),
+        stamp if _stamps(job) else None,
+        in_one_line,
+    )
     return None if found.does_nothing else found
 
 
-def variant_of(model: ModelRecord, job: Wire) -> Variant:
+def variant_of(job: TransformJob) -> Variant:
     """The job's instances."""
-    containers = tuple(_container(container, job) for container in model.containers)
-    resources = _resources(job)
+    resources = _resources(job.request)
     return Variant(
         VARIANT,
-        model.name,
-        containers,
+        job.request["ModelName"],
+        tuple(_container(container, job.request) for container in job.containers),
         instance_type=resources["InstanceType"],
         instance_count=resources["InstanceCount"],
     )
@@ -128,7 +177,7 @@ def _container(container: Container, job: Wire) -> Container:
         ),
         "SAGEMAKER_MAX_CONCURRENT_TRANSFORMS": job.get("MaxConcurrentTransforms"),
     }
-    body_bytes = max(DEFAULTS.body_max_bytes, PAYLOAD_MIB_MAX * MIB)
+    body_bytes = UNLIMITED_BYTES if _unlimited(job) else max(DEFAULTS.body_max_bytes, PAYLOAD_MIB_MAX * MIB)
     timeout_s = job.get("ModelClientConfig", {}).get("InvocationsTimeoutInSeconds", TIMEOUT_S)
     environment = {
         BY_FIELD["body_max_bytes"].variable: str(body_bytes),
@@ -158,8 +207,28 @@ def _kind(job: Wire) -> str:
     return str(job["TransformInput"].get("ContentType", "")).partition(";")[0].strip().lower()
 
 
+def _answered(job: Wire) -> str:
+    """The media type of the answers."""
+    accept = str(job["TransformOutput"].get("Accept", "")).partition(";")[0].strip().lower()
+    return accept or _kind(job)
+
+
 def _processes(job: Wire) -> bool:
-    return bool(job.get("DataProcessing"))
+    """Whether records are read before they are sent, or with their answers."""
+    return bool(job.get("DataProcessing")) or MODEL_FILTER in job.get("Environment", {})
+
+
+def _unlimited(job: Wire) -> bool:
+    return bool(job.get("MaxPayloadInMB") == 0)
+
+
+def _capture(job: Wire) -> Wire:
+    found: Wire = job.get("DataCaptureConfig", {})
+    return found
+
+
+def _stamps(job: Wire) -> bool:
+    return bool(_capture(job).get("GenerateInferenceId"))
 
 
 def _joins(job: Wire) -> bool:

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from torpor.calling.streaming import parts_of, with_target_model
+from torpor.calling.streaming import parts_of
+from torpor.calling.target_model import with_target_model
 from torpor.cli import completion
 from torpor.cli.arguments import existing_file
 from torpor.cli.endpoints import EndpointName, Url, connected, known, only

@@ -8,13 +8,14 @@ import sys
 from dataclasses import replace
 from errno import EACCES, EADDRINUSE
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, NamedTuple, NoReturn
 
 import typer
 
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import URL
-from torpor.cli.commands.env import exports
+from torpor.calling.keys import CREDENTIALS_FILE, UNVERIFIED, of_data_dir
+from torpor.cli.commands.env import exports, lines
 from torpor.cli.exit_codes import UsageRefused
 from torpor.errors import EndpointFailed, TorporError
 from torpor.extras import require
@@ -25,12 +26,29 @@ from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import OPTIONS, Options, command_line
 
 DEFAULT = Options()
+TRUST = """\
+# The endpoint speaks HTTPS. AWS's clients trust its certificate by AWS_CA_BUNDLE; without it, boto3 needs
+# verify="…" and curl --cacert, with {bundle}"""
+ROUTERS = "# Routers answer invocations at {urls}"
 MEANING = {option.field: option.meaning for option in OPTIONS}
 
 
 def up(
     port: Annotated[int, typer.Option(min=0, max=65535, help=f"{MEANING['port']} 0 takes a free one.")] = DEFAULT.port,
     host: Annotated[str, typer.Option(help=MEANING["host"])] = DEFAULT.host,
+    auth: Annotated[bool, typer.Option("--auth", help=MEANING["auth"])] = DEFAULT.auth,
+    insecure_allow_anyone: Annotated[
+        bool, typer.Option("--insecure-allow-anyone", help=MEANING["insecure"])
+    ] = DEFAULT.insecure,
+    tls_cert: Annotated[Path | None, typer.Option(help=MEANING["tls_cert"], metavar="FILE")] = DEFAULT.tls_cert,
+    tls_key: Annotated[Path | None, typer.Option(help=MEANING["tls_key"], metavar="FILE")] = DEFAULT.tls_key,
+    tls_self_signed: Annotated[
+        bool, typer.Option("--tls-self-signed", help=MEANING["tls_self_signed"])
+    ] = DEFAULT.tls_self_signed,
+    connections_per_client: Annotated[
+        int, typer.Option(help=MEANING["connections_per_client"], metavar="N")
+    ] = DEFAULT.connections_per_client,
+    rate_limit: Annotated[list[str] | None, typer.Option(help=MEANING["rate_limits"], metavar="KIND=N")] = None,
     allow_host: Annotated[list[str] | None, typer.Option(help=MEANING["allow_hosts"], metavar="NAME")] = None,
     allow_origin: Annotated[list[str] | None, typer.Option(help=MEANING["allow_origins"], metavar="ORIGIN")] = None,
     data_dir: Annotated[Path, typer.Option(help=MEANING["data_dir"])] = DEFAULT.data_dir,
@@ -39,6 +57,20 @@ def up(
     images: Annotated[Path | None, typer.Option(help=MEANING["images"], metavar="FILE")] = DEFAULT.images,
     unknown_images: Annotated[str, typer.Option(help=MEANING["unknown_images"])] = DEFAULT.unknown_images,
     refuse: Annotated[str | None, typer.Option(help=MEANING["refuse"], metavar="KINDS")] = DEFAULT.refuse,
+    require_isolation: Annotated[
+        bool, typer.Option("--require-isolation", help=MEANING["require_isolation"])
+    ] = DEFAULT.require_isolation,
+    instances_on: Annotated[str, typer.Option(help=MEANING["instances_on"], metavar="HOST")] = DEFAULT.instances_on,
+    kubernetes_file: Annotated[
+        Path | None, typer.Option(help=MEANING["kubernetes_file"], metavar="FILE")
+    ] = DEFAULT.kubernetes_file,
+    advertise: Annotated[str | None, typer.Option(help=MEANING["advertise"], metavar="URL")] = DEFAULT.advertise,
+    keep_instances: Annotated[
+        bool, typer.Option("--keep-instances", help=MEANING["keep_instances"])
+    ] = DEFAULT.keep_instances,
+    database: Annotated[str | None, typer.Option(help=MEANING["database"], metavar="URL")] = DEFAULT.database,
+    routers: Annotated[int, typer.Option(help=MEANING["routers"])] = DEFAULT.routers,
+    no_runtime: Annotated[bool, typer.Option("--no-runtime", help=MEANING["no_runtime"])] = DEFAULT.no_runtime,
     warm_idle: Annotated[float, typer.Option(help=MEANING["warm_idle_s"], metavar="SECONDS")] = DEFAULT.warm_idle_s,
     emulate: Annotated[str | None, typer.Option(help=MEANING["emulate"], metavar="aws")] = DEFAULT.emulate,
     seed: Annotated[int | None, typer.Option(help=MEANING["seed"])] = DEFAULT.seed,
@@ -67,6 +99,13 @@ def up(
         s3_endpoint=s3_endpoint,
         images=images,
         unknown_images=unknown_images,
+        instances_on=instances_on,
+        kubernetes_file=kubernetes_file,
+        advertise=advertise,
+        keep_instances=keep_instances,
+        database=database,
+        routers=routers,
+        no_runtime=no_runtime,
         warm_idle_s=warm_idle,
         emulate=emulate,
         seed=seed,
@@ -78,8 +117,16 @@ def up(
         log_level=log_level,
         log_format=log_format,
         refuse=refuse,
+        require_isolation=require_isolation,
         what_if=simulator(),
         otel=otel,
+        auth=auth,
+        insecure=insecure_allow_anyone,
+        tls_cert=tls_cert,
+        tls_key=tls_key,
+        tls_self_signed=tls_self_signed,
+        connections_per_client=connections_per_client,
+        rate_limits=tuple(rate_limit or ()),
     )
     try:
         check(options)
@@ -87,10 +134,24 @@ def up(
         raise UsageRefused(str(error)) from error
     ensure_writable(data_dir, "--data-dir")
     ensure_free(data_dir, "--data-dir")
-    listener = _listen(host, port)
+    listener = listen(host, port)
     bound = replace(options, port=listener.getsockname()[1], descriptor=listener.fileno())
-    _announce(EndpointConnection(bound.url, region), listener)
+    new = auth and not (data_dir / CREDENTIALS_FILE).exists()
+    known = _secured(bound, listener) if bound.tls else bound
+    _announce(known, listener, _Root(data_dir, new) if auth else None)
     _become(bound, listener)
+
+
+def _secured(options: Options, listener: socket.socket) -> Options:
+    """The options with their certificate. One of the endpoint's own is made now, so that it is there to be trusted.
+    Raises UsageRefused."""
+    from torpor_endpoint.up import BadOption, secured
+
+    try:
+        return secured(options)[0]
+    except BadOption as error:
+        listener.close()
+        raise UsageRefused(str(error)) from error
 
 
 def _become(options: Options, listener: socket.socket) -> NoReturn:
@@ -107,7 +168,7 @@ def next_step(url: str, program: str) -> str:
     return f'Serving at {url} until Ctrl-C. {page}In another terminal: eval "$({torpor} env{where})"'
 
 
-def _listen(host: str, port: int) -> socket.socket:
+def listen(host: str, port: int) -> socket.socket:
     """The listening socket, made here so that a port in use gives one clear line. Raises EndpointFailed."""
     try:
         return socket.create_server((host, port), backlog=2048)
@@ -119,16 +180,42 @@ def _listen(host: str, port: int) -> socket.socket:
         raise EndpointFailed(f"{host}:{port} cannot be listened on: {why}") from error
 
 
-def _announce(connection: EndpointConnection, listener: socket.socket) -> None:
+class _Root(NamedTuple):
+    """The root credential in the data folder of an endpoint that verifies its callers. A new one is shown once."""
+
+    data_dir: Path
+    is_new: bool
+
+    def shown(self, connection: EndpointConnection) -> str:
+        """What the shell needs, and what a person should know."""
+        path = self.data_dir / CREDENTIALS_FILE
+        keys = of_data_dir(self.data_dir) if self.is_new else None
+        if keys is None:
+            note = (
+                f'# The root credential is in {path}: eval "$(torpor env --data-dir {shlex.quote(str(self.data_dir))})"'
+            )
+            shown = {name: value for name, value in connection.environment.items() if name not in UNVERIFIED.variables}
+            return f"{lines(shown)}\n{note}"
+        note = f"# This is the new root credential. It is shown this once, and kept in {path}."
+        return f"{exports(replace(connection, keys=keys))}\n{note}"
+
+
+def _announce(options: Options, listener: socket.socket, root: _Root | None) -> None:
     """Print the exports once the endpoint answers. A forked process waits for that, since this one becomes the
     endpoint."""
     if os.fork():
         return
+    bundle = None if options.ca_bundle is None else str(options.ca_bundle)
+    connection = EndpointConnection(options.url, options.region, ca_bundle=bundle)
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         listener.close()
         connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
-        print(exports(connection), flush=True)
+        print(exports(connection) if root is None else root.shown(connection), flush=True)
+        if options.routers:
+            print(ROUTERS.format(urls=", ".join(options.router_urls)), flush=True)
+        if connection.ca_bundle is not None:
+            print(TRUST.format(bundle=shlex.quote(connection.ca_bundle)), flush=True)
         if sys.stderr.isatty():
             print(next_step(connection.url, sys.argv[0]), file=sys.stderr, flush=True)
     except TorporError:

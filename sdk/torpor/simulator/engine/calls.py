@@ -1,6 +1,6 @@
 """The records of a simulated variant: its requests, the models that they use, and the counters of both."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -103,6 +103,11 @@ def call_columns(calls: list[SimulatedCall]) -> CallColumns:
     )
 
 
+def routed_times(calls: list[SimulatedCall]) -> list[float]:
+    """When each request reached an instance."""
+    return [call.routed_s for call in calls]
+
+
 def passed_rows(calls: list[SimulatedCall]) -> list[list[float]]:
     """The seconds of each request of a pipeline in each container that it has passed."""
     return [call.spent_s for call in calls]
@@ -132,3 +137,17 @@ class VariantCalls:
     def ended(self, call: SimulatedCall) -> None:
         self.traffic.went(call.done_s)
         self.done.append(call)
+
+
+class QueuedCalls(VariantCalls):
+    """Those of an asynchronous variant. `freed` is called when a request has ended: another one may be sent."""
+
+    __slots__ = ("_freed",)
+
+    def __init__(self, freed: Callable[[], None]) -> None:
+        super().__init__()
+        self._freed = freed
+
+    def ended(self, call: SimulatedCall) -> None:
+        super().ended(call)
+        self._freed()

@@ -18,7 +18,7 @@ from torpor.workloads.profile import EXACT, ModelProfile, Spread
 from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Refuse, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Turns
-from torpor_endpoint.core.placement import PlacedInstance
+from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
 
 
 @dataclass(slots=True, eq=False)
@@ -43,6 +43,7 @@ class SimulatedInstance(PlacedInstance):
     resting: Resting | None = None
     leaving_until_s: float = 0.0
     in_flight: int = 0  # requests that were routed here and have not ended
+    fleet: FleetLoad = field(default_factory=FleetLoad)
     retired: bool = False  # the instance gets no new requests
     before: Sequence[SimulatedContainer] = ()  # of a pipeline: the containers that a request passes first
     after: Sequence[SimulatedContainer] = ()  # and those that it passes then
@@ -69,7 +70,8 @@ class SimulatedInstance(PlacedInstance):
         """Serve a request, which the router has sent to this instance."""
         call.slot = self.slot
         call.routed_s = self.kernel.now_s
-        self.in_flight += 1
+        self.in_flight += 1  # as `took` does, without a call
+        self.fleet.in_flight += 1
         if self._piped:
             call.spent_s = []
             if self._first is not None:
@@ -203,7 +205,8 @@ class SimulatedInstance(PlacedInstance):
             self._answer(call)
 
     def _answer(self, call: SimulatedCall) -> None:
-        self.in_flight -= 1
+        self.in_flight -= 1  # as `answered` does
+        self.fleet.in_flight -= 1
         self.calls.ended(call)
         if self.retired and not self.in_flight:
             self.emptied(self.slot)

@@ -12,7 +12,7 @@ from functools import partial
 from math import floor, inf
 from sys import intern
 
-from torpor.simulator.engine.calls import SimulatedCall, VariantCalls, VariantCounts, call_batches
+from torpor.simulator.engine.calls import QueuedCalls, SimulatedCall, VariantCalls, VariantCounts, call_batches
 from torpor.simulator.engine.containers import SimulatedContainer
 from torpor.simulator.engine.disk import SimulatedDisk
 from torpor.simulator.engine.instance import SimulatedInstance
@@ -26,7 +26,7 @@ from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.settings import DEFAULTS
-from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.placement import UNBOUNDED, Placement
 from torpor_endpoint.core.scaling import SHRINK_S, Habits, InstanceRange
 
 PERIOD_S = 1.0
@@ -76,6 +76,8 @@ class VariantPlan:
     keep_alive: str = DEFAULTS.keep_alive
     idle_s: float = DEFAULTS.idle_s
     begun: bool = False  # True: the first instances are ready when the trace begins; False: they still start
+    at_once: int | None = None
+    """Of an asynchronous variant: the requests that an instance has at most, while the others wait in one queue."""
 
 
 @dataclass
@@ -124,12 +126,12 @@ class Simulation:
     container_spreads: Sequence[Spread] = ()  # one for each container of a pipeline; empty: EXACT
 
     def __post_init__(self) -> None:
-        self._ready: Placement[SimulatedInstance] = Placement()
+        self._ready: Placement[SimulatedInstance] = Placement(self.plan.at_once or UNBOUNDED)
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
         self._held: deque[SimulatedCall] = deque()
-        self._calls = VariantCalls()
+        self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
         self._keep_alive = keep_alive(self.plan.keep_alive, self.plan.idle_s)
         self._habits = Habits(self._keep_alive)
         self._skipped_since_s = inf  # the first evaluation of the sizing rule that was skipped; inf: none
@@ -142,8 +144,9 @@ class Simulation:
         """Play the whole trace, and then what is still in flight. Memory does not grow with the length of the trace."""
         if self.plan.sizes is not None:
             self.kernel.at(0.0, self._size, self.plan.sizes)
+        arrive = self._arrive if self.plan.at_once is None else self._queue
         for requests in call_batches(trace):
-            self.kernel.play(requests, self._arrive)
+            self.kernel.play(requests, arrive)
             self._tell()
         self.lasts_s = trace.lasts_s or 0.0
         self.over = True
@@ -154,7 +157,8 @@ class Simulation:
 
     @property
     def in_flight(self) -> int:
-        return self._calls.traffic.in_flight
+        """The requests that have come and are not answered."""
+        return self._calls.traffic.demand
 
     @property
     def quiet(self) -> bool:
@@ -195,11 +199,37 @@ class Simulation:
             self.counts.wakes += 1
             self._scale(1)
 
+    # -- requests of an asynchronous variant -----------------------------------------------------------------------
+    def _queue(self, model: str) -> None:
+        now_s = self.kernel.now_s
+        if self._skipped_since_s < inf:
+            self._resume_sizing(floor(now_s) + PERIOD_S)
+        self._held.append(SimulatedCall(model, now_s))
+        self._calls.traffic.queued = len(self._held)
+        if not self._wanted:
+            self.counts.wakes += 1
+            self._scale(1)
+        self._dispatch(self._held)
+
+    def _soon_dispatch(self) -> None:
+        if self._held:
+            self.kernel.soon(self._dispatch, self._held)
+
+    def _dispatch(self, queue: deque[SimulatedCall]) -> None:
+        """Send the requests of the queue in their order, as many as the ready instances may have."""
+        at_once, traffic = self.plan.at_once, self._calls.traffic
+        assert at_once is not None
+        while queue and traffic.in_flight < at_once * len(self._ready):
+            call = queue.popleft()
+            traffic.queued = len(queue)
+            traffic.came(self.kernel.now_s)
+            self._ready.pick(call.model).ask(call)
+
     # -- instances -------------------------------------------------------------------------------------------------
     def _scale(self, size: int) -> None:
         number = 0
         while len(self._wanted) < size:
-            slot = intern(f"endpoint/variant/{number}")  # the endpoint's own form, since placement hashes it
+            slot = intern(f"endpoint/variant/{number}")  # the endpoint's own form
             if slot not in self._wanted and slot not in self._draining:
                 self._start(SimulatedLife(slot, self.kernel.now_s))
             number += 1
@@ -208,7 +238,7 @@ class Simulation:
 
     def _stays(self, slot: str) -> tuple[bool, int]:
         """The sort key of slots: the lowest stay the longest. As in the endpoint, starting instances go first."""
-        return self._ready.get(slot) is None, _number(slot)
+        return self._ready.get(_number(slot)) is None, _number(slot)
 
     def _start(self, life: SimulatedLife) -> None:
         self._wanted[life.slot] = life
@@ -224,8 +254,8 @@ class Simulation:
             return  # the instance was retired meanwhile
         life.ready_s = self.kernel.now_s
         instance = self._make_instance(slot)
-        self._ready.offer(slot, instance)
-        self.kernel.soon(self._route_held, self._held)
+        self._ready.offer(_number(slot), instance)
+        self.kernel.soon(self._route_held if self.plan.at_once is None else self._dispatch, self._held)
         if self.plan.machine.models_rest is not None:
             self.kernel.after(PERIOD_S, self._rest, (instance, life))
 
@@ -238,7 +268,7 @@ class Simulation:
     def _retire(self, slot: str) -> None:
         life = self._wanted.pop(slot)
         life.retired_s = self.kernel.now_s
-        instance = self._ready.withdraw(slot)
+        instance = self._ready.withdraw(_number(slot))
         if instance is None:
             life.ended_s = self.kernel.now_s
             return

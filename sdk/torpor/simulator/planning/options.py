@@ -56,7 +56,8 @@ def cheapest(ways: Iterable[Priced]) -> Priced | None:
 def left_out(prices: Prices, named: bool) -> Sequence[str]:
     """What was not priced, and why, in words. `named`: whether the caller named the instance types."""
     notes = [
-        "an inference component per model, and asynchronous inference: they are not simulated",
+        "an inference component per model: it is not simulated",
+        "asynchronous inference and nightly jobs, which answer later: see --async, and torpor.nightly",
         "savings plans, reserved and spot instances, provisioned concurrency: their prices are not known",
         f"other regions: these are the prices of {prices.source} (another list: --prices, --region)",
     ]

@@ -34,6 +34,8 @@ BEYOND_MIN = 10
 answer."""
 NOT_ON_AWS = "AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint"
 
+NOT_ASYNC_ON_AWS = "AWS has no asynchronous multi-model endpoint: this is for a Torpor endpoint"
+
 
 @dataclass(frozen=True, eq=False)
 class Planned:
@@ -151,6 +153,11 @@ class Planned:
             raise LookupError(f"no plan in this space meets {self.goal}")
         variant = self.best.scenario.variant()
         members: dict[str, Any] = {"EndpointConfigName": "planned", "ProductionVariants": [variant]}
+        if self.best.scenario.asynchronous:
+            members["AsyncInferenceConfig"] = {
+                "OutputConfig": {"S3OutputPath": "s3://BUCKET/PREFIX"},
+                "ClientConfig": {"MaxConcurrentInvocationsPerInstance": self.best.scenario.concurrency},
+            }
         if self.shadow is not None:
             shadow = self.shadow.scenario.variant("Shadow", "SHADOW_MODEL")
             members["ProductionVariants"] = [variant | {"InitialVariantWeight": self.shadow.production_weight}]
@@ -165,6 +172,7 @@ class Planned:
         sleeps = scenario.instances_min == 0 or (self.shadow is not None and self.shadow.scenario.instances_min == 0)
         lines = [
             *([f"# {NOT_ON_AWS}"] if sleeps else []),
+            *([f"# {NOT_ASYNC_ON_AWS}"] if scenario.asynchronous else []),
             'boto3.client("sagemaker").create_endpoint_config(',
             *(f"    {name}={indent(dumps(one, indent=4), '    ').lstrip()}," for name, one in members.items()),
             ")",

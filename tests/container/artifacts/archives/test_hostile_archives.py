@@ -5,6 +5,7 @@ import gzip
 import io
 import itertools
 import os
+import random
 import tarfile
 import threading
 import time
@@ -16,6 +17,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from benchmarks.hostile.archives import ARCHIVES, ESCAPED
 from tests.container.helpers.tar_archives import member, tar_gz_of, tar_of, tar_with, with_checksum
 from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
 from torpor_container.artifacts.errors import ArtifactInvalid
@@ -197,3 +199,14 @@ def test_a_hostile_archive_never_escapes_the_folder_or_exceeds_the_limits(
     assert sum(path.stat().st_size for path in left if path.is_file()) <= limits.bytes_max
     assert sum(1 for path in left if path.is_file()) <= limits.entries_max
     assert not Path("/tmp/torpor-escape").exists()
+
+
+@pytest.mark.parametrize("kind", ARCHIVES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_no_archive_of_the_benchmark_leaves_its_folder(kind: str, seed: int, tmp_path: Path) -> None:
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    (archive := tmp_path / "archive").write_bytes(ARCHIVES[kind](random.Random(seed)))
+    with contextlib.suppress(ArtifactInvalid):
+        unpack(archive, tmp_path / "a" / "b" / "model", UnpackLimits(), "m.tar.gz")
+    places = {path.parent for path in (*tmp_path.rglob("*"), *Path("/tmp").glob(f"{ESCAPED}*")) if path.is_file()}
+    assert [place for place in places - {tmp_path} if not place.is_relative_to(tmp_path / "a" / "b" / "model")] == []

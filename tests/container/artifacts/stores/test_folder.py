@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.artifacts.errors import ArtifactMissing, DownloadBroken
+from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken
 from torpor_container.artifacts.keys import aside
-from torpor_container.artifacts.stores.folder import FolderArtifactStore
+from torpor_container.artifacts.stores.folder import FolderArtifactStore, PermittedFolderStore
 from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 
 
@@ -104,3 +104,18 @@ def test_get_copies_only_the_version_that_head_saw(store: FolderArtifactStore, t
     with pytest.raises(DownloadBroken, match="overwritten"):
         asyncio.run(store.get("houses/m.tar.gz", head, tmp_path / "second"))
     assert not (tmp_path / "second").exists()
+
+
+def test_what_a_role_may_not_read_is_not_read_in_place(store: FolderArtifactStore) -> None:
+    (store.root / "bucket/houses/other.tar.gz").write_bytes(b"model")
+
+    def check(bucket: str, key: str) -> None:
+        if (bucket, key) != ("bucket", "houses/m.tar.gz"):
+            raise ArtifactForbidden(bucket, key)
+
+    permitted = PermittedFolderStore(store.root, "bucket", Elsewhere(), check=check)
+    assert asyncio.run(permitted.head("houses/m.tar.gz")) == asyncio.run(store.head("houses/m.tar.gz"))
+    for key in ("houses/other.tar.gz", "elsewhere"):
+        with pytest.raises(ArtifactForbidden):
+            asyncio.run(permitted.head(key))
+    assert asyncio.run(permitted.some_keys("houses/", 9)) == []

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.helpers.memory import peak_bytes
 from torpor_container.errors import PredictionFailed
 from torpor_container.formats.script import child, frames
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
@@ -42,3 +43,26 @@ def test_a_failure_message_that_is_not_valid_unicode_is_escaped() -> None:
     failure = PredictionFailed("no such city: \ud800")
     assert child._error(FrameKind.FAILED, failure).body == b"no such city: \\ud800"
     assert failure.reply().body == b"no such city: \\ud800"
+
+
+@given(st.lists(st.binary(max_size=300), max_size=6), st.integers(1, 40))
+def test_frames_are_found_however_they_come_in(bodies: list[bytes], piece_bytes: int) -> None:
+    sent = [ScriptFrame(FrameKind.PART, {}, body) for body in bodies]
+    data = b"".join(map(frames.encode, sent))
+    buffer = frames.FrameBuffer()
+    found = [frame for at in range(0, len(data), piece_bytes) for frame in buffer.feed(data[at : at + piece_bytes])]
+    assert found == sent
+
+
+def test_a_large_frame_is_joined_once() -> None:
+    """Its pieces are not copied again and again: else a large answer takes a time that grows with its square."""
+    body = bytes(64 * 1024 * 1024)
+    data = memoryview(frames.encode(ScriptFrame(FrameKind.REPLY, {}, body)))
+    piece_bytes = 16 * 1024
+
+    def fed() -> None:
+        buffer = frames.FrameBuffer()
+        for at in range(0, len(data) - piece_bytes, piece_bytes):
+            assert buffer.feed(bytes(data[at : at + piece_bytes])) == []
+
+    assert peak_bytes(fed) < 1.2 * len(body)

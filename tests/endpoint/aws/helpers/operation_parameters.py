@@ -146,7 +146,20 @@ INVOKING: dict[str, Row] = {
         "CustomAttributes": "trace=1",
     },
     "InvokeEndpointWithResponseStream": lambda walk: of_a_model(
-        walk, {"EndpointName": "walk", "ContentType": "text/csv", "Body": b"1,2,3,4", "CustomAttributes": "trace=1"}
+        walk,
+        "InvokeEndpointWithResponseStream",
+        {"EndpointName": "walk", "ContentType": "text/csv", "Body": b"1,2,3,4", "CustomAttributes": "trace=1"},
+    ),
+    "InvokeEndpointAsync": lambda walk: of_a_model(
+        walk,
+        "InvokeEndpointAsync",
+        {
+            "EndpointName": asynchronous(walk, "walk-waiting"),
+            "ContentType": "text/csv",
+            "InputLocation": "s3://walk-models/rows/a.csv",
+            "InferenceId": "walk",
+            "RequestTTLSeconds": 600,
+        },
     ),
 }
 """The runtime's, between the control plane's beginning and its end."""
@@ -158,10 +171,24 @@ SAGEMAKER_END: dict[str, Row] = {
 }
 
 
-def of_a_model(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
+def of_a_model(walk: Walk, operation: str, params: dict[str, Any]) -> dict[str, Any]:
     """boto3 has no TargetModel in this operation."""
-    walk.add_header("InvokeEndpointWithResponseStream", "X-Amzn-SageMaker-Target-Model", "a.tar.gz")
+    walk.add_header(operation, "X-Amzn-SageMaker-Target-Model", "a.tar.gz")
     return params
+
+
+def asynchronous(walk: Walk, name: str) -> str:
+    """The name of an asynchronous endpoint that sleeps until it is asked."""
+    scaling = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 1}
+    variant = {**VARIANT, "ManagedInstanceScaling": scaling}
+    output = {"S3OutputPath": "s3://walk-models/out", "S3FailurePath": "s3://walk-models/failed"}
+    client = walk.client_of("sagemaker")
+    client.create_endpoint_config(
+        EndpointConfigName=name, ProductionVariants=[variant], AsyncInferenceConfig={"OutputConfig": output}
+    )
+    client.create_endpoint(EndpointName=name, EndpointConfigName=name)
+    walk.settled(name)
+    return name
 
 
 def settled(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
@@ -245,7 +272,13 @@ TRUST = json.dumps(
 )
 POLICY = json.dumps({"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]})
 POLICY_ARN = "arn:aws:iam::aws:policy/AmazonSageMakerFullAccess"
-ROLE = {"RoleName": "walk"}
+ROLE, USER, GROUP = {"RoleName": "walk"}, {"UserName": "walk"}, {"GroupName": "walk"}
+OWN_POLICY = {"PolicyArn": f"arn:aws:iam::{ACCOUNT}:policy/walk"}
+
+
+def key_of(walk: Walk) -> dict[str, str]:
+    return {"AccessKeyId": walk.said("CreateAccessKey")["AccessKey"]["AccessKeyId"]}
+
 
 IAM: dict[str, Row] = {
     "CreateRole": {**ROLE, "AssumeRolePolicyDocument": TRUST, "Description": "a walk", "Tags": [TAG]},
@@ -268,7 +301,58 @@ IAM: dict[str, Row] = {
     "ListEntitiesForPolicy": {"PolicyArn": POLICY_ARN},
     "DetachRolePolicy": {**ROLE, "PolicyArn": POLICY_ARN},
     "ListInstanceProfilesForRole": ROLE,
+    "CreateUser": {**USER, "Tags": [TAG]},
+    "GetUser": USER,
+    "ListUsers": {},
+    "PutUserPermissionsBoundary": {**USER, "PermissionsBoundary": POLICY_ARN},
+    "DeleteUserPermissionsBoundary": USER,
+    "CreateGroup": {**GROUP, "Path": "/teams/"},
+    "GetGroup": GROUP,
+    "ListGroups": {},
+    "UpdateGroup": {**GROUP, "NewPath": "/others/"},
+    "AddUserToGroup": {**GROUP, **USER},
+    "ListGroupsForUser": USER,
+    "PutGroupPolicy": {**GROUP, "PolicyName": "inline", "PolicyDocument": POLICY},
+    "GetGroupPolicy": {**GROUP, "PolicyName": "inline"},
+    "ListGroupPolicies": GROUP,
+    "AttachGroupPolicy": {**GROUP, "PolicyArn": POLICY_ARN},
+    "ListAttachedGroupPolicies": GROUP,
+    "GetAccountAuthorizationDetails": {},
+    "DetachGroupPolicy": {**GROUP, "PolicyArn": POLICY_ARN},
+    "DeleteGroupPolicy": {**GROUP, "PolicyName": "inline"},
+    "RemoveUserFromGroup": {**GROUP, **USER},
+    "DeleteGroup": GROUP,
+    "UpdateUser": {**USER, "NewPath": "/others/"},
+    "TagUser": {**USER, "Tags": [TAG]},
+    "ListUserTags": USER,
+    "UntagUser": {**USER, "TagKeys": ["purpose"]},
+    "PutUserPolicy": {**USER, "PolicyName": "inline", "PolicyDocument": POLICY},
+    "GetUserPolicy": {**USER, "PolicyName": "inline"},
+    "ListUserPolicies": USER,
+    "DeleteUserPolicy": {**USER, "PolicyName": "inline"},
+    "AttachUserPolicy": {**USER, "PolicyArn": POLICY_ARN},
+    "ListAttachedUserPolicies": USER,
+    "DetachUserPolicy": {**USER, "PolicyArn": POLICY_ARN},
+    "CreateAccessKey": USER,
+    "ListAccessKeys": USER,
+    "UpdateAccessKey": lambda walk: {**USER, **key_of(walk), "Status": "Inactive"},
+    "DeleteAccessKey": lambda walk: {**USER, **key_of(walk)},
+    "DeleteUser": USER,
+    "CreatePolicy": {"PolicyName": "walk", "PolicyDocument": POLICY, "Description": "a walk"},
+    "GetPolicy": OWN_POLICY,
+    "ListPolicies": {"Scope": "Local"},
+    "TagPolicy": {**OWN_POLICY, "Tags": [TAG]},
+    "ListPolicyTags": OWN_POLICY,
+    "UntagPolicy": {**OWN_POLICY, "TagKeys": ["purpose"]},
+    "CreatePolicyVersion": {**OWN_POLICY, "PolicyDocument": POLICY},
+    "GetPolicyVersion": {**OWN_POLICY, "VersionId": "v1"},
+    "ListPolicyVersions": OWN_POLICY,
+    "SetDefaultPolicyVersion": {**OWN_POLICY, "VersionId": "v2"},
+    "DeletePolicyVersion": {**OWN_POLICY, "VersionId": "v1"},
+    "DeletePolicy": OWN_POLICY,
     "SimulatePrincipalPolicy": {"PolicySourceArn": ROLE_ARN, "ActionNames": ["s3:GetObject"]},
+    "SimulateCustomPolicy": {"PolicyInputList": [POLICY], "ActionNames": ["s3:GetObject"]},
+    "GetContextKeysForCustomPolicy": {"PolicyInputList": [POLICY]},
     "DeleteRole": ROLE,
     "CreateServiceLinkedRole": {"AWSServiceName": "sagemaker.application-autoscaling.amazonaws.com"},
     "DeleteServiceLinkedRole": lambda walk: {"RoleName": walk.said("CreateServiceLinkedRole")["Role"]["RoleName"]},

@@ -1,11 +1,18 @@
 """Filters keep what SageMaker's pages say, and joined records have their own answers."""
 
+import csv
 import json
+import re
+from dataclasses import replace
+from io import StringIO
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from torpor_endpoint.core.transform.filters import BadFilter, NothingKept, parse
-from torpor_endpoint.core.transform.joining import JSON_DOCUMENT, JSON_LINES, ROWS, DataProcessing, NotJoined
+from torpor_endpoint.core.transform.joining import DataProcessing, NotJoined
+from torpor_endpoint.core.transform.record_formats import JSON_DOCUMENT, JSON_LINES, ROWS, RecordFormat
 
 ROW = ["id", "a", "b", "c"]
 RECORD = {"id": 7, "features": {"x": [1, 2, 3]}, "name": "n"}
@@ -69,3 +76,74 @@ def test_a_model_that_answers_fewer_rows_is_named() -> None:
     processing = DataProcessing(ROWS, parse("$"), parse("$"), joined=True)
     with pytest.raises(NotJoined, match="was sent 2 records, and answered 1"):
         processing.written(b"1\n2\n", b"1\n")
+
+
+@given(st.lists(st.lists(st.text('ab,"\n\r é', max_size=4), min_size=1, max_size=4), max_size=5))
+def test_rows_come_back_as_they_were_written(rows: list[list[str]]) -> None:
+    written = ROWS.write(rows)
+    assert list(csv.reader(StringIO(written.decode(), newline=""))) == rows
+    assert list(ROWS.read(written)) == rows
+
+
+@pytest.mark.parametrize(
+    ("format", "body"), [(ROWS, b'"a\rb' + b"x" * 200_000), (JSON_LINES, b"[" * 100_000), (JSON_LINES, b"\xff")]
+)
+def test_a_body_that_cannot_be_read_is_no_fault_of_the_job(format: RecordFormat, body: bytes) -> None:
+    processing = DataProcessing(format, parse("$[0]"), parse("$"), joined=False)
+    with pytest.raises(NotJoined, match="the input cannot be read"):
+        processing.sent(body)
+
+
+@given(st.lists(st.tuples(st.text('ab,"\n é', max_size=4), st.text('1,\r"', max_size=3)), min_size=1, max_size=4))
+def test_lines_are_joined_as_rows_are(pairs: list[tuple[str, str]]) -> None:
+    payload, answer = ("".join(f"{one}\n" for one in body).encode() for body in zip(*pairs, strict=True))
+    processing = DataProcessing(ROWS, parse("$"), parse("$"), joined=True)
+    by_rows = DataProcessing(replace(ROWS, join_lines=lambda payload, answer: None), *(parse("$"),) * 2, joined=True)
+    try:
+        expected = by_rows.written(payload, answer)
+    except NotJoined as error:
+        with pytest.raises(NotJoined, match=re.escape(str(error))):
+            processing.written(payload, answer)
+    else:
+        assert processing.written(payload, answer) == expected
+
+
+def test_large_bodies_are_read_in_pieces_without_a_loss() -> None:
+    rows = [[str(number), "x" * (number % 50)] for number in range(30_000)]
+    assert list(ROWS.read(ROWS.write(rows))) == rows
+    joined = DataProcessing(ROWS, parse("$"), parse("$"), joined=True).written(ROWS.write(rows), b"1\n" * len(rows))
+    assert list(ROWS.read(joined)) == [[*row, "1"] for row in rows]
+
+
+def test_records_are_sent_to_their_own_models_and_come_back_in_order() -> None:
+    processing = DataProcessing(ROWS, parse("$[1]"), parse("$"), joined=True, model=parse("$[0]"))
+    payload = b"b,1\na,2\nb,3\n"
+    parts = processing.by_model(payload)
+    assert [(part.model, part.body) for part in parts] == [("b", b"1\n3\n"), ("a", b"2\n")]
+    assert processing.written_together(payload, parts, [b"10\n30\n", b"20\n"]) == b"b,1,10\na,2,20\nb,3,30\n"
+    with pytest.raises(NotJoined, match="the model b was sent 2 records, and answered 3"):
+        processing.written_together(payload, parts, [b"1\n2\n3\n", b"20\n"])
+    with pytest.raises(NotJoined, match="record 2 names no model"):
+        processing.by_model(b"b,1\n,2\n")
+
+
+@pytest.mark.parametrize(
+    ("format", "answer", "marked"),
+    [
+        (ROWS, b"1\n2\n", b"1,id,now\n2,id,now\n"),
+        (JSON_LINES, b'{"a": 1}\n', b'{"a": 1, "SageMakerInferenceId": "id", "SageMakerInferenceTime": "now"}\n'),
+    ],
+)
+def test_records_are_marked(format: RecordFormat, answer: bytes, marked: bytes) -> None:
+    processing = DataProcessing(format, parse("$"), parse("$"), joined=False, stamp=lambda: ("id", "now"))
+    assert processing.written(b"", answer) == marked
+
+
+@pytest.mark.parametrize("answer", [b"1,2\n", b"1,2", b"1\n2\n"])
+def test_rows_that_are_answered_in_one_line_are_rows_again(answer: bytes) -> None:
+    processing = DataProcessing(ROWS, parse("$"), parse("$"), joined=False, in_one_line=True)
+    assert processing.written(b"a\nb\n", answer) == b"1\n2\n"
+    assert processing.written(b"a\n", b"1,2\n") == b"1,2\n", "two columns of one row"
+    by_model = replace(processing, model=parse("$[0]"))
+    parts = by_model.by_model(b"m,1\nm,2\n")
+    assert by_model.written_together(b"", parts, [answer]) == b"1\n2\n"

@@ -7,14 +7,13 @@ from typing import Any
 
 from tests.endpoint.helpers.pool_on_fake_host import SLOT
 from tests.endpoint.helpers.virtual_time import run
-from tests.helpers.ledger_with_pages import life
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamTimedOut
 from torpor_endpoint.core.memory_shares import MIB, MemoryPlan
 from torpor_endpoint.core.records import Container
-from torpor_endpoint.fleet.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing
 from torpor_endpoint.fleet.timing import TIMING
+from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer
 
 MEMORY_MIB = 1000
 
@@ -66,7 +65,7 @@ def sharing(*containers: FakeContainer, own: int | None = None) -> tuple[MemoryS
         LiveContainer(Container("torpor", name=f"c{n}"), f"i-{n}", one, Multiplexed("", ""), asyncio.Future())
         for n, one in enumerate(containers)
     ]
-    incarnation = Incarnation(SLOT, "i", live, life())
+    incarnation = Incarnation(SLOT, "i", live)
     return MemorySharing(MemoryPlan.of(MEMORY_MIB * MIB, values), incarnation, TIMING), incarnation
 
 

@@ -87,7 +87,7 @@ def test_a_target_is_deregistered_before_its_variant_can_go(live: LiveEndpoint) 
     assert live.settled("scaled")["EndpointConfigName"] == "renamed"
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_out_of_zero_as_aws_documents_it(tmp_path: Path) -> None:
     """Requests fail at zero; their alarm, judged by whole minutes, invokes a step policy, and one instance comes."""
     to_zero = {"Status": "ENABLED", "MinInstanceCount": 0, "MaxInstanceCount": 2}

@@ -17,7 +17,8 @@ from tests.endpoint.services.helpers.in_memory_autoscaling import (
 )
 from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 NO_ARN = f"arn:aws:application-autoscaling:us-east-1:{ACCOUNT}:scalable-target/0ec5"
@@ -156,7 +157,7 @@ def test_a_variant_is_a_target_only_if_it_is_there_and_can_be_scaled_so() -> Non
     containers = (Container("torpor"),)
     big = Variant("big", "m", containers, instance_type="ml.t2.medium")
     small = Variant("small", "m", containers, serverless=Serverless(1024, 5))
-    database = opened(":memory:")
+    database = SqliteFile(":memory:", RECORDS)
     store = Store(database, lambda: NOW_S)
     store.add_endpoint(EndpointRecord("ep", "arn", NOW_S, NOW_S, EndpointStatus.IN_SERVICE, "ep", (big, small)))
     refused, strictly = refusal(store, strict=False), refusal(store, strict=True)

@@ -11,7 +11,8 @@ from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
 from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, StateChange
 from torpor_endpoint.services.cloudwatch.alarms.watch import Watch
 from torpor_endpoint.services.cloudwatch.service import CloudWatch, nothing_to_refresh, service
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 NOON_S = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
@@ -38,7 +39,7 @@ class AlarmsOnFakeClock:
     acted: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.database = opened(self.path)
+        self.database = SqliteFile(self.path, RECORDS)
         self.registry = MetricRegistry(lambda: self.now_s)
         self.store = Store(self.database, lambda: self.now_s)
         self.alarms = Alarms(self.database, self.store, lambda: self.now_s, self._act)

@@ -8,7 +8,8 @@ from typing import Any
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.service import service
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 ACCOUNT = "210987654321"
@@ -36,7 +37,7 @@ class InMemoryAutoscaling:
     """The context, as the scaler has it, and a boto3 client of it."""
 
     def __init__(self, path: Path | str = ":memory:") -> None:
-        self.database = opened(path)
+        self.database = SqliteFile(path, RECORDS)
         self.context = Autoscaling(self.database, Store(self.database, lambda: NOW_S), lambda: NOW_S, refused)
         self.client: Any = client(service(self.context, account=ACCOUNT))
 

@@ -8,7 +8,8 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.service import OPERATIONS
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012"
@@ -23,7 +24,7 @@ class InMemoryControlPlane:
         self.ready: dict[str, int] = {}
         self.scaled: dict[str, set[str]] = {}
         self.changes: list[str] = []
-        self._database = opened(":memory:")
+        self._database = SqliteFile(":memory:", RECORDS)
         self.store = Store(self._database, lambda: self.now_s)
         self.control = Control(
             self.store,

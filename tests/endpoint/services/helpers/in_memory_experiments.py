@@ -15,7 +15,8 @@ from torpor_endpoint.services.sagemaker.experiments.operations import OPERATIONS
 from torpor_endpoint.services.sagemaker.experiments.records import Experiments
 from torpor_endpoint.services.sagemaker.experiments.runner import ExperimentRunner
 from torpor_endpoint.services.sagemaker.service import service
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 ACCOUNT = "123456789012"
@@ -33,7 +34,7 @@ class InMemoryExperiments:
         self.fails: str | None = None
         self.scaled: set[str] = set()
         self._strict = strict
-        self._database = opened(path)
+        self._database = SqliteFile(path, RECORDS)
         self.restart()
 
     def restart(self) -> None:

@@ -9,8 +9,9 @@ from torpor_endpoint.aws.calls import Otherwise
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.service import service as iam_service
-from torpor_endpoint.storage.record_table import Database
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.database import Database
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 ACCOUNT = "210987654321"
@@ -34,7 +35,7 @@ def iam_over(database: Database, otherwise: Otherwise | None = None) -> Any:
 
 @contextmanager
 def database(path: Any = ":memory:") -> Iterator[Database]:
-    found = opened(path)
+    found = SqliteFile(path, RECORDS)
     try:
         yield found
     finally:

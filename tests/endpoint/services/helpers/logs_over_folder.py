@@ -12,7 +12,8 @@ from torpor_endpoint.services.logs.files.groups import Groups
 from torpor_endpoint.services.logs.files.log_marks import LogMarks
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.logs.service import service
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 NOON_MS = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp() * 1000)
@@ -29,7 +30,7 @@ class LogsOverFolder:
 
     def __post_init__(self) -> None:
         self.groups = Groups(*(self.folder / name for name in ("endpoints", "training", "transform")))
-        self.database = opened(":memory:")
+        self.database = SqliteFile(":memory:", RECORDS)
         store = Store(self.database, lambda: self.now_ms / 1000)
         self.logs = Logs(self.groups, LogMarks(), store, lambda: self.now_ms / 1000, lambda: self.writing)
         self.service = service(self.logs, account="123456789012", otherwise=self.otherwise)

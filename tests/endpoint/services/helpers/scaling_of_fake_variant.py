@@ -21,7 +21,8 @@ from torpor_endpoint.services.cloudwatch.alarms.watch import next_standing
 from torpor_endpoint.services.cloudwatch.service import CloudWatch
 from torpor_endpoint.services.cloudwatch.service import service as cloudwatch_service
 from torpor_endpoint.services.topics import Topics
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 NOON_S = 1_772_366_400.0
@@ -37,7 +38,7 @@ class FakeVariantScaler:
 
     def __init__(self) -> None:
         self.now_s = NOON_S
-        self.database = opened(":memory:")
+        self.database = SqliteFile(":memory:", RECORDS)
         store = Store(self.database, self.clock)
         self.context = Autoscaling(self.database, store, self.clock, refused)
         self.registry = MetricRegistry(self.clock)

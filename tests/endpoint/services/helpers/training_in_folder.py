@@ -23,8 +23,9 @@ from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.operations import OPERATIONS, Training
 from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork
-from torpor_endpoint.storage.record_table import Database
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.database import Database
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 
 SKLEARN = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"
 XGBOOST = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-xgboost:1.7-1"
@@ -71,7 +72,7 @@ class TrainingFolder:
     async def open(self, at_once: int = 1, grace_s: float = 20.0) -> AsyncIterator["TrainingApi"]:
         """One life of the endpoint."""
         self.bucket.mkdir(parents=True, exist_ok=True)
-        database, objects = opened(self.folder / "torpor.sqlite"), ObjectStore(self.folder / "s3")
+        database, objects = SqliteFile(self.folder / "torpor.sqlite", RECORDS), ObjectStore(self.folder / "s3")
         jobs = JobRecords(database, "training_jobs", TrainingJob, time.time)
 
         async def parent() -> ZygoteClient:

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.in_memory_iam import database, iam_over, trust
-from torpor_endpoint.storage.record_table import Database
+from torpor_endpoint.storage.databases.database import Database
 
 
 @pytest.fixture(scope="session")

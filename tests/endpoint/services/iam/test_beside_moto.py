@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.services.helpers.in_memory_iam import database, iam_over, trust
+from tests.endpoint.services.helpers.in_memory_iam import database, iam_over, permissions, trust
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 
 POLICY = "arn:aws:iam::210987654321:policy/team/p"
-XML = '<{0}Response xmlns="https://iam.amazonaws.com/doc/2010-05-08/"></{0}Response>'
+XML = '<{0}Response xmlns="https://iam.amazonaws.com/doc/2010-05-08/"><{0}Result/></{0}Response>'
 
 
 @dataclass
@@ -46,14 +46,18 @@ def test_an_own_role_cannot_join_an_instance_profile(iam: Any, others: Others) -
     assert others.asked == ["AddRoleToInstanceProfile"]
 
 
-def test_a_policy_that_a_role_has_is_not_deleted(iam: Any, others: Others) -> None:
+def test_an_own_policy_that_a_role_has_is_not_deleted_and_others_are_left_to_moto(iam: Any, others: Others) -> None:
+    iam.create_policy(PolicyName="p", Path="/team/", PolicyDocument=permissions())
     iam.attach_role_policy(RoleName="reader", PolicyArn=POLICY)
     with pytest.raises(ClientError, match=r"DeleteConflict.*Cannot delete a policy attached to entities"):
         iam.delete_policy(PolicyArn=POLICY)
-    assert others.asked == []
     iam.detach_role_policy(RoleName="reader", PolicyArn=POLICY)
     iam.delete_policy(PolicyArn=POLICY)
-    assert others.asked == ["DeletePolicy"]
+    with pytest.raises(ClientError, match="NoSuchEntity"):
+        iam.get_policy(PolicyArn=POLICY)
+    assert others.asked == []
+    iam.get_policy(PolicyArn="arn:aws:iam::aws:policy/AmazonSageMakerFullAccess")
+    assert others.asked == ["GetPolicy"]
 
 
 def test_a_policy_lists_its_roles_by_kind_of_use(iam: Any) -> None:

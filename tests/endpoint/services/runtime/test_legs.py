@@ -12,7 +12,7 @@ from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.records import Container, Variant
-from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.legs import (
     STRICT_HOP_BYTES,
@@ -58,7 +58,7 @@ def sent(variant: Variant, *path: int) -> Passage:
     with FakeHost() as host:
         pool = PoolOnFakeHost(host, containers=len(variant.containers)).pool
     pool.variant = variant
-    route = Route(LiveEndpoint("shop", "arn", {"v": pool}), "v", pool, "a.tar.gz", path or (0, 1, 2))
+    route = Route(FleetEndpoint("shop", "arn", {"v": pool}), "v", pool, "a.tar.gz", path or (0, 1, 2))
     request = passage("shop", *CALLER, route=route)
     request.body = [b"x"]
     return request

@@ -180,8 +180,7 @@ def test_an_endpoint_that_is_deleted_is_unknown_again(live: LiveEndpoint, models
     assert response["Error"]["Message"] == f"Endpoint Passing of account {ACCOUNT} not found."
 
 
-@pytest.mark.parametrize("path", ["async-invocations"])
-def test_an_operation_without_support_is_refused_at_once(live: LiveEndpoint, houses: str, path: str) -> None:
-    status, headers, body = raw(f"{live.url}/endpoints/{houses}/{path}", ROW)
-    assert (status, headers["x-amzn-errortype"]) == (400, "UnknownOperationException:")
-    assert path in members(body)["Message"]
+def test_an_endpoint_that_answers_at_once_takes_no_asynchronous_request(live: LiveEndpoint, houses: str) -> None:
+    status, headers, body = raw(f"{live.url}/endpoints/{houses}/async-invocations", ROW)
+    assert (status, headers["x-amzn-errortype"]) == (400, "ValidationError:")
+    assert "its configuration has no AsyncInferenceConfig" in members(body)["Message"]

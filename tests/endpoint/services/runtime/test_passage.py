@@ -12,7 +12,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.upstream import UpstreamAnswer
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.observing.observers import BodyObserver, Observers
@@ -141,18 +141,18 @@ class Caller:
 
 
 @asynccontextmanager
-async def shop() -> AsyncIterator[LiveEndpoint]:
+async def shop() -> AsyncIterator[FleetEndpoint]:
     with FakeHost() as host:
-        yield LiveEndpoint("shop", "arn", {"v": PoolOnFakeHost(host).pool})
+        yield FleetEndpoint("shop", "arn", {"v": PoolOnFakeHost(host).pool})
 
 
-def router_of(live: LiveEndpoint, draw: Callable[[], float] = lambda: 0.0) -> Router:
-    roster = Roster()
+def router_of(live: FleetEndpoint, draw: Callable[[], float] = lambda: 0.0) -> Router:
+    roster = FleetRoster()
     roster.serve(live)
     return Router(roster, draw, strict=False)
 
 
-def app(live: LiveEndpoint, sender: RequestSender, observers: Observers, **more: Any) -> RuntimeApp:
+def app(live: FleetEndpoint, sender: RequestSender, observers: Observers, **more: Any) -> RuntimeApp:
     return RuntimeApp(router_of(live), sender, observers, AccountAndRegion("1"), CLOCKS, **more)
 
 
@@ -315,7 +315,7 @@ def test_a_request_that_cannot_go_inline_keeps_the_variant_that_was_drawn_for_it
         ended, draws = Ended(), iter([0.2, 0.9, 0.2, 0.9])
         with FakeHost() as host:
             pools = {name: PoolOnFakeHost(host).pool for name in ("a", "b")}
-            router = router_of(LiveEndpoint("shop", "arn", pools), lambda: next(draws))
+            router = router_of(FleetEndpoint("shop", "arn", pools), lambda: next(draws))
             sender = NeverInline(lambda: 0.0, strict=False)
             caller = Caller(RuntimeApp(router, sender, ended, AccountAndRegion("1"), CLOCKS))
             for _ in range(4):

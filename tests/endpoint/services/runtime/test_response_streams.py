@@ -16,7 +16,7 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.parts import END, StreamFault, encoded, fault
 from torpor_container.transport.streaming import StreamConnection
 from torpor_endpoint.core.records import Container
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.kept_parts import KeptLimits
 from torpor_endpoint.services.runtime.observing.observers import BodyObserver, Observers
@@ -41,7 +41,7 @@ class Streaming(RequestSender):
 
     @asynccontextmanager
     async def stream(
-        self, passage: Passage, sent: Callable[[], None] | None = None
+        self, passage: Passage, sent: Callable[[], None] | None = None, *, waits: bool = True
     ) -> AsyncIterator[tuple[StreamConnection, Served]]:
         connection = StreamConnection()
         sending = asyncio.create_task(self._send(connection))
@@ -111,10 +111,10 @@ class StreamCall:
     def of(self, *pieces: tuple[float, bytes | None], head: bytes = HEAD) -> "StreamCall":
         async def story() -> None:
             with FakeHost() as host:
-                roster = Roster()
+                roster = FleetRoster()
                 pool = PoolOnFakeHost(host).pool
                 pool.variant = replace(pool.variant, containers=(Container("torpor", multi_model=self._many),))
-                roster.serve(LiveEndpoint("shop", "arn", {"v": pool}))
+                roster.serve(FleetEndpoint("shop", "arn", {"v": pool}))
                 router = Router(roster, lambda: 0.0, strict=self._many)
                 self.sender = Streaming(pieces)
                 self.sender.head = head

@@ -9,8 +9,8 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey
-from torpor_endpoint.fleet.incarnation import Incarnation
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.roster.incarnation import Incarnation
 from torpor_endpoint.services.runtime.passage import Route
 from torpor_endpoint.services.runtime.request import SESSION_ID, TARGET_VARIANT
 from torpor_endpoint.services.runtime.router import Router
@@ -19,7 +19,7 @@ from torpor_endpoint.services.runtime.sending import RequestSender
 
 async def chosen(fake: PoolOnFakeHost, *headers: tuple[bytes, bytes], target: str | None = None) -> Incarnation:
     """The instance that gets a request with these headers."""
-    route = Route(LiveEndpoint("shop", "arn", {"v": fake.pool}), "v", fake.pool, target)
+    route = Route(FleetEndpoint("shop", "arn", {"v": fake.pool}), "v", fake.pool, target)
     sent = passage("shop", *headers, route=route)
     sent.body = [b""]
     sender = RequestSender(fake.now, strict=False)
@@ -35,10 +35,10 @@ def test_a_session_s_request_goes_to_the_variant_that_has_the_session() -> None:
     async def story() -> None:
         with FakeHost() as one, FakeHost() as two:
             pools = {"first": PoolOnFakeHost(one).pool, "second": PoolOnFakeHost(two).pool}
-            roster = Roster()
-            roster.serve(LiveEndpoint("shop", "arn", pools))
+            roster = FleetRoster()
+            roster.serve(FleetEndpoint("shop", "arn", pools))
             router = Router(roster, lambda: 0.0, strict=False)
-            pools["second"].sessions.began(SessionKey(None, b"s-1"), SessionHolder("shop/v/0", "i-1"))
+            pools["second"].sessions.began(SessionKey(None, b"s-1"), SessionHolder(0, "i-1"))
             routed = []
             for headers in ([], [(SESSION_ID, b"s-1")], [(SESSION_ID, b"s-2")], [(TARGET_VARIANT, b"second")]):
                 sent = passage("shop", *headers)
@@ -61,10 +61,10 @@ def test_a_session_s_request_reaches_its_holder_and_after_its_end_any_instance(t
             usual = await chosen(fake, session, target=target)
             other = next(one for one in fake.pool.ready if one is not usual)
             key = SessionKey(target, b"s-1")
-            fake.pool.sessions.began(key, SessionHolder(str(other.slot), other.id))
+            fake.pool.sessions.began(key, SessionHolder(other.slot.number, other.id))
             assert await chosen(fake, session, target=target) is other
             assert await chosen(fake, target=target) is usual
-            fake.pool.sessions.began(key, SessionHolder(str(other.slot), "an earlier incarnation"))
+            fake.pool.sessions.began(key, SessionHolder(other.slot.number, "an earlier incarnation"))
             assert await chosen(fake, session, target=target) is usual
             await fake.end()
 

@@ -14,7 +14,7 @@ from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, UpstreamAnswer
 from torpor_endpoint.core.traffic import ShadowLimits
-from torpor_endpoint.fleet.roster import LiveEndpoint, Roster
+from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.services.runtime.passage import Passage, Route, Served
 from torpor_endpoint.services.runtime.router import Router
@@ -41,12 +41,12 @@ class Shop:
     def __init__(self, production: PoolOnFakeHost, shadow: PoolOnFakeHost, limits: ShadowLimits) -> None:
         self.shadow = shadow
         shadow.pool.variant = replace(shadow.pool.variant, shadow=True)
-        self.live = LiveEndpoint("shop", "arn", {"p": production.pool, "v": shadow.pool})
+        self.live = FleetEndpoint("shop", "arn", {"p": production.pool, "v": shadow.pool})
         self.drawn = 0.0
         self.dropped: list[tuple[str, str]] = []
         self.began: list[Passage] = []
         self.ended: list[tuple[Passage, Outcome]] = []
-        router, sender = Router(Roster(), lambda: 0.0, strict=False), RequestSender(shadow.now, strict=False)
+        router, sender = Router(FleetRoster(), lambda: 0.0, strict=False), RequestSender(shadow.now, strict=False)
         self.shadowing = Shadowing(router, sender, shadow.now, lambda: self.drawn, self._drop, limits)
 
     def _drop(self, endpoint: str, variant: str, at_s: float) -> None:
@@ -198,7 +198,7 @@ def test_a_copy_begins_when_it_is_sent() -> None:
 def test_a_copy_has_a_place_of_its_own_in_the_request_s_trace() -> None:
     with FakeHost() as host:
         pool = PoolOnFakeHost(host).pool
-    route = Route(LiveEndpoint("shop", "arn", {"v": pool}), "v", pool, None)
+    route = Route(FleetEndpoint("shop", "arn", {"v": pool}), "v", pool, None)
     request = passage("shop", route=route)
     request.trace = RequestTrace(7, 8, SAMPLED, None, b"", b"", lambda: 9)
     copy = copy_of(request, route, [], 0.0)

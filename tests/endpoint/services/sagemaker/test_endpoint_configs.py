@@ -13,6 +13,8 @@ from tests.endpoint.services.helpers.in_memory_control_plane import (
 )
 
 SINGLE = {"Image": "torpor"}
+SLEEPER = production(ServerlessConfig=serverless())
+OUTPUT = {"S3OutputPath": "s3://bucket/out"}
 
 
 def hosted(hostname: str, many: bool = False) -> dict[str, Any]:
@@ -26,6 +28,11 @@ def _model(control_plane: InMemoryControlPlane, strict_control_plane: InMemoryCo
     for each in (control_plane, strict_control_plane):
         each("CreateModel", ModelName="ep", PrimaryContainer=MULTI_MODEL)
         each("CreateModel", ModelName="one", PrimaryContainer={"Image": "torpor"})
+
+
+def waiting(output: dict[str, Any], **members: Any) -> dict[str, Any]:
+    """The members of an asynchronous endpoint."""
+    return {"AsyncInferenceConfig": {"OutputConfig": output}, **members}
 
 
 def capture(**members: Any) -> dict[str, Any]:
@@ -77,7 +84,14 @@ def test_a_variant_that_makes_no_sense_is_refused(
     [
         ({"ProductionVariants": []}, "at least one"),
         ({"ProductionVariants": [production(), production()]}, "must be unique"),
-        ({"AsyncInferenceConfig": {"OutputConfig": {}}}, "AsyncInferenceConfig is not supported"),
+        (waiting({"S3OutputPath": "s3:"}), "S3OutputPath of AsyncInferenceConfig must"),
+        (waiting({**OUTPUT, "S3FailurePath": "x"}), "S3FailurePath of AsyncInferenceConfig must"),
+        (waiting(OUTPUT, DataCaptureConfig=capture()), "DataCaptureConfig beside AsyncInferenceConfig"),
+        (waiting(OUTPUT, ProductionVariants=[SLEEPER]), "AsyncInferenceConfig excludes ServerlessConfig"),
+        (
+            waiting(OUTPUT, ShadowProductionVariants=[production(VariantName="s")]),
+            "AsyncInferenceConfig excludes ShadowProductionVariants",
+        ),
         ({"ShadowProductionVariants": [production()]}, "must be unique"),
         ({"ShadowProductionVariants": [{"VariantName": "new", "ModelName": "ep"}]}, '"new" needs either'),
         ({"ExplainerConfig": {}}, "ExplainerConfig is not supported"),

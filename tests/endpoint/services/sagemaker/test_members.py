@@ -61,7 +61,7 @@ CAPTURE = {
     "CaptureOptions": [{"CaptureMode": "Input"}],
 }
 SAMPLES: dict[str, dict[str, Any]] = {
-    "CreateModelInput": {"ExecutionRoleArn": ROLE, "VpcConfig": VPC, "EnableNetworkIsolation": True},
+    "CreateModelInput": {"ExecutionRoleArn": ROLE, "VpcConfig": VPC},
     "ContainerDefinition": {
         "ContainerHostname": "first",
         "ImageConfig": {"RepositoryAccessMode": "Vpc"},
@@ -84,10 +84,10 @@ SAMPLES: dict[str, dict[str, Any]] = {
         "EnableNetworkIsolation": True,
         "MetricsConfig": {"EnableEnhancedMetrics": True, "MetricPublishFrequencyInSeconds": 10},
         "CrossRegionTrafficConfig": {"MaxInvocationsPerSecondPerInstance": 5, "MaxCrossRegionPercentPerEndpoint": 5},
-        "AsyncInferenceConfig": {"OutputConfig": {"S3OutputPath": "s3://bucket/out"}},
         "ExplainerConfig": {},
     },
     "DataCaptureConfig": {"KmsKeyId": "key"},
+    "AsyncInferenceOutputConfig": {"KmsKeyId": "key"},
     "ProductionVariant": {
         "VariantInstanceProvisionTimeoutInSeconds": 300,
         "CoreDumpConfig": {"DestinationS3Uri": "s3://bucket/cores"},
@@ -126,6 +126,10 @@ class Sent:
         container = self._more(shape, "ContainerDefinition", container)
         capture = self._more(shape, "DataCaptureConfig", CAPTURE)
         config = {"EndpointConfigName": "c", "ProductionVariants": [self.variant], "DataCaptureConfig": capture}
+        if shape == "AsyncInferenceOutputConfig":
+            output = {"S3OutputPath": "s3://bucket/out", **self.member}
+            config = {**config, "AsyncInferenceConfig": {"OutputConfig": output}}
+            del config["DataCaptureConfig"]
         named = {"EndpointName": "e", "EndpointConfigName": "plain"}
         self.params = {
             "CreateModel": self._more(shape, "CreateModelInput", {"ModelName": "m", "PrimaryContainer": container}),

@@ -138,6 +138,17 @@ def test_a_multi_model_container_may_stand_in_either_place(
     assert model.containers[0].model_cache
 
 
+@pytest.mark.parametrize("isolated", [True, False])
+def test_network_isolation_of_a_model_is_that_of_each_container(
+    control_plane: InMemoryControlPlane, isolated: bool
+) -> None:
+    two = [{"Image": "torpor", "ModelDataUrl": f"s3://b/{name}"} for name in "xy"]
+    control_plane("CreateModel", ModelName="m", Containers=two, EnableNetworkIsolation=isolated)
+    model = control_plane.store.model("m")
+    assert model is not None
+    assert [one.network_isolated for one in model.containers] == [isolated, isolated]
+
+
 def test_the_model_cache_can_be_switched_off(control_plane: InMemoryControlPlane) -> None:
     disabled = {**MULTI_MODEL, "MultiModelConfig": {"ModelCacheSetting": "Disabled"}}
     control_plane("CreateModel", ModelName="m", PrimaryContainer=disabled)

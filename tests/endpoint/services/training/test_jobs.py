@@ -222,6 +222,7 @@ def test_xgboost_trains_without_a_script(
     asyncio.run(story())
 
 
+@pytest.mark.thorough
 def test_the_failure_of_xgboost_names_the_missing_hyperparameter(training: TrainingFolder) -> None:
     async def story() -> None:
         put(training.bucket, {"train/a": b"1,2\n"})

@@ -8,7 +8,8 @@ from tests.endpoint.services.helpers.training_in_folder import TrainingApi, Trai
 from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 
 
 def test_a_slow_disk_delays_only_its_own_caller(training: TrainingFolder) -> None:
@@ -33,7 +34,7 @@ def test_a_slow_disk_delays_only_its_own_caller(training: TrainingFolder) -> Non
 
 
 def test_exactly_one_of_many_moves_at_once_succeeds() -> None:
-    database = opened(":memory:")
+    database = SqliteFile(":memory:", RECORDS)
     jobs = JobRecords(database, "training_jobs", TrainingJob, lambda: 1.0)
     jobs.add(begun(TrainingJob, "job", "arn", {}, 0.0))
     with ThreadPoolExecutor(8) as threads:

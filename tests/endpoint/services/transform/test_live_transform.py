@@ -5,12 +5,13 @@ import gzip
 import json
 from pathlib import Path
 from typing import Any
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.helpers.live_endpoint import LiveEndpoint, one
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, many, one
 from tests.endpoint.helpers.model_artifacts import put, script
 from tests.helpers.waiting import until
 
@@ -70,6 +71,10 @@ def ended(live: LiveEndpoint, name: str) -> Any:
     return until(described, 60.0, 0.05)
 
 
+def logged(live: LiveEndpoint, stream: dict[str, str]) -> Any:
+    return live.client("logs").get_log_events(**stream, startFromHead=True)["events"]
+
+
 def test_each_object_gets_a_result_with_its_rows_in_order(live: LiveEndpoint, model: str) -> None:
     bodies = {f"houses/in/{part}.csv": "".join(f"{row},{part}\n" for row in range(1000)) for part in range(3)}
     put(live.folder("transform"), {key: body.encode() for key, body in bodies.items()})
@@ -89,15 +94,39 @@ def test_each_object_gets_a_result_with_its_rows_in_order(live: LiveEndpoint, mo
 
 
 def test_an_object_that_fails_leaves_no_result_and_the_others_have_theirs(live: LiveEndpoint, model: str) -> None:
-    put(live.folder("transform"), {"mixed/in/bad.csv": b"no number\n", "mixed/in/good.csv": b"1,2\n"})
-    live.sagemaker.create_transform_job(**job("mixed", ModelClientConfig={"InvocationsMaxRetries": 0}))
+    bad = {"mixed/in/bad.csv": b"no number\n", "mixed/in/cut.csv.gz": gzip.compress(b"1,2\n")[:-9]}
+    put(live.folder("transform"), {**bad, "mixed/in/good.csv": gzip.compress(b"1,2\n")})
+    put(live.folder("transform"), {"mixed/in/bad.csv": gzip.compress(b"no number\n")})
+    request = job("mixed", ModelClientConfig={"InvocationsMaxRetries": 0}, MaxConcurrentTransforms=3)
+    request["TransformInput"]["CompressionType"] = "Gzip"
+    live.sagemaker.create_transform_job(**request)
     found = ended(live, "mixed")
     assert found["TransformJobStatus"] == "Failed"
-    assert "transform/mixed/in/bad.csv" in found["FailureReason"]
+    assert "2 of 3 objects have no result" in found["FailureReason"]
     out = live.folder("transform") / "mixed" / "out"
     assert [path.name for path in out.iterdir()] == ["good.csv.out"]
-    streams = live.client("logs").describe_log_streams(logGroupName="/aws/sagemaker/TransformJobs")["logStreams"]
-    assert "mixed/data-log" in {stream["logStreamName"] for stream in streams}
+    group = {"logGroupName": "/aws/sagemaker/TransformJobs", "logStreamName": "mixed/data-log"}
+    lines = [event["message"].partition(":[sagemaker logs]: ")[2] for event in logged(live, group)]
+    assert lines[0] == "MaxConcurrentTransforms=3, MaxPayloadInMB=6, BatchStrategy=MULTI_RECORD"
+    assert "transform/mixed/in/bad.csv: ServerError: 500" in lines
+    assert any("could not convert string to float" in line for line in lines), "the model's own words"
+    assert any(line.startswith("transform/mixed/in/cut.csv.gz: ClientError: ") for line in lines)
+
+
+@pytest.mark.parametrize(("missing", "why"), [("in", "No S3 objects found"), ("out", "bucket does not exist")])
+def test_a_job_without_input_or_output_bucket_fails_before_it_has_instances(
+    live: LiveEndpoint, model: str, missing: str, why: str
+) -> None:
+    request = job(f"without-{missing}")
+    if missing == "out":
+        put(live.folder("transform"), {"without-out/in/a.csv": b"1\n"})
+        request["TransformOutput"]["S3OutputPath"] = "s3://nowhere/out"
+    live.sagemaker.create_transform_job(**request)
+    found = ended(live, f"without-{missing}")
+    assert found["TransformJobStatus"] == "Failed"
+    assert why in found["FailureReason"]
+    with pytest.raises(HTTPError, match="404"):
+        urlopen(f"{live.url}/_torpor/costs?endpoint=transform.without-{missing}")
 
 
 def test_rows_are_filtered_and_joined(live: LiveEndpoint, model: str) -> None:
@@ -130,15 +159,23 @@ def test_a_manifest_names_the_objects(live: LiveEndpoint, model: str) -> None:
         ({"DataProcessing": {"InputFilter": "$..a"}}, r"InputFilter \$..a.*position 2"),
         ({"DataProcessing": {"InputFilter": "$.a"}}, "columns of CSV have indexes only"),
         ({"BatchStrategy": "MultiRecord", "split": "None"}, "needs a SplitType other than None"),
+        ({"ModelName": "scales"}, "mode MultiModel: give TORPOR_BATCH_MODEL"),
+        ({"Environment": {"TORPOR_BATCH_MODEL": "$[0]"}}, "ModelName sums is not of mode MultiModel"),
+        ({"ModelName": "scales", "Environment": {"TORPOR_BATCH_MODEL": "0"}}, r"must begin with \$ \(position 1"),
+        ({"MaxPayloadInMB": 0, "DataProcessing": {"JoinSource": "Input"}}, "MaxPayloadInMB 0 sends a whole object"),
     ],
 )
 def test_a_request_that_cannot_be_done_is_refused(
-    live: LiveEndpoint, model: str, members: dict[str, Any], why: str
+    live: LiveEndpoint, model: str, many_models: str, members: dict[str, Any], why: str
 ) -> None:
     with pytest.raises(ClientError, match=why):
         live.sagemaker.create_transform_job(**{**job("refused", split=members.pop("split", "Line")), **members})
     with pytest.raises(ClientError, match="Could not find requested job"):
         live.sagemaker.describe_transform_job(TransformJobName="refused")
+
+
+def _written_ns(path: Path) -> int:
+    return path.stat().st_mtime_ns
 
 
 def test_a_killed_endpoint_goes_on_with_the_objects_that_are_not_done(tmp_path: Path) -> None:
@@ -153,8 +190,10 @@ def test_a_killed_endpoint_goes_on_with_the_objects_that_are_not_done(tmp_path: 
         )
         live.sagemaker.create_transform_job(**job("cut"))
         until(lambda: (folder / "cut/out/2.csv.out").exists(), 60.0)
-        before = {path.name: path.stat().st_mtime_ns for path in (folder / "cut/out").iterdir()}
+        before = {f"{number}.csv.out": _written_ns(folder / f"cut/out/{number}.csv.out") for number in range(2)}
+        live.sagemaker.delete_model(ModelName="sums")
         live.kill()
+        put(folder, {"cut/in/late.csv": b"1\n"})
         gate.touch()
         live.start()
         assert ended(live, "cut")["TransformJobStatus"] == "Completed"
@@ -162,8 +201,79 @@ def test_a_killed_endpoint_goes_on_with_the_objects_that_are_not_done(tmp_path: 
         assert {name: path.read_text() for name, path in results.items()} == {
             f"{number}.csv.out": f"{float(number)}\n" for number in range(6)
         }
-        assert {name: results[name].stat().st_mtime_ns for name in before} == before, "what was done is not done again"
+        assert {name: _written_ns(results[name]) for name in before} == before, "what was done is not done again"
         assert not (tmp_path / "data" / "transform" / "cut").exists()
+
+
+def test_captured_objects_are_listed_and_their_records_marked(live: LiveEndpoint, model: str) -> None:
+    bodies = {"marked/in/a.csv": b"1,2\n", "marked/in/more/b.csv": b"3,4\n5,6\n"}
+    put(live.folder("transform"), bodies)
+    capture = {"DestinationS3Uri": "s3://transform/marked/captured", "GenerateInferenceId": True}
+    live.sagemaker.create_transform_job(**job("marked", DataCaptureConfig=capture))
+    assert ended(live, "marked")["TransformJobStatus"] == "Completed"
+    rows = list(csv.reader((live.folder("transform") / "marked/out/more/b.csv.out").read_text().splitlines()))
+    assert [row[0] for row in rows] == ["7.0", "11.0"]
+    assert len({row[1] for row in rows}) == 2
+    assert {row[2][-1] for row in rows} == {"Z"}
+    [listed] = (live.folder("transform") / "marked/captured/input").rglob("*.json")
+    assert json.loads(listed.read_text()) == [{"prefix": "s3://transform/marked/in/"}, "a.csv", "more/b.csv"]
+    [listed] = (live.folder("transform") / "marked/captured/output").rglob("*.json")
+    assert json.loads(listed.read_text())[0] == {"prefix": "s3://transform/marked/out/"}
+
+
+def test_without_a_limit_an_object_is_one_request_in_chunks(live: LiveEndpoint, model: str) -> None:
+    rows = b"1,2\n" * 400_000
+    put(live.folder("transform"), {"whole/in/a.csv": rows, "whole/in/bad.csv": b"none\n"})
+    request = job("whole", MaxPayloadInMB=0, ModelClientConfig={"InvocationsMaxRetries": 1})
+    live.sagemaker.create_transform_job(**request)
+    assert "1 of 2 objects" in ended(live, "whole")["FailureReason"]
+    assert (live.folder("transform") / "whole/out/a.csv.out").read_bytes() == b"3.0\n" * 400_000
+    group = {"logGroupName": "/aws/sagemaker/TransformJobs", "logStreamName": "whole/data-log"}
+    assert any("MaxPayloadInMB=0" in event["message"] for event in logged(live, group))
+
+
+SCALES = """
+def model_fn(folder):
+    return None
+
+def transform_fn(model, body, content_type, accept):
+    text = body if isinstance(body, str) else body.decode()
+    return "".join(f"{{{factor} * float(line)}}\\n" for line in text.splitlines()), "text/csv"
+"""
+
+
+@pytest.fixture(scope="module")
+def many_models(live: LiveEndpoint) -> str:
+    put(live.folder("transform"), {f"scales/{n}.tar.gz": script(SCALES.format(factor=n)) for n in (2, 3)})
+    container = many("transform/scales/")
+    live.sagemaker.create_model(ModelName="scales", ExecutionRoleArn=ROLE, PrimaryContainer=container)
+    return "scales"
+
+
+def test_a_column_names_the_model_of_each_record(live: LiveEndpoint, many_models: str) -> None:
+    rows = [(f"{2 + number % 2}.tar.gz", number) for number in range(40)]
+    put(live.folder("transform"), {"columns/in/a.csv": "".join(f"{name},{n}\n" for name, n in rows).encode()})
+    request = job("columns", many_models, Environment={"TORPOR_BATCH_MODEL": "$[0]"})
+    request["DataProcessing"] = {"InputFilter": "$[1]", "JoinSource": "Input"}
+    live.sagemaker.create_transform_job(**request)
+    assert ended(live, "columns")["TransformJobStatus"] == "Completed"
+    lines = (live.folder("transform") / "columns/out/a.csv.out").read_text().splitlines()
+    assert lines == [f"{name},{n},{float((2 + n % 2) * n)}" for name, n in rows]
+
+
+def test_a_manifest_names_the_model_of_each_object(live: LiveEndpoint, many_models: str) -> None:
+    entries = [{"key": f"{number}.csv", "model": f"{number}.tar.gz"} for number in (2, 3)]
+    manifest = json.dumps([{"prefix": "s3://transform/entries/in/"}, *entries])
+    put(live.folder("transform"), {"entries/in/2.csv": b"5\n", "entries/in/3.csv": b"5\n"})
+    put(live.folder("transform"), {"entries/m": manifest.encode()})
+    request = job("entries", many_models)
+    request["TransformInput"]["DataSource"] = {
+        "S3DataSource": {"S3DataType": "ManifestFile", "S3Uri": "s3://transform/entries/m"}
+    }
+    live.sagemaker.create_transform_job(**request)
+    assert ended(live, "entries")["TransformJobStatus"] == "Completed"
+    out = live.folder("transform") / "entries/out"
+    assert {path.name: path.read_text() for path in out.iterdir()} == {"2.csv.out": "10.0\n", "3.csv.out": "15.0\n"}
 
 
 def test_a_job_is_stopped(live: LiveEndpoint, model: str, tmp_path: Path) -> None:
@@ -174,6 +284,8 @@ def test_a_job_is_stopped(live: LiveEndpoint, model: str, tmp_path: Path) -> Non
     )
     live.sagemaker.create_transform_job(**job("stopped", "waits"))
     until(lambda: (live.folder("transform") / "stopped/out/2.csv.out").exists(), 60.0)
+    found = until(lambda: live.cloudwatch.list_metrics(Namespace="/aws/sagemaker/TransformJobs")["Metrics"], 10.0)
+    assert found[0]["Dimensions"][0]["Name"] == "Host"
     live.sagemaker.stop_transform_job(TransformJobName="stopped")
     assert ended(live, "stopped")["TransformJobStatus"] == "Stopped"
     with pytest.raises(ClientError, match="is in status Stopped"):

@@ -191,6 +191,7 @@ def test_our_own_container_keeps_the_contract_for_many_models(tmp_path: Path) ->
     assert skipped_in(done) == {"ping-while-invoking"}
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.skipif(shutil.which("java") is None, reason="Multi Model Server needs Java")
 @pytest.mark.skipif(importlib.util.find_spec("mms") is None, reason="multi-model-server is not installed")

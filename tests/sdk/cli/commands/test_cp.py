@@ -42,14 +42,16 @@ def test_other_content_is_replaced_by_force_only(run: Run, models: Path, tmp_pat
     assert "`torpor reload MODEL`" in replaced.stderr
 
 
+@pytest.mark.thorough
 def test_nothing_is_uploaded_if_one_would_not_load(run: Run, endpoint: torpor.Local, model: Path) -> None:
     (model.parent / "Bad.onnx").write_bytes(b"\x08garbage" * 30)
-    refused = run(model.parent, "s3://copied/bad/")
+    endpoint.client("s3").create_bucket(Bucket="unharmed")
+    refused = run(model.parent, "s3://unharmed/bad/")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert "nothing was uploaded, since an instance could not load" in refused.stderr
     assert "Bad.onnx" in refused.stderr
-    assert "Contents" not in endpoint.client("s3").list_objects_v2(Bucket="copied", Prefix="bad/")
-    assert run(model.parent, "s3://copied/bad/", "--no-check").exit_code == 0
+    assert "Contents" not in endpoint.client("s3").list_objects_v2(Bucket="unharmed", Prefix="bad/")
+    assert run(model.parent, "s3://unharmed/bad/", "--no-check").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,8 @@ from torpor.workloads.trace import CHUNK_REQUESTS
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
-from torpor_endpoint.ledger.tables import Batch, Tables
+from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 SINCE_S = 1_700_000_040.0
 """A whole minute that is over."""
@@ -31,7 +32,7 @@ def ledger(folder: Path, *invocations: InvocationRecord, whole: int = 100) -> Pa
         kind = UseKey(minute_of(one.at_s), one.endpoint, one.variant, one.model, "ml.c5.large")
         batch.minutes.setdefault(kind, Sums()).add(one, is_cold(one.steps))
     batch.cold_starts = [one for one in invocations if is_cold(one.steps)][-whole:]
-    tables = Tables(folder / "ledger.sqlite")
+    tables = Tables(SqliteFile(folder / "ledger.sqlite", LEDGER))
     tables.write(batch, SINCE_S)
     tables.close()
     return folder / "ledger.sqlite"
@@ -95,7 +96,7 @@ def test_a_ledger_is_read_for_the_named_endpoint_and_a_seed_gives_one_trace(tmp_
 def test_a_ledger_lasts_as_long_as_its_variant_was_served(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(100, "a"), invocation(200, "a"))
     assert read(path).lasts_s is None
-    tables = Tables(path)
+    tables = Tables(SqliteFile(path, LEDGER))
     lives = {
         "i": InstanceLife(
             "e", "v", "i", 0, "ml.c5.large", "deployed", SINCE_S, SINCE_S + 1, "nobody calls", SINCE_S + 300
@@ -111,7 +112,7 @@ def test_a_ledger_lasts_as_long_as_its_variant_was_served(tmp_path: Path) -> Non
 
 def test_a_ledger_is_read_while_the_endpoint_writes_it(tmp_path: Path) -> None:
     path = ledger(tmp_path, invocation(1, "a"))
-    writing = Tables(path)
+    writing = Tables(SqliteFile(path, LEDGER))
     assert len(list(requests(LedgerFile(path)))) == 1
     writing.close()
 
@@ -140,7 +141,7 @@ def test_rows_written_between_two_chunks_are_read_and_the_endpoints_log_is_not_h
         kind = UseKey(minute_of(SINCE_S) + 60 * minute, "e", "v", "a", "ml.c5.large")
         tables.write(Batch(minutes={kind: Sums(requests=CHUNK_REQUESTS)}), SINCE_S)
 
-    tables = Tables(tmp_path / "ledger.sqlite")
+    tables = Tables(SqliteFile(tmp_path / "ledger.sqlite", LEDGER))
     for minute in (0, 1, 2):
         written(tables, minute)
     chunks = LedgerFile(tmp_path / "ledger.sqlite").chunks()

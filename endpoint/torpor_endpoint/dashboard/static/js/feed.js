@@ -1,6 +1,7 @@
 // The live feed: keeps the snapshot up to date, and tells subscribers after each message. A hidden page hangs up.
 
 import { merge } from "./merge.js";
+import { check } from "./session.js";
 
 const URL = "/_torpor/dashboard/feed";
 const EVENTS_MAX = 2000;
@@ -47,6 +48,7 @@ export class Feed {
       this.#tell("lost");
       if (this.#source?.readyState === EventSource.CLOSED) {
         this.#close();
+        check().catch(() => {}); // the endpoint may be down: the next try shows it
         setTimeout(() => document.hidden || this.#open(), 5000);
       }
     });

@@ -3,6 +3,7 @@
 import { byId, el, setText } from "./dom.js";
 import { bytes, duration } from "./format.js";
 import { modelsOf } from "./models.js";
+import { change } from "./session.js";
 import { bar, parsed, words } from "./steps.js";
 
 const SHOWN_MAX = 64 * 1024;
@@ -73,7 +74,7 @@ export class InvokeForm {
     setText(button, "Waiting…");
     try {
       const path = `/endpoints/${encodeURIComponent(this.#endpoint.name)}/invocations`;
-      const answer = await fetch(path, { method: "POST", headers, body });
+      const answer = await change(path, { method: "POST", headers, body });
       const content = new Uint8Array(await answer.arrayBuffer());
       this.#show(answer, content, (performance.now() - beganMs) / 1000);
     } catch (error) {

@@ -9,7 +9,9 @@ import { figuresOf } from "./figures.js";
 import { InvokeForm } from "./invoke.js";
 import { MemoryPanel } from "./memory.js";
 import { ModelList } from "./models.js";
+import { Queue } from "./queue.js";
 import * as route from "./route.js";
+import { showCaller } from "./session.js";
 import { StoryDialog } from "./story.js";
 import { Tabs } from "./tabs.js";
 import { Timeline } from "./timeline.js";
@@ -34,6 +36,7 @@ const panels = {
   timeline: [new Timeline(openStory)],
   charts: [new Charts(), new Costs()],
   cold: [new Waterfalls(openStory)],
+  queue: [new Queue()],
   invoke: [invoke, new UploadForm(invokeModel)],
   "what-if": [new WhatIf()],
 };
@@ -86,4 +89,5 @@ feed.subscribe(() => {
   settle();
 });
 route.watch(showAll);
+showCaller();
 feed.start();

@@ -5,6 +5,7 @@ export const PANELS = {
   timeline: "Timeline",
   charts: "Charts and cost",
   cold: "Cold requests",
+  queue: "Queue",
   invoke: "Invoke and upload",
   "what-if": "What if",
 };

@@ -3,6 +3,7 @@
 import { json } from "./asking.js";
 import { byId, el, setText } from "./dom.js";
 import { bytes } from "./format.js";
+import { change } from "./session.js";
 
 const ARTIFACT = /\.(tar\.gz|tgz|tar|onnx|json|ubj|model|joblib|pkl|pickle|skops)$/i;
 
@@ -53,7 +54,7 @@ export class UploadForm {
     setText(status, `uploading ${file.name}, ${bytes(file.size)}…`);
     try {
       const key = `${this.#prefix.key}${file.name}`.split("/").map(encodeURIComponent).join("/");
-      const answer = await fetch(`/${this.#prefix.bucket}/${key}`, { method: "PUT", body: file });
+      const answer = await change(`/${this.#prefix.bucket}/${key}`, { method: "PUT", body: file });
       if (!answer.ok) throw new Error(reasonIn(await answer.text()) ?? `HTTP ${answer.status}`);
       await this.#renewed(file.name);
       const invoke = el("button", { type: "button", class: "link", onclick: () => this.uploaded(file.name) }, "Invoke it");

@@ -8,7 +8,7 @@ from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
-from torpor_endpoint.fleet.roster import Roster
+from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY
 from torpor_endpoint.services.sagemaker.context import Control
@@ -22,7 +22,7 @@ class Rescaling:
 
     def __init__(
         self,
-        roster: Roster,
+        roster: FleetRoster,
         control: Control,
         account: str,
         region: str,

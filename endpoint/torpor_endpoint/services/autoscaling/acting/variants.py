@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from torpor_endpoint.core.records import Variant
-from torpor_endpoint.core.scaling import may_sleep
+from torpor_endpoint.core.scaling import may_be_empty
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY, INSTANCES, VARIANT
 from torpor_endpoint.storage.store import Store
 
@@ -29,7 +29,7 @@ def refusal(store: Store, *, strict: bool) -> Refusal:
         variant = next((variant for variant in endpoint.variants if variant.name == named["variant"]), None)
         if variant is None:
             return f"Endpoint {endpoint.name} has no production variant {named['variant']}."
-        if capacity_min == 0 and dimension == INSTANCES and not may_sleep(variant):
+        if capacity_min == 0 and dimension == INSTANCES and not may_be_empty(variant):
             return f"Minimum capacity cannot be less than 1 for production variant {variant.name}."
         return _unscalable(variant, dimension, strict)
 

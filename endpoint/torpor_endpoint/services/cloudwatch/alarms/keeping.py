@@ -15,7 +15,8 @@ from torpor_endpoint.services.cloudwatch.alarms.records import (
     decoded,
 )
 from torpor_endpoint.services.cloudwatch.alarms.shapes import actions
-from torpor_endpoint.storage.record_table import Database, RecordTable
+from torpor_endpoint.storage.databases.database import Database
+from torpor_endpoint.storage.record_table import RecordTable
 from torpor_endpoint.storage.store import Store
 
 Act = Callable[[Alarm, StateChange], Awaitable[None]]

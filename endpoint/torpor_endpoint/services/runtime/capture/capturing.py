@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 
 from torpor_endpoint.core.capture import CapturedRequest
 from torpor_endpoint.services.runtime.capture.backlog import TOGETHER, Backlog, CaptureLimits, Note
-from torpor_endpoint.services.runtime.capture.delivery import CaptureStore, Delivery
+from torpor_endpoint.services.runtime.capture.delivery import Delivery, StoreOf
 from torpor_endpoint.services.runtime.capture.files import CaptureFile, OpenFiles
 
 SHORT_BYTES = 64 * 1024
@@ -29,12 +29,12 @@ Count = Callable[[str, str, int, bool], None]
 class Capturing:
     """All that is captured and not yet in S3. For the event loop's thread; a slow or broken S3 delays no request.
 
-    `clock` gives steady seconds. `count` gets all records that leave memory.
+    `store_of` gives the store of a file. `clock` gives steady seconds. `count` gets all records that leave memory.
     """
 
     def __init__(
         self,
-        objects: CaptureStore,
+        store_of: StoreOf,
         thread: Executor,
         clock: Callable[[], float],
         count: Count,
@@ -47,7 +47,7 @@ class Capturing:
         self._full = False
         self.backlog = Backlog(limits, self._arrived, self._dropped)
         self._files = OpenFiles(clock)
-        self._delivery = Delivery(objects, thread, clock, self._left)
+        self._delivery = Delivery(store_of, thread, clock, self._left)
 
     async def run(self) -> None:
         """Encode and send what is captured, for ever. It rests while nothing is captured."""

@@ -26,6 +26,10 @@ class CaptureStore(Protocol):
         """Write an object. It may block. Raises StorageError."""
 
 
+StoreOf = Callable[[CaptureFile], CaptureStore]
+"""The store that acts as the role of a file's variant."""
+
+
 @dataclass
 class Parcel:
     """A file on its way."""
@@ -43,12 +47,12 @@ class Delivery:
 
     def __init__(
         self,
-        objects: CaptureStore,
+        store_of: StoreOf,
         thread: Executor,
         clock: Callable[[], float],
         ended: Callable[[CaptureFile, bool], None],
     ) -> None:
-        self._objects = objects
+        self._store_of = store_of
         self._thread = thread
         self._clock = clock
         self._ended = ended
@@ -97,7 +101,7 @@ class Delivery:
 
     async def _written(self, file: CaptureFile) -> None:
         def write() -> None:
-            self._objects.write(b"".join(file.pieces), file.bucket, file.key)
+            self._store_of(file).write(b"".join(file.pieces), file.bucket, file.key)
 
         await asyncio.get_running_loop().run_in_executor(self._thread, write)
 

@@ -21,6 +21,7 @@ class CaptureFile:
     variant: str
     due_s: float  # of the steady clock
     encoder: LineEncoder
+    role: str = ""  # the ARN of the role that writes it
     pieces: list[bytes] = field(default_factory=list)
     records: int = 0
     size_bytes: int = 0
@@ -58,7 +59,7 @@ class OpenFiles:
         bucket, prefix = key_prefix(request)
         key, due_s = prefix + file_name(request.at_s, self._name()), self._clock() + FILE_MAX_S
         encoder = LineEncoder(request.capture)
-        return CaptureFile(bucket, key, request.endpoint, request.variant, due_s, encoder)
+        return CaptureFile(bucket, key, request.endpoint, request.variant, due_s, encoder, request.capture.role)
 
     def take_due(self) -> list[CaptureFile]:
         """Remove and return the files that are old or large enough."""

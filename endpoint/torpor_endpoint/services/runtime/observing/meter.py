@@ -30,6 +30,7 @@ class AlikeRequests(NamedTuple):
     overhead_s: Sequence[float]
     loading_s: Sequence[float] = ()  # if the requests were no hits
     concurrency: "Sequence[Concurrency]" = ()  # of a serverless variant
+    queued: bool = False  # of an asynchronous variant: AWS lacks two of its metrics
 
 
 class Concurrency(NamedTuple):
@@ -89,14 +90,15 @@ class VariantMeter:
         """Add requests of one minute. What is equal in all of them is added once, with their number."""
         count, status, hit = len(samples.model_s), samples.status or 0, samples.hit
         self._invocations.add(1, at_s, count)
-        self._per_instance.add(1 / max(1, samples.instances), at_s, count)
+        if not samples.queued:
+            self._per_instance.add(1 / max(1, samples.instances), at_s, count)
+            self._overhead_latency.add_all([took_s * MICROSECONDS for took_s in samples.overhead_s], at_s)
         self._client_errors.add(400 <= status < 500, at_s, count)
         self._server_errors.add(status >= 500, at_s, count)
         self._model_errors.add(not 200 <= status < 300, at_s, count)
         if hit is not None:
             self._cache_hit.add(hit, at_s, count)
         self._model_latency.add_all([took_s * MICROSECONDS for took_s in samples.model_s], at_s)
-        self._overhead_latency.add_all([took_s * MICROSECONDS for took_s in samples.overhead_s], at_s)
         if hit is False:
             self._loading_wait.add_all([took_s * MICROSECONDS for took_s in samples.loading_s], at_s)
         for seen in samples.concurrency:

@@ -1,13 +1,14 @@
 """Counts each request in the metrics of its variant: invocations, errors, latencies, cache hits."""
 
 from collections.abc import Sequence
+from typing import Protocol
 
 from torpor_container import wire
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import COLD_STEPS, is_cold, minute_of
 from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.services.runtime.errors import FAULTS, RuntimeFault, Situation
-from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, Concurrency, Meters
+from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, Concurrency
 from torpor_endpoint.services.runtime.observing.observers import HIT, MODEL_CACHE, OK, Alike
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Route, Served, StreamFacts, Trail
 
@@ -17,8 +18,28 @@ REFUSED = {fault.value.encode() for fault in FAULTS}
 """The faults of an instance that are the platform's own answer: such a request never reached a model."""
 
 
+class RequestMeter(Protocol):
+    """The meter of one variant, as far as an ended request is counted in it (see `VariantMeter`)."""
+
+    def add_cold_start(self, waited_s: float, at_s: float) -> None: ...
+
+    def add_container(self, name: str, status: int, took_s: float, overhead_s: float | None, at_s: float) -> None: ...
+
+    def add_stream(self, first_s: float, model_s: float, failed: bool, at_s: float) -> None: ...
+
+
+class RequestMeters(Protocol):
+    """The meters of all variants, as far as ended requests are counted in them (see `Meters`)."""
+
+    def of(self, endpoint: str, variant: str) -> RequestMeter: ...
+
+    def add(self, endpoint: str, variant: str, samples: AlikeRequests, at_s: float) -> None: ...
+
+    def no_capacity(self, endpoint: str, variant: str, at_s: float) -> None: ...
+
+
 class MetricsObserver:
-    def __init__(self, meters: Meters) -> None:
+    def __init__(self, meters: RequestMeters) -> None:
         self._meters = meters
 
     def ended(self, request: Passage, answer: InvokeAnswer) -> None:
@@ -60,7 +81,8 @@ class MetricsObserver:
         overhead_s = [request.total_s - sent_s for request, sent_s in zip(requests, model_s, strict=True)]
         allowed = alike.pool.variant.serverless
         concurrency = [_concurrency(allowed, one) for one in served] if allowed is not None else ()
-        samples = AlikeRequests(alike.instances, OK, alike.hit, model_s, overhead_s, (), concurrency)
+        queued = alike.pool.variant.asynchronous is not None
+        samples = AlikeRequests(alike.instances, OK, alike.hit, model_s, overhead_s, (), concurrency, queued)
         self._meters.add(alike.endpoint, alike.variant, samples, alike.ended_minute_s)
         for request in requests:
             if request.trail is not None and request.route is not None:
@@ -79,7 +101,8 @@ def _samples(request: Passage, route: Route, served: Served) -> AlikeRequests | 
     allowed = route.pool.variant.serverless
     concurrency = [_concurrency(allowed, served)] if allowed is not None else ()
     status, overhead_s = served.answer.status, request.total_s - model_s
-    return AlikeRequests(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency)
+    queued = route.pool.variant.asynchronous is not None
+    return AlikeRequests(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency, queued)
 
 
 def _loading_s(request: Passage) -> float:
@@ -90,7 +113,8 @@ def _broken(request: Passage, route: Route, fault: RuntimeFault) -> AlikeRequest
     """A request that broke on its way counts against the model; one that was refused does not."""
     if fault.original is None:
         return None
-    return AlikeRequests(len(route.pool.ready), None, None, [request.total_s], [0.0])
+    queued = route.pool.variant.asynchronous is not None
+    return AlikeRequests(len(route.pool.ready), None, None, [request.total_s], [0.0], queued=queued)
 
 
 def _concurrency(allowed: Serverless, served: Served) -> Concurrency:

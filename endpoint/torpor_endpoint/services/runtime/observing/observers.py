@@ -17,8 +17,8 @@ from typing import NamedTuple, Protocol
 
 from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, minute_of
-from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.log_lines import about
+from torpor_endpoint.roster.pool import VariantPool
 from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ class Alike(NamedTuple):
 
     endpoint: str
     variant: str
-    pool: InstancePool
+    pool: VariantPool
     target: str | None
     instance: str
     instances: int  # ready ones of the variant
@@ -74,7 +74,7 @@ class Alike(NamedTuple):
     path: tuple[int, ...]  # the containers that they passed
 
 
-AlikeKey = tuple[str, str, InstancePool, str | None, str, int, bool | None, int, int, tuple[int, ...]]
+AlikeKey = tuple[str, str, VariantPool, str | None, str, int, bool | None, int, int, tuple[int, ...]]
 """The fields of `Alike` as a plain tuple, because one is made of each request."""
 
 

@@ -5,7 +5,7 @@ Every method blocks, so call it in a worker thread.
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -20,10 +20,16 @@ from torpor_endpoint.services.s3.wire.checksums import DEFAULT, RequestedChecksu
 from torpor_endpoint.services.s3.wire.intake import Intake, Promise
 
 PIECE_BYTES = 1 << 20
+AGAIN = (408, 429)
+"""Refusals of an S3 that is busy."""
 
 
 class StorageError(Exception):
     """An object cannot be read or written. The text tells a person why."""
+
+
+class NotStored(StorageError):
+    """There is no such object or bucket, or it may not be used: it will not be otherwise soon."""
 
 
 class Storage(Protocol):
@@ -32,13 +38,35 @@ class Storage(Protocol):
     def keys(self, bucket: str, prefix: str) -> list[str]:
         """All keys that begin with the prefix, in order."""
 
+    def check(self, bucket: str) -> None:
+        """Raises StorageError if there is no such bucket."""
+
+    def check_writable(self, bucket: str, key: str) -> None:
+        """Raises NotStored if the role that this storage acts as may not write the object."""
+
+    def size(self, bucket: str, key: str) -> int:
+        """The bytes of an object."""
+
     def fetch(self, bucket: str, key: str, into: Path) -> None: ...
+
+    def opened(self, bucket: str, key: str, copy: Path) -> BinaryIO:
+        """The object, to be read once and closed. A store that is elsewhere is read into the file `copy` before."""
 
     def put(self, file: Path, bucket: str, key: str, content_type: str = "") -> None:
         """Write a file as an object. It is there once it is whole."""
 
-    def write(self, body: bytes, bucket: str, key: str) -> None:
+    def write(self, body: bytes, bucket: str, key: str, content_type: str = "") -> None:
         """Write an object of these bytes."""
+
+
+AsRole = Callable[[Storage, str, str], Storage]
+"""Makes a storage that acts as a role from one that may do everything: takes it, the role's ARN, and the ARN of the
+resource for which the role is assumed."""
+
+
+def as_endpoint(storage: Storage, role: str, source: str) -> Storage:
+    """The storage itself: where no caller is verified, roles are names only."""
+    return storage
 
 
 class EmbeddedStorage:
@@ -52,19 +80,34 @@ class EmbeddedStorage:
             self._store.buckets.get(bucket)
             return list(self._keys(bucket, prefix))
 
-    def fetch(self, bucket: str, key: str, into: Path) -> None:
+    def check(self, bucket: str) -> None:
+        with storage_errors(f"s3://{bucket}", S3Error):
+            self._store.buckets.get(bucket)
+
+    def check_writable(self, bucket: str, key: str) -> None:
+        """The endpoint itself may write everything."""
+
+    def size(self, bucket: str, key: str) -> int:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
-            opened = self._store.objects.open(ObjectName(bucket, key))
-            with opened.file, into.open("wb") as copy:
-                shutil.copyfileobj(opened.file, copy, PIECE_BYTES)
+            return self._store.objects.head(ObjectName(bucket, key)).size_bytes
+
+    def fetch(self, bucket: str, key: str, into: Path) -> None:
+        with storage_errors(f"s3://{bucket}/{key}", S3Error):
+            with self.opened(bucket, key, into) as opened, into.open("wb") as copy:
+                shutil.copyfileobj(opened, copy, PIECE_BYTES)
+
+    def opened(self, bucket: str, key: str, copy: Path) -> BinaryIO:
+        with storage_errors(f"s3://{bucket}/{key}", S3Error):
+            self._store.buckets.get(bucket)
+            return self._store.objects.open(ObjectName(bucket, key)).file
 
     def put(self, file: Path, bucket: str, key: str, content_type: str = "") -> None:
         with storage_errors(f"s3://{bucket}/{key}"), file.open("rb") as source:
             self._write(source, bucket, key, {"content-type": content_type} if content_type else {})
 
-    def write(self, body: bytes, bucket: str, key: str) -> None:
-        self._write(BytesIO(body), bucket, key, {})
+    def write(self, body: bytes, bucket: str, key: str, content_type: str = "") -> None:
+        self._write(BytesIO(body), bucket, key, {"content-type": content_type} if content_type else {})
 
     def _write(self, source: BinaryIO, bucket: str, key: str, headers: dict[str, str]) -> None:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):
@@ -90,9 +133,21 @@ class EmbeddedStorage:
 
 @contextmanager
 def storage_errors(url: str, *errors: type[Exception]) -> Iterator[None]:
-    """Raise these errors, and OSError, as StorageError with the address."""
+    """Raise these errors, and OSError, as StorageError with the address: as NotStored, if it is the object's own."""
     expected: tuple[type[Exception], ...] = (*errors, OSError)
     try:
         yield
+    except StorageError:
+        raise
     except expected as error:
-        raise StorageError(f"{url}: {error}") from error
+        status = _status(error)
+        kind = NotStored if 400 <= status < 500 and status not in AGAIN else StorageError
+        raise kind(f"{url}: {error}") from error
+
+
+def _status(error: Exception) -> int:
+    """The HTTP status of an S3's refusal; 0 if there is none."""
+    if isinstance(error, S3Error):
+        return error.status
+    answer = getattr(error, "response", {})
+    return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) if isinstance(answer, dict) else 0

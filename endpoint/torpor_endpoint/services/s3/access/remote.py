@@ -4,7 +4,7 @@ Every method blocks, so call it in a worker thread.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import boto3
 from boto3.exceptions import Boto3Error
@@ -22,23 +22,46 @@ class RemoteStorage:
         self._client = client
 
     @classmethod
-    def at(cls, url: str, region: str) -> "RemoteStorage":
-        return cls(boto3.client("s3", region, endpoint_url=url))
+    def at(
+        cls, url: str, region: str, keys: tuple[str, str, str | None] | None = None, trusted: str | None = None
+    ) -> "RemoteStorage":
+        """`keys` are an access key, its secret and the token of its session, if they are not those of the usual chain.
+        `trusted` is a file of certificates, if they are not those of the system."""
+        names = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
+        given = dict(zip(names, keys, strict=True)) if keys else {}
+        return cls(boto3.client("s3", region, endpoint_url=url, verify=trusted, **given))
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
         with storage_errors(f"s3://{bucket}/{prefix}", *ERRORS):
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
             return [found["Key"] for page in pages for found in page.get("Contents", ())]
 
+    def check(self, bucket: str) -> None:
+        with storage_errors(f"s3://{bucket}", *ERRORS):
+            self._client.head_bucket(Bucket=bucket)
+
+    def check_writable(self, bucket: str, key: str) -> None:
+        """It is known once the object is written."""
+
+    def size(self, bucket: str, key: str) -> int:
+        with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
+            return int(self._client.head_object(Bucket=bucket, Key=key)["ContentLength"])
+
     def fetch(self, bucket: str, key: str, into: Path) -> None:
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
             self._client.download_file(bucket, key, str(into))
+
+    def opened(self, bucket: str, key: str, copy: Path) -> BinaryIO:
+        self.fetch(bucket, key, copy)
+        with storage_errors(f"s3://{bucket}/{key}"):
+            return copy.open("rb")
 
     def put(self, file: Path, bucket: str, key: str, content_type: str = "") -> None:
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
             further = {"ContentType": content_type} if content_type else {}
             self._client.upload_file(str(file), bucket, key, ExtraArgs=further)
 
-    def write(self, body: bytes, bucket: str, key: str) -> None:
+    def write(self, body: bytes, bucket: str, key: str, content_type: str = "") -> None:
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
-            self._client.put_object(Bucket=bucket, Key=key, Body=body)
+            further = {"ContentType": content_type} if content_type else {}
+            self._client.put_object(Bucket=bucket, Key=key, Body=body, **further)

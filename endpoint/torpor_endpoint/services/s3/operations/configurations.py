@@ -1,4 +1,5 @@
-"""Stores a bucket's configurations as they were sent, and returns them. Only `cors` has an effect, on web pages."""
+"""Stores a bucket's configurations as they were sent, and returns them. `cors` has an effect on web pages,
+and `policy` on callers where they are verified."""
 
 import asyncio
 import json
@@ -7,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from torpor_endpoint.core.access.conditions import BadPolicy
+from torpor_endpoint.core.access.policies import read_policy
 from torpor_endpoint.services.s3.call import Operation, S3Call, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.operations.cors_rules import cors_rules
@@ -180,4 +183,8 @@ def _checked(rule: Configuration, body: bytes) -> bytes:
         raise S3Error(Refusal.MalformedPolicy) from error
     if not isinstance(policy, dict):
         raise S3Error(Refusal.MalformedPolicy)
+    try:
+        read_policy(body.decode(), "policy", kind="resource")
+    except (BadPolicy, UnicodeDecodeError) as error:
+        raise S3Error(Refusal.MalformedPolicy, f"The policy cannot be enforced: {error}") from error
     return body

@@ -11,8 +11,9 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
 from torpor_endpoint.services.s3.call import S3Call
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
-from torpor_endpoint.services.s3.names import fitting
+from torpor_endpoint.services.s3.names import ObjectAddress, fitting
 from torpor_endpoint.services.s3.operations.object_operations import document_tags
+from torpor_endpoint.services.s3.rights import check_access
 from torpor_endpoint.services.s3.storage.entries import ObjectEntry, ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
 from torpor_endpoint.services.s3.storage.staging import Staged
@@ -78,6 +79,7 @@ class _Posted:
 def _form(call: S3Call, given: Mapping[str, str], filename: str) -> _Form:
     """AWS: "All variables within the form are expanded prior to validating the POST policy"."""
     fields = {**given, "key": _key(given, filename)}
+    _check_sender(call, fields)
     sizes = allowed(call.bucket, fields, call.store.clock())
     headers = {name: value.strip().encode().decode("latin-1") for name, value in fields.items()}
     described = traits(headers)
@@ -85,6 +87,18 @@ def _form(call: S3Call, given: Mapping[str, str], filename: str) -> _Form:
         described = replace(described, tags=document_tags(fields["tagging"].encode()))
     of_the_body = {name: value for name, value in headers.items() if name != "content-length"}
     return _Form(ObjectName(call.bucket, fields["key"]), fields, of_the_body, described, sizes)
+
+
+def _check_sender(call: S3Call, fields: Mapping[str, str]) -> None:
+    """Raises S3Error if the form's signer may not put this object. Without verified callers everybody may."""
+    request = call.request
+    access = request.access if request.signer_of is None else request.signer_of(fields)
+    if access is None:
+        return
+    named = {name: value for name, value in fields.items() if name in ("tagging", "acl")}
+    headers = {**request.headers, **{f"x-amz-{name}": value for name, value in named.items()}}
+    put = replace(request, address=ObjectAddress(call.bucket, fields["key"]), headers=headers)
+    check_access(access, "PostObject", put, call.store)
 
 
 def _key(given: Mapping[str, str], filename: str) -> str:

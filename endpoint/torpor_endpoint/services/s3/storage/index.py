@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from torpor_endpoint.storage.transaction import transaction
+from torpor_endpoint.storage.databases.transaction import transaction
 
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS buckets (

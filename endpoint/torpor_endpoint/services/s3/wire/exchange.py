@@ -4,15 +4,19 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 from urllib.parse import parse_qsl
 
 from starlette.types import Message, Receive, Scope, Send
 
+from torpor_endpoint.aws.wire.asgi import ACCESS, FORMS
 from torpor_endpoint.services.s3.errors import ClientGone, Refusal, S3Error
 from torpor_endpoint.services.s3.names import ObjectAddress, address
 from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES, Intake, promised
 from torpor_endpoint.services.s3.wire.presigned import carried
+
+if TYPE_CHECKING:
+    from torpor_endpoint.core.access.needs import CallerAccess
 
 BATCH_BYTES: Final = 2**20
 """The size of a batch for a worker thread: large beside the cost of a call, small enough for many parallel requests."""
@@ -24,6 +28,8 @@ _DRAIN_MAX_BYTES: Final = 64 * 2**20
 _DRAIN_MAX_S: Final = 20.0
 
 Result = TypeVar("Result")
+FormSigner = Callable[[Mapping[str, str]], "CallerAccess"]
+"""Takes a form's fields by lower-case name; returns who signed its policy. Raises S3Error."""
 
 
 class Body:
@@ -96,6 +102,8 @@ class S3Request:
     query: Mapping[str, str]
     headers: Mapping[str, str]  # names in lower case
     body: Body
+    access: "CallerAccess | None" = None  # the verified caller; None where signatures are not verified
+    signer_of: FormSigner | None = None  # finds the caller of a form, for a request without a signature of its own
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,16 @@ def parsed_request(scope: Scope, body: Body) -> S3Request:
         raise S3Error(Refusal.InvalidURI) from error
     path = raw_path(scope)
     url = f"{scope.get('scheme', 'http')}://{headers.get('host', '')}{path.decode('latin-1')}"
-    return S3Request(scope["method"], url, address(path, headers), query, carried(query) | headers, body)
+    return S3Request(
+        scope["method"],
+        url,
+        address(path, headers),
+        query,
+        carried(query) | headers,
+        body,
+        scope.get(ACCESS),
+        scope.get(FORMS),
+    )
 
 
 def raw_path(scope: Scope) -> bytes:

@@ -1,4 +1,4 @@
-"""Reads presigned links: when they expire, and which headers they carry. Their signatures are not verified. Pure."""
+"""Reads presigned links: when they expire, and which headers they carry. It verifies no signature. Pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -12,7 +12,8 @@ from torpor_endpoint.services.sagemaker.experiments.lifecycle import (
     InferenceExperiment,
     StopOrder,
 )
-from torpor_endpoint.storage.record_table import Database, RecordTable
+from torpor_endpoint.storage.databases.database import Database
+from torpor_endpoint.storage.record_table import RecordTable
 
 
 class Experiments:

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.s3_address import is_s3_url
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import Action, ExperimentStatus, Roles, roles
-from torpor_endpoint.services.sagemaker.model_data import is_s3_url
 from torpor_endpoint.services.sagemaker.rules import Rules, check
 
 Wire = Mapping[str, Any]
@@ -65,6 +65,13 @@ ENDPOINT_RULES: Rules[tuple[tuple[Variant, ...], Wire]] = (
     ),
 )
 
+ASYNC_ENDPOINT_RULES: Rules[tuple[Variant, ...]] = (
+    (
+        lambda variants: any(variant.asynchronous is not None for variant in variants),
+        "EndpointName: the endpoint is asynchronous, and such endpoints have no shadow variants.",
+    ),
+)
+
 STRICT_ENDPOINT_RULES: Rules[tuple[Variant, ...]] = (
     # AWS lists what is incompatible with shadow tests: serverless, async, Marketplace, several containers or models.
     (
@@ -82,6 +89,7 @@ def check_endpoint(variants: tuple[Variant, ...], settings: Wire) -> None:
     """Raises ValidationException unless an endpoint with these variants can have the experiment."""
     production = next((variant for variant in variants if not variant.shadow), None)
     places = {"production": production and production.name, "model": production and production.model_name}
+    check(ASYNC_ENDPOINT_RULES, variants)
     check(ENDPOINT_RULES, (variants, settings), shadow=roles(settings).shadow, **places)
 
 

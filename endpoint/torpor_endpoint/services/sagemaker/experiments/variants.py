@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from torpor_endpoint.core.records import EndpointConfig, EndpointRecord, ModelRecord, Variant
+from torpor_endpoint.core.records import DataCapture, EndpointConfig, EndpointRecord, ModelRecord, Variant
 from torpor_endpoint.services.sagemaker import shapes
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import Action, InferenceExperiment, StopOrder, roles
 
@@ -42,8 +42,13 @@ def during(present: Variants, settings: Wire, model: ModelRecord) -> Variants:
     shadow = shapes.variant({**named, "InitialVariantWeight": parts.percentage / 100}, model, shadow=True)
     capture = capture_config(settings)
     if capture is None:
-        return source, replace(shadow, capture=source.capture)
+        return source, replace(shadow, capture=_written_by(shadow, source.capture))
     return shapes.with_capture((source, shadow), {"DataCaptureConfig": capture})
+
+
+def _written_by(variant: Variant, capture: DataCapture | None) -> DataCapture | None:
+    """Another variant's capture as the role of this one's model writes it."""
+    return None if capture is None else replace(capture, role=variant.role)
 
 
 def resampled(present: Variants, percentage: int) -> Variants:
@@ -58,7 +63,7 @@ def after(present: Variants, before: Variants, settings: Wire, order: StopOrder)
     capture = before[0].capture  # the experiment's own ends with it
     (shadow,) = [variant for variant in present if variant.shadow]
     if order.actions[parts.shadow] is Action.PROMOTE:
-        promoted = replace(shadow, shadow=False, capture=capture)
+        promoted = replace(shadow, shadow=False, capture=_written_by(shadow, capture))
         return (sized(promoted, sizes.get(parts.shadow), 1.0),)
     if order.actions[parts.shadow] is Action.REMOVE:
         (source,) = [variant for variant in before if not variant.shadow]

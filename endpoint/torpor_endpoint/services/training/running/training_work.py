@@ -3,15 +3,16 @@
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import FILE, unmet
+from torpor_endpoint.services.iam.execution.refused import RoleRefused
 from torpor_endpoint.services.jobs.work import Failed, client_error, finished, unless
-from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
+from torpor_endpoint.services.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
 from torpor_endpoint.services.training.reasons import algorithm_error
 from torpor_endpoint.services.training.running.command import TrainingCommand, command
@@ -19,6 +20,9 @@ from torpor_endpoint.services.training.running.output import Output, log_path
 from torpor_endpoint.services.training.running.process import Ending, How, ScriptEnd, run, script
 from torpor_endpoint.services.training.running.toolkit import ToolkitFolders
 from torpor_endpoint.services.training.running.transport import InputMissing, Transport, results
+
+UNASSUMED = "SageMaker was unable to assume the role '{role}'"
+"""AWS's FailureReason."""
 
 RUNTIME_MAX_S = 86_400
 """MaxRuntimeInSeconds: "If not specified, the default value is 1 day"."""
@@ -30,11 +34,23 @@ END = {
 }
 
 
+JobCredentials = Callable[[str, str], AbstractAsyncContextManager[Mapping[str, str]]]
+"""Lends a role's credentials to a job while its script runs: takes the ARNs of the role and of the job, and gives the
+variables that lead to them. Raises RoleRefused."""
+
+
+@asynccontextmanager
+async def without_credentials(role: str, job: str) -> AsyncIterator[Mapping[str, str]]:
+    """Lend nothing: roles are names only."""
+    yield {}
+
+
 @dataclass(frozen=True)
 class TrainingSite:
     """What all jobs share. Each job has a folder of its name: below `folder` while it runs, and below `logs` for good.
 
-    Every script gets the variables of `wiring`, and inherits no variable that begins with one of `forgotten`.
+    Every script gets the variables of `wiring` and its role's `credentials`, and inherits no variable that begins with
+    one of `forgotten`. `as_role` makes of `storage` one that acts as the job's role.
     """
 
     folder: Path
@@ -46,28 +62,33 @@ class TrainingSite:
     cpus: int
     clock: Callable[[], float]
     grace_s: float = 120.0
+    as_role: AsRole = as_endpoint
+    credentials: JobCredentials = without_credentials
 
 
 class TrainingWork:
     def __init__(self, site: TrainingSite) -> None:
         self.writing: set[Path] = set()  # the logs of the scripts that run
         self._site = site
-        self._transport = Transport(site.storage)
 
     async def run(
         self, job: TrainingJob, stop: asyncio.Event, entered: Callable[[StrEnum], Awaitable[object]]
     ) -> TrainingStage:
         """As `JobWork` has it."""
         await entered(TrainingStage.DOWNLOADING)
+        transport = Transport(self._site.as_role(self._site.storage, job.request["RoleArn"], job.arn))
         async with self._folder(job.name) as layout:
             try:
-                await unless(stop, self._transport.bring(job, layout))
+                await transport.check_output(job)
+                await unless(stop, transport.bring(job, layout))
             except InputMissing as missing:
                 raise Failed(client_error(missing)) from missing
+            except StorageError as error:
+                raise Failed(client_error(f"Artifact upload failed: {error}")) from error
             await entered(TrainingStage.TRAINING)
             ended = await self._run(job, layout, stop)
             await entered(TrainingStage.UPLOADING)
-            await self._deliver(job, layout)
+            await self._deliver(job, layout, transport)
         return TrainingStage.STOPPED if stop.is_set() else END[ended.how]
 
     def resumes(self, job: TrainingJob) -> bool:
@@ -79,7 +100,17 @@ class TrainingWork:
         await finished(shutil.rmtree, self._layout(name).root, ignore_errors=True)
 
     async def _run(self, job: TrainingJob, layout: ToolkitFolders, stop: asyncio.Event) -> ScriptEnd:
-        planned = command(job, layout, self._site.cpus, self._site.wiring)
+        role = job.request["RoleArn"]
+        try:
+            async with self._site.credentials(role, job.arn) as variables:
+                return await self._run_with(job, layout, stop, {**self._site.wiring, **variables})
+        except RoleRefused:
+            raise Failed(client_error(UNASSUMED.format(role=role))) from None
+
+    async def _run_with(
+        self, job: TrainingJob, layout: ToolkitFolders, stop: asyncio.Event, wiring: Mapping[str, str]
+    ) -> ScriptEnd:
+        planned = command(job, layout, self._site.cpus, wiring)
         launch = layout.root / "launch.json"
         await finished(launch.write_text, planned.json())
         seconds = job.request.get("StoppingCondition", {}).get("MaxRuntimeInSeconds", RUNTIME_MAX_S)
@@ -98,10 +129,10 @@ class TrainingWork:
             raise Failed(algorithm_error(planned, ended.code, output.last_line, failure))
         return ended
 
-    async def _deliver(self, job: TrainingJob, layout: ToolkitFolders) -> None:
+    async def _deliver(self, job: TrainingJob, layout: ToolkitFolders, transport: Transport) -> None:
         try:
-            await self._transport.deliver(layout.model, f"{results(job)}/model.tar.gz")
-            await self._transport.deliver(layout.output_files, f"{results(job)}/output.tar.gz")
+            await transport.deliver(layout.model, f"{results(job)}/model.tar.gz")
+            await transport.deliver(layout.output_files, f"{results(job)}/output.tar.gz")
         except (StorageError, OSError) as error:
             raise Failed(client_error(f"Artifact upload failed: {error}")) from error
 

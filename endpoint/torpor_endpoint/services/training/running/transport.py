@@ -27,8 +27,14 @@ class InputMissing(Exception):
 
 
 class Transport:
+    """Acts as the role of one job."""
+
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+
+    async def check_output(self, job: TrainingJob) -> None:
+        """Raises StorageError if the job's role may not write the model: better now than after the training."""
+        await finished(self._storage.check_writable, *_split(f"{results(job)}/model.tar.gz"))
 
     async def bring(self, job: TrainingJob, layout: ToolkitFolders) -> None:
         """Make the job's folder: configuration, code and channels. Raises InputMissing."""

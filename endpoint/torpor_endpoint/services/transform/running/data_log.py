@@ -6,13 +6,15 @@ from pathlib import Path
 
 
 class DataLog:
+    """Its method blocks, so call it in a worker thread."""
+
     def __init__(self, folder: Path, clock: Callable[[], float]) -> None:
         self._path = folder / "data-log.log"
         self._clock = clock
 
-    def line(self, text: str) -> None:
-        """Write a line with the time, in AWS's form."""
+    def write(self, *lines: str) -> None:
+        """Write lines with the time, in AWS's form."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         at = datetime.fromtimestamp(self._clock(), UTC).isoformat(timespec="milliseconds").replace("+00:00", "")
         with self._path.open("a") as file:
-            file.write(f"{at}:[sagemaker logs]: {text}\n")
+            file.write("".join(f"{at}:[sagemaker logs]: {line}\n" for line in lines))

@@ -12,36 +12,45 @@ class InputUnreadable(Exception):
 
 
 class JobObject(NamedTuple):
-    """An object of the input, and the key of its result."""
+    """An object of the input, the key of its result, and the model that its manifest names."""
 
     bucket: str
     key: str
     result: str
+    model: str = ""
 
 
 def objects(keys: list[str], bucket: str, prefix: str, output_prefix: str) -> list[JobObject]:
-    """The objects below a prefix. A key that ends in a slash is a folder, and no object."""
-    return [JobObject(bucket, key, result(key, prefix, output_prefix)) for key in keys if not key.endswith("/")]
+    """The objects below a prefix. A key that ends in a slash is a folder, and no object.
 
-
-def result(key: str, prefix: str, output_prefix: str) -> str:
-    """The key of the result: the key's part below the prefix, or below the prefix's folder, with `.out`."""
+    The key of a result is the object's part below the prefix, with `.out`. A prefix that is no folder of all objects,
+    such as the beginning of their names, stands for the folder that it is in.
+    """
+    found = [key for key in keys if not key.endswith("/")]
     above = prefix if prefix.endswith("/") or not prefix else f"{prefix}/"
-    if not key.startswith(above):
+    if not all(key.startswith(above) for key in found):
         above = prefix[: prefix.rfind("/") + 1]
-    return f"{output_prefix}{key.removeprefix(above).lstrip('/')}{SUFFIX}"
+    return [JobObject(bucket, key, f"{output_prefix}{key.removeprefix(above)}{SUFFIX}") for key in found]
 
 
 def listed(manifest: bytes, output_prefix: str) -> list[JobObject]:
-    """The objects of a manifest: `[{"prefix": "s3://bucket/prefix/"}, "key", …]`. Raises InputUnreadable."""
+    """The objects of a manifest: `[{"prefix": "s3://bucket/prefix/"}, "key", …]`. Raises InputUnreadable.
+
+    An entry `{"key": "key", "model": "name"}` names the model of its object too.
+    """
     try:
         first, *keys = json.loads(manifest)
         bucket, prefix = split(_prefix(first))
     except (ValueError, TypeError, KeyError) as error:
         raise InputUnreadable(f"the manifest is no list of a prefix and of keys: {error}") from None
-    if not all(isinstance(key, str) for key in keys):
-        raise InputUnreadable("the manifest has a key that is no text")
-    return [JobObject(bucket, f"{prefix}{key}", f"{output_prefix}{key.lstrip('/')}{SUFFIX}") for key in keys]
+    return [_listed(entry, bucket, prefix, output_prefix) for entry in keys]
+
+
+def _listed(entry: object, bucket: str, prefix: str, output_prefix: str) -> JobObject:
+    key, model = (entry.get("key"), entry.get("model")) if isinstance(entry, dict) else (entry, "")
+    if not isinstance(key, str) or not isinstance(model, str):
+        raise InputUnreadable(f"the manifest has an entry that is neither a key nor a key with a model: {entry!r}")
+    return JobObject(bucket, f"{prefix}{key}", f"{output_prefix}{key}{SUFFIX}", model)
 
 
 def _prefix(first: Mapping[str, Any]) -> str:

@@ -4,54 +4,66 @@ A job that was interrupted goes on with the objects that are not done: it keeps 
 """
 
 import asyncio
-import json
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import count
 from pathlib import Path
 
-from torpor_endpoint.core.records import ModelRecord
+from torpor_endpoint.core.pages.transform_jobs import JobProgress
 from torpor_endpoint.core.transform.settings import BadAdvice, settings
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.services.jobs.work import Failed, client_error, finished, unless
-from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.services.jobs.work import Failed, WorkThreads, client_error, unless
+from torpor_endpoint.services.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
-from torpor_endpoint.services.transform.rules import processing_of, variant_of
+from torpor_endpoint.services.transform.rules import MODEL_FILTER, VARIANT, processing_of, variant_of
+from torpor_endpoint.services.transform.running.capturing import stamp_of, write_manifests
 from torpor_endpoint.services.transform.running.data_log import DataLog
 from torpor_endpoint.services.transform.running.inputs import InputUnreadable, JobObject, listed, objects, split
 from torpor_endpoint.services.transform.running.instances import JobInstances, NoInstance
+from torpor_endpoint.services.transform.running.job_metrics import JobMetrics
 from torpor_endpoint.services.transform.running.object_work import ObjectFailed, ObjectWork
+from torpor_endpoint.services.transform.running.objects_done import ObjectList
+from torpor_endpoint.services.transform.running.progress import ObjectProgress, RunningProgress
 
 JOB = "transform."
 """What the folders and sockets of a job's instances have before its name: no endpoint has a name with a dot."""
 
-FAILED_OBJECTS = "{failed} of {all} objects have no result. See the job's logs: {first}"
+REMEMBERED = 100
+"""The progress of so many ended jobs can be read."""
+FAILED_OBJECTS = "See job logs for more information. {failed} of {all} objects have no result, the first one: {first}"
 
 
 @dataclass(frozen=True)
 class TransformSite:
-    """What all jobs share. Each has a folder of its name below `folder` until it has ended."""
+    """What all jobs share. Each has a folder of its name below `folder` until it has ended.
+
+    `as_role` makes of `storage` one that acts as the role of a job's model.
+    """
 
     folder: Path
     logs: Path
     storage: Storage
+    threads: WorkThreads
     factory: InstanceFactory
+    registry: MetricRegistry
     clock: Callable[[], float]
+    as_role: AsRole = as_endpoint
 
 
 class TransformWork:
-    def __init__(
-        self,
-        site: TransformSite,
-        model: Callable[[str], ModelRecord | None],
-    ) -> None:
-        """`model` gives the record of a model by its name."""
+    def __init__(self, site: TransformSite) -> None:
         self._site = site
-        self._model = model
+        self._progress: dict[str, RunningProgress] = {}
+
+    def progress(self) -> list[JobProgress]:
+        """The jobs that began since the endpoint started, those that run and the latest others, the newest last."""
+        return [one.shown(name, self._site.clock()) for name, one in self._progress.items()]
 
     async def run(
         self, job: TransformJob, stop: asyncio.Event, entered: Callable[[StrEnum], Awaitable[object]]
@@ -59,11 +71,11 @@ class TransformWork:
         """As `JobWork` has it."""
         await entered(TransformStage.TRANSFORMING)
         try:
-            async with self._instances(job) as instances:
-                await unless(stop, self._transform(job, instances))
+            await unless(stop, self._transform(job))
         except (StorageError, InputUnreadable, BadAdvice, NoInstance) as error:
             raise Failed(client_error(error)) from error
         finally:
+            self._ended(job.name)
             if not _cancelled():
                 await self.clear(job.name)
         return TransformStage.COMPLETED
@@ -72,62 +84,80 @@ class TransformWork:
         return job.stage is TransformStage.TRANSFORMING
 
     async def clear(self, name: str) -> None:
-        """Remove what an interrupted job left, except its logs."""
-        await finished(shutil.rmtree, self._site.folder / name, ignore_errors=True)
+        """Remove what the job left, except its logs."""
+        await self._site.threads.finished(shutil.rmtree, self._site.folder / name, ignore_errors=True)
+        await self._site.factory.vacated(f"{JOB}{name}", VARIANT)
 
     # -- one job ---------------------------------------------------------------------------------------------------
     @asynccontextmanager
     async def _instances(self, job: TransformJob) -> AsyncIterator[JobInstances]:
-        model = await finished(self._model, job.request["ModelName"])
-        if model is None:
-            raise Failed(client_error(f"The model {job.request['ModelName']} was deleted before the job ran."))
-        variant = variant_of(model, job.request)
-        name = f"{JOB}{job.name}"
-        pool = InstancePool(name, variant, self._site.factory, SlotNumbers())
+        variant = variant_of(job)
+        pool = InstancePool(f"{JOB}{job.name}", variant, self._site.factory, SlotNumbers())
         pool.scale(variant.instance_count, "its transform job runs")
+        metrics = JobMetrics(job.name, pool, self._site.registry, self._site.clock)
+        reading = asyncio.create_task(metrics.run())
         try:
             yield JobInstances(pool)
         finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
             await pool.close("its transform job has ended")
-            await self._site.factory.vacated(name, variant.name)
 
-    async def _transform(self, job: TransformJob, instances: JobInstances) -> None:
+    async def _transform(self, job: TransformJob) -> None:
         """Raises Failed, StorageError, InputUnreadable, BadAdvice, NoInstance."""
-        request, folder = job.request, self._site.folder / job.name
+        progress = self._progress[job.name] = RunningProgress(self._site.clock())
+        listing = ObjectList(self._site.folder / job.name)
+        todo = await self._site.threads.finished(listing.read, lambda: self._objects(job))
+        progress.objects, progress.done_before = len(todo), len(listing.results)
+        progress.records_before = sum(listing.results.values())
+        async with self._instances(job) as instances:
+            await self._transform_all(job, instances, listing, todo)
+
+    async def _transform_all(
+        self, job: TransformJob, instances: JobInstances, listing: ObjectList, todo: list[JobObject]
+    ) -> None:
+        request, folder, progress = job.request, self._site.folder / job.name, self._progress[job.name]
+        unnamed = next((one.key for one in todo if not one.model), None)
+        if unnamed is not None and job.containers[0].multi_model and MODEL_FILTER not in request.get("Environment", {}):
+            raise InputUnreadable(f"the manifest names no model for {unnamed}, and the job's model is MultiModel")
         chosen = settings(request, await instances.advice())
         log = DataLog(self._site.logs / job.name, self._site.clock)
-        log.line(str(chosen))
-        todo = await finished(self._objects, job)
-        done = await finished(Done.read, folder)
-        instances_count = request["TransformResources"]["InstanceCount"]
-        at_once = chosen.at_once * instances_count
-        output_bucket, _ = split(request["TransformOutput"]["S3OutputPath"])
+        await self._site.threads.finished(log.write, str(chosen))
+        instances.at_once = chosen.at_once
+        at_once = chosen.at_once * request["TransformResources"]["InstanceCount"]
         work = ObjectWork(
-            self._site.storage,
+            self._storage(job),
+            self._site.threads,
             instances,
             chosen,
-            processing_of(job.request),
+            processing_of(request, partial(stamp_of, job), job.containers[0].multi_model),
             _headers(job),
-            output_bucket,
+            split(request["TransformOutput"]["S3OutputPath"])[0],
             request["TransformInput"].get("CompressionType") == "Gzip",
             asyncio.Semaphore(at_once),
         )
-        failures: list[str] = []
-        left = iter([one for one in todo if one.result not in done.results])
+        first_failure = ""
+        left = iter([one for one in todo if one.result not in listing.results])
         numbers = count()
 
         async def worker() -> None:
+            nonlocal first_failure
             for one in left:
-                own = folder / str(next(numbers))
-                await finished(own.mkdir, parents=True, exist_ok=True)
+                own, about = folder / str(next(numbers)), ObjectProgress()
+                progress.running.add(about)
                 try:
-                    await work.transform(one, own)
-                    await finished(done.add, one.result)
+                    await self._site.threads.finished(own.mkdir, parents=True, exist_ok=True)
+                    await work.transform(one, own, about)
+                    await self._site.threads.finished(listing.add, one.result, about.records)
+                    progress.done += 1
+                    progress.records += about.records
                 except ObjectFailed as failure:
-                    failures.append(f"{one.bucket}/{one.key}: {failure}")
-                    log.line(failures[-1])
+                    progress.failed += 1
+                    first_failure = first_failure or f"{one.bucket}/{one.key}: {failure} {failure.message}".strip()
+                    await self._site.threads.finished(log.write, *_told(f"{one.bucket}/{one.key}", failure))
                 finally:
-                    await finished(shutil.rmtree, own, ignore_errors=True)
+                    progress.running.discard(about)
+                    await self._site.threads.finished(shutil.rmtree, own, ignore_errors=True)
 
         workers = [asyncio.create_task(worker()) for _ in range(at_once)]
         try:
@@ -136,44 +166,48 @@ class TransformWork:
             for one in workers:
                 one.cancel()
             await asyncio.gather(*workers, return_exceptions=True)
-        if failures:
-            raise Failed(client_error(FAILED_OBJECTS.format(failed=len(failures), all=len(todo), first=failures[0])))
+        if "DataCaptureConfig" in request:
+            captured = [one for one in todo if one.result in listing.results]
+            await self._site.threads.finished(write_manifests, self._storage(job), job, captured, self._site.clock())
+        if progress.failed:
+            reason = FAILED_OBJECTS.format(failed=progress.failed, all=len(todo), first=first_failure)
+            raise Failed(client_error(reason))
+
+    def _ended(self, name: str) -> None:
+        if name in self._progress:
+            self._progress[name].ended_s = self._site.clock()
+        ended = [name for name, one in self._progress.items() if one.ended_s is not None]
+        for name in ended[:-REMEMBERED]:
+            del self._progress[name]
 
     def _objects(self, job: TransformJob) -> list[JobObject]:
-        source = job.request["TransformInput"]["DataSource"]["S3DataSource"]
+        """Raises StorageError, InputUnreadable."""
+        source, storage = job.request["TransformInput"]["DataSource"]["S3DataSource"], self._storage(job)
         bucket, key = split(source["S3Uri"])
-        _, output = split(job.request["TransformOutput"]["S3OutputPath"])
+        output_bucket, output = split(job.request["TransformOutput"]["S3OutputPath"])
+        storage.check(output_bucket)
         output = f"{output.rstrip('/')}/" if output else ""
         if source["S3DataType"] == "ManifestFile":
             manifest = self._site.folder / job.name / "manifest"
-            manifest.parent.mkdir(parents=True, exist_ok=True)
-            self._site.storage.fetch(bucket, key, manifest)
+            storage.fetch(bucket, key, manifest)
             found = listed(manifest.read_bytes(), output)
         else:
-            found = objects(self._site.storage.keys(bucket, key), bucket, key, output)
+            found = objects(storage.keys(bucket, key), bucket, key, output)
         if not found:
             raise InputUnreadable(f'No S3 objects found under S3 URL "{source["S3Uri"]}" given in input data source.')
+        storage.check_writable(output_bucket, found[0].result)
         return found
 
+    def _storage(self, job: TransformJob) -> Storage:
+        return self._site.as_role(self._site.storage, job.containers[0].role, job.arn)
 
-@dataclass(frozen=True)
-class Done:
-    """The results that are there, kept in a file so that they are known after a restart."""
 
-    path: Path
-    results: frozenset[str]
-
-    @classmethod
-    def read(cls, folder: Path) -> "Done":
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / "done"
-        lines = path.read_text().splitlines() if path.is_file() else []
-        whole = [line for line in lines if len(line) > 1 and line[0] == line[-1] == '"']  # a crash may cut the last one
-        return cls(path, frozenset(map(json.loads, whole)))
-
-    def add(self, result: str) -> None:
-        with self.path.open("a") as file:
-            file.write(f"\n{json.dumps(result)}\n")
+def _told(key: str, failure: ObjectFailed) -> list[str]:
+    """The lines about an object without a result, as AWS's data log has them."""
+    lines = [f"{key}: {failure}"]
+    if failure.message:
+        lines += [f"{key}: ", f"{key}: Message:", *(f"{key}: {line}" for line in failure.message.splitlines())]
+    return lines
 
 
 def _headers(job: TransformJob) -> list[tuple[bytes, bytes]]:

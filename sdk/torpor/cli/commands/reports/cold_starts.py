@@ -17,7 +17,7 @@ from torpor.pages.accounts import Which
 from torpor.pages.accounts import cold_starts as read
 from torpor.pages.frames import STEPS
 from torpor_endpoint.core.pages.cold_starts import ColdStart
-from torpor_endpoint.core.pages.story import NOTICED_S, counted, moment, size, why_cold
+from torpor_endpoint.core.pages.story import SHOWN_S, counted, moment, size, why_cold
 
 WIDEST = 1000
 PERCENTS = (50, 99)
@@ -105,7 +105,7 @@ def _titled(endpoint: str, cold: Sequence[ColdStart]) -> Table:
 
 
 def _noticed(steps_s: Mapping[str, float], step: str) -> bool:
-    return steps_s.get(step, 0.0) > NOTICED_S
+    return steps_s.get(step, 0.0) > SHOWN_S
 
 
 def _steps(steps_s: Mapping[str, float]) -> str:
@@ -137,4 +137,4 @@ def _memory(one: ColdStart) -> str:
 
 def _milliseconds(seconds: float) -> str:
     value = seconds * 1000
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if seconds > NOTICED_S else "·"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if seconds > SHOWN_S else "·"

@@ -65,6 +65,7 @@ OwnMib = Annotated[float | None, typer.Option(help=OWN)]
 Containers = Annotated[Path | None, typer.Option(help=CONTAINERS, metavar="FILE")]
 Shadow = Annotated[str | None, typer.Option(help=SHADOW)]
 SloMs = Annotated[float | None, typer.Option(help="Show the share of requests that take longer.")]
+Async = Annotated[bool, typer.Option("--async", help="Let requests wait in the queue of an asynchronous endpoint.")]
 Check = Annotated[bool, typer.Option("--check", help="Check the counters of each simulation against its log.")]
 Decisions = Annotated[Path | None, typer.Option(help="Write every decision to this CSV file.", metavar="FILE")]
 Out = Annotated[Path | None, typer.Option(help="Write the table to this CSV file.", metavar="FILE")]
@@ -112,6 +113,11 @@ def own_memory_change(own_mib: float | None) -> Mapping[str, int]:
     if own_mib is not None and not 0 <= own_mib < inf:
         raise UsageRefused(f"--own-mib is a number of 0 or more, not {own_mib:g}")
     return {} if own_mib is None else {"own_bytes": int(own_mib * 1024 * 1024)}
+
+
+def async_change(queued: bool) -> Mapping[str, bool]:
+    """The scenario field that `--async` changes."""
+    return {"asynchronous": True} if queued else {}
 
 
 def _span_s(option: str, text: str) -> float:

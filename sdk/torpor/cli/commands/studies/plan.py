@@ -45,6 +45,7 @@ def plan(
     sleep_after: choices.SleepAfter = "5m,20m,1h",
     keep_alive: choices.KeepAlives = None,
     wake: choices.Wake = None,
+    queued: choices.Async = False,
     seeds: Annotated[int, typer.Option(help="How many seeds must confirm the plan.", min=1)] = 3,
     lasts: choices.Lasts = None,
     seed: choices.Seed = 0,
@@ -61,7 +62,8 @@ def plan(
     from torpor.simulator.planning.space import KEEP_ALIVES, SEARCHED, Goal, Space
 
     goal = Goal(choices.slo_s(slo_ms), choices.share("--quantile", quantile))
-    inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, choices.wake_change(wake))
+    fixed = {**choices.wake_change(wake), **choices.async_change(queued)}
+    inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
     space = Space(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,

@@ -45,6 +45,7 @@ def simulate(
     memory_mib: choices.MemoryMib = None,
     own_mib: choices.OwnMib = None,
     containers: choices.Containers = None,
+    queued: choices.Async = False,
     shadow: choices.Shadow = None,
     slo_ms: choices.SloMs = None,
     lasts: choices.Lasts = None,
@@ -63,7 +64,7 @@ def simulate(
     slo_s = None if slo_ms is None else choices.slo_s(slo_ms)
     changes = combinations(instance_type, instances, policy, sleep_after, memory_mib)
     priced = choices.prices_from(prices, region)
-    fixed = {**choices.wake_change(wake), **choices.own_memory_change(own_mib)}
+    fixed = {**choices.wake_change(wake), **choices.own_memory_change(own_mib), **choices.async_change(queued)}
     inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
     scenarios = [inputs.scenario.altered(**change) for change in changes]
     beside = None if shadow is None else shadow_of(shadow, inputs)

@@ -11,7 +11,8 @@ from botocore.exceptions import ClientError
 from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling, autoscaling_over
 from torpor_endpoint.services.autoscaling import decoding
 from torpor_endpoint.services.autoscaling.records import ScalingPolicy
-from torpor_endpoint.storage.record_table import Database, RecordTable
+from torpor_endpoint.storage.databases.database import Database
+from torpor_endpoint.storage.record_table import RecordTable
 
 
 def together(*works: Callable[[], object]) -> None:

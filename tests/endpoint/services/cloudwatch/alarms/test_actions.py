@@ -19,7 +19,8 @@ from torpor_endpoint.services.cloudwatch.alarms.records import Standing
 from torpor_endpoint.services.cloudwatch.service import CloudWatch, service
 from torpor_endpoint.services.moto.longtail import LongTail
 from torpor_endpoint.services.topics import Topics
-from torpor_endpoint.storage.schema import opened
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
 ACCOUNT = "123456789012"
@@ -29,7 +30,7 @@ class AlarmsBesideTopics:
     """CloudWatch with alarms beside SNS and SQS."""
 
     def __init__(self) -> None:
-        self.database = opened(":memory:")
+        self.database = SqliteFile(":memory:", RECORDS)
         self.tail = LongTail(ACCOUNT)
         store = Store(self.database, time.time)
         self.alarms = Alarms(self.database, store, time.time, alarm_actions(Topics(self.tail.answer)))

@@ -81,7 +81,7 @@ class Captures:
         self.store, self.thread = Bucketful(), AtOnce()
         self.counted: Counter[bool] = Counter()
         loop = asyncio.get_running_loop()
-        self.capturing = Capturing(self.store, self.thread, loop.time, self._count, limits)
+        self.capturing = Capturing(lambda file: self.store, self.thread, loop.time, self._count, limits)
 
     def _count(self, endpoint: str, variant: str, records: int, delivered: bool) -> None:
         self.counted[delivered] += records

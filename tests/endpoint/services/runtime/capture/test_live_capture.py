@@ -296,6 +296,7 @@ def own(tmp_path: Path) -> Iterator[LiveEndpoint]:
         yield endpoint
 
 
+@pytest.mark.thorough
 def test_what_is_captured_survives_a_stop_and_capture_goes_on_after_it(own: LiveEndpoint) -> None:
     name = deployed(own, "Restarted", **capture())
     ask(own, name, b"before")
@@ -307,6 +308,7 @@ def test_what_is_captured_survives_a_stop_and_capture_goes_on_after_it(own: Live
     assert {record["captureData"]["endpointInput"]["data"] for record in captured} == {"before", "after"}
 
 
+@pytest.mark.thorough
 def test_half_of_the_requests_are_captured_at_50_percent_the_same_half_for_a_seed(tmp_path: Path) -> None:
     chosen = []
     for number in range(2):

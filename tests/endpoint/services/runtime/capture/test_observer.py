@@ -10,7 +10,7 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.records import DataCapture
-from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.services.runtime.capture.observer import CaptureObserver
 from torpor_endpoint.services.runtime.passage import Passage, Route
 
@@ -22,7 +22,7 @@ def with_request(percentage: int, story: Callable[[Passage], None]) -> None:
         with FakeHost() as host:
             pool = PoolOnFakeHost(host).pool
             pool.variant = replace(pool.variant, capture=DataCapture("s3://captured/here", percentage))
-            story(passage("shop", route=Route(LiveEndpoint("shop", "arn", {"v": pool}), "v", pool, None)))
+            story(passage("shop", route=Route(FleetEndpoint("shop", "arn", {"v": pool}), "v", pool, None)))
 
     run(told())
 

@@ -17,7 +17,7 @@ from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.core.records import Serverless
-from torpor_endpoint.fleet.roster import LiveEndpoint
+from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.metrics import Metric
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -94,7 +94,7 @@ class Books:
 def routes(host: FakeHost) -> list[Route]:
     """To an instance of a variant, and to a serverless one."""
     fake = PoolOnFakeHost(host)
-    live = LiveEndpoint("shop", "arn", {"v": fake.pool})
+    live = FleetEndpoint("shop", "arn", {"v": fake.pool})
     sleepy = PoolOnFakeHost(host).pool
     sleepy.variant = replace(sleepy.variant, serverless=Serverless(1024, 20, 5))
     return [Route(live, "v", fake.pool, "/a.tar.gz"), Route(live, "w", sleepy, "b.tar.gz")]

@@ -36,6 +36,14 @@ def test_an_object_that_was_put_can_be_fetched(storage: Storage, tmp_path: Path)
     assert (tmp_path / "copy").read_bytes() == (tmp_path / "model").read_bytes()
 
 
+def test_an_object_can_be_opened_and_read_once_more(storage: Storage, tmp_path: Path) -> None:
+    storage.write(b"rows", "training-storage", "in/a.csv")
+    with storage.opened("training-storage", "in/a.csv", tmp_path / "copy") as opened:
+        assert opened.read() == b"rows"
+        opened.seek(0)
+        assert opened.read() == b"rows"
+
+
 def test_keys_are_those_of_a_prefix(storage: Storage, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"x")
     for key in ("train/b", "train/a/c", "training", "other"):
@@ -47,6 +55,11 @@ def test_keys_are_those_of_a_prefix(storage: Storage, tmp_path: Path) -> None:
 def test_the_error_of_a_missing_object_or_bucket_names_its_address(storage: Storage, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="s3://training-storage/none"):
         storage.fetch("training-storage", "none", tmp_path / "file")
+    with pytest.raises(StorageError, match="s3://training-storage/none"):
+        storage.opened("training-storage", "none", tmp_path / "file")
+    storage.check("training-storage")
+    with pytest.raises(StorageError, match="s3://training-nowhere"):
+        storage.check("training-nowhere")
     with pytest.raises(StorageError, match="s3://training-nowhere/"):
         storage.keys("training-nowhere", "")
     (tmp_path / "file").write_bytes(b"x")

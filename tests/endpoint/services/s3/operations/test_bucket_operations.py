@@ -154,11 +154,12 @@ def test_a_configuration_is_kept_as_it_was_sent(
 
 
 def test_a_policy_is_kept_as_json(s3: Any, bucket: str) -> None:
-    policy = json.dumps({"Version": "2012-10-17", "Statement": []})
+    statement = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": f"arn:aws:s3:::{bucket}/*"}
+    policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     s3.put_bucket_policy(Bucket=bucket, Policy=policy)
     assert s3.get_bucket_policy(Bucket=bucket)["Policy"] == policy
     assert s3.get_bucket_policy_status(Bucket=bucket)["PolicyStatus"] == {"IsPublic": False}
-    for wrong in ("nonsense", "[]"):
+    for wrong in ("nonsense", "[]", '{"Statement": []}', policy.replace("Principal", "Principals")):
         with pytest.raises(ClientError) as refused:
             s3.put_bucket_policy(Bucket=bucket, Policy=wrong)
         assert code(refused) == "MalformedPolicy"

@@ -150,6 +150,18 @@ def test_strict_mode_refuses_endpoints_of_many_models(strict: InMemoryExperiment
     strict.running()
 
 
+def test_an_asynchronous_endpoint_is_refused(lab: InMemoryExperiments) -> None:
+    output = {
+        "S3OutputPath": "s3://bucket/out",
+        "NotificationConfig": {"ErrorTopic": "arn:aws:sns:us-east-1:123456789012:t"},
+    }
+    config = {"OutputConfig": output, "ClientConfig": {"MaxConcurrentInvocationsPerInstance": 3}}
+    lab.deploy(name="later", AsyncInferenceConfig=config)
+    assert lab.endpoint("later")["AsyncInferenceConfig"] == config
+    _, message = refused(lab, "create_inference_experiment", **experiment(EndpointName="later"))
+    assert "EndpointName: the endpoint is asynchronous" in message
+
+
 # -- statuses ----------------------------------------------------------------------------------------------------------
 STOPS = {"ModelVariantActions": {"Old": "Retain", "New": "Remove"}}
 

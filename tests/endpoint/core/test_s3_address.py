@@ -2,7 +2,7 @@
 
 import pytest
 
-from torpor_endpoint.services.sagemaker.model_data import NoS3Address, s3_url
+from torpor_endpoint.core.s3_address import NoS3Address, s3_url
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,80 @@
+"""The access keys that calls are signed with: those of the environment, or of an endpoint's data folder."""
+
+from collections.abc import Mapping
+from configparser import ConfigParser
+from configparser import Error as NotCredentials
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from torpor.calling.defaults import KEY, URL_VARIABLE
+from torpor.errors import ValueRefused
+
+if TYPE_CHECKING:
+    from botocore.credentials import Credentials
+
+CREDENTIALS_FILE = "credentials"
+"""The file of the root credential in an endpoint's data folder."""
+CA_BUNDLE = "AWS_CA_BUNDLE"
+"""The variable by which AWS's clients trust further certificates."""
+TRUSTED = Path("tls") / "trusted.pem"
+"""The file of a data folder by which its endpoint's certificate is trusted, where it would not be anyway."""
+ID, SECRET, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
+FORM = "application/x-www-form-urlencoded"
+
+
+class AccessKeys(NamedTuple):
+    """An access key, its secret, and the token of a temporary one."""
+
+    access_key: str
+    secret_key: str
+    token: str | None = None
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables that AWS's clients read."""
+        token = {} if self.token is None else {TOKEN: self.token}
+        return {ID: self.access_key, SECRET: self.secret_key, **token}
+
+    @property
+    def credentials(self) -> "Credentials":
+        """As botocore has them."""
+        from botocore.credentials import Credentials
+
+        return Credentials(*self)
+
+
+UNVERIFIED = AccessKeys(KEY, KEY)
+"""For an endpoint that verifies nothing."""
+
+
+def of_environment(variables: Mapping[str, str]) -> AccessKeys | None:
+    """The keys in the environment, if it is one for an endpoint of Torpor, as `torpor env` prints it."""
+    if not (variables.get(URL_VARIABLE) and variables.get(ID) and variables.get(SECRET)):
+        return None
+    return AccessKeys(variables[ID], variables[SECRET], variables.get(TOKEN))
+
+
+def of_data_dir(folder: Path) -> AccessKeys | None:
+    """The root's keys in a data folder; None if it has none. Raises ValueRefused for a file without keys."""
+    path = folder / CREDENTIALS_FILE
+    parser = ConfigParser(interpolation=None)
+    try:
+        with path.open() as file:
+            parser.read_file(file)
+        found = parser["default"]
+        return AccessKeys(found["aws_access_key_id"], found["aws_secret_access_key"])
+    except FileNotFoundError:
+        return None
+    except (NotCredentials, KeyError, OSError, UnicodeDecodeError) as error:
+        raise ValueRefused(f"{path} has no credential that can be read: {error}") from error
+
+
+def signed_headers(method: str, url: str, body: bytes | None, keys: AccessKeys, region: str) -> dict[str, str]:
+    """The headers of a request to one of the endpoint's own pages, with its signature."""
+    from botocore.auth import SigV4Auth
+    from botocore.awsrequest import AWSRequest
+
+    given = {} if body is None else {"Content-Type": FORM}  # urllib would add it, unsigned
+    request = AWSRequest(method, url, given, body or b"")
+    SigV4Auth(keys.credentials, "torpor", region).add_auth(request)
+    return dict(request.headers.items())
