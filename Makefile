@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 # The theme prints a notice about its successor at each start.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test test-thorough test-ray check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
+.PHONY: setup demo test test-failed test-thorough test-ray check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -30,11 +30,15 @@ demo: $(READY)
 	$(BIN)/torpor demo
 
 # Hundreds of processes are started: each would compile what it imports where no bytecode is kept.
-check test test-thorough: export PYTHONDONTWRITEBYTECODE =
+check test test-failed test-thorough: export PYTHONDONTWRITEBYTECODE =
 
 # Four workers on two cores: a test that starts servers waits for a good part of its time.
 test: $(READY)
 	$(BIN)/python -m pytest --numprocesses=4 --dist=worksteal -m "not thorough"
+
+# What failed in the last run, one test at a time.
+test-failed: $(READY)
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -m "not thorough"
 
 # What `make test` leaves out to stay under ten minutes: long notebooks, the short run of the benchmarks, real minutes of scaling,
 # and more examples of each property.

@@ -23,13 +23,19 @@ RUNNABLE = [page for page in PAGES if any(block.runs for block in blocks(page.re
 
 LONG = {
     "docs/explanation/simulation.md",
+    "docs/how-to/async-inference.md",
+    "docs/how-to/batch-transform.md",
     "docs/how-to/bring-a-container.md",
+    "docs/how-to/capture-requests.md",
     "docs/how-to/notebooks.md",
+    "docs/how-to/pipeline.md",
     "docs/how-to/shadow-variants.md",
     "docs/how-to/size-a-fleet.md",
+    "docs/how-to/streaming.md",
+    "docs/how-to/watch-an-endpoint.md",
     "docs/reference/python.md",
 }
-"""Each takes a quarter of a minute of a processor, or more."""
+"""Each takes a quarter of a minute, or more."""
 runs = [
     pytest.param(page, id=NAMES.get(page), marks=pytest.mark.thorough if NAMES.get(page) in LONG else ())
     for page in RUNNABLE

@@ -32,14 +32,19 @@ def transform_fn(model, body, content_type, accept):
 SETTINGS = {
     "TORPOR_READY_WAIT_SECONDS": "0.5",
     "TORPOR_LOAD_TIMEOUT_SECONDS": "3",
-    "TORPOR_INVOCATION_TIMEOUT_SECONDS": "1.5",
 }
 
 
 @pytest.fixture(scope="module")
 def brief(live: LiveEndpoint) -> str:
-    put(live.folder("brief"), {"good.json": booster(), "hanging.tar.gz": script(HANGING)})
     return live.deploy("Brief", Variant(many("brief", SETTINGS)))
+
+
+@pytest.fixture(scope="module")
+def hurried(live: LiveEndpoint) -> str:
+    """Its calls end soon, and wait for loads as long as a busy machine takes."""
+    put(live.folder("hurried"), {"good.json": booster(), "hanging.tar.gz": script(HANGING)})
+    return live.deploy("Hurried", Variant(many("hurried", {"TORPOR_INVOCATION_TIMEOUT_SECONDS": "1.5"})))
 
 
 Slow = Callable[[str], Path]
@@ -96,17 +101,19 @@ def test_a_load_over_its_own_limit_is_the_models_error(live: LiveEndpoint, brief
 
 
 def test_a_model_that_hangs_is_aws_s_timeout_and_the_others_answer_meanwhile(
-    live: LiveEndpoint, brief: str, tmp_path: Path
+    live: LiveEndpoint, hurried: str, tmp_path: Path
 ) -> None:
     inside = tmp_path / "inside"
     os.mkfifo(inside)
-    live.invoke(brief, ROW, TargetModel="good.json")
+    live.invoke(hurried, ROW, TargetModel="good.json")
     with ThreadPoolExecutor() as pool:
-        hanging = pool.submit(refusal, lambda: live.invoke(brief, str(inside).encode(), TargetModel="hanging.tar.gz"))
+        hanging = pool.submit(refusal, lambda: live.invoke(hurried, str(inside).encode(), TargetModel="hanging.tar.gz"))
         inside.open().close()  # returns when the script is at work
         meanwhile = 0
         while not hanging.done() and meanwhile < 1000:
-            assert json.loads(live.invoke(brief, ROW, TargetModel="good.json")["Body"]) == [pytest.approx(predicted())]
+            assert json.loads(live.invoke(hurried, ROW, TargetModel="good.json")["Body"]) == [
+                pytest.approx(predicted())
+            ]
             meanwhile += 1
         response = hanging.result()
     assert meanwhile > 2  # a busy machine does fewer than it could
@@ -118,14 +125,14 @@ def test_a_model_that_hangs_is_aws_s_timeout_and_the_others_answer_meanwhile(
     )
 
 
-def test_a_call_that_waits_behind_a_hanging_call_is_answered(live: LiveEndpoint, brief: str, tmp_path: Path) -> None:
+def test_a_call_that_waits_behind_a_hanging_call_is_answered(live: LiveEndpoint, hurried: str, tmp_path: Path) -> None:
     inside = tmp_path / "inside"
     os.mkfifo(inside)
     opened = threading.Thread(target=lambda: inside.open().close(), daemon=True)
     opened.start()
 
     def call(_: int) -> dict[str, Any]:
-        return refusal(lambda: live.invoke(brief, str(inside).encode(), TargetModel="hanging.tar.gz"))
+        return refusal(lambda: live.invoke(hurried, str(inside).encode(), TargetModel="hanging.tar.gz"))
 
     with ThreadPoolExecutor() as pool:
         answers = list(pool.map(call, range(3)))

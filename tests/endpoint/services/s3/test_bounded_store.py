@@ -71,7 +71,7 @@ async def answered(app: S3App, path: str, query: bytes) -> tuple[int, bytes]:
     return messages[0]["status"], b"".join(message.get("body", b"") for message in messages)
 
 
-@pytest.mark.slow
+@pytest.mark.thorough
 def test_a_page_of_thirty_thousand_objects_costs_less_than_fifty_milliseconds(tmp_path: Path) -> None:
     store = ObjectStore(tmp_path)
     (tmp_path / "bucket").mkdir()

@@ -7,14 +7,15 @@ import pytest
 from tests.sdk.helpers.broken_container import (
     COMMAND_FAULTS,
     FAULTS,
-    LIMITS,
     MULTI,
+    PATIENT,
     SINGLE,
     broken,
 )
 from torpor.conformance.client import ContainerClient
 from torpor.conformance.container import CheckedContainer, Material, UseCase
 from torpor.conformance.judging import RuleOutcome
+from torpor.conformance.limits import ContractLimits
 from torpor.conformance.rule import LISTENS
 from torpor.conformance.rules import BY_ID, RULES
 from torpor.conformance.running import Finding, run
@@ -23,8 +24,14 @@ from torpor.conformance.started import free_port
 KEPT_OR_NOT_FOR_IT = {RuleOutcome.KEPT, RuleOutcome.NOT_APPLICABLE}
 
 
-def checked(port: int, material: Material, uses: Collection[UseCase]) -> list[Finding]:
-    container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset(uses), material, LIMITS)
+MOST_TRIES = 3
+"""A rule that needs two requests at once may find, on a busy machine, that the first has ended: once, not each time."""
+
+
+def checked(
+    port: int, material: Material, uses: Collection[UseCase], limits: ContractLimits = PATIENT
+) -> list[Finding]:
+    container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset(uses), material, limits)
     return run(RULES, container)
 
 
@@ -47,11 +54,19 @@ def test_a_container_without_a_fault_keeps_every_rule(material: Material, base: 
         assert not_kept(checked(port, material, {base, *others})) == []
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+FEW = set(list(FAULTS)[::4])
+"""Faults of each use and kind; the others take a minute more."""
+faults = [pytest.param(fault, marks=() if fault in FEW else pytest.mark.thorough) for fault in FAULTS]
+
+
+@pytest.mark.parametrize("fault", faults)
 def test_a_planted_fault_is_found_by_its_rule_alone(material: Material, fault: str) -> None:
-    with broken(fault) as port:
-        findings = checked(port, material, uses_for(FAULTS[fault].use))
-    assert ids_of_broken(findings) == [FAULTS[fault].breaks]
+    planted = FAULTS[fault]
+    found: list[list[str]] = []
+    while len(found) < MOST_TRIES and [planted.breaks] not in found:
+        with broken(fault) as port:
+            found.append(ids_of_broken(checked(port, material, uses_for(planted.use), planted.limits)))
+    assert found[-1] == [planted.breaks], found
 
 
 def test_every_rule_has_a_planted_fault() -> None:
