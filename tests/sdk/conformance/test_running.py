@@ -1,6 +1,6 @@
 """How rules are run: what they need, what cannot be judged, and what is left loaded."""
 
-from tests.sdk.helpers.broken_container import LIMITS, MULTI, SINGLE, broken
+from tests.sdk.helpers.broken_container import MULTI, PATIENT, SINGLE, broken
 from torpor.conformance.client import ContainerClient
 from torpor.conformance.container import CheckedContainer, Material
 from torpor.conformance.judging import RuleOutcome
@@ -15,7 +15,7 @@ def found(container: CheckedContainer, *ids: str) -> dict[str, Finding]:
 
 def test_what_a_broken_rule_keeps_from_being_judged_names_that_rule(material: Material) -> None:
     with broken("ping is 503") as port:
-        container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset({SINGLE}), material, LIMITS)
+        container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset({SINGLE}), material, PATIENT)
         findings = found(container, "ping-200", "ping-in-time", "connection-close")
     assert findings["ping-200"].judgement is RuleOutcome.BROKEN
     for id in ("ping-in-time", "connection-close"):
@@ -24,13 +24,13 @@ def test_what_a_broken_rule_keeps_from_being_judged_names_that_rule(material: Ma
 
 def test_a_rule_that_is_asked_for_alone_is_judged_without_what_it_needs(material: Material) -> None:
     with broken("ping is 503") as port:
-        container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset({SINGLE}), material, LIMITS)
+        container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset({SINGLE}), material, PATIENT)
         assert found(container, "connection-close")["connection-close"].judgement is RuleOutcome.KEPT
 
 
 def test_without_material_rules_are_skipped_and_say_what_is_missing() -> None:
     with broken() as port:
-        container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset({MULTI}), Material(), LIMITS)
+        container = CheckedContainer(ContainerClient("127.0.0.1", port), frozenset({MULTI}), Material(), PATIENT)
         findings = found(container, "load-model", "load-507", "ping-while-invoking", "get-unknown-404")
     assert findings["load-model"].reason == "give a model with --model NAME=PATH"
     assert findings["load-507"].reason == "load-model is skipped"
@@ -41,7 +41,7 @@ def test_a_default_body_that_is_refused_condemns_no_container() -> None:
     with broken() as port:
         default = Sample(DEFAULT_SAMPLE.content_type, b"words\n", is_default=True)
         client = ContainerClient("127.0.0.1", port)
-        finding = found(CheckedContainer(client, frozenset({SINGLE}), Material(default), LIMITS), "invoke")["invoke"]
+        finding = found(CheckedContainer(client, frozenset({SINGLE}), Material(default), PATIENT), "invoke")["invoke"]
     assert finding.judgement is RuleOutcome.SKIPPED
     assert "--body FILE" in finding.reason
 
@@ -49,6 +49,6 @@ def test_a_default_body_that_is_refused_condemns_no_container() -> None:
 def test_no_model_is_left_loaded(material: Material) -> None:
     with broken() as port:
         client = ContainerClient("127.0.0.1", port)
-        container = CheckedContainer(client, frozenset({MULTI}), material, LIMITS)
+        container = CheckedContainer(client, frozenset({MULTI}), material, PATIENT)
         run(list(BY_ID.values()), container)
         assert b'"models": []' in client.send("GET", "/models", within_s=5.0).body

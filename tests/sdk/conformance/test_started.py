@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from tests.helpers.processes import marked
-from tests.sdk.helpers.broken_container import COMMAND_FAULTS, LIMITS, PIPELINE, SINGLE
+from tests.sdk.helpers.broken_container import COMMAND_FAULTS, HURRIED, PIPELINE, SINGLE
 from torpor.conformance.client import ContainerClient
 from torpor.conformance.container import CheckedContainer, Material
 from torpor.conformance.judging import RuleOutcome
@@ -20,7 +20,7 @@ SERVE = [sys.executable, "-m", "tests.sdk.helpers.broken_container", "serve"]
 def checked(material: Material, command: list[str]) -> list[Finding]:
     """The findings for the container of this command. One that ignores its port listens on another free one."""
     other, mark = free_port(), f"of-{free_port()}"
-    limits = LIMITS.scaled(0.2) if "is never ready" in command else LIMITS
+    limits = HURRIED.scaled(0.2) if "is never ready" in command else HURRIED
     with StartedContainer(command, {"OTHER_PORT": str(other), "MARK": mark}, default_port=other) as process:
         client = ContainerClient("127.0.0.1", process.port(limits.start_s))
         uses = frozenset({SINGLE, PIPELINE})
