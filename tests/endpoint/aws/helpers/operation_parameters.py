@@ -61,9 +61,10 @@ TRAINING: dict[str, Row] = {
         "StoppingCondition": {"MaxRuntimeInSeconds": 60},
         "Tags": [TAG],
     },
+    # At once: a job that has ended cannot be stopped.
+    "StopTrainingJob": {"TrainingJobName": "walk"},
     "DescribeTrainingJob": {"TrainingJobName": "walk"},
     "ListTrainingJobs": {"NameContains": "walk"},
-    "StopTrainingJob": {"TrainingJobName": "walk"},
 }
 
 TRANSFORM: dict[str, Row] = {
@@ -95,9 +96,10 @@ TRANSFORM: dict[str, Row] = {
             "Tags": [TAG],
         },
     ),
+    # At once: a job that has ended cannot be stopped.
+    "StopTransformJob": {"TransformJobName": "walk"},
     "DescribeTransformJob": {"TransformJobName": "walk"},
     "ListTransformJobs": {"NameContains": "walk"},
-    "StopTransformJob": {"TransformJobName": "walk"},
 }
 
 INFRASTRUCTURE = {
