@@ -59,9 +59,10 @@ def desired(tracking: Tracking, point: DataPoint) -> int:
     """The least capacity that brings the metric to its target or below.
 
     AWS: "Because it is not possible to add 1.5 instances, we round up", and "scaling in won't cause oscillation". It
-    counts from the capacity at which the data point was measured, so it includes what was added since.
+    counts from the capacity at which the data point was measured, so it includes what was added since. At zero, a
+    backlog per instance is that of one instance.
     """
-    return ceil((point.value or 0.0) * point.capacity / tracking.target - TINY)
+    return ceil((point.value or 0.0) * max(1, point.capacity) / tracking.target - TINY)
 
 
 def proposal(tracking: Tracking, points: Sequence[DataPoint], capacity: int, causes: Causes) -> Proposal | None:

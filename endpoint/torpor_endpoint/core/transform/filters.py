@@ -1,7 +1,7 @@
 """The JSONPath expressions of DataProcessing: which part of a record a filter keeps. Parses them, and applies them.
 
-SageMaker supports a subset: `$` first, `.name`, `.*`, `['a','b']`, `[n]`, `[n,m]`, `[start:end]`, `[*]`, with negative
-indexes. A row of CSV is an array of its columns.
+SageMaker supports a subset: `$` first, `.name`, `.*`, `['a','b']`, `[n]`, `[n,m]`, `[start:end]`, `[n,start:]`, `[*]`,
+with negative indexes. A row of CSV is an array of its columns.
 """
 
 import re
@@ -13,8 +13,8 @@ NAME = re.compile(r"\.\s*([^\s.\[\]'\"*$,:]+)")
 WILDCARD = re.compile(r"\.\s*\*|\[\s*\*\s*\]")
 NAMES = re.compile(r"\[\s*((?:'[^']*'|\"[^\"]*\")(?:\s*,\s*(?:'[^']*'|\"[^\"]*\"))*)\s*\]")
 QUOTED = re.compile(r"'([^']*)'|\"([^\"]*)\"")
-INDEXES = re.compile(r"\[\s*(-?\d+(?:\s*,\s*-?\d+)*)\s*\]")
-SLICE = re.compile(r"\[\s*(-?\d+)?\s*:\s*(-?\d+)?\s*\]")
+ONE = r"(?:(?:-?\d+)?\s*:\s*(?:-?\d+)?|-?\d+)"
+COLUMNS = re.compile(rf"\[\s*({ONE}(?:\s*,\s*{ONE})*)\s*\]")
 
 
 class BadFilter(Exception):
@@ -49,11 +49,16 @@ def parse(text: str) -> Filter:
     if not text.startswith("$"):
         raise BadFilter("it must begin with $ (position 1)")
     steps: list[Callable[[Any], Any]] = []
-    at, of_rows = 1, True
+    at, of_rows, several = 1, True, False
     while at < len(text):
         for pattern, made in STEPS:
             if found := pattern.match(text, at):
+                if several:
+                    raise BadFilter(
+                        f"{found[0]!r} is not supported after a step that keeps several (position {at + 1})"
+                    )
                 steps.append(made(found))
+                several = pattern is WILDCARD or (pattern in LISTS and not ONLY_ONE(found[1]))
                 of_rows = of_rows and pattern in OF_ROWS
                 at = found.end()
                 break
@@ -82,20 +87,29 @@ def _members(found: re.Match[str]) -> Callable[[Any], Any]:
     return lambda record: {name: _named(record, name) for name in names}
 
 
-def _items(found: re.Match[str]) -> Callable[[Any], Any]:
-    indexes = [int(index) for index in found[1].split(",")]
-    if len(indexes) == 1:
-        return lambda record: _item(record, indexes[0])
-    return lambda record: [_item(record, index) for index in indexes]
+def _columns(found: re.Match[str]) -> Callable[[Any], Any]:
+    parts = [part.strip() for part in found[1].split(",")]
+    if ONLY_ONE(found[1]):
+        return lambda record: _item(_array(record), int(parts[0]))
+    return lambda record: [item for part in parts for item in _part(_array(record), part)]
 
 
-def _slice(found: re.Match[str]) -> Callable[[Any], Any]:
-    begin, end = (None if part is None else int(part) for part in found.groups())
-    return lambda record: list(_array(record)[begin:end])
+def _part(items: Sequence[Any], part: str) -> Sequence[Any]:
+    """The items of one index, or of one slice, which is within the array: "If you specify indexes that are outside the
+    dimension range, you get an error" (AWS, DataProcessing)."""
+    if ":" not in part:
+        return [_item(items, int(part))]
+    begin, end = (int(text) if text.strip() else None for text in part.split(":"))
+    kept = items[begin:end]
+    if not kept or any(bound is not None and not -len(items) <= bound <= len(items) for bound in (begin, end)):
+        raise NothingKept(f"the record has {len(items)} columns, and [{part}] is not within them")
+    return kept
 
 
-STEPS = ((NAME, _member), (WILDCARD, _all), (NAMES, _members), (INDEXES, _items), (SLICE, _slice))
-OF_ROWS = (INDEXES, SLICE, WILDCARD)
+STEPS = ((NAME, _member), (WILDCARD, _all), (NAMES, _members), (COLUMNS, _columns))
+OF_ROWS = (COLUMNS, WILDCARD)
+LISTS = (NAMES, COLUMNS)
+ONLY_ONE = re.compile(r"'[^']*'|\"[^\"]*\"|-?\d+").fullmatch
 
 
 def _named(record: Any, name: str) -> Any:
@@ -104,8 +118,7 @@ def _named(record: Any, name: str) -> Any:
     return record[name]
 
 
-def _item(record: Any, index: int) -> Any:
-    items = _array(record)
+def _item(items: Sequence[Any], index: int) -> Any:
     if not -len(items) <= index < len(items):
         raise NothingKept(f"the record has {len(items)} columns, and no column {index}")
     return items[index]

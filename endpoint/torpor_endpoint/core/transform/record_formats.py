@@ -1,6 +1,6 @@
 """How the records of a content type are read from a body, joined to their answers, and written into one.
 
-A record of CSV is a row; joined to it are the columns of its answer. To a record of JSON that is an object, its answer
+A record of CSV is a line; joined to it are the columns of its answer. To a record of JSON that is an object, its answer
 is joined as the member `SageMakerOutput`; any other one becomes `{"SageMakerInput": …, "SageMakerOutput": …}`.
 
 Records are read and written one after another, or some at a time: to hold all those of a large body takes ten times its
@@ -9,10 +9,12 @@ memory, and to cut it whole keeps all other threads waiting.
 
 import csv
 import json
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from io import BytesIO, StringIO
 from itertools import islice
+from math import isinf
 from typing import Any
 
 INPUT, OUTPUT = "SageMakerInput", "SageMakerOutput"
@@ -42,10 +44,20 @@ class RecordFormat:
 # -- CSV ---------------------------------------------------------------------------------------------------------------
 def _rows(body: bytes) -> Iterator[list[str]]:
     """A body without quotes is cut at its commas, which is quicker than the module `csv`."""
-    text = body.decode()
+    text = body.decode("utf-8-sig")
     if '"' in text or "\r" in text:
-        return (row for row in csv.reader(StringIO(text, newline="")) if row)
+        return _quoted_rows(text)
     return (line.split(",") for line in _lines(text) if line)
+
+
+def _quoted_rows(text: str) -> Iterator[list[str]]:
+    """Raises ValueError for quotes that go over the end of a line: payloads are cut at the ends of lines."""
+    reader = csv.reader(StringIO(text, newline="\n"), strict=True)
+    for line, row in enumerate(reader, 1):
+        if reader.line_num != line:
+            raise ValueError(f"line {line} has a quoted newline, and each line of CSV is one record")
+        if row:
+            yield row
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -84,7 +96,7 @@ def _quoted(column: str) -> str:
 
 def _joined_lines(payload: bytes, answer: bytes) -> bytes | None:
     """Each line with a comma and its answer's line, where a record is a line: not with quotes, nor with empty lines."""
-    if any(mark in body for mark in (b'"', b"\r", b"\n\n") for body in (payload, answer)):
+    if any(mark in body for mark in (b'"', b"\r", b"\n\n", BOM_UTF8) for body in (payload, answer)):
         return None
     lines, answers = payload.decode(), answer.decode()
     if lines[:1] in ("", "\n") or answers[:1] in ("", "\n"):
@@ -107,8 +119,15 @@ def _row_stamped(row: Any, id: str, time: str) -> list[str]:
 
 
 # -- JSON --------------------------------------------------------------------------------------------------------------
+def _finite(text: str) -> float:
+    number = float(text)
+    if isinf(number):
+        raise ValueError(f"the number {text} is too large")
+    return number
+
+
 def _json_lines(body: bytes) -> Iterator[Any]:
-    return (json.loads(line) for line in BytesIO(body) if line.strip())
+    return (json.loads(line, parse_float=_finite) for line in BytesIO(body) if line.strip())
 
 
 def _to_json_lines(records: Iterable[Any]) -> bytes:
@@ -116,7 +135,7 @@ def _to_json_lines(records: Iterable[Any]) -> bytes:
 
 
 def _json_document(body: bytes) -> Iterator[Any]:
-    yield json.loads(body)
+    yield json.loads(body, parse_float=_finite)
 
 
 def _to_json_document(records: Iterable[Any]) -> bytes:

@@ -13,6 +13,7 @@ from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.sagemaker.errors import INVALID
 from torpor_endpoint.services.sagemaker.listing import page
 from torpor_endpoint.services.sagemaker.rules import check
+from torpor_endpoint.services.sagemaker.tags import first_tags
 from torpor_endpoint.services.training import errors, rules, shapes
 from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
 
@@ -39,11 +40,12 @@ async def create_training_job(training: Training, call: Call) -> dict[str, Any]:
     name = call.params["TrainingJobName"]
     arn = f"arn:aws:sagemaker:{call.region}:{call.account}:training-job/{name.lower()}"
     await asyncio.to_thread(training.check_role, call.params["RoleArn"], arn)
+    tags = first_tags(call)
     request = {member: value for member, value in call.params.items() if member not in ("Tags", "TrainingJobName")}
     if not await asyncio.to_thread(training.jobs.add, begun(TrainingJob, name, arn, request, training.clock())):
         raise errors.EXISTS(arn=arn)
+    await asyncio.to_thread(training.tag, arn, tags)
     training.trainer.begin(name)
-    await asyncio.to_thread(training.tag, arn, {tag["Key"]: tag["Value"] for tag in call.params.get("Tags", ())})
     return {"TrainingJobArn": arn}
 
 

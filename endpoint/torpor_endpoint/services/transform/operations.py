@@ -14,6 +14,7 @@ from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.sagemaker.errors import INVALID, Resource
 from torpor_endpoint.services.sagemaker.listing import page
 from torpor_endpoint.services.sagemaker.rules import check
+from torpor_endpoint.services.sagemaker.tags import first_tags
 from torpor_endpoint.services.transform import errors, rules, shapes
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
 from torpor_endpoint.storage.store import Store
@@ -47,12 +48,13 @@ async def create_transform_job(transforming: Transforming, call: Call) -> dict[s
     name = call.params["TransformJobName"]
     arn = f"arn:aws:sagemaker:{call.region}:{call.account}:transform-job/{name.lower()}"
     await asyncio.to_thread(transforming.check_role, model.containers[0].role, arn)
+    tags = first_tags(call)
     request = rules.without(call.params, "Tags", "TransformJobName")
     job = replace(begun(TransformJob, name, arn, request, transforming.clock()), containers=model.containers)
     if not await asyncio.to_thread(transforming.jobs.add, job):
         raise errors.EXISTS(arn=arn)
+    await asyncio.to_thread(transforming.tag, arn, tags)
     transforming.queue.begin(name)
-    await asyncio.to_thread(transforming.tag, arn, {tag["Key"]: tag["Value"] for tag in call.params.get("Tags", ())})
     return {"TransformJobArn": arn}
 
 

@@ -207,19 +207,34 @@ def _kind(job: Wire) -> str:
     return str(job["TransformInput"].get("ContentType", "")).partition(";")[0].strip().lower()
 
 
+def accept_of(job: Wire) -> str | None:
+    """What the container is asked for; None if it may choose. Records are joined and filtered in their own type."""
+    chosen: str | None = job["TransformOutput"].get("Accept")
+    if chosen is None and _processes(job):
+        chosen = job["TransformInput"].get("ContentType")
+    return chosen
+
+
 def _answered(job: Wire) -> str:
-    """The media type of the answers."""
-    accept = str(job["TransformOutput"].get("Accept", "")).partition(";")[0].strip().lower()
-    return accept or _kind(job)
+    """The media type of the answers; empty if the container chooses it."""
+    return (accept_of(job) or "").partition(";")[0].strip().lower()
 
 
 def _processes(job: Wire) -> bool:
     """Whether records are read before they are sent, or with their answers."""
-    return bool(job.get("DataProcessing")) or MODEL_FILTER in job.get("Environment", {})
+    filters = (_filter_text(job, member) != EVERYTHING for member in ("InputFilter", "OutputFilter"))
+    return any(filters) or _joins(job) or MODEL_FILTER in job.get("Environment", {})
 
 
 def _unlimited(job: Wire) -> bool:
     return bool(job.get("MaxPayloadInMB") == 0)
+
+
+def capture_bucket(job: Wire) -> str | None:
+    """The bucket of the captured data; None if nothing is captured."""
+    if "DataCaptureConfig" not in job:
+        return None
+    return str(_capture(job)["DestinationS3Uri"]).removeprefix("s3://").partition("/")[0]
 
 
 def _capture(job: Wire) -> Wire:
@@ -236,7 +251,11 @@ def _joins(job: Wire) -> bool:
 
 
 def _filter(job: Wire, member: str) -> Filter:
-    return parse(job.get("DataProcessing", {}).get(member, EVERYTHING))
+    return parse(_filter_text(job, member))
+
+
+def _filter_text(job: Wire, member: str) -> str:
+    return job.get("DataProcessing", {}).get(member) or EVERYTHING
 
 
 def without(params: Mapping[str, Any], *members: str) -> dict[str, Any]:

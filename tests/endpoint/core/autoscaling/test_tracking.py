@@ -48,10 +48,10 @@ def test_old_data_points_count_with_the_instances_of_their_time() -> None:
     assert proposal(SEVENTY, row(140.0, 140.0, 140.0, capacity=1), 2, CAUSES) == Proposal(True, 2, "high", 300.0)
 
 
-def test_nothing_is_not_scaled_out_of_by_tracking_alone() -> None:
-    found = proposal(SEVENTY, row(140.0, 140.0, 140.0, capacity=0), 0, CAUSES)
-    assert found is not None
-    assert found.to == 0
+def test_a_backlog_at_zero_instances_counts_as_that_of_one() -> None:
+    """ApproximateBacklogSizePerInstance is the whole backlog there."""
+    assert proposal(SEVENTY, row(140.0, 140.0, 140.0, capacity=0), 0, CAUSES) == Proposal(True, 2, "high", 300.0)
+    assert proposal(SEVENTY, row(70.0, 70.0, 70.0, capacity=0), 0, CAUSES) is None
 
 
 @pytest.mark.parametrize(("target", "value", "capacity"), [(0.7, 0.7, 10), (0.1, 0.1, 3), (70.0, 70.0, 3)])

@@ -27,6 +27,8 @@ RECORD = {"id": 7, "features": {"x": [1, 2, 3]}, "name": "n"}
         ("$[0,-1]", ROW, ["id", "c"]),
         ("$[-1]", ROW, "c"),
         ("$[*]", ROW, ROW),
+        ("$[0,2:]", ROW, ["id", "b", "c"]),
+        ("$[0:4]", ROW, ROW),
         ("$.features.x", RECORD, [1, 2, 3]),
         ("$['features']['x'][1]", RECORD, 2),
         ("$['id','name']", RECORD, {"id": 7, "name": "n"}),
@@ -44,6 +46,20 @@ def test_a_filter_keeps_a_part(text: str, record: object, kept: object) -> None:
 def test_an_expression_outside_of_the_subset_is_refused_with_its_position(text: str, position: int) -> None:
     with pytest.raises(BadFilter, match=rf"position {position}\b"):
         parse(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "position"), [("$.k[*].v", 7), ("$[1:][0]", 6), ("$['a','b'].c", 11), ("$.*['a']", 4), ("$[0,1][0]", 7)]
+)
+def test_no_step_comes_after_one_that_keeps_several(text: str, position: int) -> None:
+    with pytest.raises(BadFilter, match=rf"after a step that keeps several \(position {position}\)"):
+        parse(text)
+
+
+@pytest.mark.parametrize("text", ["$[4:]", "$[0:5]", "$[-5:]", "$[0,4:]", "$[2:1]"])
+def test_a_slice_that_is_not_within_the_record_is_an_error(text: str) -> None:
+    with pytest.raises(NothingKept, match="the record has 4 columns, and"):
+        parse(text).kept(ROW)
 
 
 @pytest.mark.parametrize(("text", "record"), [("$[4]", ROW), ("$.id", ROW), ("$.other", RECORD), ("$[0]", RECORD)])
@@ -78,11 +94,33 @@ def test_a_model_that_answers_fewer_rows_is_named() -> None:
         processing.written(b"1\n2\n", b"1\n")
 
 
-@given(st.lists(st.lists(st.text('ab,"\n\r é', max_size=4), min_size=1, max_size=4), max_size=5))
+@given(st.lists(st.lists(st.text('ab,"\r é', max_size=4), min_size=1, max_size=4), max_size=5))
 def test_rows_come_back_as_they_were_written(rows: list[list[str]]) -> None:
     written = ROWS.write(rows)
     assert list(csv.reader(StringIO(written.decode(), newline=""))) == rows
     assert list(ROWS.read(written)) == rows
+
+
+@pytest.mark.parametrize("body", [b'1,"a\nb"\n2,c\n', b'1,"a\n2,b\n', b'1,"a', b'1,"a"b\n'])
+def test_quotes_that_do_not_end_on_their_line_are_refused(body: bytes) -> None:
+    """SplitType Line cuts an object at any newline, so a payload might end in the midst of such a row."""
+    with pytest.raises(NotJoined, match="the input cannot be read"):
+        DataProcessing(ROWS, parse("$[0]"), parse("$"), joined=False).sent(body)
+
+
+@pytest.mark.parametrize("body", ['"Houston, TX",1\n', "Houston,1\n"])
+def test_a_byte_order_mark_is_no_part_of_the_first_column(body: str) -> None:
+    processing = DataProcessing(ROWS, parse("$[1:]"), parse("$"), joined=True)
+    payload = f"\ufeff{body}".encode()
+    assert processing.sent(payload) == b"1\n"
+    assert processing.written(payload, b"7\n") == f"{body.rstrip()},7\n".encode()
+    assert replace(processing, input=parse("$")).written(payload, b"7\n") == f"{body.rstrip()},7\n".encode()
+
+
+def test_a_number_that_json_cannot_write_is_refused() -> None:
+    processing = DataProcessing(JSON_LINES, parse("$"), parse("$"), joined=True)
+    with pytest.raises(NotJoined, match="the number 1e400 is too large"):
+        processing.written(b"[1e400]\n", b"[1]\n")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +163,14 @@ def test_records_are_sent_to_their_own_models_and_come_back_in_order() -> None:
         processing.written_together(payload, parts, [b"1\n2\n3\n", b"20\n"])
     with pytest.raises(NotJoined, match="record 2 names no model"):
         processing.by_model(b"b,1\n,2\n")
+
+
+@pytest.mark.parametrize("name", ["", " a", "a\r\nX: 1", "a\n", "\ud800", "a" * 1025])
+def test_a_record_that_names_what_no_model_can_be_called_is_refused(name: str) -> None:
+    """The name becomes a header of the request."""
+    processing = DataProcessing(JSON_LINES, parse("$.x"), parse("$"), joined=False, model=parse("$.m"))
+    with pytest.raises(NotJoined, match="record 1 names no model"):
+        processing.by_model(json.dumps({"m": name, "x": 1}).encode())
 
 
 @pytest.mark.parametrize(

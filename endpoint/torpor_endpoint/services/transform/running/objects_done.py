@@ -24,9 +24,8 @@ class ObjectList:
         self.results = dict(_rows(self._done))
         path = self._folder / "objects"
         if not path.is_file():
-            found = {one.result: one for one in find()}  # a manifest may name an object twice
             draft = path.with_suffix(".draft")
-            draft.write_text("".join(f"{json.dumps(one)}\n" for one in found.values()))
+            draft.write_text("".join(f"{json.dumps(one)}\n" for one in find()))
             draft.replace(path)
         with path.open() as file:
             return [JobObject(*json.loads(line)) for line in file]

@@ -21,10 +21,24 @@ from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.jobs.work import Failed, WorkThreads, client_error, unless
 from torpor_endpoint.services.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
-from torpor_endpoint.services.transform.rules import MODEL_FILTER, VARIANT, processing_of, variant_of
+from torpor_endpoint.services.transform.rules import (
+    MODEL_FILTER,
+    VARIANT,
+    accept_of,
+    capture_bucket,
+    processing_of,
+    variant_of,
+)
 from torpor_endpoint.services.transform.running.capturing import stamp_of, write_manifests
 from torpor_endpoint.services.transform.running.data_log import DataLog
-from torpor_endpoint.services.transform.running.inputs import InputUnreadable, JobObject, listed, objects, split
+from torpor_endpoint.services.transform.running.inputs import (
+    InputUnreadable,
+    JobObject,
+    check_models,
+    listed,
+    objects,
+    split,
+)
 from torpor_endpoint.services.transform.running.instances import JobInstances, NoInstance
 from torpor_endpoint.services.transform.running.job_metrics import JobMetrics
 from torpor_endpoint.services.transform.running.object_work import ObjectFailed, ObjectWork
@@ -108,6 +122,7 @@ class TransformWork:
         progress = self._progress[job.name] = RunningProgress(self._site.clock())
         listing = ObjectList(self._site.folder / job.name)
         todo = await self._site.threads.finished(listing.read, lambda: self._objects(job))
+        check_models(todo, job.containers[0].multi_model, MODEL_FILTER in job.request.get("Environment", {}))
         progress.objects, progress.done_before = len(todo), len(listing.results)
         progress.records_before = sum(listing.results.values())
         async with self._instances(job) as instances:
@@ -117,9 +132,6 @@ class TransformWork:
         self, job: TransformJob, instances: JobInstances, listing: ObjectList, todo: list[JobObject]
     ) -> None:
         request, folder, progress = job.request, self._site.folder / job.name, self._progress[job.name]
-        unnamed = next((one.key for one in todo if not one.model), None)
-        if unnamed is not None and job.containers[0].multi_model and MODEL_FILTER not in request.get("Environment", {}):
-            raise InputUnreadable(f"the manifest names no model for {unnamed}, and the job's model is MultiModel")
         chosen = settings(request, await instances.advice())
         log = DataLog(self._site.logs / job.name, self._site.clock)
         await self._site.threads.finished(log.write, str(chosen))
@@ -186,6 +198,8 @@ class TransformWork:
         bucket, key = split(source["S3Uri"])
         output_bucket, output = split(job.request["TransformOutput"]["S3OutputPath"])
         storage.check(output_bucket)
+        if (captured := capture_bucket(job.request)) is not None:
+            storage.check(captured)
         output = f"{output.rstrip('/')}/" if output else ""
         if source["S3DataType"] == "ManifestFile":
             manifest = self._site.folder / job.name / "manifest"
@@ -212,8 +226,7 @@ def _told(key: str, failure: ObjectFailed) -> list[str]:
 
 def _headers(job: TransformJob) -> list[tuple[bytes, bytes]]:
     kind = job.request["TransformInput"].get("ContentType")
-    accept = job.request["TransformOutput"].get("Accept")
-    given = ((b"content-type", kind), (b"accept", accept))
+    given = ((b"content-type", kind), (b"accept", accept_of(job.request)))
     return [(name, value.encode()) for name, value in given if value]
 
 
