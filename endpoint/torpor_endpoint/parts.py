@@ -372,7 +372,16 @@ class Parts:
         )
         board = NoticeBoard(self.async_queue, self.topics, meter, time.monotonic)
         ends = RequestEnds(
-            self.async_queue, self.storage, threads, board, meter, options.region, epoch, options.account, self.as_role
+            self.async_queue,
+            self.storage,
+            threads,
+            board,
+            meter,
+            options.region,
+            epoch,
+            self.folders.endpoint_logs,
+            options.account,
+            self.as_role,
         )
         return AsyncDispatcher(self.async_queue, self.roster, site, ends, meter, epoch)
 

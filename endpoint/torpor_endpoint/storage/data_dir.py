@@ -96,7 +96,10 @@ class DataDir:
 
     @property
     def endpoint_logs(self) -> Path:
-        """Logs `<endpoint>/<variant>/<incarnation>.log`. As on AWS, they stay when their endpoint is deleted."""
+        """Logs `<endpoint>/<variant>/<incarnation>.log`, and `<endpoint>/<variant>/data-log.log`.
+
+        As on AWS, they stay when their endpoint is deleted.
+        """
         return self.root / "logs" / "endpoints"
 
     @property

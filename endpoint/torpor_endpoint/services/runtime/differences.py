@@ -21,7 +21,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "a container may get it twice. A request that the platform broke is sent up to three times; AWS publishes no number. A failure object is named like the result, "
     'with `-error.out`, and has what the container answered, or Torpor\'s reason as `{"message": …}`; AWS publishes neither. '
     "The messages to SNS have both `failureLocation` and `responseParameters` when there is a failure object, because what readers of AWS's messages expect "
-    "contradicts itself. An answer needs no Content-Length. Invocations and the metrics of the model cache are published too. The requests of a deleted endpoint have failure objects and messages.",
+    "contradicts itself. The log stream of failures is `<variant>/data-log`, without an instance: some fail before one has them. An answer needs no Content-Length. Invocations and the metrics of the model cache are published too. The requests of a deleted endpoint have failure objects and messages.",
     "InvokeEndpointWithResponseStream": "As InvokeEndpoint. A multi-model endpoint takes the header of TargetModel, which the "
     "operation does not have on AWS; `--aws-strict` refuses it there. AWS's time limit for a whole stream is not confirmed: "
     "Torpor has 8 minutes. The parts of a foreign container's answer are as its server sends them. A captured stream is one record, with `torporStream` for its end.",

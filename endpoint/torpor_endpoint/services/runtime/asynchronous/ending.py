@@ -1,10 +1,11 @@
-"""Ends requests: writes failure objects, keeps the end and its notice in the queue, and counts it."""
+"""Ends requests: writes failure objects and the data log, keeps the end with its notice in the queue, and counts it."""
 
 import asyncio
 import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from torpor_endpoint.core.async_inference.attempts import (
     Completed,
@@ -18,6 +19,7 @@ from torpor_endpoint.core.async_inference.attempts import (
 from torpor_endpoint.core.async_inference.messages import RESPONSE_MAX_BYTES, notice_of_failure, notice_of_result
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, KeptRequest
 from torpor_endpoint.metrics import metrics
+from torpor_endpoint.services.jobs.data_log import DataLog
 from torpor_endpoint.services.jobs.work import WorkThreads
 from torpor_endpoint.services.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.services.runtime.asynchronous.notifying import NoticeBoard
@@ -28,14 +30,18 @@ EXPIRED = "ClientError: The request waited longer than its RequestTTLSeconds."
 PAUSES_S = (0.5, 2.0, 10.0, 60.0)
 """Before an end that could not be kept is kept again, by the number of tries; the last one is repeated."""
 JSON = "application/json"
+LOGGED_BYTES = 2048
+"""So much of what a model answered is in the data log."""
 
 log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class RequestEnds:
-    """`clock` gives epoch seconds. What an instance has answered is never asked again: its end is kept until that
-    succeeds."""
+    """What an instance has answered is never asked again: its end is kept until that succeeds.
+
+    `logs` has a folder for each endpoint. `clock` gives epoch seconds.
+    """
 
     queue: AsyncQueue
     storage: Storage
@@ -44,6 +50,7 @@ class RequestEnds:
     meter: AsyncMeter
     region: str
     clock: Callable[[], float]
+    logs: Path
     account: str = ""
     as_role: AsRole = as_endpoint
 
@@ -78,6 +85,7 @@ class RequestEnds:
         body = answer.body if answer is not None and answer.body else json.dumps({"message": reason}).encode()
         kind = answer.content_type if answer is not None and answer.body else JSON
         failure = await self._kept_failure(request, body, kind)
+        await self._log(request, reason, body if answer is not None else b"")
         await self._kept(number, request, state, reason, ModelFailed(0, body, kind), failure)
 
     async def _kept(
@@ -121,6 +129,15 @@ class RequestEnds:
             log.warning("the failure of request %s cannot be written: %s", request.inference_id, error)
             return None
         return request.failure
+
+    async def _log(self, request: AsyncRequest, reason: str, answer: bytes) -> None:
+        """Say in the variant's data log why the request has no result. A log that cannot be written stops nothing."""
+        data_log = DataLog(self.logs / request.endpoint / request.variant, self.clock)
+        lines = [reason, *answer[:LOGGED_BYTES].decode(errors="replace").splitlines()]
+        try:
+            await self.threads.finished(data_log.write, *lines, about=request.inference_id)
+        except OSError as error:  # such as of a full disk
+            log.warning("the data log of %s cannot be written: %s", request.endpoint, error)
 
     def _storage(self, request: AsyncRequest) -> Storage:
         """It acts as the role of the model that was to answer."""

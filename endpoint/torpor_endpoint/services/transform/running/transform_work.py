@@ -18,6 +18,7 @@ from torpor_endpoint.core.transform.settings import BadAdvice, settings
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.services.jobs.data_log import DataLog
 from torpor_endpoint.services.jobs.work import Failed, WorkThreads, client_error, unless
 from torpor_endpoint.services.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
@@ -30,7 +31,6 @@ from torpor_endpoint.services.transform.rules import (
     variant_of,
 )
 from torpor_endpoint.services.transform.running.capturing import stamp_of, write_manifests
-from torpor_endpoint.services.transform.running.data_log import DataLog
 from torpor_endpoint.services.transform.running.inputs import (
     InputUnreadable,
     JobObject,

@@ -111,7 +111,10 @@ class Scene:
             clock,
         )
         self.board = NoticeBoard(self.queue, self._topics(), meter, clock)
-        ends = RequestEnds(self.queue, storage, threads, self.board, meter, "us-east-1", lambda: self.now_s)
+        ends = RequestEnds(
+            self.queue, storage, threads, self.board, meter, "us-east-1", lambda: self.now_s, folder / "logs"
+        )
+        self.data_log = folder / "logs" / "shop" / "v" / "data-log.log"
         self.dispatcher = AsyncDispatcher(self.queue, self.roster, site, ends, meter, lambda: self.now_s)
         self.bucket = folder / "s3" / "results"
 
@@ -244,6 +247,10 @@ def test_what_the_model_refused_is_not_tried_again(tmp_path: Path) -> None:
         assert scene.instances.sent == [b"refuse"]
         assert (scene.bucket / "failed/0").read_bytes() == b"no"
         assert "Received client error (400) from model" in str(scene.kept(number).reason)
+        reason, answer = scene.data_log.read_text().splitlines()
+        mark = f":[sagemaker logs] [{scene.kept(number).request.inference_id}]"
+        assert f"{mark} ClientError: Received client error (400) from model" in reason
+        assert answer.endswith(f"{mark} no")
 
     played(tmp_path, story)
 
