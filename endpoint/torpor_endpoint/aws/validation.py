@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from torpor_endpoint.aws.models import Shape
@@ -22,6 +23,10 @@ JAVA_PATTERNS = {
     r"\p{Z}": r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
     r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
 }
+ANY_CHARACTER = r"[^\n\r\u0085\u2028\u2029]"
+"""What a dot matches in Java. In Python it matches a carriage return too."""
+TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\.", re.DOTALL)
+"""An escaped character, a class of characters, or a dot."""
 
 
 @dataclass(frozen=True)
@@ -110,12 +115,17 @@ def _outside(size: float, what: str, shape: Shape) -> Iterator[str]:
 
 
 def _matches(pattern: str, value: str) -> bool:
-    for java, python in JAVA_PATTERNS.items():
-        pattern = pattern.replace(java, python)
     try:
-        return re.fullmatch(pattern, value) is not None
+        return re.fullmatch(_in_python(pattern), value) is not None
     except re.error:
         return True  # Python cannot read this Java pattern, so the value passes unchecked
+
+
+@cache
+def _in_python(pattern: str) -> str:
+    for java, python in JAVA_PATTERNS.items():
+        pattern = pattern.replace(java, python)
+    return TOKEN.sub(lambda found: ANY_CHARACTER if found[0] == "." else found[0], pattern)
 
 
 def _camel(name: str) -> str:

@@ -74,6 +74,14 @@ def test_tags_may_hold_letters_of_any_script_but_no_newline(sagemaker: ServiceMo
     assert list(violations({"ResourceArn": arn, "Tags": [{"Key": "a\n", "Value": ""}]}, shape))
 
 
+@pytest.mark.parametrize("end", ["\n", "\r", "\u0085", "\u2028", "\u2029"])
+def test_a_dot_of_java_matches_no_end_of_a_line(sagemaker: ServiceModel, end: str) -> None:
+    """Such a value becomes a header of requests."""
+    shape = sagemaker.operation_model("CreateTransformJob").input_shape.members["TransformInput"].members["ContentType"]
+    assert not list(violations("text/csv; charset=utf-8", shape))
+    assert list(violations(f"text/csv{end}X: 1", shape))
+
+
 def test_environment_keys_and_values_are_checked(sagemaker: ServiceModel) -> None:
     shape = sagemaker.operation_model("CreateModel").input_shape
     text = said({"ModelName": "m", "PrimaryContainer": {"Environment": {"bad key": "x" * 1025}}}, shape)
