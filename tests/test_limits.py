@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from torpor_container.http.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
+from torpor_container.http.connections import GREETINGS_MAX, GREETINGS_SHARE
 from torpor_container.http.server import FIELD_MAX_BYTES, LINE_MAX_BYTES, PATIENCE, SPARE_MIN, SPARE_SHARE
 from torpor_container.http.tls.front import HANDSHAKE_S
+from torpor_container.transport.greeting import GREETED_WITHIN_S
 from torpor_endpoint import request_bodies, up
 from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_MAX
 from torpor_endpoint.aws.off_loop import INLINE_MAX_BYTES
@@ -47,6 +49,7 @@ SAID = (
     f"/64 network of IPv6 | {Options().connections_per_client} (",
     f"to the endpoint | {up.KEEP_ALIVE_S} s",
     f"with at least {SPARE_MIN} left over",
+    f"half of all of them and {GREETINGS_MAX:,} at most; {GREETED_WITHIN_S:g} s each",
     f"together | {request_bodies.ROOM_BYTES // MIB} MiB | a body waits in line for {request_bodies.ROOM_WITHIN_S:g} s",
     f"that has room | {request_bodies.WHOLE_WITHIN_S:g} s",
     f"the endpoint stops | {up.GRACEFUL_S} s",
@@ -63,7 +66,7 @@ def test_the_page_says_the_number_that_the_code_has(said: str) -> None:
 
 
 def test_the_page_has_the_share_of_descriptors_for_connections() -> None:
-    assert SPARE_SHARE == 4
+    assert (SPARE_SHARE, GREETINGS_SHARE) == (4, 2)
     assert "three quarters" in PAGE
 
 

@@ -29,9 +29,19 @@ BODIES_MIN_BYTES = 16 * 1024 * 1024
 IDLE_SEARCH_MAX = 1_000
 """Where all connections are taken, so many of the oldest are looked at for an idle one."""
 
+GREETINGS_MIN, GREETINGS_MAX = 16, 1_000
+"""How many connections that have not proven themselves (`transport.greetings`) there may be: so many even where all
+connections are taken, and never more than so many."""
+
+GREETINGS_SHARE = 2
+"""Nor are there more than a half of all connections: the event loop accepts 100 at once before one can be closed."""
+
 
 class TrackedConnection(ShortRequests):
-    """A connection that the worker has in its list, from its first moment to its last."""
+    """A connection on which HTTP is spoken. The worker has it in its list, from the first such moment to its last.
+
+    What comes before is counted apart: a handshake of TLS by `Connections.handshake_begins`, a greeting by `Greetings`.
+    """
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -123,6 +133,15 @@ class Connections:
             self._handshakes_of[client] -= 1
             if not self._handshakes_of[client]:
                 del self._handshakes_of[client]
+
+    def room_for_greetings(self) -> int:
+        """How many connections may be there that have not proven themselves. They leave those that have alone."""
+        free = min(self._max - len(self._open), self._max // GREETINGS_SHARE)
+        return min(max(free, GREETINGS_MIN), GREETINGS_MAX)
+
+    def greetings_crowded(self) -> None:
+        """Called where more connections come than prove themselves."""
+        self._warn("greetings", "more connections come than prove that they are a router's: the oldest are closed")
 
     def _client(self, peer: Peer) -> str | None:
         """The client of a connection; None if it is not counted."""

@@ -26,7 +26,7 @@ from torpor_container.http.tls.certificate import ServerCertificate
 from torpor_container.http.tls.front import Handshakes, TlsFront
 from torpor_container.processes.process_tree import descendants, kill
 from torpor_container.transport.frames import Header
-from torpor_container.transport.greeting import InstancesEnd
+from torpor_container.transport.greetings import CountedGreeting, Greetings
 
 YOUNG_MAX = 5_000
 """So many more objects are made than freed before Python looks for garbage among the young. Its own number is 700."""
@@ -105,6 +105,7 @@ class DrainingWorker(GunicornWorker):
         allowed = self._options.connections_max or allowed_connections()
         each_max = self._options.connections_per_client
         self.connections = Connections(allowed, self._options.patience, self.log, each_max)
+        self.greetings = Greetings(self.connections.room_for_greetings, self.connections.greetings_crowded)
         self.handshakes = Handshakes(self)
         tls = self._options.tls
         self.certificate = None if tls is None else ServerCertificate(tls, self.log)
@@ -115,7 +116,7 @@ class DrainingWorker(GunicornWorker):
         they know it."""
         secret, made = self._options.secret, partial(TrackedConnection, self)
         if secret is not None:
-            return InstancesEnd(secret, made)
+            return CountedGreeting(self.greetings, secret, made)
         return made() if self.certificate is None else TlsFront(self)
 
     def load_wsgi(self) -> None:

@@ -1,6 +1,7 @@
 """A server for tests, `python echo_server.py FD OPTIONS`: an application that answers with what it received.
 
-Options are ServerOptions' in JSON, with those of ClientTimeouts and the two files of TLS one by one.
+Options are ServerOptions' in JSON, with those of ClientTimeouts and the two files of TLS one by one, and
+the secret in hexadecimal digits.
 """
 
 import asyncio
@@ -107,5 +108,7 @@ if __name__ == "__main__":
     times = {name: options.pop(name) for name in ("head_s", "body_s", "slow_s", "least_bytes_per_s") if name in options}
     if files := options.pop("tls", None):
         options["tls"] = TlsFiles(*map(Path, files))
+    if secret := options.pop("secret", None):
+        options["secret"] = bytes.fromhex(secret)
     told = {"log_level": "critical", **options}
     serve_alone(Told, listener, ServerOptions(**told, patience=ClientTimeouts(**times)))

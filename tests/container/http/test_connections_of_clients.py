@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from torpor_container.core.patience import ClientTimeouts
-from torpor_container.http.connections import Connections, TrackedConnection
+from torpor_container.http.connections import GREETINGS_MAX, GREETINGS_MIN, Connections, TrackedConnection
 
 LOG = logging.getLogger("test")
 
@@ -96,3 +96,17 @@ def test_handshakes_count_for_all_connections_too() -> None:
         assert [connections.handshake_begins(None) for _ in range(2)] == [True, False]
 
     in_loop(story, connections_max=3)
+
+
+def test_greetings_have_what_connections_leave_and_close_none_of_them() -> None:
+    def story(connections: Connections) -> None:
+        assert connections.room_for_greetings() == 50
+        assert set(added(connections, *(Wire("10.0.0.1", idle=True) for _ in range(100)))) == {""}
+        assert connections.room_for_greetings() == GREETINGS_MIN
+
+    in_loop(story, each_max=0)
+    in_loop(lambda connections: _has_room(connections, GREETINGS_MAX), connections_max=100_000)
+
+
+def _has_room(connections: Connections, room: int) -> None:
+    assert connections.room_for_greetings() == room
