@@ -1,7 +1,7 @@
 """Seccomp: a filter in the kernel that refuses this process some of the kernel's calls, for good.
 
 Source: seccomp(2), linux/filter.h, linux/seccomp.h. The filter reads the number of a call and the lower half of one
-argument: it cannot follow pointers.
+argument: it cannot follow pointers. The kernel too reads no more than that half of each argument that the table has.
 """
 
 import ctypes

@@ -40,8 +40,10 @@ WITH_NETWORK = (AF_INET, AF_INET6, AF_NETLINK)
 """Families of sockets. The library asks the kernel for this machine's addresses by AF_NETLINK. Unix sockets, which lead
 to instances and to the zygote, are not among them: a script may only make a pair of them."""
 NO_FAMILY = (-1,)
-STREAM, NONBLOCK, CLOEXEC = 1, 0x800, 0x80000
-"""SOCK_STREAM and the flags beside it."""
+AF_UNIX = 1
+STREAM, SEQPACKET, NONBLOCK, CLOEXEC = 1, 5, 0x800, 0x80000
+"""SOCK_STREAM and SOCK_SEQPACKET, and the flags beside them."""
+FLAGS = (0, NONBLOCK, CLOEXEC, NONBLOCK | CLOEXEC)
 TCP = 6
 FAST_OPEN = 0x20000000
 """MSG_FASTOPEN"""
@@ -58,13 +60,28 @@ OF_OTHERS: Final[tuple[SystemCall, ...]] = (
     SystemCall("move_pages", 279, 239),
     SystemCall("prlimit64", 302, 261, only=(0,)),
     SystemCall("setpriority", 141, 140, only=(0,)),
+    SystemCall("setpriority", 141, 140, argument=1, only=(0,)),
     SystemCall("ioprio_set", 251, 30),
     SystemCall("sched_setaffinity", 203, 122, only=(0,)),
     SystemCall("sched_setscheduler", 144, 119, only=(0,)),
     SystemCall("sched_setparam", 142, 118, only=(0,)),
     SystemCall("sched_setattr", 314, 274, only=(0,)),
+    SystemCall("shmget", 29, 194),
+    SystemCall("shmat", 30, 196),
+    SystemCall("shmctl", 31, 195),
+    SystemCall("semget", 64, 190),
+    SystemCall("semop", 65, 193),
+    SystemCall("semctl", 66, 191),
+    SystemCall("semtimedop", 220, 192),
+    SystemCall("msgget", 68, 186),
+    SystemCall("msgsnd", 69, 189),
+    SystemCall("msgrcv", 70, 188),
+    SystemCall("msgctl", 71, 187),
+    SystemCall("mq_open", 240, 180),
+    SystemCall("mq_unlink", 241, 181),
 )
-"""These read or change another process of the same user. The first argument of some is a process, 0 for the caller."""
+"""These read or change another process of the same user, or what it shares. An argument of some is a process, 0 for the
+caller."""
 
 OF_KERNEL: Final[tuple[SystemCall, ...]] = (
     SystemCall("kexec_load", 246, 104),
@@ -119,8 +136,19 @@ AROUND: Final[tuple[SystemCall, ...]] = (
     SystemCall("io_uring_register", 427, 427, error=errno.ENOSYS),
     SystemCall("clone", 56, 220, without=NEW_NAMESPACES),
     SystemCall("clone3", 435, 435, error=errno.ENOSYS),
+    SystemCall("socketpair", 53, 199, only=(AF_UNIX,), error=errno.EACCES),
+    SystemCall(
+        "socketpair",
+        53,
+        199,
+        1,
+        tuple(kind | flags for kind in (STREAM, SEQPACKET) for flags in FLAGS),
+        error=errno.EACCES,
+    ),
 )
-"""These lead around the other rules. Of clone3 the filter cannot see the arguments: without it, programs use clone."""
+"""These lead around the other rules. Of clone3 the filter cannot see the arguments: without it, programs use clone. An
+end of a pair of datagram sockets (SOCK_DGRAM, SOCK_RAW) sends to every Unix datagram socket of the machine, and one of
+another family (AF_TIPC) to other machines. An end of the other pairs stays connected to its peer."""
 
 REFUSED: Final = (*OF_OTHERS, *OF_KERNEL, *AROUND)
 
@@ -141,7 +169,7 @@ NETWORKS: Final[Mapping[str, tuple[SystemCall, ...]]] = MappingProxyType(
         "allow": (_socket(0, *WITH_NETWORK),),
         "endpoint": (
             _socket(0, AF_INET, AF_INET6),
-            _socket(1, *(STREAM | flags for flags in (0, NONBLOCK, CLOEXEC, NONBLOCK | CLOEXEC))),
+            _socket(1, *(STREAM | flags for flags in FLAGS)),
             _socket(2, 0, TCP),
             SystemCall("listen", 50, 201, error=errno.EACCES),
             SystemCall("sendto", 44, 206, 3, without=FAST_OPEN, error=errno.EACCES),

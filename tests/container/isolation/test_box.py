@@ -93,6 +93,17 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     ),
     "an import": ("import decimal, sqlite3, sklearn.svm; out = 'in'", "in"),
     "an event loop": ("import asyncio; out = asyncio.run(asyncio.sleep(0, 5))", "5"),
+    "pairs of sockets": (
+        "pairs = [socket.socketpair(), socket.socketpair(type=socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK)]\n"
+        "out = [near.send(b'x') and far.recv(1) for near, far in pairs]",
+        "[b'x', b'x']",
+    ),
+    "processes that talk": (
+        "import multiprocessing\nours, theirs = multiprocessing.Pipe()\n"
+        "child = multiprocessing.get_context('fork').Process(target=theirs.send, args=('hello',))\n"
+        "child.start(); out = ours.recv(); child.join()",
+        "hello",
+    ),
     "no descriptor but its own": (
         "links = [f'/proc/self/fd/{d}' for d in os.listdir('/proc/self/fd') if int(d) > 2]\n"
         "files = [os.readlink(link) for link in links if os.path.lexists(link)]\n"

@@ -21,7 +21,7 @@ from torpor_container.isolation.seccomp import (
 )
 from torpor_container.isolation.system_calls import FORKS, MACHINES, NETWORKS, REFUSED, SystemCall
 
-CLONE, FORK, SOCKET, READ, PTRACE, PRLIMIT = 56, 57, 41, 0, 101, 302
+CLONE, FORK, SOCKET, READ, PTRACE, PRLIMIT, SETPRIORITY, SOCKETPAIR = 56, 57, 41, 0, 101, 302, 141, 53
 (SOCKETS,) = NETWORKS["refuse"]
 CLONE_THREAD, CLONE_NEWUSER = 0x10000, 0x10000000
 
@@ -85,6 +85,26 @@ def test_with_the_endpoint_s_network_there_is_tcp_alone_and_no_listener(machine:
     assert [call("sendmsg", 3, 0, flags) for flags in (0, 0x20000000)] == [ALLOW, ERRNO | errno.EACCES]
 
 
+@pytest.mark.parametrize("network", NETWORKS)
+def test_a_pair_of_sockets_leads_to_its_peer_alone(network: str) -> None:
+    rules = program((*NETWORKS[network], *REFUSED), "x86_64", asks=True)
+    stream, datagram, raw, packets, nonblock, cloexec = 1, 2, 3, 5, 0x800, 0x80000
+    allowed = [stream, stream | nonblock, stream | cloexec, packets | nonblock | cloexec, packets]
+    refused = [datagram, datagram | cloexec, datagram | nonblock, raw, raw | cloexec, stream | 0x10000]
+    assert [decided(rules, SOCKETPAIR, 1, kind) for kind in allowed] == [ALLOW] * 5
+    assert [decided(rules, SOCKETPAIR, 1 | 1 << 32, kind | 1 << 32) for kind in allowed] == [ALLOW] * 5
+    assert [decided(rules, SOCKETPAIR, 1, kind) for kind in refused] == [ERRNO | errno.EACCES] * 6
+    assert [decided(rules, SOCKETPAIR, family, stream) for family in (2, 30)] == [ERRNO | errno.EACCES] * 2
+
+
+def test_only_its_own_priority_is_a_process_s_to_change() -> None:
+    rules = program(REFUSED, "x86_64")
+    assert decided(rules, SETPRIORITY, 0, 0, 19) == ALLOW
+    assert [decided(rules, SETPRIORITY, *one) for one in ((0, 7, 19), (1, 0, 19), (2, 0, 19))] == [
+        ERRNO | errno.EPERM
+    ] * 3
+
+
 def test_calls_by_another_convention_are_none() -> None:
     rules = program(REFUSED, "x86_64")
     assert decided(rules, PTRACE, architecture=0x40000003) == KILL  # 32 bits: other numbers
@@ -93,6 +113,8 @@ def test_calls_by_another_convention_are_none() -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_no_number_stands_for_two_calls(machine: str) -> None:
-    rows: list[SystemCall] = [*NETWORKS["allow"], *REFUSED, *(row for row in FORKS if row.name != "clone")]
-    assert [n for n, count in Counter(row.number(machine) for row in rows).items() if n is not None and count > 1] == []
+    rows: list[SystemCall] = [*NETWORKS["endpoint"], *REFUSED, *FORKS]
+    known = {(row.name, row.number(machine)) for row in rows if row.number(machine) is not None}
+    assert [name for name, count in Counter(name for name, _ in known).items() if count > 1] == []
+    assert [number for number, count in Counter(number for _, number in known).items() if count > 1] == []
     assert len(program(rows, machine, asks=True)) < 4096  # BPF_MAXINSNS
