@@ -31,7 +31,8 @@ CLOSE_S = 2.0
 
 
 class DriverProcess:
-    """The driver, whichever runs now. `news` takes what it tells; `began` is called when another one has begun."""
+    """The driver, whichever runs now. `news` takes what it tells; `began` is called when another one has begun, which
+    is ended where that fails. `start` starts a process, as `asyncio.create_subprocess_exec` does."""
 
     def __init__(
         self,
@@ -40,11 +41,13 @@ class DriverProcess:
         environment: Mapping[str, str],
         news: Callable[[News], None],
         began: Callable[[], Awaitable[None]],
+        start: Callable[..., Awaitable[asyncio.subprocess.Process]] = asyncio.create_subprocess_exec,
     ) -> None:
         self._arguments = (address, deployment)
         self._environment = environment
         self._news = news
         self._began = began
+        self._start = start
         self._process: asyncio.subprocess.Process | None = None
         self._waiting: dict[int, asyncio.Future[bool]] = {}
         self._numbers = count()
@@ -86,8 +89,8 @@ class DriverProcess:
             raise HostError("the endpoint stops")
         replied = self._waiting[number] = asyncio.get_running_loop().create_future()
         try:
-            process.stdin.write(json.dumps({"id": number, "do": do, **command}).encode() + b"\n")
-            with suppress(ConnectionError):  # its end fails what waits
+            with suppress(ConnectionError, RuntimeError):  # its end fails what waits; uvloop's RuntimeError says so too
+                process.stdin.write(json.dumps({"id": number, "do": do, **command}).encode() + b"\n")
                 await process.stdin.drain()
             done: bool = await replied
         finally:
@@ -96,7 +99,7 @@ class DriverProcess:
 
     # -- its life ----------------------------------------------------------------------------------------------------
     async def _keep(self, reading: "asyncio.Task[None]") -> None:
-        """Start it again whenever it has ended."""
+        """Start it again whenever it has ended, until cancelled."""
         failures = 0
         while True:
             await reading
@@ -104,26 +107,31 @@ class DriverProcess:
             await asyncio.sleep(PAUSES_S[min(failures, len(PAUSES_S) - 1)])
             try:
                 reading = await self._started()
-                failures = 0
                 await self._began()
-            except HostError as error:
+                failures = 0
+            except Exception as error:  # an outer edge: whoever keeps it must not end before the endpoint
                 failures += 1
+                self._kill()
                 if failures in (1, 4):
-                    log.warning("instances go on, but none can be started or stopped: %s", error)
+                    known = isinstance(error, HostError)
+                    log.warning("instances go on, but none is started or stopped: %s", error, exc_info=not known)
 
     async def _started(self) -> "asyncio.Task[None]":
         """Start it. Returns the task that reads what it tells, until its end. Raises HostError."""
         self._said.clear()
-        process = await asyncio.create_subprocess_exec(
-            *COMMAND,
-            *self._arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is the endpoint's business
-            limit=LINE_MAX_BYTES,
-            env={**self._environment, "RAY_USAGE_STATS_ENABLED": "0"},
-        )
+        try:
+            process = await self._start(
+                *COMMAND,
+                *self._arguments,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # Ctrl-C is the endpoint's business
+                limit=LINE_MAX_BYTES,
+                env={**self._environment, "RAY_USAGE_STATS_ENABLED": "0"},
+            )
+        except OSError as error:
+            raise HostError(f"the driver of Ray cannot be started: {error}") from error
         assert process.stdout is not None
         assert process.stderr is not None
         listening = asyncio.create_task(self._listen(process.stderr))
@@ -151,12 +159,17 @@ class DriverProcess:
                 self._take(json.loads(line))
         except TimeoutError:
             log.warning("the driver of Ray says nothing any more: starting another one")
-        except ValueError:  # no line of ours is so long, or no JSON
-            log.warning("the driver of Ray told what cannot be read: starting another one")
+        except Exception:  # an outer edge: no line of ours is so long, or no JSON, or its news cannot be taken
+            log.warning("the driver of Ray told what cannot be taken: starting another one", exc_info=True)
         finally:
+            if self._process is process:
+                self._kill()
+
+    def _kill(self) -> None:
+        """End the one that runs. What reads from it ends then."""
+        if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
-                if process.returncode is None and self._process is process:
-                    process.kill()
+                self._process.kill()
 
     def _take(self, message: Mapping[str, Any]) -> None:
         if "news" in message:
