@@ -20,6 +20,8 @@ TOKEN_S = 60.0
 JSON = "application/json"
 MERGE = "application/merge-patch+json"
 SHOWN_MAX = 400
+LINE_MAX_BYTES = 4 * 1024 * 1024
+"""An object of a cluster takes 1.5 MiB at most (etcd's --max-request-bytes)."""
 
 Object = dict[str, Any]
 
@@ -81,13 +83,17 @@ class KubernetesClient:
             raise self._unreached(error) from error
         if answer.status_code >= 400:
             raise self._refused(answer.status_code, answer.text, about)
-        read: Object = answer.json() if answer.content else {}
+        try:
+            read: Object = answer.json() if answer.content else {}
+        except ValueError as error:
+            raise self._unreached(error) from error
         return read
 
     async def lines(
         self, path: str, query: Mapping[str, str], quiet_s: float, about: tuple[str, str]
-    ) -> AsyncGenerator[bytes, None]:
-        """The lines of an answer as they come. One that is silent for `quiet_s` has ended. Raises HostError."""
+    ) -> AsyncGenerator[list[bytes], None]:
+        """The lines of an answer as they come, those together that come together. An answer that is silent for
+        `quiet_s` has ended. Raises HostError."""
         import httpx
 
         limits = httpx.Timeout(WITHIN_S, read=quiet_s)
@@ -96,13 +102,12 @@ class KubernetesClient:
             async with self._http.stream("GET", path, params=query, headers=headers, timeout=limits) as answer:
                 if answer.status_code >= 400:
                     raise self._refused(answer.status_code, (await answer.aread()).decode(errors="replace"), about)
-                rest = b""
+                reader = LineReader()
                 async for chunk in answer.aiter_bytes():
-                    *whole, rest = (rest + chunk).split(b"\n")
-                    for line in whole:
-                        yield line
-                if rest:
-                    yield rest
+                    if lines := reader.read(chunk):
+                        yield lines
+                if rest := reader.line():
+                    yield [rest]
         except httpx.ReadTimeout:
             return
         except (httpx.HTTPError, OSError) as error:
@@ -145,6 +150,37 @@ class KubernetesClient:
         return ClusterRefused(
             status, f"the cluster refused to {verb} {resource} in {namespace}: {said} (HTTP {status})"
         )
+
+
+class LineReader:
+    """Splits what comes into lines. Of a line that is too long it keeps the beginning, and says how much is cut."""
+
+    def __init__(self, longest_bytes: int = LINE_MAX_BYTES) -> None:
+        self._longest_bytes = longest_bytes
+        self._begun = bytearray()
+        self._cut_bytes = 0
+
+    def read(self, chunk: bytes) -> list[bytes]:
+        """The lines that end in what came now."""
+        *ends, rest = chunk.split(b"\n")
+        lines = []
+        for end in ends:
+            self._add(end)
+            lines.append(self.line())
+        self._add(rest)
+        return lines
+
+    def line(self) -> bytes:
+        """The line as far as it has come, which ends here."""
+        cut = b" (and %d bytes more, which Torpor left out)" % self._cut_bytes if self._cut_bytes else b""
+        line = bytes(self._begun) + cut
+        self._begun, self._cut_bytes = bytearray(), 0
+        return line
+
+    def _add(self, piece: bytes) -> None:
+        kept = piece[: self._longest_bytes - len(self._begun)]
+        self._begun += kept
+        self._cut_bytes += len(piece) - len(kept)
 
 
 VERBS = {

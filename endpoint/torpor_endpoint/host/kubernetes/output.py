@@ -1,11 +1,13 @@
 """Brings the output of a pod's container to a file of the endpoint, line by line.
 
-Each line comes with its moment, so that a follower that lost its connection goes on where it was.
+Each line comes with its moment, so that a follower that lost its connection goes on where it was. What the disk does
+not take is lost, and the log says so.
 """
 
 import asyncio
+import logging
 import os
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -19,6 +21,8 @@ LAST_WITHIN_S = 5.0
 TAIL_BYTES = 4096
 SHOWN_MAX = 600
 
+log = logging.getLogger(__name__)
+
 
 class PodOutput:
     """The output of one incarnation. `path` is the file, which a follower of an earlier process may have begun."""
@@ -29,6 +33,7 @@ class PodOutput:
         self._path = path
         self._last = _modified(path)
         self._took_any = False
+        self._loses = False  # what comes now
         self._ended = False
         self._follower: asyncio.Task[None] | None = None
 
@@ -72,18 +77,34 @@ class PodOutput:
         if known:
             query["sinceTime"] = known[:19] + "Z"
         path = self._client.path("pods", self._pod, "log")
-        await asyncio.to_thread(self._path.parent.mkdir, parents=True, exist_ok=True)
-        async for line in self._client.lines(path, query, quiet_s, ("get", "pods/log")):
-            moment, _, text = line.partition(b" ")
-            at = moment.decode(errors="replace")
-            if at > known:
-                self._last, self._took_any = at, True
-                self._append(text)
+        async with aclosing(self._client.lines(path, query, quiet_s, ("get", "pods/log"))) as came:
+            async for lines in came:
+                texts = []
+                for line in lines:
+                    moment, _, text = line.partition(b" ")
+                    at = moment.decode(errors="replace")
+                    if at > known:
+                        self._last, self._took_any = at, True
+                        texts.append(text + b"\n")
+                if texts:
+                    await self._keep(b"".join(texts))
 
-    def _append(self, line: bytes) -> None:
-        """Each time anew, since whoever bounds the file truncates it."""
-        with self._path.open("ab") as file:
-            file.write(line + b"\n")
+    async def _keep(self, text: bytes) -> None:
+        """Write on a thread. A disk that takes nothing must not end the follower: it may have room again."""
+        try:
+            await asyncio.to_thread(_append, self._path, text)
+            self._loses = False
+        except OSError as error:
+            if not self._loses:
+                log.warning("output of %s is lost until it can be written again: %s", self._pod, error)
+            self._loses = True
+
+
+def _append(path: Path, text: bytes) -> None:
+    """Each time anew, since whoever bounds the file truncates it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        file.write(text)
 
 
 def _modified(path: Path) -> str:

@@ -1,7 +1,7 @@
 """Follows the objects of one Torpor in a cluster: a list, and then what changes, for ever.
 
-A watch ends by itself after some seconds, and goes on where it was. It starts over with a list where the cluster no
-longer knows that place, or could not be reached.
+A watch ends by itself after some seconds, and goes on where it was. After a pause it starts over with a list where the
+cluster no longer knows that place, could not be reached, or told what cannot be taken.
 """
 
 import asyncio
@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Callable
 from contextlib import aclosing
+from math import inf
 from typing import Any
 
 from torpor_endpoint.host import HostError
@@ -17,6 +18,10 @@ from torpor_endpoint.host.kubernetes.client import KubernetesClient
 WATCH_S = 50
 QUIET_S = 70.0
 PAUSES_S = (1.0, 2.0, 5.0, 10.0)
+STEADY_S = 20.0
+"""After a watch that held for so long, the pauses begin anew."""
+LEAST_S = 1.0
+"""A watch that ends sooner is a fault: the next one would end as soon."""
 
 log = logging.getLogger(__name__)
 
@@ -43,21 +48,26 @@ class ObjectWatch:
 
     async def run(self) -> None:
         """Follow for ever, after `begin`."""
-        faults = 0
+        faults, clock = 0, asyncio.get_running_loop().time
         while True:
+            steady_s = inf
             try:
                 if not self._version:
                     await self.begin()
+                steady_s = clock() + STEADY_S
                 await self._follow()
                 faults = 0
-            except HostError as fault:
-                if not faults:
-                    log.warning("%s of the cluster are not followed for a moment: %s", self._resource, fault)
+            except Exception as fault:  # an outer edge: without this task nobody sees what becomes of instances
+                faults = 1 if clock() >= steady_s else faults + 1
+                if faults == 1:
+                    known = isinstance(fault, HostError)
+                    text = "%s of the cluster are not followed for a moment: %s"
+                    log.warning(text, self._resource, fault, exc_info=not known)
                 self._version = ""
-                await asyncio.sleep(PAUSES_S[min(faults, len(PAUSES_S) - 1)])
-                faults += 1
+                await asyncio.sleep(PAUSES_S[min(faults, len(PAUSES_S)) - 1])
 
     async def _follow(self) -> None:
+        """Follow until the watch ends. Raises HostError, or whatever comes of what cannot be taken."""
         query = {
             "labelSelector": self._selector,
             "watch": "true",
@@ -66,17 +76,20 @@ class ObjectWatch:
             "resourceVersion": self._version,
         }
         path, about = self._client.path(self._resource), ("watch", self._resource)
-        async with aclosing(self._client.lines(path, query, QUIET_S, about)) as lines:
-            async for line in lines:
-                if line and not self._took(json.loads(line)):
-                    return
+        clock = asyncio.get_running_loop().time
+        least_s = clock() + LEAST_S
+        async with aclosing(self._client.lines(path, query, QUIET_S, about)) as came:
+            async for lines in came:
+                for line in filter(None, lines):
+                    self._take(json.loads(line))
+        if clock() < least_s:
+            raise HostError("the cluster ended the watch at once")
 
-    def _took(self, event: Object) -> bool:
-        """Take an event. False if the watch must start over with a list."""
+    def _take(self, event: Object) -> None:
+        """Take an event. Raises HostError for one that ends the watch, such as 410 for a place that is too old."""
         kind, about = event["type"], event["object"]
         if kind == "ERROR":
-            self._version = ""
-            return False
+            raise HostError(f"the cluster ended the watch: {about.get('message')} ({about.get('code')})")
         self._version = about["metadata"]["resourceVersion"]
         if kind != "BOOKMARK":
             name = about["metadata"]["name"]
@@ -85,4 +98,3 @@ class ObjectWatch:
             else:
                 self.objects[name] = about
             self._changed()
-        return True

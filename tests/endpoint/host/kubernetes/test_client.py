@@ -1,0 +1,51 @@
+"""The lines of an answer, as they are read in pieces, and answers that no cluster gives."""
+
+import asyncio
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_endpoint.host import HostError
+from torpor_endpoint.host.kubernetes.client import KubernetesClient, LineReader
+from torpor_endpoint.host.kubernetes.cluster import Cluster
+
+PIECES = st.lists(st.lists(st.sampled_from([b"a", b"bc", b"\n"]), max_size=6).map(b"".join), max_size=6)
+
+
+@given(PIECES)
+def test_lines_are_the_same_in_whatever_pieces_they_come(pieces: list[bytes]) -> None:
+    reader = LineReader()
+    lines = [line for piece in pieces for line in reader.read(piece)]
+    assert [*lines, reader.line()] == b"".join(pieces).split(b"\n")
+
+
+@given(PIECES)
+def test_a_line_without_an_end_takes_no_more_than_its_bound(pieces: list[bytes]) -> None:
+    reader = LineReader(longest_bytes=4)
+    lines = [line for piece in pieces for line in reader.read(piece)]
+    for line, whole in zip([*lines, reader.line()], b"".join(pieces).split(b"\n"), strict=True):
+        left_out = len(whole) - 4
+        assert line == (
+            whole if left_out <= 0 else whole[:4] + b" (and %d bytes more, which Torpor left out)" % left_out
+        )
+
+
+PAGE = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\nConnection: close\r\n\r\n<html>"
+
+
+def test_an_answer_that_is_no_json_is_an_error_of_the_cluster() -> None:
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(PAGE)
+        writer.close()
+
+    async def story() -> None:
+        async with await asyncio.start_server(answered, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            client = KubernetesClient(Cluster(url, "shop", "a test", False, lambda: ""))
+            with pytest.raises(HostError, match="cannot be reached"):
+                await client.call("list", "pods")
+            await client.close()
+
+    asyncio.run(story())
