@@ -35,12 +35,14 @@ class ForkLimit:
         most: int,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], None] = time.sleep,
+        ioctl: Callable[[int, int, bytearray | bytes], object] = fcntl.ioctl,
     ) -> None:
         self._listener = listener
         self._tasks = tasks
         self._most = most
         self._clock = clock
         self._pause = pause
+        self._ioctl = ioctl
         self._room = 0
         self._full_until_s = 0.0
 
@@ -48,19 +50,26 @@ class ForkLimit:
         """Answer one question. The process that asked may be gone by now."""
         asked = bytearray(QUESTION_BYTES)
         with suppress(OSError):  # it was killed before, or after, its question was read
-            fcntl.ioctl(self._listener, RECEIVE, asked)
+            self._ioctl(self._listener, RECEIVE, asked)
             (number,) = struct.unpack_from("=Q", asked)
             refused = self.is_full()
             answer = (number, 0, -errno.EAGAIN, 0) if refused else (number, 0, 0, GO_ON)
-            fcntl.ioctl(self._listener, SEND, ANSWER.pack(*answer))
+            self._ioctl(self._listener, SEND, ANSWER.pack(*answer))
 
     def is_full(self) -> bool:
         """Whether no other task may start now. If one may, it counts as started."""
         if not self._room and self._clock() >= self._full_until_s:
-            self._room = max(0, self._most - self._tasks())
+            self._room = max(0, self._most - self._counted())
             self._full_until_s = self._clock() + REFUSED_FOR_S
         if self._room:
             self._room -= 1
             return False
         self._pause(PAUSE_S)
         return True
+
+    def _counted(self) -> int:
+        """How many tasks there are. Where they cannot be counted there is no room: each question needs an answer."""
+        try:
+            return self._tasks()
+        except OSError:
+            return self._most

@@ -31,8 +31,9 @@ HELD_TOO_MUCH = 137
 class ScriptWatch:
     """Watches one script. `verdict` is the exit code that its end stands for, if the watch ended it."""
 
-    def __init__(self, box: ScriptBox) -> None:
+    def __init__(self, box: ScriptBox, look_s: float = LOOK_S) -> None:
         self._box = box
+        self._look_s = look_s
         self._child = 0
         self._spent_s = 0.0
         self._began_bytes = 0
@@ -51,7 +52,7 @@ class ScriptWatch:
         asked = select.poll()
         if descriptors:
             asked.register(descriptors[0], select.POLLIN)
-        look_at_s = time.monotonic() + LOOK_S
+        look_at_s = time.monotonic() + self._look_s
         while self.verdict is None:
             for _, event in asked.poll(max(0.0, look_at_s - time.monotonic()) * 1000):
                 if not event & select.POLLIN:  # no process is left that could ask
@@ -59,8 +60,9 @@ class ScriptWatch:
                 if forks is not None:
                     forks.answer()
             if (began_s := time.monotonic()) >= look_at_s:
-                self._look()
-                look_at_s = time.monotonic() + max(LOOK_S, REST * (time.monotonic() - began_s))
+                with suppress(OSError):  # a process cannot be read now: without this thread, each fork would wait
+                    self._look()
+                look_at_s = time.monotonic() + max(self._look_s, REST * (time.monotonic() - began_s))
 
     def _look(self) -> None:
         pids = [self._child, *descendants(self._child)]

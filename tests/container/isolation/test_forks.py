@@ -1,6 +1,10 @@
 """How many processes and threads may start, without a kernel that asks."""
 
-from torpor_container.isolation.forks import ForkLimit
+import errno
+import struct
+from collections.abc import Callable
+
+from torpor_container.isolation.forks import ANSWER, GO_ON, RECEIVE, ForkLimit
 
 
 def test_tasks_are_counted_only_when_the_room_is_used_up() -> None:
@@ -24,3 +28,26 @@ def test_a_full_tree_is_refused_until_it_has_room() -> None:
     now_s[0] += 0.06
     assert not limit.is_full()
     assert limit.is_full()
+
+
+def answers(tasks: Callable[[], int]) -> list[tuple[int, ...]]:
+    """The answers to the question with the number 7, as the kernel gets them."""
+    sent = []
+
+    def ioctl(listener: int, request: int, message: bytearray | bytes) -> None:
+        if request == RECEIVE:
+            assert isinstance(message, bytearray)
+            struct.pack_into("=Q", message, 0, 7)
+        else:
+            sent.append(ANSWER.unpack(message))
+
+    ForkLimit(-1, tasks, most=4, pause=lambda s: None, ioctl=ioctl).answer()
+    return sent
+
+
+def test_a_question_is_answered_also_where_tasks_cannot_be_counted() -> None:
+    def uncounted() -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    assert answers(lambda: 1) == [(7, 0, 0, GO_ON)]
+    assert answers(uncounted) == [(7, 0, -errno.EAGAIN, 0)]
