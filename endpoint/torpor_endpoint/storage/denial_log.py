@@ -1,6 +1,7 @@
 """Keeps the latest denials over restarts, for the page that shows them.
 
-Callers that are refused write this file, so it is bounded. They wait for it, and nobody else does.
+Callers that are refused make this file grow, so it is bounded. The refused caller waits for the write; it runs on a
+thread. A file that cannot be read keeps no endpoint from starting: the log says so, and new denials are added to it.
 """
 
 import json
@@ -61,6 +62,9 @@ class DenialLog:
         try:
             return self._path.read_text(errors="replace").splitlines()
         except FileNotFoundError:
+            return []
+        except OSError as error:
+            log.warning("the denials of earlier cannot be read: %s", error)
             return []
 
     def _write(self, denials: "list[Denial] | deque[Denial]", how: int) -> None:

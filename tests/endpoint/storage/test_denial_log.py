@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from torpor_endpoint.core.access.explaining.denials import Denial
 from torpor_endpoint.storage.denial_log import DenialLog
 
@@ -42,5 +44,16 @@ def test_a_line_that_a_crash_cut_off_is_left_out(tmp_path: Path) -> None:
 
 def test_a_full_disk_leaves_the_denials_in_memory(tmp_path: Path) -> None:
     log = DenialLog(tmp_path / "none" / "denials.jsonl", lambda: 7.0)
+    log.add(DENIED, "r1")
+    assert ids(log) == ["r1"]
+
+
+def test_a_file_that_cannot_be_read_keeps_no_endpoint_from_starting(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "denials.jsonl").mkdir()
+    log = log_at(tmp_path)
+    assert ids(log) == []
+    assert "cannot be read" in caplog.text
     log.add(DENIED, "r1")
     assert ids(log) == ["r1"]
