@@ -85,6 +85,7 @@ class TableFollower:
         return frozenset().union(*(pool.in_use for pool in pools))
 
     def close(self) -> None:
+        """Take no more requests. Those that are held or still come are told to try again."""
         for live in self._roster:
             self._close(live.pools.values())
         for wake in self._wakes:

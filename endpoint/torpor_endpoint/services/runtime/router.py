@@ -21,6 +21,8 @@ from torpor_endpoint.services.runtime.request import (
 DRAW = "torpor.draw"
 """The key of the scope under which a request keeps its draw between the inline way and the way by ASGI."""
 
+CLOSED = "Production variant {variant} of endpoint {endpoint} takes no more requests here: try again."
+
 
 class Router:
     """`draw` gives numbers from 0 to 1 for the weights."""
@@ -101,6 +103,9 @@ class Router:
         """Raises RuntimeFault for a request that the variant does not take now."""
         pool = routed(passage).pool
         serverless = pool.variant.serverless
+        if pool.closed:
+            detail = CLOSED.format(variant=pool.variant.name, endpoint=passage.place.endpoint)
+            raise RuntimeFault(Situation.UNAVAILABLE, detail=detail)
         if not pool.admits():
             raise RuntimeFault(Situation.THROTTLED)
         if self._strict and serverless is None and not pool.ready and not pool.size:
