@@ -59,7 +59,8 @@ class FollowedPool(VariantPool):
     def apply(self, routed: RoutedVariant) -> None:
         """Follow a new version of the table."""
         self.become(routed.variant)
-        self._wanted, self.trouble = routed.wanted, routed.trouble
+        self._wanted = routed.wanted
+        self.trouble = routed.trouble if routed.wanted else None  # else it belongs to an earlier start
         present = {one.id: one for one in routed.instances}
         for name in [name for name, one in self._followed.items() if not _is_same(present.get(name), one)]:
             self._leave(name)

@@ -6,6 +6,7 @@ from typing import Any
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
 from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.roster.incarnation import ATTEMPTS, StartTrouble
 from torpor_endpoint.router.control_client import ControlClient
 from torpor_endpoint.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routers.table import RoutedEndpoint, RoutedVariant, RoutingTable, TableVersion
@@ -88,5 +89,22 @@ def test_a_router_that_stops_has_those_who_wait_and_those_who_come_try_again() -
         router.follower.close()
         assert await asyncio.gather(*held) == [503, 503]
         assert [await router.status(operation) for operation in operations] == [503, 503]
+
+    run(story())
+
+
+def test_a_variant_at_zero_whose_last_starts_failed_is_woken_and_its_new_starts_count() -> None:
+    async def story() -> None:
+        trouble = StartTrouble("the model cannot be read", ATTEMPTS, final=False)
+        router = Following()
+        router.follower.apply(table(RoutedVariant(ASLEEP, 0, trouble, ())))
+        held = asyncio.create_task(router.status())
+        await reached(lambda: router.control.woken == [("shop", "v")])
+        router.follower.apply(table(RoutedVariant(ASLEEP, 0, trouble, ()), 2))  # made before the wake came
+        await asyncio.sleep(0.02)
+        assert router.held == 1
+        router.follower.apply(table(RoutedVariant(ASLEEP, 1, trouble, ()), 3))
+        assert await held == 429
+        router.follower.close()
 
     run(story())
