@@ -11,7 +11,8 @@ from urllib.parse import urlsplit
 
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.wire.asgi import TakeInline
-from torpor_endpoint.chores import Chores, repeated
+from torpor_endpoint.chores import Chores
+from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.core.origins.cross_origin import OwnHosts, own_hosts
 from torpor_endpoint.dashboard.door import Door
 from torpor_endpoint.gateway import Gateway

@@ -1,12 +1,10 @@
 """The work that runs beside the requests for as long as the endpoint lives, by a name for the log and for the clock."""
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable
 from socket import gethostname
 
 from torpor_endpoint.clocks import instance_clocks
-from torpor_endpoint.clocks.clock import Pause
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.fleet.sizer import Sizer
@@ -22,14 +20,9 @@ from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.services.sagemaker.experiments.runner import ExperimentRunner
 from torpor_endpoint.tls.renewing import Renewal
 
-CHORE_PAUSE_S = 1.0
-"""The pause before a failed chore starts again."""
-
 MINUTES_FOR_S = 86_400.0
 """Levels of instances have a sample in each minute of the first day that the clock travels, then in each hour."""
 HOUR_S = 3600.0
-
-log = logging.getLogger(__name__)
 
 
 class Chores:
@@ -118,13 +111,3 @@ class Chores:
 def _period_s(gone_s: float) -> float:
     """The period of the levels' samples, once the clock has gone so far."""
     return MINUTE_S if gone_s < MINUTES_FOR_S else HOUR_S
-
-
-async def repeated(name: str, chore: Callable[[], Awaitable[None]], pause: Pause) -> None:
-    """Do a chore for ever. If it fails, the log says so and it starts again."""
-    while True:
-        try:
-            await chore()
-        except Exception:  # outer edge of a chore: one fault must not end it while the endpoint runs
-            log.exception("the chore %r failed; starting it again in %g s", name, CHORE_PAUSE_S)
-            await pause(CHORE_PAUSE_S)

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable
 
 from torpor_endpoint.router.control_client import ControlAway, ControlClient
-from torpor_endpoint.router.following import PAUSES_S, WAIT_S
+from torpor_endpoint.router.following import WAIT_S, pause_s
 from torpor_endpoint.routers.identities import Identities
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.identities.directory import Directory
@@ -42,8 +42,8 @@ class FollowedIdentities:
                 self._apply(await self._control.identities(self._version, WAIT_S))
                 tries = 0
             except ControlAway:  # the follower of the table says it
-                await asyncio.sleep(PAUSES_S[min(tries, len(PAUSES_S) - 1)])
                 tries += 1
+                await asyncio.sleep(pause_s(tries))
 
     async def look_again(self) -> None:
         """Somebody has come with a key that is not known here: it may be new."""

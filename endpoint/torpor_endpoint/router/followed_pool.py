@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream, UpstreamError
+from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.host import Launched, Slot
@@ -91,7 +93,8 @@ class FollowedPool(VariantPool):
         ]
         incarnation = Incarnation(slot, instance.id, containers, InstancePhase.READY)
         self._followed[instance.id] = incarnation
-        self._watching[instance.id] = asyncio.create_task(self._watch(incarnation), name=f"watch {slot}")
+        watched = repeated(f"watch {slot}", partial(self._watch, incarnation), asyncio.sleep)
+        self._watching[instance.id] = asyncio.create_task(watched)
 
     def _leave(self, name: str) -> None:
         incarnation = self._followed.pop(name)

@@ -3,8 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 
 from torpor_container.settings import BadSetting
+from torpor_endpoint.clocks.repeating import finished
 from torpor_endpoint.log_lines import about
 from torpor_endpoint.roster.endpoints import LiveEndpoint, Roster, same_machine
 from torpor_endpoint.router.control_client import ControlAway, ControlClient
@@ -17,7 +19,7 @@ requests in flight, so that a router delays no stop."""
 SAID_AFTER = 4
 """A control that restarts is away for a moment: the log has it after so many tries."""
 PAUSES_S = (0.1, 0.25, 0.5, 1.0)
-"""Between the tries to reach a control that is away, by their number."""
+"""After the first failed try to reach a control that is away, after the second, and so on."""
 
 TABLE_COMES_S = 0.05
 """How long the table takes that follows a wake. A variant that is still at zero then is woken again."""
@@ -58,7 +60,7 @@ class TableFollower:
                 tries += 1
                 if tries == SAID_AFTER:
                     log.warning("%s; going on with the last table", error)
-                await self._pause(PAUSES_S[min(tries, len(PAUSES_S)) - 1])
+                await self._pause(pause_s(tries))
                 continue
             if tries >= SAID_AFTER:
                 log.warning("the control at %s answers again", self._control.url)
@@ -123,7 +125,8 @@ class TableFollower:
                 self._closing.add(pool)
 
     def _want(self, pool: FollowedPool) -> None:
-        task = asyncio.create_task(self._woken(pool), name=f"wake {pool.endpoint}/{pool.variant.name}")
+        name = f"wake {pool.endpoint}/{pool.variant.name}"
+        task = asyncio.create_task(finished(name, partial(self._woken, pool), self._pause))
         self._wakes.add(task)
         task.add_done_callback(self._wakes.discard)
 
@@ -136,6 +139,11 @@ class TableFollower:
                 await self._pause(TABLE_COMES_S)
                 break
             except ControlAway:
-                await self._pause(PAUSES_S[min(tries, len(PAUSES_S) - 1)])
                 tries += 1
+                await self._pause(pause_s(tries))
         pool.answered()
+
+
+def pause_s(tries: int) -> float:
+    """How long to wait after so many failed tries to reach the control."""
+    return PAUSES_S[min(tries, len(PAUSES_S)) - 1]

@@ -17,6 +17,7 @@ from torpor_endpoint.access.verifying import AccessClocks, Verifier
 from torpor_endpoint.aws.calls import Unanswered
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.wire.asgi import App, AwsRequest, Response
+from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.core.access.rates import CallRates
 from torpor_endpoint.core.origins.cross_origin import own_hosts
 from torpor_endpoint.gateway import Gateway
@@ -163,6 +164,15 @@ class RouterProcess:
         """An `Otherwise`: no other service is here."""
         raise Unanswered(ELSEWHERE.format(service=service, operation=operation, url=self._control.url))
 
+    def _chores(self) -> dict[str, Callable[[], Awaitable[None]]]:
+        """What each chore does for ever, by its name."""
+        return {
+            "routing table": self._follower.run,
+            "reports": self._reporting.run,
+            "data capture": self._capturing.run,
+            **({} if self._identities is None else {"identities": self._identities.run}),
+        }
+
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
         async with AsyncExitStack() as closing:
@@ -178,10 +188,7 @@ class RouterProcess:
                     self._follower.apply(table)
                 await self._reporting.report()  # its answer has the shares of what several routers share
             closing.callback(self._follower.close)
-            runs = [self._follower.run, self._reporting.run, self._capturing.run]
-            if self._identities is not None:
-                runs.append(self._identities.run)
-            tasks = [asyncio.create_task(run(), name=f"router's {run.__qualname__}") for run in runs]
+            tasks = [asyncio.create_task(repeated(name, run, asyncio.sleep)) for name, run in self._chores().items()]
             closing.push_async_callback(_ended, tasks)
             yield
 

@@ -8,7 +8,7 @@ from tests.helpers.waiting import reached
 from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.roster.incarnation import ATTEMPTS, StartTrouble
 from torpor_endpoint.router.control_client import ControlClient
-from torpor_endpoint.router.following import FollowedRoster, TableFollower
+from torpor_endpoint.router.following import PAUSES_S, FollowedRoster, TableFollower, pause_s
 from torpor_endpoint.routers.table import RoutedEndpoint, RoutedVariant, RoutingTable, TableVersion
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.observing.observers import Observers
@@ -25,8 +25,13 @@ class Control(ControlClient):
     def __init__(self) -> None:
         super().__init__("http://nowhere")
         self.woken: list[tuple[str, str]] = []
+        self.faults = 0
+        """So many wakes fail as no wake should."""
 
     async def wake(self, endpoint: str, variant: str) -> None:
+        if self.faults:
+            self.faults -= 1
+            raise RuntimeError("can't start new thread")
         self.woken.append((endpoint, variant))
 
 
@@ -108,3 +113,21 @@ def test_a_variant_at_zero_whose_last_starts_failed_is_woken_and_its_new_starts_
         router.follower.close()
 
     run(story())
+
+
+def test_a_wake_that_fails_is_tried_again() -> None:
+    async def story() -> None:
+        router = Following()
+        router.control.faults = 2
+        router.follower.apply(table(RoutedVariant(ASLEEP, 0, None, ())))
+        held = asyncio.create_task(router.status())
+        await asyncio.sleep(3.0)
+        assert router.control.woken
+        router.follower.close()
+        assert await held == 503
+
+    run(story())
+
+
+def test_the_pauses_grow_with_the_tries_up_to_the_longest() -> None:
+    assert [pause_s(tries) for tries in range(1, 7)] == [*PAUSES_S, PAUSES_S[-1], PAUSES_S[-1]]

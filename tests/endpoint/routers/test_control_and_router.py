@@ -3,10 +3,12 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
+from torpor_container.transport.upstream import Upstream, UpstreamAnswer
 from torpor_endpoint.core.access.rates import CallKind, CallRates
 from torpor_endpoint.core.records import Container, Serverless, Variant
 from torpor_endpoint.fleet.deployment import Deployment
@@ -104,6 +106,34 @@ def test_an_instance_that_refuses_the_router_is_offered_again_once_it_answers() 
             assert not scene.followed.offered(one)
             broken.mood = Mood.GOOD
             await reached(lambda: scene.followed.offered(one))
+
+    run(story())
+
+
+class FaultyUpstream(Upstream):
+    """Fails once as no ping should, and then connects to where another one does."""
+
+    def __init__(self, good: Upstream) -> None:
+        super().__init__(good.address)
+        self._faults = 1
+
+    async def send(self, *arguments: Any, **more: Any) -> UpstreamAnswer:
+        if self._faults:
+            self._faults -= 1
+            raise RuntimeError("a mistake of ours")
+        return await super().send(*arguments, **more)
+
+
+def test_an_instance_is_watched_on_after_a_fault() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            await reached(lambda: len(scene.followed.ready) == 2)
+            one = next(iter(scene.followed.ready))
+            container = one.containers[0]
+            container.upstream = FaultyUpstream(container.upstream)
+            scene.followed.suspect(one)
+            await asyncio.sleep(3.0)
+            assert scene.followed.offered(one)
 
     run(story())
 

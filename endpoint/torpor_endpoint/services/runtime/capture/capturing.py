@@ -52,11 +52,11 @@ class Capturing:
     async def run(self) -> None:
         """Encode and send what is captured, for ever. It rests while nothing is captured."""
         while True:
-            await self._some.wait()
-            self._some.clear()
             while self.backlog or self._files or self._delivery:
                 await self._send_due()
                 await asyncio.sleep(PERIOD_S)
+            await self._some.wait()
+            self._some.clear()
 
     def missed(self, endpoint: str, variant: str) -> None:
         """A request of the variant was to be captured, and there was no memory to keep it until its end."""

@@ -234,6 +234,19 @@ def test_a_chore_that_is_stopped_while_it_encodes_loses_no_record() -> None:
     run(story())
 
 
+def test_a_chore_that_starts_again_sends_what_was_left() -> None:
+    async def story() -> None:
+        async with captures() as one:
+            one.add("a")
+            await asyncio.sleep(0.05)
+        again = asyncio.create_task(one.capturing.run())
+        await asyncio.sleep(FILE_MAX_S + 1.0)
+        assert one.store.events() == ["a"]
+        again.cancel()
+
+    run(story())
+
+
 def test_a_store_that_raises_an_unknown_error_loses_its_file_and_no_other() -> None:
     async def story() -> None:
         async with captures() as one:
