@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
@@ -19,8 +20,18 @@ from torpor_endpoint.routers.table import RoutingTable, TableVersion
 
 CONNECTED_WITHIN_S = 2.0
 ANSWERED_WITHIN_S = 10.0
-THREADS = 6
-"""One waits for the table, one for identities, one reports, and the others wake variants."""
+BEGUN_WITHIN_S = 5.0
+"""A call that gets no thread for so long is not made."""
+FORWARDED_MAX = 128
+"""The most requests that are handed on at a time, those that wait for a thread among them."""
+THREADS: Sequence[tuple[int, Sequence[RouterPage]]] = (
+    (1, (RouterPage.HELLO, RouterPage.TABLE)),
+    (2, (RouterPage.IDENTITIES,)),  # one follows, and one asks for a key that is not known
+    (1, (RouterPage.REPORT, RouterPage.LEAVE)),  # in their order: a report after `leave` would bring the router back
+    (2, (RouterPage.WAKE,)),
+    (8, (RouterPage.FORWARD,)),
+)
+"""Each row: so many threads, and the pages that they call. No call waits behind one of another row."""
 NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 """OpenSSL's name of it, which is in the message of the error."""
 UNTRUSTED = "the certificate of the control at {url} is not trusted: name what vouches for it with --control-ca"
@@ -39,13 +50,24 @@ class ControlRefused(ControlAway):
 
 
 class ControlClient:
-    """`url` is the control's; `trusted` a file of certificates, if they are not those of the system."""
+    """`url` is the control's; `trusted` a file of certificates, if they are not those of the system; `clock` gives
+    seconds that only go forward."""
 
-    def __init__(self, url: str, sign: Sign | None = None, trusted: str | None = None) -> None:
+    def __init__(
+        self,
+        url: str,
+        sign: Sign | None = None,
+        trusted: str | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.url, self.trusted = url.rstrip("/"), trusted
         self._sign = sign
-        self._pool = urllib3.PoolManager(maxsize=THREADS, retries=False, ca_certs=trusted)
-        self._threads = ThreadPoolExecutor(THREADS, "control")
+        self._clock = clock
+        self._pool = urllib3.PoolManager(maxsize=sum(count for count, _ in THREADS), retries=False, ca_certs=trusted)
+        self._threads: dict[RouterPage, ThreadPoolExecutor] = {}
+        for count, pages in THREADS:
+            self._threads |= dict.fromkeys(pages, ThreadPoolExecutor(count, f"control {pages[0].value}"))
+        self._forwarded = 0  # requests that are handed on now
 
     async def facts(self) -> ControlFacts:
         """Raises ControlAway, ControlRefused."""
@@ -78,8 +100,15 @@ class ControlClient:
         await self._called("POST", RouterPage.WAKE, {"endpoint": endpoint, "variant": variant}, dict)
 
     async def forward(self, request: ForwardedRequest) -> ForwardedAnswer:
-        """Have the control answer a request of which it keeps the queue. Raises ControlAway."""
-        return await self._called("POST", RouterPage.FORWARD, request.json(), ForwardedAnswer.read)
+        """Have the control answer a request of which it keeps the queue. Raises ControlAway, also where too many others
+        wait for their answers."""
+        if self._forwarded >= FORWARDED_MAX:
+            raise ControlAway(f"{self._forwarded} requests wait for the control at {self.url} already")
+        self._forwarded += 1
+        try:
+            return await self._called("POST", RouterPage.FORWARD, request.json(), ForwardedAnswer.read)
+        finally:
+            self._forwarded -= 1
 
     async def identities(self, after: str | None, within_s: float) -> tuple[str, Identities] | None:
         """Who may call, with its version, once that is another than `after`. Raises ControlAway."""
@@ -99,7 +128,8 @@ class ControlClient:
         await self._called("POST", RouterPage.LEAVE, {"router": router}, dict)
 
     def close(self) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in self._threads.values():
+            threads.shutdown(wait=False, cancel_futures=True)
         self._pool.clear()
 
     async def _called(
@@ -112,9 +142,14 @@ class ControlClient:
     ) -> T:
         """What `read` makes of the page's answer. Raises ControlAway, ControlRefused."""
         body = b"" if method == "GET" else _body(asked)
-        loop = asyncio.get_running_loop()
-        said = await loop.run_in_executor(self._threads, self._call, method, page, body, further_s)
-        return _read(page, read, said)
+        until_s, loop = self._clock() + BEGUN_WITHIN_S, asyncio.get_running_loop()
+
+        def call() -> dict[str, Any]:
+            if self._clock() > until_s:
+                raise ControlAway(f"the control at {self.url} does not answer earlier calls of {page.value}")
+            return self._call(method, page, body, further_s)
+
+        return _read(page, read, await loop.run_in_executor(self._threads[page], call))
 
     def _call(self, method: str, page: RouterPage, body: bytes, further_s: float) -> dict[str, Any]:
         url = f"{self.url}/_torpor/{page.value}"
@@ -129,7 +164,7 @@ class ControlClient:
         if answer.status in (400, 401, 403, 404, 421):
             raise ControlRefused(f"the control at {self.url} refuses: {answer.data.decode(errors='replace').strip()}")
         if answer.status != 200:
-            raise ControlAway(f"the control at {self.url} answers {answer.status}")
+            raise ControlAway(f"the control at {self.url} answers {answer.status}: see the control's log")
         try:
             said: dict[str, Any] = json.loads(answer.data)
         except ValueError as error:
