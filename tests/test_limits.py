@@ -16,6 +16,7 @@ from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTE
 from torpor_endpoint.core.traffic import ShadowLimits
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.options import Options
+from torpor_endpoint.router.control_client import BEGUN_WITHIN_S, FORWARDED_MAX
 from torpor_endpoint.services.runtime.passage import CallLimits
 from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S
 from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES
@@ -57,6 +58,7 @@ SAID = (
     f"same data folder | {data_dir.LOCK_PATIENCE_S:g} s",
     f"of it is killed after {data_dir.ORPHAN_PATIENCE_S:g} s",
     f"goes on | {InstanceTiming().grace_s:g} s",
+    f"into the queue | {FORWARDED_MAX}; {BEGUN_WITHIN_S:g} s until",
 )
 
 
