@@ -36,7 +36,7 @@ class VariantPool(ABC):
         self.closed = False
         self.routers = 1  # that route to these instances: each has its part of what is bounded
         self.share: int | None = None  # this router's part of MaxConcurrency; None: all of it
-        self.refused = 0  # requests beyond that share
+        self.refused = 0  # requests beyond that share that no report has had yet
         self.traffic = Traffic()
         self.sessions = StatefulSessions()
         self.names_holders = False  # whether the ids of new sessions name the instance that holds them
@@ -57,14 +57,11 @@ class VariantPool(ABC):
         return self.trouble is not None and self.trouble.hopeless
 
     def admits(self) -> bool:
-        """Whether one more request is within this router's part of the variant's MaxConcurrency. Counts one that is
-        not."""
+        """Whether one more request is within this router's part of the variant's MaxConcurrency."""
         if self.variant.serverless is None:
             return True
         most = self.variant.serverless.max_concurrency if self.share is None else self.share
-        admitted = self.traffic.in_flight - self.traffic.elsewhere < most
-        self.refused += not admitted
-        return admitted
+        return self.traffic.in_flight - self.traffic.elsewhere < most
 
     def shared_by(self, routers: int) -> None:
         """So many routers send requests to these instances."""

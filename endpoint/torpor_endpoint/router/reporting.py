@@ -70,6 +70,7 @@ class Reporting:
     async def report(self) -> None:
         """Report what there is. Raises ControlAway."""
         report = self._report()
+        refused = {pool: pool.refused for live in self._roster for pool in live.pools.values()}
         batch = self._accounts.batch()
         answer = await self._control.report(report, batch)
         self._accounts.taken(answer.taken)
@@ -77,9 +78,10 @@ class Reporting:
         for live in self._roster:
             for name, pool in live.pools.items():
                 pool.shared_by(answer.routers)
-                pool.refused = 0
                 if (live.name, name) in answer.shares:
                     pool.share = answer.shares[live.name, name]
+        for pool, count in refused.items():
+            pool.refused -= count  # others may have been refused meanwhile
         self._last, self._last_s = report, self._clock()
 
     async def finish(self) -> None:

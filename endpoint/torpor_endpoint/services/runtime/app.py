@@ -232,6 +232,8 @@ class RuntimeApp:
             answer = _answer_of(passage, outcome)
         except RuntimeFault as fault:
             answer = _refusal(passage, fault)
+            if fault.situation is Situation.THROTTLED and passage.route is not None:
+                passage.route.pool.refused += 1  # with its answer: a request may take the step admit twice
         except Exception:  # the outer edge, as above
             log.exception(FAILED, passage.request_id, passage.place.endpoint, extra=_known(passage))
             answer = _refusal(passage, RuntimeFault(Situation.INTERNAL))

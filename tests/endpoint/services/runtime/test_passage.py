@@ -12,6 +12,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
@@ -296,6 +297,21 @@ def test_a_request_that_no_instance_read_is_sent_again_and_answered_once(outcome
             assert caller.told == []
             await asyncio.sleep(0.1)
         assert [told for told, _ in caller.told] == [request.status for request in ended.requests] == [status]
+
+    run(story())
+
+
+def test_a_request_beyond_the_routers_share_is_refused_and_counts_once() -> None:
+    async def story() -> None:
+        async with shop() as live:
+            pool = live.pools["v"]
+            pool.variant = replace(pool.variant, serverless=Serverless(1024, 5))
+            pool.share = 0
+            caller = Caller(app(live, Answering(200), Ended()))
+            assert not caller.inline()
+            await caller.by_asgi()
+            assert [status for status, _ in caller.told] == [400]
+            assert pool.refused == 1
 
     run(story())
 
