@@ -31,6 +31,7 @@ class FollowedIdentities:
         self.store = Store(self._database, clock)
         identities.write(self._database)
         self.directory = Directory(Iam(self._database, self.store, clock), account, identities.owner)
+        self._applied = 0  # so many answers
         self._asked_s = -UNKNOWN_PAUSE_S
         self._asking = asyncio.Lock()
 
@@ -39,7 +40,7 @@ class FollowedIdentities:
         tries = 0
         while True:
             try:
-                self._apply(await self._control.identities(self._version, WAIT_S))
+                await self._ask(WAIT_S)
                 tries = 0
             except ControlAway:  # the follower of the table says it
                 tries += 1
@@ -53,12 +54,21 @@ class FollowedIdentities:
                 return
             self._asked_s = now_s
             try:
-                self._apply(await self._control.identities(self._version, 0.0))
+                while not await self._ask(0.0):
+                    pass
             except ControlAway as error:
                 log.debug("%s", error)
 
-    def _apply(self, found: tuple[str, Identities] | None) -> None:
-        if found is not None and found[0] != self._version:
-            self._version, identities = found
+    async def _ask(self, within_s: float) -> bool:
+        """Ask for identities that changed, and apply them. False if others were applied meanwhile: then the answer may
+        be older than those, and does not count. Raises ControlAway."""
+        before = self._applied
+        found = await self._control.identities(self._version, within_s)
+        if self._applied != before:
+            return False
+        if found is not None:
+            version, identities = found
             identities.write(self._database)
             self.directory.forget()
+            self._version, self._applied = version, self._applied + 1
+        return True
