@@ -24,14 +24,15 @@ class LoneThread(Executor):
         self._waiting: SimpleQueue[tuple[Future[Any], Work] | None] = SimpleQueue()
 
     def submit(self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Raises RuntimeError after the shutdown."""
+        """Raises RuntimeError after the shutdown, and where the system gives no thread."""
         future: Future[T] = Future()
         with self._lock:
             if self._closed:
                 raise RuntimeError(f"{self._name} was shut down")
             if self._thread is None:
-                self._thread = Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+                thread = Thread(target=self._run, name=self._name, daemon=True)
+                thread.start()
+                self._thread = thread  # a thread that did not start is tried again by the next work
             self._waiting.put((future, lambda: future.set_result(function(*args, **kwargs))))
         return future
 
