@@ -127,7 +127,8 @@ class InstancePool(VariantPool):
         self.changed()
         tasks, self._supervised = list(self._supervised.values()), {}
         incarnations, self._incarnations = self.incarnations, {}
-        self._lives.clear()
+        for incarnation in incarnations:
+            del self._lives[incarnation]  # its life goes on; those of leaving instances end
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, *self._leaving, return_exceptions=True)

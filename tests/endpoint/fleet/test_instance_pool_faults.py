@@ -148,6 +148,22 @@ def test_a_slot_whose_termination_fails_is_recorded_and_free_again() -> None:
     run(story())
 
 
+def test_an_instance_that_leaves_while_the_others_are_left_running_ends_in_the_ledger() -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(2)
+            host.dies_slowly_s = 5.0
+            await fake.scale(1)
+            await asyncio.sleep(1.0)
+            await fake.pool.detach()
+            ended = {life.slot for life in fake.lives if life.stopped_s is not None}
+            assert (list(host.living), ended, fake.numbers.take()) == ([SLOT], {1}, 1)
+            host.living[SLOT].die()
+
+    run(story())
+
+
 def test_a_wake_clears_the_trouble_of_a_pool() -> None:
     async def story() -> None:
         with FakeHost() as host:
