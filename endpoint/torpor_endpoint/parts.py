@@ -23,7 +23,7 @@ from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.faults.injector import FaultInjector
 from torpor_endpoint.fleet.collector import Collector, Wanted
-from torpor_endpoint.fleet.controller import Controller
+from torpor_endpoint.fleet.controller import Controller, wanted_variants
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_fault, without_sharing
 from torpor_endpoint.fleet.readings import Readings
@@ -303,9 +303,8 @@ class Parts:
         await self.host.vacate(name)
 
     def served_variants(self) -> set[tuple[str, str]]:
-        """Each endpoint and variant that is served, or will be once its update ends. It reads the store."""
-        endpoints = self.store.endpoints()
-        return {(one.name, v.name) for one in endpoints for v in (*one.variants, *(one.pending_variants or ()))}
+        """Each endpoint and variant that is served, or will be once its creation or update ends. It reads the store."""
+        return {(one.name, variant.name) for one in self.store.endpoints() for variant in wanted_variants(one)}
 
     def _instance_changed(self, life: InstanceLife) -> None:
         """Record that an instance has begun, is ready, or has ended."""

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
-from torpor_endpoint.core.records import EndpointRecord, EndpointStatus
+from torpor_endpoint.core.records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -19,6 +19,18 @@ from torpor_endpoint.storage.store import Store
 RETRY_S = 5.0
 
 log = logging.getLogger(__name__)
+
+
+def wanted_variants(endpoint: EndpointRecord) -> tuple[Variant, ...]:
+    """The variants that may have instances. At a start the host ends all others: also what a deletion, a rollback or a
+    failed creation had not ended yet when the process before this one stopped."""
+    match endpoint.status:
+        case EndpointStatus.DELETING | EndpointStatus.FAILED:
+            return ()
+        case EndpointStatus.UPDATING:
+            return (*endpoint.variants, *(endpoint.pending_variants or ()))
+        case EndpointStatus.CREATING | EndpointStatus.IN_SERVICE | EndpointStatus.ROLLING_BACK:
+            return endpoint.variants
 
 
 class Controller:
@@ -114,8 +126,8 @@ class Controller:
         try:
             await deployment.become(endpoint.variants)
         except DeploymentFailed as failure:
-            await deployment.close("its endpoint failed")
             await self._record(endpoint, EndpointEvent.FAILED, str(failure))
+            await deployment.close("its endpoint failed")
         else:
             self._roster.serve(deployment.live)
             await self._record(endpoint, EndpointEvent.READY)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Collection, Sequence
-from contextlib import AsyncExitStack
+from contextlib import ExitStack
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -96,8 +96,8 @@ class Deployment:
             if fault := await self._factory.fault(variant, self.live.arn):
                 raise DeploymentFailed(fault)
         changes = [self._change(variant, variant.name in resized) for variant in variants]
-        async with AsyncExitStack() as unfinished:
-            unfinished.push_async_callback(self._undo, changes)
+        with ExitStack() as unfinished:
+            unfinished.callback(self._undo, changes)
             for change in changes:
                 change.begin()
             await asyncio.gather(*(_all_ready(change.pool, change.after) for change in changes))
@@ -164,10 +164,11 @@ class Deployment:
         self.live.serve(pools)
         self._factory.changed()
 
-    async def _undo(self, changes: Sequence[VariantChange]) -> None:
+    def _undo(self, changes: Sequence[VariantChange]) -> None:
         for change in changes:
             change.undo()
-        await asyncio.gather(*(self._dismiss(one.pool, "its deployment failed") for one in changes if one.fresh))
+            if change.fresh:
+                self._begin_dismissal(change.pool, "its deployment failed")
 
     def _swap(self, changes: Sequence[VariantChange]) -> None:
         staying = {change.pool for change in changes}
@@ -177,9 +178,13 @@ class Deployment:
         self._serve({change.variant.name: change.pool for change in changes})
         self.live.trouble = None
         for pool in old:
-            closing = asyncio.create_task(self._dismiss(pool, "it was replaced by an update"))
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+            self._begin_dismissal(pool, "it was replaced by an update")
+
+    def _begin_dismissal(self, pool: InstancePool, why: str) -> None:
+        """Close a pool while the endpoint goes on: a host that cannot end its instances now keeps nobody waiting."""
+        closing = asyncio.create_task(self._dismiss(pool, why))
+        self._closing.add(closing)
+        closing.add_done_callback(self._closing.discard)
 
     async def _dismiss(self, pool: InstancePool, why: str) -> None:
         """Close a pool without traffic. If it was the last pool of its variant, the variant's disks go."""

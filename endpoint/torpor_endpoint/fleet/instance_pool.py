@@ -4,6 +4,7 @@ The sizer or a deployment sets the wanted number (`scale`). Each slot has a `Slo
 """
 
 import asyncio
+import logging
 from collections.abc import Collection
 from contextlib import suppress
 from itertools import count
@@ -14,8 +15,11 @@ from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.supervision.slot_supervisor import SlotSupervisor
 from torpor_endpoint.host import Slot
+from torpor_endpoint.log_lines import about
 from torpor_endpoint.roster.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.roster.pool import VariantPool
+
+log = logging.getLogger(__name__)
 
 
 class SlotNumbers:
@@ -180,22 +184,34 @@ class InstancePool(VariantPool):
         self.changed()
 
     async def _leave(self, number: int, incarnation: Incarnation | None, task: "asyncio.Task[None]", why: str) -> None:
-        grace_s = self._factory.timing.grace_s
+        grace_s, patient = self._factory.timing.grace_s, True
         try:
             await asyncio.gather(task, return_exceptions=True)
             if incarnation is not None and not await self._drained(incarnation):
                 grace_s = 0.0  # it has used its grace period for requests
         except asyncio.CancelledError:
-            grace_s = 0.0  # the endpoint stops: kill it now
+            grace_s, patient = 0.0, False  # the endpoint stops: kill it now
             raise
         finally:
             try:
-                slot = Slot(self.endpoint, self.variant.name, number)
-                await self._factory.terminate(self.variant, slot, grace_s)
+                await self._terminate(Slot(self.endpoint, self.variant.name, number), grace_s, patient)
             finally:
                 if incarnation is not None:
                     self._factory.ended(self._lives.pop(incarnation), why)
                 self._numbers.give(number)
+
+    async def _terminate(self, slot: Slot, grace_s: float, patient: bool) -> None:
+        """End what is in the slot. A host that cannot do so now is asked again and again, if `patient`."""
+        for failures in count():
+            try:
+                return await self._factory.terminate(self.variant, slot, grace_s)
+            except Exception as fault:  # outer edge: whatever the host raises, the instance may still run
+                if not patient:
+                    raise
+                pause_s = self._factory.timing.end_pause_s(failures)
+                fields = about(endpoint=slot.endpoint, variant=slot.variant)
+                log.warning("%s cannot be ended now: %s; next try in %g s", slot, fault, pause_s, extra=fields)
+                await asyncio.sleep(pause_s)
 
     async def _drained(self, incarnation: Incarnation) -> bool:
         """Wait until the incarnation has answered its requests, for the grace period at most, or as long as

@@ -14,6 +14,7 @@ class InstanceTiming:
     unhealthy_after: int = 3  # failed pings in a row
     restart_pauses_s: tuple[float, ...] = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)  # by failed starts in a row
     death_pauses_s: tuple[float, ...] = (0.1, 0.1, 0.25, 0.5)  # by instances in a row that died soon after being ready
+    end_pauses_s: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 30.0)  # by failed tries in a row to end an instance
     steady_s: float = 2.0  # an instance that was ready for less than this died soon
     memory_period_s: float = 2.0  # between looks at how containers share an instance's memory
     memory_pause_s: float = 0.5  # the shortest pause between them, while a container lacks room
@@ -29,6 +30,10 @@ class InstanceTiming:
         An instance that was ready is replaced soon: one model may have killed it, and callers of the others wait.
         """
         return _at(self.restart_pauses_s, failed_starts) if failed_starts else _at(self.death_pauses_s, deaths)
+
+    def end_pause_s(self, failures: int) -> float:
+        """The pause before the next try to end an instance that the host could not end."""
+        return _at(self.end_pauses_s, failures)
 
 
 def _at(pauses_s: tuple[float, ...], number: int) -> float:

@@ -124,6 +124,7 @@ def test_a_failed_update_leaves_the_existing_disks(tmp_path: Path) -> None:
         shop.host.mood = Mood.BAD
         with pytest.raises(DeploymentFailed):
             await shop.deployment.become([NEW, OTHER_MACHINE])
+        await asyncio.sleep(1.0)
         assert shop.disks == ["old/0", "old/1"]
 
     played(tmp_path, story)

@@ -148,6 +148,40 @@ def test_a_slot_whose_termination_fails_is_recorded_and_free_again() -> None:
     run(story())
 
 
+def test_an_instance_that_the_host_cannot_end_now_has_its_slot_until_it_has_ended() -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(2)
+            host.away = True
+            await fake.scale(1)
+            await asyncio.sleep(600.0)
+            assert (fake.pool.leaving, fake.numbers.take()) == (1, 2)
+            assert not any(life.stopped_s for life in fake.lives)
+            host.away = False
+            await asyncio.sleep(TIMING.end_pauses_s[-1])
+            assert (fake.pool.leaving, list(host.living)) == (0, [SLOT])
+            assert fake.lives[-1].stopped_s == pytest.approx(fake.epoch(), abs=TIMING.end_pauses_s[-1])
+            fake.numbers.give(2)
+            await fake.end()
+
+    run(story())
+
+
+def test_a_pool_whose_close_is_given_up_does_not_wait_for_its_host() -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            fake = PoolOnFakeHost(host)
+            await fake.ready(1)
+            host.away = True
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(fake.pool.close("the endpoint stops"), 5.0)
+            assert (fake.now(), fake.pool.leaving) == (pytest.approx(5.0, abs=0.5), 0)
+            host.living[SLOT].die()
+
+    run(story())
+
+
 def test_an_instance_that_leaves_while_the_others_are_left_running_ends_in_the_ledger() -> None:
     async def story() -> None:
         with FakeHost() as host:

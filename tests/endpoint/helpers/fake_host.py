@@ -82,6 +82,8 @@ class FakeHost:
         self.failure: Exception = HostError("there is no room")
         self.dies_slowly_s = 0.0
         self.ends_to_fail = 0  # so many instances end, and their host fails all the same
+        self.away = False  # no instance ends
+        self.refusals = 0  # so many ends were asked for meanwhile
         self.tries_s: dict[Slot, list[float]] = defaultdict(list)  # when a launch was tried
         self._names = count(1)
 
@@ -111,6 +113,9 @@ class FakeHost:
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
         instance = self.living.get(slot)
+        if self.away:
+            self.refusals += 1
+            raise HostError("nobody answers")
         if instance is None:
             return
         try:
