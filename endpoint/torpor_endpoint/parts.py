@@ -39,6 +39,7 @@ from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.options import KUBERNETES, LOCAL, Options
+from torpor_endpoint.roster.endpoints import machine_digest
 from torpor_endpoint.routers.board import RouterBoard
 from torpor_endpoint.routers.publishing import TablePublisher
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
@@ -140,6 +141,7 @@ class Parts:
             self.folders.sockets, partial(OwnedZygote.start, forgotten=self.surroundings.forgotten)
         )
         self.local_host = LocalHost(self.folders.sockets, Disks(self.folders.instances), self.warm_parent)
+        self._secret = b"" if options.instances_on == LOCAL else self._deployment_secret()
         self.host = self._host()
         self.launching: Host = self.host if self.role_parts is None else self.role_parts.signing(self.host)
         # metrics and the ledger
@@ -195,22 +197,21 @@ class Parts:
         self.logs = Logs(groups, LogMarks(self._ahead_s), self.store, epoch, self._growing_logs)
 
     def _host(self) -> Host:
-        """Where instances run. Raises HostError, BadKubernetesFile, OSError, ValueError."""
+        """Where instances run. Raises HostError, BadKubernetesFile, OSError."""
         options = self.options
         if options.instances_on == LOCAL:
             return self.local_host
-        secret = self._deployment_secret()
         if options.instances_on == KUBERNETES:
             from torpor_endpoint.host.kubernetes.composing import kubernetes_host
 
-            return kubernetes_host(options.kubernetes_file, secret, options.keep_instances)
+            return kubernetes_host(options.kubernetes_file, self._secret, options.keep_instances)
         from torpor_endpoint.host.ray.host import RayHost
         from torpor_endpoint.host.ray.spelling import address_of
 
         address = address_of(options.instances_on)
         assert address is not None, options.instances_on
         called = options.instances_url if options.s3_endpoint is None else ""
-        return RayHost(address, secret, self.folders.endpoint_logs, called, keep=options.keep_instances)
+        return RayHost(address, self._secret, self.folders.endpoint_logs, called, keep=options.keep_instances)
 
     def _opened(self, part: DatabasePart) -> Database:
         """Raises DatabaseFault, SchemaTooNew."""
@@ -340,7 +341,13 @@ class Parts:
             changed=self.tables.changed,
             used_elsewhere=self.routers.uses,
             fault=without_fault if self.role_parts is None else self.role_parts.fault,
+            digest=self._digest,
         )
+
+    @property
+    def _digest(self) -> Callable[[Variant], str]:
+        """What tells the next process on this data folder which instances it may adopt."""
+        return partial(machine_digest, key=self._secret)
 
     def _routing(self) -> tuple[Router, RequestSender]:
         strict, idle = self.options.strict, self.clock.steady
@@ -422,6 +429,7 @@ class Parts:
             timing=TRANSFORM_TIMING,
             vacated=vacated,
             memory_plan=self._memory_plan,
+            digest=self._digest,
         )
         return TransformSite(
             self.folders.transform,

@@ -107,9 +107,11 @@ class Deployment:
     def start(self, variants: Sequence[Variant]) -> None:
         """Serve these variants at once after a restart: requests wait for the instances.
 
-        Instances that run already are adopted: the sizer removes those that are too many. A variant that may scale to
-        zero starts no other instance until a request comes. Raises DeploymentFailed if an image
-        is unknown: no variant is served then, until an update or a restart, and `live.trouble` says why.
+        Instances that run already are adopted if they were launched for the same containers and machine, and end
+        otherwise. If more are adopted than a variant has, the sizer removes them; a variant of a fixed size has no
+        sizer, so they leave at once. A variant that may scale to zero starts no other instance until a request comes.
+        Raises DeploymentFailed if an image is unknown: no variant is served then, until an update or a restart, and
+        `live.trouble` says why.
         """
         try:
             pools = [self._pool_for(variant) for variant in variants]
@@ -118,10 +120,13 @@ class Deployment:
             raise
         self._serve({pool.variant.name: pool for pool in pools})
         for pool in pools:
-            pool.adopt(self._factory.running(self.live.name, pool.variant.name))
+            running = self._factory.running(self.live.name, pool.variant)
+            pool.adopt([number for number, same in running.items() if same])
+            pool.end([number for number, same in running.items() if not same], "it was of another configuration")
             if not may_sleep(pool.variant):
                 wanted = at_start(pool.variant, pool.settings.concurrency)
-                pool.scale(max(wanted, pool.size), "the endpoint started")
+                sized = size_range(pool.variant, pool.settings.concurrency) is not None
+                pool.scale(max(wanted, pool.size) if sized else wanted, "the endpoint started")
 
     async def close(self, why: str) -> None:
         """Drain and stop every instance. The disks stay, for the next start."""

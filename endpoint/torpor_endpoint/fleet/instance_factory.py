@@ -10,6 +10,7 @@ from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
+from torpor_endpoint.roster.endpoints import machine_digest
 from torpor_endpoint.roster.incarnation import Incarnation
 
 
@@ -49,6 +50,11 @@ def without_delay(variant: Variant) -> float:
     return 0.0
 
 
+def digest_without_key(variant: Variant) -> str:
+    """Nobody but this process sees a digest."""
+    return machine_digest(variant, b"")
+
+
 @dataclass(frozen=True)
 class InstanceFactory:
     """Launches instances with `spec` on `host`, and records their lives.
@@ -59,7 +65,7 @@ class InstanceFactory:
     of a variant that is no longer served has stopped. `memory_plan` says how several containers share the memory of an
     instance. `changed` is called when a pool has changed. `used_elsewhere` says whether another router may still use an
     instance that was withdrawn; the pool looks again whenever it changes. `fault` says why a variant cannot be
-    deployed at the endpoint with this ARN.
+    deployed at the endpoint with this ARN. `digest` tells variants apart whose instances differ.
     """
 
     host: Host
@@ -75,20 +81,32 @@ class InstanceFactory:
     changed: Callable[[], None] = unnoticed
     used_elsewhere: Callable[[str], bool] = by_nobody_else
     fault: Callable[[Variant, str], Awaitable[str | None]] = without_fault
+    digest: Callable[[Variant], str] = digest_without_key
+
+    def launch_spec(self, variant: Variant, slot: Slot) -> LaunchSpec:
+        """What the host needs to start a container of the variant."""
+        return replace(self.spec(variant, slot), configuration=self.digest(variant))
 
     def slots(self, variant: Variant, slot: Slot) -> list[Slot]:
         """The slots of all containers of the instance in this slot."""
         return [replace(slot, container=number) for number in range(len(variant.containers))]
 
-    def running(self, endpoint: str, variant: str) -> set[int]:
-        """The slot numbers of the variant's instances that the host runs."""
-        return {
-            one.slot.number for one in self.host.list() if (one.slot.endpoint, one.slot.variant) == (endpoint, variant)
-        }
+    def running(self, endpoint: str, variant: Variant) -> dict[int, bool]:
+        """The slot numbers of the instances that the host runs for a variant of this name, and whether all containers
+        were launched for just this variant."""
+        found: dict[int, bool] = {}
+        configuration = self.digest(variant)
+        for one in self.host.list():
+            if (one.slot.endpoint, one.slot.variant) == (endpoint, variant.name):
+                found[one.slot.number] = found.get(one.slot.number, True) and one.is_of(configuration)
+        return found
 
     async def terminate(self, variant: Variant, slot: Slot, grace_s: float) -> None:
-        """Stop all containers of the instance in this slot together (see `Host.terminate`)."""
-        await asyncio.gather(*(self.host.terminate(one, grace_s) for one in self.slots(variant, slot)))
+        """Stop all containers of the instance in this slot together (see `Host.terminate`), also those of an earlier
+        variant that had more of them."""
+        known = {one.slot for one in self.host.list() if replace(one.slot, container=0) == slot}
+        slots = sorted(known.union(self.slots(variant, slot)))
+        await asyncio.gather(*(self.host.terminate(one, grace_s) for one in slots))
 
     def began(self, variant: Variant, launched: Launched, why: str, at_s: float) -> InstanceLife:
         """Record that an instance was launched at `at_s`, in epoch seconds, for the reason `why`."""

@@ -95,6 +95,12 @@ class InstancePool(VariantPool):
             self._numbers.take_this(number)
             self._supervise(number, "it ran already")
 
+    def end(self, numbers: Collection[int], why: str) -> None:
+        """End the instances in these slots, which an earlier endpoint process launched for another configuration."""
+        for number in numbers:
+            self._numbers.take_this(number)
+            self._begin_leaving(number, None, None, why)
+
     def _supervise(self, number: int, why: str) -> None:
         supervisor = SlotSupervisor(self, Slot(self.endpoint, self.variant.name, number), self._factory, why)
         self._supervised[number] = asyncio.create_task(supervisor.run(), name=f"supervise {supervisor.slot}")
@@ -178,15 +184,23 @@ class InstancePool(VariantPool):
             incarnation.happened(InstanceEvent.RETIRE)
         task = self._supervised.pop(number)
         task.cancel()
-        leaving = asyncio.create_task(self._leave(number, incarnation, task, why))
+        self._begin_leaving(number, incarnation, task, why)
+
+    def _begin_leaving(
+        self, number: int, incarnation: Incarnation | None, supervisor: "asyncio.Task[None] | None", why: str
+    ) -> None:
+        leaving = asyncio.create_task(self._leave(number, incarnation, supervisor, why))
         self._leaving.add(leaving)
         leaving.add_done_callback(self._leaving.discard)
         self.changed()
 
-    async def _leave(self, number: int, incarnation: Incarnation | None, task: "asyncio.Task[None]", why: str) -> None:
+    async def _leave(
+        self, number: int, incarnation: Incarnation | None, supervisor: "asyncio.Task[None] | None", why: str
+    ) -> None:
         grace_s, patient = self._factory.timing.grace_s, True
         try:
-            await asyncio.gather(task, return_exceptions=True)
+            if supervisor is not None:
+                await asyncio.gather(supervisor, return_exceptions=True)
             if incarnation is not None and not await self._drained(incarnation):
                 grace_s = 0.0  # it has used its grace period for requests
         except asyncio.CancelledError:
@@ -204,7 +218,8 @@ class InstancePool(VariantPool):
         """End what is in the slot. A host that cannot do so now is asked again and again, if `patient`."""
         for failures in count():
             try:
-                return await self._factory.terminate(self.variant, slot, grace_s)
+                await self._factory.terminate(self.variant, slot, grace_s)
+                return
             except Exception as fault:  # outer edge: whatever the host raises, the instance may still run
                 if not patient:
                     raise

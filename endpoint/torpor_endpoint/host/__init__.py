@@ -46,7 +46,8 @@ class LaunchSpec:
     endpoint's own variables, except those that begin with one of `forgotten`. `container` is the container's name if
     the instance has several, and `instance` then the incarnation of the instance, if one of its containers runs
     already: their output is kept together. `role` is the ARN of the execution role that its model names, where roles
-    are used: what one role has read is on no disk of another role.
+    are used: what one role has read is on no disk of another role. `configuration` is a digest of what the instance
+    serves, and on what machine: one of another configuration does not stand in for it.
     """
 
     slot: Slot
@@ -57,6 +58,7 @@ class LaunchSpec:
     container: str = ""
     instance: str = ""
     role: str = ""
+    configuration: str = ""
 
 
 class Phase(StrEnum):
@@ -72,7 +74,8 @@ class Launched:
     """One launch of a slot. Each launch has a new `incarnation` name, and a log of its own.
 
     `address` is None while it is pending. The output reaches the file `log` at once, or soon from another machine.
-    `since_s`, in epoch seconds, is when it was launched, if that was by an earlier endpoint process.
+    `since_s`, in epoch seconds, is when it was launched, if that was by an earlier endpoint process. `configuration` is
+    that of its launch, or empty as long as the host does not know it.
     """
 
     slot: Slot
@@ -82,6 +85,15 @@ class Launched:
     reason: str = ""
     log: Path | None = None
     since_s: float | None = None
+    configuration: str = ""
+
+    def is_of(self, configuration: str) -> bool:
+        """Whether it was launched for this configuration, as far as the host knows."""
+        return self.configuration in ("", configuration)
+
+    def serves(self, spec: LaunchSpec) -> bool:
+        """Whether it runs, or will run, and this launch would start the same."""
+        return self.phase is not Phase.EXITED and self.is_of(spec.configuration)
 
 
 class HostError(Exception):
@@ -92,10 +104,13 @@ class Host(Protocol):
     """Where instances run."""
 
     async def launch(self, spec: LaunchSpec) -> Launched:
-        """Start the slot's instance, or return the one that runs already. It may be pending. Raises HostError."""
+        """Start the slot's instance, or return the one that runs already. It may be pending. One of another
+        configuration is ended first. What a launch began that fails or is cancelled is ended, at the latest by
+        `terminate` or by the next launch. Raises HostError."""
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
-        """Stop the slot's instance: by SIGTERM, and after `grace_s` by force. An empty slot is no error."""
+        """Stop the slot's instance: by SIGTERM, and after `grace_s` by force. An empty slot is no error. Raises
+        HostError if it may still run: whoever wants its end asks again."""
 
     def list(self) -> tuple[Launched, ...]:
         """Every instance that was launched and is not terminated."""

@@ -62,7 +62,7 @@ class LocalHost:
     async def launch(self, spec: LaunchSpec) -> Launched:
         async with self._starting:
             present = self.health(spec.slot)
-            if present is None or present.phase is Phase.EXITED:
+            if present is None or not present.serves(spec):
                 await self.terminate(spec.slot, 0.0)  # what the last incarnation left behind
                 present = await self._start(spec)
             return present
@@ -120,7 +120,7 @@ class LocalHost:
             except (OSError, ValueError) as error:  # TimeoutError is an OSError
                 raise HostError(f"the instance could not be started: {error or 'no answer in time'}") from error
             unfinished.pop_all()
-        launched = Launched(spec.slot, name, address, Phase.RUNNING, log=log)
+        launched = Launched(spec.slot, name, address, Phase.RUNNING, log=log, configuration=spec.configuration)
         self._running[spec.slot] = RunningInstance(launched, address, child, base_dir)
         return launched
 

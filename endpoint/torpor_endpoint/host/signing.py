@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
-from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Slot
 
 
 class SigningHost:
@@ -28,7 +28,7 @@ class SigningHost:
 
     async def launch(self, spec: LaunchSpec) -> Launched:
         present = self._host.health(spec.slot)
-        if present is not None and present.phase is not Phase.EXITED:
+        if present is not None and present.serves(spec):
             return await self._host.launch(spec)
         try:
             variables = await asyncio.to_thread(self._begin, spec)

@@ -1,12 +1,15 @@
 """The endpoints that take requests now, with their pools. The pools' owner writes them; the router reads them."""
 
+import hmac
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.records import Container, Variant
 from torpor_endpoint.roster.pool import VariantPool
 
 P = TypeVar("P", bound=VariantPool)
+DIGEST_CHARS = 16
 
 
 class ServedEndpoint(Protocol):
@@ -104,6 +107,20 @@ class Roster(Generic[P]):
 def same_machine(old: Variant, new: Variant) -> bool:
     """Whether instances of the old variant can serve the new one: only the weight or the sizes differ."""
     return _machine(old) == _machine(new)
+
+
+def machine_digest(variant: Variant, key: bytes) -> str:
+    """The digests of two variants are equal if they are of the `same_machine`, also in two processes or releases: a
+    field with its default value counts for nothing, so that a new field changes no digest. An Environment may hold a
+    password; without the `key` nobody can try whether a digest is that of a guess."""
+    containers = [_given(container) for container in variant.containers]
+    whole = json.dumps([containers, *_machine(variant)[1:]], sort_keys=True)
+    return hmac.digest(key, b"machine\0" + whole.encode(), "sha256").hex()[:DIGEST_CHARS]
+
+
+def _given(container: Container) -> dict[str, object]:
+    plain = vars(Container(""))
+    return {name: value for name, value in vars(container).items() if value != plain[name]}
 
 
 def _machine(variant: Variant) -> tuple[object, ...]:

@@ -2,6 +2,10 @@
 
 import asyncio
 import time
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+import pytest
 
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
@@ -10,7 +14,7 @@ from torpor_endpoint.core.records import Container, Serverless, Variant
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.host import LaunchSpec
+from torpor_endpoint.host import Launched, LaunchSpec, Slot
 
 TORPOR = (Container("torpor"),)
 VARIANTS = (
@@ -67,5 +71,80 @@ def test_what_an_earlier_process_left_running_is_adopted_with_its_life() -> None
             assert {one.slot.number for one in host.list() if one.slot.variant == "to-zero"} == {0, 1, 2, 3}
             await again.close("the test ends")
             assert host.list() == ()
+
+    run(story())
+
+
+OLD = Variant("v", "old", (Container("torpor", environment={"MODEL": "old"}),), instance_count=2)
+NEW = replace(OLD, containers=(Container("torpor", environment={"MODEL": "new"}),))
+TWO = replace(OLD, containers=OLD.containers * 2)
+
+
+async def left_running(host: FakeHost, variant: Variant, numbers: Collection[int]) -> None:
+    """Have the host run instances of this variant, as an earlier process that was killed left them."""
+    factory = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time)
+    for number in numbers:
+        for slot in factory.slots(variant, Slot("shop", variant.name, number)):
+            await host.launch(factory.launch_spec(variant, slot))
+    host.left = set(host.living)
+
+
+@pytest.mark.parametrize(
+    ("left", "served", "adopted"),
+    [
+        ([(OLD, [0, 1]), (NEW, [2, 3])], NEW, [2, 3]),  # the process ended after the swap of an update
+        ([(OLD, [0, 1]), (NEW, [2, 3])], OLD, [0, 1]),  # and before it
+        ([(NEW, [0, 1, 2, 3])], NEW, [0, 1]),  # an update to fewer instances was not over
+        ([(NEW, [0, 1, 2, 3])], replace(NEW, instance_count=1, instances_min=1, instances_max=4), [0, 1, 2, 3]),
+        ([(NEW, [0]), (OLD, [1])], replace(NEW, instances_min=0), [0]),
+        ([(TWO, [0]), (NEW, [1, 2])], NEW, [1, 2]),
+    ],
+)
+def test_only_what_was_launched_for_the_served_configuration_is_adopted(
+    left: Sequence[tuple[Variant, Collection[int]]], served: Variant, adopted: list[int]
+) -> None:
+    async def story() -> None:
+        with FakeHost() as host:
+            for variant, numbers in left:
+                await left_running(host, variant, numbers)
+            before = {one.slot: one.incarnation for one in host.list()}
+            deployment = Deployment(
+                FleetEndpoint("shop", "arn"), InstanceFactory(host, lambda v, slot: LaunchSpec(slot), time.time)
+            )
+            deployment.start([served])
+            await asyncio.sleep(5.0)
+            running = {one.slot: one.incarnation for one in host.list()}
+            assert running == {slot: before[slot] for slot in before if slot.number in adopted}
+            assert sorted(one.slot.number for one in deployment.live.pools["v"].ready) == adopted
+            await deployment.close("the test ends")
+            assert host.list() == ()
+
+    run(story())
+
+
+class HostThatLearnsLate(FakeHost):
+    """It learns what an instance was launched for when somebody asks for that instance."""
+
+    async def launch(self, spec: LaunchSpec) -> Launched:
+        if spec.slot in self.left:
+            self.left.discard(spec.slot)
+            return self.living[spec.slot].launched
+        return await super().launch(spec)
+
+    def list(self) -> tuple[Launched, ...]:
+        return tuple(replace(one, configuration="") for one in super().list())
+
+
+def test_an_instance_that_proves_to_be_of_another_configuration_is_replaced() -> None:
+    async def story() -> None:
+        with HostThatLearnsLate() as host:
+            await left_running(host, OLD, [0, 1])
+            factory = InstanceFactory(host, lambda variant, slot: LaunchSpec(slot), time.time)
+            deployment = Deployment(FleetEndpoint("shop", "arn"), factory)
+            deployment.start([NEW])
+            await asyncio.sleep(5.0)
+            configurations = [instance.launched.configuration for instance in host.living.values()]
+            assert (configurations, len(deployment.live.pools["v"].ready)) == ([factory.digest(NEW)] * 2, 2)
+            await deployment.close("the test ends")
 
     run(story())

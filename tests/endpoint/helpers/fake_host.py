@@ -102,11 +102,15 @@ class FakeHost:
             raise self.failure
         if spec.slot in self.left:
             self.left.discard(spec.slot)
-            return self.living[spec.slot].launched
+            if self.living[spec.slot].launched.serves(spec):
+                return self.living[spec.slot].launched
+            await self.terminate(spec.slot, 0.0)
         assert spec.slot not in self.living, "what was there has not been terminated"
         name = f"i-{next(self._names)}"
         socket = str(self.folder / name)
-        instance = Instance(Launched(spec.slot, name, socket, Phase.RUNNING), socket, self.mood)
+        instance = Instance(
+            Launched(spec.slot, name, socket, Phase.RUNNING, configuration=spec.configuration), socket, self.mood
+        )
         await instance.start()
         self.living[spec.slot] = instance
         return instance.launched

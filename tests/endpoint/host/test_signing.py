@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -77,6 +77,16 @@ def test_what_runs_when_the_endpoint_starts_keeps_its_token() -> None:
         await signing.open(())
         await signing.launch(SPEC)
         assert (grants.begun, grants.valid) == (1, {SLOT: "reader"})
+
+    play(story)
+
+
+def test_what_runs_for_another_configuration_leaves_its_token_to_nobody() -> None:
+    async def story(host: NotingHost, grants: Grants, signing: SigningHost) -> None:
+        await signing.launch(replace(SPEC, configuration="before"))
+        host.left.add(SLOT)
+        await signing.launch(replace(SPEC, configuration="after"))
+        assert [environment["TOKEN"] for environment in host.environments] == ["1", "2"]
 
     play(story)
 

@@ -43,13 +43,16 @@ async def launched(
 ) -> tuple[LiveContainer, Launched]:
     """Start the container's process, and wait until it has a place. Raises StartFailed."""
     try:
-        launch = await host.launch(spec())
+        wanted = spec()
+        launch = await host.launch(wanted)
         if launch.phase is Phase.PENDING:
             launch = await _placed(host, launch, timing.placed_within_s)
     except (HostError, OSError, ValueError) as error:
         raise StartFailed(str(error), containers=(container.name,)) from error
     if launch.address is None:
         raise Died(launch.reason or "it ended", containers=(container.name,))
+    if not launch.is_of(wanted.configuration):  # the host has learned that just now
+        raise StartFailed("another configuration ran in its place", containers=(container.name,))
     ended = asyncio.ensure_future(host.exited(launch.slot))
     upstream, multiplexed = Upstream(launch.address), Multiplexed(launch.address, wire.INVOCATIONS)
     return LiveContainer(container, launch.incarnation, upstream, multiplexed, ended, launch.log), launch

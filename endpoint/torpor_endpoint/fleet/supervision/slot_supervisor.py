@@ -129,7 +129,10 @@ class SlotSupervisor:
         """Start the first container: its incarnation is that of the instance."""
         began_s, variant = self._factory.clock(), self._pool.variant
         first, launch = await launched(
-            self._factory.host, variant.containers[0], lambda: self._factory.spec(variant, self.slot), self._timing
+            self._factory.host,
+            variant.containers[0],
+            lambda: self._factory.launch_spec(variant, self.slot),
+            self._timing,
         )
         life = self._factory.began(variant, launch, self._why, began_s if launch.since_s is None else launch.since_s)
         return Incarnation(self.slot, launch.incarnation, [first]), life
@@ -145,7 +148,7 @@ class SlotSupervisor:
         variant = self._pool.variant
 
         def spec() -> LaunchSpec:
-            first = self._factory.spec(variant, slot)
+            first = self._factory.launch_spec(variant, slot)
             return replace(first, environment={**first.environment, **environment}, instance=incarnation.id)
 
         container, _ = await launched(self._factory.host, variant.containers[slot.container], spec, self._timing)

@@ -12,6 +12,7 @@ from typing import Any
 from torpor_container.settings import BY_FIELD, DEFAULTS
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.kubernetes.names import (
+    CONFIGURATION,
     GENERATION,
     SLOT,
     annotations,
@@ -42,11 +43,13 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Generation:
-    """One launch of a slot: the Torpor that makes it, by its digest, and what tells this launch from others."""
+    """One launch of a slot: the Torpor that makes it, by its digest, what tells this launch from others, and what it is
+    launched for (see `LaunchSpec.configuration`)."""
 
     slot: Slot
     deployment: str
     generation: str
+    configuration: str = ""
 
     @property
     def name(self) -> str:
@@ -63,7 +66,7 @@ class Generation:
         """Labels and annotations."""
         return {
             "labels": labels(self.slot, self.deployment, self.generation),
-            "annotations": annotations(self.slot),
+            "annotations": {**annotations(self.slot), CONFIGURATION: self.configuration},
         }
 
 
@@ -115,6 +118,16 @@ def secret(launch: Generation, spec: LaunchSpec, instance_secret: bytes, uid: st
         "type": "Opaque",
         "immutable": True,
         "stringData": environment,
+    }
+
+
+def deletion_of(uid: str) -> Object:
+    """The options of the deletion of a Deployment with all that belongs to it, and of no other of its name."""
+    return {
+        "apiVersion": "v1",
+        "kind": "DeleteOptions",
+        "preconditions": {"uid": uid},
+        "propagationPolicy": "Background",
     }
 
 

@@ -20,6 +20,8 @@ DEPLOYMENT: Final = "torpor/deployment"
 SLOT: Final = "torpor/slot"
 GENERATION: Final = "torpor/generation"
 """Each launch of a slot has its own: the instance's secret follows from it."""
+CONFIGURATION: Final = "torpor/configuration"
+"""The annotation with what a launch is for: a process that starts anew adopts no instance of another configuration."""
 LABEL = re.compile("[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?")
 
 

@@ -12,7 +12,7 @@ from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.kubernetes.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.manifests import PORT, Generation
-from torpor_endpoint.host.kubernetes.names import GENERATION, SLOT
+from torpor_endpoint.host.kubernetes.names import CONFIGURATION, GENERATION, SLOT
 from torpor_endpoint.host.kubernetes.output import PodOutput
 from torpor_endpoint.host.kubernetes.pods import NO_POD, SeenPod, newest, why_no_pod
 from torpor_endpoint.host.names import log_name
@@ -25,7 +25,8 @@ REPLACED = "it was replaced by another incarnation"
 
 @dataclass(frozen=True)
 class LaunchedDeployment:
-    """A Deployment of this Torpor. `since_s`, in epoch seconds, is when it was made."""
+    """A Deployment of this Torpor. `since_s`, in epoch seconds, is when it was made. The `uid` is empty if a launch was
+    cut short, so that nobody knows whether there is one."""
 
     launch: Generation
     uid: str
@@ -36,7 +37,8 @@ class LaunchedDeployment:
     def of(cls, found: Object, slot: Slot, deployment: str) -> "LaunchedDeployment":
         metadata = found["metadata"]
         made = datetime.fromisoformat(metadata["creationTimestamp"].replace("Z", "+00:00"))
-        launch = Generation(slot, deployment, metadata["labels"][GENERATION])
+        configuration = (metadata.get("annotations") or {}).get(CONFIGURATION, "")
+        launch = Generation(slot, deployment, metadata["labels"][GENERATION], configuration)
         return cls(launch, metadata["uid"], int(found["spec"].get("replicas", 1)), made.timestamp())
 
 
@@ -129,7 +131,8 @@ class PodSlot:
         running = seen.phase is Phase.RUNNING
         address = GuardedAddress(seen.ip, PORT, self._secret) if running else None
         since_s = self.made.since_s if self._adopted else None
-        return Launched(self.slot, seen.incarnation, address, seen.phase, seen.reason, self._log(seen), since_s)
+        log, configuration = self._log(seen), self.made.launch.configuration
+        return Launched(self.slot, seen.incarnation, address, seen.phase, seen.reason, log, since_s, configuration)
 
     def _log(self, seen: SeenPod) -> Path | None:
         if self.spec is None or self.spec.logs is None or not seen.incarnation:
