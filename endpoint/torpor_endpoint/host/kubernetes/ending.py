@@ -8,8 +8,9 @@ from typing import Any
 
 from torpor_endpoint.host import HostError
 from torpor_endpoint.host.kubernetes.client import KubernetesClient, refused_with
-from torpor_endpoint.host.kubernetes.manifests import deletion
-from torpor_endpoint.host.kubernetes.slots import PodSlot
+from torpor_endpoint.host.kubernetes.manifests import deletion, deletion_of
+from torpor_endpoint.host.kubernetes.names import GENERATION
+from torpor_endpoint.host.kubernetes.slots import LaunchedDeployment, PodSlot
 
 AGAIN_S = 5.0
 SWEPT_WITHIN_S = 5.0
@@ -23,7 +24,8 @@ Object = dict[str, Any]
 class SlotEnd:
     """The end of one launch. It goes on until nothing is left, however often the cluster must be asked.
 
-    `pods` gives those that the cluster shows now. One that it had begun to make may still appear.
+    `pods` gives those that the cluster shows now. One that it had begun to make may still appear. `deleted` is set once
+    its Deployment is: another launch may have the name then.
     """
 
     def __init__(
@@ -33,6 +35,7 @@ class SlotEnd:
         self._client = client
         self._pods = pods
         self._grace_s = grace_s
+        self.deleted = asyncio.Event()
         self._asked: set[str] = set()  # the pods that were told to end
         self.task = asyncio.create_task(self._run(), name=f"end of {ended.slot}")
 
@@ -46,10 +49,11 @@ class SlotEnd:
         await self.ended.close()
         while True:
             try:
-                await delete_deployment(self._client, self.ended.made.launch.name)
+                await delete_launch(self._client, self.ended.made)
                 break
             except HostError as fault:
                 await self._again(fault)
+        self.deleted.set()
         swept_s = asyncio.get_running_loop().time() + SWEPT_WITHIN_S
         while pods := self.ended.pods(self._pods()):
             try:
@@ -80,7 +84,18 @@ class SlotEnd:
         await asyncio.sleep(AGAIN_S)
 
 
-async def delete_deployment(client: KubernetesClient, name: str) -> None:
-    """The cluster deletes all that belongs to it. One that is not there is no error."""
+async def delete_launch(client: KubernetesClient, made: LaunchedDeployment) -> None:
+    """Have the cluster delete the Deployment of this launch. If its name is free, or another one's, it is gone."""
+    name, uid = made.launch.name, made.uid
     with refused_with(404):
-        await client.call("delete", "deployments", name, query={"propagationPolicy": "Background"})
+        if not uid:
+            found = (await client.call("get", "deployments", name))["metadata"]
+            uid = found["uid"] if found["labels"].get(GENERATION) == made.launch.generation else ""
+        if uid:
+            await delete_deployment(client, name, uid)
+
+
+async def delete_deployment(client: KubernetesClient, name: str, uid: str) -> None:
+    """Have the cluster delete it with all that belongs to it. If it is not there, or another one, it is gone."""
+    with refused_with(404), refused_with(409):
+        await client.call("delete", "deployments", name, deletion_of(uid))

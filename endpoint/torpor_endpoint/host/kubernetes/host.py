@@ -1,19 +1,20 @@
 """Runs instances as pods: one Deployment of one pod for each slot. Kubernetes decides on which machine.
 
-A launch declares a Deployment without a pod, gives it its Secret, and lets it have its pod: each step may be done
-again, also by another process, and comes to the same. Deleting the Deployment deletes everything. What becomes of it
-is followed, never polled. The disk is the pod's, and ends with it.
+A launch declares a Deployment without a pod, gives it its Secret, and lets it have its pod. Two processes that launch
+the same at once get one instance. A launch that does not come to its end is deleted, since the credentials in its
+Secret are void and no Secret is changed; so is a Deployment of another configuration that has the name. Deleting a
+Deployment deletes everything. What becomes of it is followed, never polled. The disk is the pod's, and ends with it.
 """
 
 import asyncio
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from secrets import token_hex
 from typing import Any
 
 from torpor_container.transport.greeting import secret_of
-from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
+from torpor_endpoint.host import HostError, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.kubernetes import preflight
 from torpor_endpoint.host.kubernetes.client import KubernetesClient, refused_with
 from torpor_endpoint.host.kubernetes.ending import SlotEnd, delete_deployment
@@ -63,7 +64,7 @@ class KubernetesHost:
         for name, found in list(self._deployments.objects.items()):
             slot, ends = slot_of(found["metadata"]), found["metadata"].get("deletionTimestamp")
             if slot is None or (slot.endpoint, slot.variant) not in kept or not found["spec"].get("replicas"):
-                await delete_deployment(self._client, name)  # also one whose launch was cut short
+                await delete_deployment(self._client, name, found["metadata"]["uid"])  # or its launch was cut short
             elif not ends:
                 made = LaunchedDeployment.of(found, slot, self._digest)
                 self._slots[slot] = PodSlot(self._client, made, self._secret, None, adopted=True)
@@ -73,13 +74,20 @@ class KubernetesHost:
     async def launch(self, spec: LaunchSpec) -> Launched:
         async with self._launching.setdefault(spec.slot, asyncio.Lock()):
             present = self._slots.get(spec.slot)
-            if present is not None and present.present.phase is Phase.EXITED:
-                await self.terminate(spec.slot, 0.0)  # what the last incarnation left behind
-            elif present is not None:
+            if present is not None and present.present.serves(spec):
                 if present.spec is None:
                     present.follow_from(spec)
                 return present.present
-            made = await self._declared(spec)
+            if present is not None:
+                await self.terminate(spec.slot, 0.0)  # what the last incarnation left behind
+            await self._name_free(spec.slot)
+            launch = Generation(spec.slot, self._digest, token_hex(4), spec.configuration)
+            try:
+                made = await self._declared(launch, spec)
+            except BaseException:  # whatever ended the launch, nothing of it may stay
+                begun = LaunchedDeployment(launch, "", 0, 0.0)
+                self._begin_end(PodSlot(self._client, begun, self._secret, spec, adopted=False), 0.0)
+                raise
             present = self._slots[spec.slot] = PodSlot(self._client, made, self._secret, spec, adopted=False)
             self._look()
             return present.present
@@ -87,8 +95,8 @@ class KubernetesHost:
     async def terminate(self, slot: Slot, grace_s: float) -> None:
         """One on a machine that is lost is given up after a while: the cluster ends it when the machine is back."""
         if (present := self._slots.pop(slot, None)) is not None:
-            self._ends.append(SlotEnd(self._client, present, lambda: self._pods.objects.values(), grace_s))
-        ends = [end for end in self._ends if end.ended.slot == slot]
+            self._begin_end(present, grace_s)
+        ends = self._ends_of(slot)
         try:
             if ends:
                 await asyncio.wait([end.task for end in ends], timeout=grace_s + GONE_WITHIN_S)
@@ -97,6 +105,8 @@ class KubernetesHost:
                 end.hasten()
             raise
         self._ends = [end for end in self._ends if not end.task.done()]
+        if not all(end.deleted.is_set() for end in ends):
+            raise HostError(f"the cluster has not deleted the Deployment of {slot} yet")
 
     def list(self) -> tuple[Launched, ...]:
         return tuple(one.present for one in self._slots.values())
@@ -115,12 +125,14 @@ class KubernetesHost:
         """A disk has gone with its pod."""
 
     async def close(self) -> None:
-        """Stop everything, or let go of it. It takes CLOSE_WITHIN_S at most."""
-        if not self._keep:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSE_WITHIN_S):
-                    slots = {*self._slots, *(end.ended.slot for end in self._ends)}
-                    await asyncio.gather(*(self.terminate(slot, LAST_GRACE_S) for slot in slots))
+        """Stop everything, or let go of what runs. It takes CLOSE_WITHIN_S at most."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSE_WITHIN_S):
+                for end in self._ends if self._keep else ():
+                    await end.deleted.wait()  # nobody may adopt it
+                slots = () if self._keep else {*self._slots, *(end.ended.slot for end in self._ends)}
+                ends = (self.terminate(slot, LAST_GRACE_S) for slot in slots)
+                await asyncio.gather(*ends, return_exceptions=True)
         tasks = [*self._watches, *(end.task for end in self._ends)]
         for task in tasks:
             task.cancel()
@@ -135,10 +147,25 @@ class KubernetesHost:
             if reason := one.look(self._deployments.objects, pods):
                 log.log(logging.INFO if reason in ORDINARY else logging.WARNING, "%s waits: %s", one.slot, reason)
 
+    # -- the ends ---------------------------------------------------------------------------------------------------
+    def _begin_end(self, ended: PodSlot, grace_s: float) -> None:
+        self._ends.append(SlotEnd(self._client, ended, lambda: self._pods.objects.values(), grace_s))
+
+    def _ends_of(self, slot: Slot) -> Sequence[SlotEnd]:
+        return [end for end in self._ends if end.ended.slot == slot]
+
+    async def _name_free(self, slot: Slot) -> None:
+        """Wait until the Deployments of earlier launches are deleted. Their pods may still end. Raises HostError."""
+        try:
+            async with asyncio.timeout(GONE_WITHIN_S):
+                for end in self._ends_of(slot):
+                    await end.deleted.wait()
+        except TimeoutError:
+            raise HostError(f"the cluster has not deleted the Deployment of {slot} yet") from None
+
     # -- the launch ------------------------------------------------------------------------------------------------
-    async def _declared(self, spec: LaunchSpec) -> LaunchedDeployment:
+    async def _declared(self, wanted: Generation, spec: LaunchSpec) -> LaunchedDeployment:
         """The slot's Deployment with its Secret and its pod, whoever made it. Raises HostError."""
-        wanted = Generation(spec.slot, self._digest, token_hex(4))
         made = LaunchedDeployment.of(await self._deployment(wanted, spec), spec.slot, self._digest)
         if not made.replicas:
             body = secret(made.launch, spec, secret_of(self._secret, made.launch.generation), made.uid)
@@ -148,7 +175,7 @@ class KubernetesHost:
         return made
 
     async def _deployment(self, wanted: Generation, spec: LaunchSpec) -> Object:
-        """The Deployment of this name: a new one, or the one that is there already."""
+        """The Deployment of this name: a new one, or the one of this configuration that is there already."""
         body = deployment(wanted, spec, self._settings, self._owner)
         for _ in range(NAME_TRIES):
             with refused_with(409):
@@ -156,6 +183,9 @@ class KubernetesHost:
             with refused_with(404):
                 found = await self._client.call("get", "deployments", wanted.name)
                 if not found["metadata"].get("deletionTimestamp"):
-                    return found
+                    made = LaunchedDeployment.of(found, spec.slot, self._digest)
+                    if made.launch.configuration in ("", spec.configuration):
+                        return found
+                    await delete_deployment(self._client, wanted.name, made.uid)
             await asyncio.sleep(NAME_PAUSE_S)
         raise HostError(f"the cluster does not delete the Deployment {wanted.name}: see what holds it there")

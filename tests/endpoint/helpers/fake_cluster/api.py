@@ -120,6 +120,11 @@ class FakeCluster:
         if method == "DELETE" and resource == "pods":
             objects.end_pod(name, float(body.get("gracePeriodSeconds", 30)))
         elif method == "DELETE":
+            if body.get("preconditions", {}).get("uid") not in (
+                None,
+                objects.by_name[resource, name]["metadata"]["uid"],
+            ):
+                raise Refused(409, f"{resource} {name} is another one")
             objects.remove(resource, name)
             return {}
         return objects.by_name[resource, name]
