@@ -255,6 +255,18 @@ def test_a_slot_holds_one_instance_however_often_it_is_launched(at: Ground, run:
     run(story())
 
 
+def test_an_instance_of_another_configuration_ends_before_the_launch(at: Ground, run: Callable[[Story], None]) -> None:
+    async def story() -> None:
+        before = await at.settled(await at.host.launch(replace(at.spec(), configuration="before")))
+        same = await at.settled(await at.host.launch(replace(at.spec(), configuration="before")))
+        after = await at.settled(await at.host.launch(replace(at.spec(), configuration="after")))
+        assert (same, after.incarnation == before.incarnation) == (before, False)
+        assert [(one.incarnation, one.configuration) for one in at.host.list()] == [(after.incarnation, "after")]
+        await reached(lambda: len(at.instances()) == 1)
+
+    run(story())
+
+
 def test_the_end_of_an_instance_is_reported_and_the_next_one_is_a_new_incarnation(
     at: Ground, run: Callable[[Story], None]
 ) -> None:

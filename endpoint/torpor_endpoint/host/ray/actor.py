@@ -72,6 +72,7 @@ class InstanceActor:
             asked=self._order["asked"],
             container=self._order["container"],
             instance=self._order["instance"],
+            configuration=self._order["configuration"],
         )
 
     def _leave(self) -> None:

@@ -44,6 +44,7 @@ class RayHost:
         *,
         keep: bool = False,
         environment: Mapping[str, str] = os.environ,
+        driver: Callable[..., DriverProcess] = DriverProcess,
     ) -> None:
         self._secret = secret
         self._deployment = deployment_digest(secret)
@@ -51,10 +52,12 @@ class RayHost:
         self._called = called
         self._keep = keep
         self._present: dict[Slot, Launched] = {}
-        self._specs: dict[Slot, LaunchSpec] = {}
+        self._specs: dict[Slot, LaunchSpec] = {}  # what was launched, or begun, and not terminated
+        self._unfinished: set[Slot] = set()  # a launch failed or was cancelled, and something of it may be there
+        self._launching: dict[Slot, asyncio.Lock] = {}
         self._told: set[Slot] = set()  # since the driver began
         self._changed = asyncio.Event()
-        self._driver = DriverProcess(address, self._deployment, environment, self._hear, self._learn)
+        self._driver = driver(address, self._deployment, environment, self._hear, self._learn)
 
     async def open(self, kept: Collection[tuple[str, str]]) -> None:
         try:
@@ -70,17 +73,23 @@ class RayHost:
         await self._driver.ask("sweep", WITHIN_S, kept=sorted(kept))
 
     async def launch(self, spec: LaunchSpec) -> Launched:
-        present = self._present.get(spec.slot)
-        if present is not None and present.phase is not Phase.EXITED:
-            return present
-        if present is not None:
-            await self.terminate(spec.slot, 0.0)
-        self._specs[spec.slot] = spec
-        await self._driver.ask("launch", WITHIN_S, order=self._order(spec))
-        return await self._until(lambda: self._present.get(spec.slot), WITHIN_S)
+        async with self._launching.setdefault(spec.slot, asyncio.Lock()):
+            present = self._present.get(spec.slot)
+            if present is not None and present.serves(spec):
+                return present
+            await self.terminate(spec.slot, 0.0)  # what the last launch left behind
+            self._specs[spec.slot] = spec
+            try:
+                await self._driver.ask("launch", WITHIN_S, order=self._order(spec))
+                return await self._until(lambda: self._present.get(spec.slot), WITHIN_S)
+            except BaseException:  # whatever ended the launch, nobody may use what it has begun
+                self._unfinished.add(spec.slot)
+                self._present.pop(spec.slot, None)
+                raise
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
-        if slot in self._present:
+        """Also what an unfinished launch has begun: the driver may have its order."""
+        if slot in self._present or slot in self._specs:
             await self._driver.ask("terminate", WITHIN_S + grace_s, slot=actor_name(slot), grace_s=grace_s)
             self._forget(slot)
 
@@ -118,11 +127,11 @@ class RayHost:
 
     async def close(self) -> None:
         """Stop what was launched, unless it is kept. What Ray does not stop in time, the driver goes on with."""
-        if not self._keep:
-            ends = (self.terminate(slot, LAST_GRACE_S) for slot in tuple(self._present))
-            with suppress(TimeoutError):
-                async with asyncio.timeout(CLOSED_WITHIN_S):
-                    await asyncio.gather(*ends, return_exceptions=True)
+        slots = set(self._unfinished) if self._keep else {*self._present, *self._specs}
+        ends = (self.terminate(slot, LAST_GRACE_S) for slot in slots)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(CLOSED_WITHIN_S):
+                await asyncio.gather(*ends, return_exceptions=True)
         await self._driver.close()
 
     # -- what the driver tells ---------------------------------------------------------------------------------------
@@ -138,6 +147,8 @@ class RayHost:
         if slot is None:
             return
         self._told.add(slot)
+        if slot in self._unfinished:
+            return
         present = self._present.get(slot)
         if news["state"] == GONE:
             if present is not None:
@@ -166,7 +177,8 @@ class RayHost:
         spec = self._specs.get(slot, adopted)
         log = spec.logs and spec.logs / log_name(spec, incarnation)
         since_s = None if slot in self._specs else report["since_s"]
-        return Launched(slot, incarnation, address, Phase(news["state"]), news["reason"], log, since_s)
+        phase, configuration = Phase(news["state"]), report["configuration"]
+        return Launched(slot, incarnation, address, phase, news["reason"], log, since_s, configuration)
 
     def _order(self, spec: LaunchSpec) -> Order:
         launch = f"i-{secrets.token_hex(8)}"
@@ -182,6 +194,7 @@ class RayHost:
             container=spec.container,
             instance=spec.instance,
             role=spec.role,
+            configuration=spec.configuration,
         )
 
     def _put(self, launched: Launched) -> None:
@@ -192,6 +205,7 @@ class RayHost:
     def _forget(self, slot: Slot) -> None:
         self._present.pop(slot, None)
         self._specs.pop(slot, None)
+        self._unfinished.discard(slot)
         self._tell()
 
     def _tell(self) -> None:

@@ -30,6 +30,7 @@ class Order(TypedDict):
     container: str
     instance: str
     role: str  # as `LaunchSpec` has it
+    configuration: str  # likewise
 
 
 class ActorReport(TypedDict):
@@ -46,6 +47,7 @@ class ActorReport(TypedDict):
     asked: dict[str, float]
     container: str
     instance: str
+    configuration: str
 
 
 class News(TypedDict):

@@ -113,6 +113,7 @@ def order(cpus: float = 1.0) -> Order:
         container="",
         instance="",
         role="",
+        configuration="",
     )
 
 
@@ -129,6 +130,7 @@ def report(incarnation: str = "i-1-1", output: bytes = b"", offset: int = 0, end
         asked={"CPU": 1.0},
         container="",
         instance="",
+        configuration="",
     )
 
 

@@ -21,6 +21,7 @@ def order(environment: dict[str, str], forgotten: list[str]) -> Order:
         container="",
         instance="",
         role="",
+        configuration="",
     )
 
 
