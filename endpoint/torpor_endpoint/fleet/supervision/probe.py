@@ -9,13 +9,11 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamError
+from torpor_endpoint.host.exits import last_output
 from torpor_endpoint.roster.incarnation import LiveContainer
 
 ANSWER_WITHIN_S = 2.0
 """How long a container may take to report its state."""
-TAIL_BYTES = 4096
-LAST_LINES = 2
-"""The last line of a foreign container, and the line that says that it ended."""
 LOG_MAX_BYTES = 32 * 1024 * 1024
 """An instance's output file is truncated beyond this."""
 
@@ -53,7 +51,7 @@ async def state_of(container: LiveContainer, after: int = 0, model: str = "") ->
 
 async def last_line(output: Path | None) -> str:
     """The end of the instance's output, to add to an error message: it says more than the exit code."""
-    return await asyncio.to_thread(_last_line, output) if output is not None else ""
+    return await asyncio.to_thread(last_output, output) if output is not None else ""
 
 
 async def truncate_if_large(output: Path | None) -> None:
@@ -71,16 +69,6 @@ async def _get(upstream: Upstream, path: str, within_s: float) -> UpstreamAnswer
     with suppress(UpstreamError):
         return await upstream.send("GET", path, (), [], within_s)
     return None
-
-
-def _last_line(output: Path) -> str:
-    try:
-        with output.open("rb") as log:
-            log.seek(max(0, os.fstat(log.fileno()).st_size - TAIL_BYTES))
-            lines = log.read().decode(errors="replace").strip().splitlines()
-    except OSError:
-        return ""
-    return f"; its last output: {' / '.join(lines[-LAST_LINES:])[:600]}" if lines else ""
 
 
 def _truncate_if_large(output: Path) -> None:
