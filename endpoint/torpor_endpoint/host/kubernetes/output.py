@@ -6,20 +6,18 @@ not take is lost, and the log says so.
 
 import asyncio
 import logging
-import os
 from contextlib import aclosing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from torpor_endpoint.host import HostError
+from torpor_endpoint.host.exits import last_output
 from torpor_endpoint.host.kubernetes.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.manifests import CONTAINER
 
 QUIET_S = 300.0
 AGAIN_S = 1.0
 LAST_WITHIN_S = 5.0
-TAIL_BYTES = 4096
-SHOWN_MAX = 600
 
 log = logging.getLogger(__name__)
 
@@ -69,7 +67,7 @@ class PodOutput:
 
     async def last_line(self) -> str:
         """The end of the output, to add to a message."""
-        return await asyncio.to_thread(_last_line, self._path)
+        return await asyncio.to_thread(last_output, self._path)
 
     async def _take(self, query: dict[str, str], quiet_s: float) -> None:
         query = {"container": CONTAINER, "timestamps": "true", **query}
@@ -113,13 +111,3 @@ def _modified(path: Path) -> str:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")
     except OSError:
         return ""
-
-
-def _last_line(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL_BYTES))
-            lines = file.read().decode(errors="replace").strip().splitlines()
-    except OSError:
-        return ""
-    return f"; its last output: {lines[-1][:SHOWN_MAX]}" if lines else ""

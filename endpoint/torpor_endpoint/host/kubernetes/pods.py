@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torpor_endpoint.host import Phase
+from torpor_endpoint.host.exits import exit_reason
 from torpor_endpoint.host.kubernetes.manifests import CONTAINER
 
 Json = Mapping[str, Any]
@@ -110,9 +111,7 @@ def _ended(container: Json) -> str:
     code, reason = ended.get("exitCode", 0), ended.get("reason", "")
     if reason == "OOMKilled":
         return ": the machine ended it: it took more memory than its limit (OOMKilled)"
-    if code > 128:
-        return f": its process was ended by signal {code - 128}"
-    return f": its process ended with exit code {code}" if code else ": it ended"
+    return f": {exit_reason(128 - code if code > 128 else code)}"  # a machine's kernel writes a signal so
 
 
 def _sentence(first: str, about: Json) -> str:
