@@ -100,7 +100,7 @@ class EndpointConnection:
         """The body of an answer. The request is signed if there are keys to sign it with. Raises EndpointUnreachable,
         EndpointRefused."""
         url, headers = f"{self.url}{path}", {}
-        if self.keys is not UNVERIFIED:
+        if self.keys != UNVERIFIED:
             headers = signed_headers(method, url, sent, self.keys, self.region)
         request = Request(url, sent, headers, method=method)
         try:

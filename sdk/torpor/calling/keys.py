@@ -19,6 +19,17 @@ CA_BUNDLE = "AWS_CA_BUNDLE"
 TRUSTED = Path("tls") / "trusted.pem"
 """The file of a data folder by which its endpoint's certificate is trusted, where it would not be anyway."""
 ID, SECRET, TOKEN = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
+LEFT_OVER = (
+    TOKEN,
+    "AWS_SECURITY_TOKEN",
+    "AWS_CREDENTIAL_EXPIRATION",
+    "AWS_PROFILE",
+    "AWS_DEFAULT_PROFILE",
+    "AWS_IGNORE_CONFIGURED_ENDPOINT_URLS",
+)
+"""Variables of another account, which AWS's clients read beside those of an endpoint. boto3 sends the token, under its
+new or old name, with whatever keys there are, and believes that these end when the others do. The SDK for JavaScript
+prefers a profile to keys. The last variable has all of them call AWS itself."""
 FORM = "application/x-www-form-urlencoded"
 
 

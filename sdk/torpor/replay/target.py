@@ -68,7 +68,7 @@ class ReplayPost:
         self._path = f"{urlsplit(url).path}/endpoints/{quote(target.endpoint, safe='')}/invocations"
         self._multi_model = target.multi_model
         self._keys, self._host = target.connection.keys, urlsplit(url).netloc
-        self._signer = Signer(target.connection.region, "sagemaker") if self._keys is not UNVERIFIED else None
+        self._signer = Signer(target.connection.region, "sagemaker") if self._keys != UNVERIFIED else None
 
     def close(self) -> None:
         self._pool.close()

@@ -1,5 +1,6 @@
 """`torpor env`: the environment variables that point boto3, the AWS CLI and the SageMaker SDK to an endpoint."""
 
+import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -9,7 +10,8 @@ from typing import Annotated
 import typer
 
 from torpor.calling.connection import EndpointConnection
-from torpor.calling.keys import TRUSTED, UNVERIFIED, of_data_dir
+from torpor.calling.keys import LEFT_OVER, TRUSTED
+from torpor.cli.accepted_keys import with_keys, with_unasked_keys
 from torpor.cli.endpoints import Url
 from torpor.cli.sagemaker_files import CONFIG_VARIABLE, METADATA, Identity, Outcome, config_path, put
 from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
@@ -22,26 +24,29 @@ torpor: {path} cannot be written ({reason}): get_execution_role() will fail. Any
   - where the SDK asks for a role:  role = "{role}"
   - without a role: a Model or an Estimator uses the one in {config}"""
 
+FOLDER = (
+    "The endpoint's data folder, whose root credential comes before the keys of this shell. "
+    f"Without it: the keys of this shell, if the endpoint accepts them; else those of {Options.data_dir}."
+)
+
 
 def env(
     url: Url = None,
     sagemaker: Annotated[
         bool, typer.Option("--sagemaker", help="Also write the files that the SageMaker Python SDK reads, v2 or v3.")
     ] = False,
-    data_dir: Annotated[
-        Path, typer.Option(help="The endpoint's data folder, which has its root credential if it verifies its callers.")
-    ] = Options.data_dir,
+    data_dir: Annotated[Path | None, typer.Option(help=FOLDER)] = None,
     metadata: Annotated[
         Path, typer.Option(help="Where --sagemaker writes the execution role. The SDK reads the default only.")
     ] = METADATA,
 ) -> None:
     """Print the exports for a shell: eval "$(torpor env)"."""
-    configured = _with_trust(EndpointConnection.configured(url), data_dir)
+    configured = _with_trust(EndpointConnection.configured(url), data_dir or Options.data_dir)
     if sagemaker:
-        connection = _with_keys(configured.identified(), data_dir)
-        typer.echo(lines({**connection.environment, **_write_files(connection, metadata)}))
+        connection = with_keys(configured.identified(), data_dir)
+        typer.echo(script({**connection.environment, **_write_files(connection, metadata)}))
     else:
-        typer.echo(exports(_with_keys(_identified(configured), data_dir)))
+        typer.echo(exports(_identified(configured, data_dir)))
 
 
 def _with_trust(connection: EndpointConnection, data_dir: Path) -> EndpointConnection:
@@ -61,36 +66,28 @@ def _with_trust(connection: EndpointConnection, data_dir: Path) -> EndpointConne
     return connection
 
 
-def _with_keys(connection: EndpointConnection, data_dir: Path) -> EndpointConnection:
-    """The connection with the root's keys, if its endpoint verifies callers and no others are given. Raises TorporError
-    if there are none."""
-    if not connection.verified or connection.keys is not UNVERIFIED:
-        return connection
-    keys = of_data_dir(data_dir)
-    if keys is None:
-        raise TorporError(
-            f"the endpoint at {connection.url} verifies its callers, and {data_dir} has no credential: name its data "
-            "folder with --data-dir, or set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
-        )
-    return replace(connection, keys=keys)
-
-
 def exports(connection: EndpointConnection) -> str:
-    return lines(connection.environment)
+    return script(connection.environment)
+
+
+def script(variables: Mapping[str, str]) -> str:
+    """Sets these variables, and removes those of another account that this shell has."""
+    foreign = [name for name in LEFT_OVER if name in os.environ and name not in variables]
+    return "\n".join([lines(variables), *([f"unset {' '.join(foreign)}"] if foreign else [])])
 
 
 def lines(variables: Mapping[str, str]) -> str:
     return "\n".join(f"export {name}={shlex.quote(value)}" for name, value in variables.items())
 
 
-def _identified(connection: EndpointConnection) -> EndpointConnection:
-    """The connection with the endpoint's own region. If nothing answers, it prints a warning: the exports are still
-    right."""
+def _identified(connection: EndpointConnection, data_dir: Path | None) -> EndpointConnection:
+    """The connection with the endpoint's own region, and with keys. If nothing answers, it prints a warning: the
+    exports are still right."""
     try:
-        return connection.identified()
+        return with_keys(connection.identified(), data_dir)
     except (EndpointUnreachable, NotTorpor) as error:
         typer.echo(f"torpor: {error}", err=True)
-        return connection
+        return with_unasked_keys(connection, data_dir)
 
 
 def _write_files(connection: EndpointConnection, metadata: Path) -> dict[str, str]:
