@@ -4,6 +4,7 @@ TorporError
 ├── EndpointFailed        the endpoint did not start, or its deployment failed
 ├── EndpointUnreachable   nothing listens at the URL
 ├── NotTorpor             what listens there is something else
+├── IsRouter              what listens there is a router, which answers invocations alone
 ├── NoAnswer              a call of `torpor.Caller` was sent, and no whole answer came
 ├── NoResult              an asynchronous request failed, expired, or was cancelled
 ├── EndpointRefused       one of the endpoint's own pages answered with an error
@@ -12,6 +13,11 @@ TorporError
 """
 
 from torpor_container.extras import how_to_install
+
+NO_HTTPS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
+"""How OpenSSL calls an answer that is not TLS."""
+SPEAKS_HTTPS = "speaks HTTPS"
+"""What a port with TLS says to a request without."""
 
 
 class TorporError(Exception):
@@ -24,7 +30,7 @@ class EndpointFailed(TorporError):
 
 
 class EndpointUnreachable(TorporError):
-    """Nothing listens at the URL, or its certificate is not trusted."""
+    """Nothing listens at the URL, or what does speaks no HTTPS, or its certificate is not trusted."""
 
     def __init__(self, url: str, reason: object = "") -> None:
         if type(reason).__name__ == "SSLCertVerificationError":  # by its name: few callers need the module ssl
@@ -33,6 +39,10 @@ class EndpointUnreachable(TorporError):
                 "AWS_CA_BUNDLE to its authority's file, as `torpor env --data-dir FOLDER` prints it"
             )
             return
+        if getattr(reason, "reason", "") in NO_HTTPS:
+            http = url.replace("https://", "http://", 1)
+            super().__init__(f"what listens at {url} does not speak HTTPS: try {http}, and name it by `torpor env`")
+            return
         because = f" ({reason})" if reason else ""
         super().__init__(f"no endpoint answers at {url}{because}: start one with `torpor up`, or name another URL")
 
@@ -40,8 +50,20 @@ class EndpointUnreachable(TorporError):
 class NotTorpor(TorporError):
     """What listens at the URL is something else."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, answer: str = "") -> None:
+        if SPEAKS_HTTPS in answer and url.startswith("http://"):
+            https = url.replace("http://", "https://", 1)
+            super().__init__(f"what listens at {url} speaks HTTPS: name it as {https}, or evaluate `torpor env`")
+            return
         super().__init__(f"what answers at {url} is not an endpoint of Torpor: name another URL")
+
+
+class IsRouter(TorporError):
+    """A router was asked for what only its control has."""
+
+    def __init__(self, url: str, control: str | None) -> None:
+        where = "" if control is None else f", which is {control}"
+        super().__init__(f"{url} is a router, which answers invocations alone: name its control{where}")
 
 
 class NoAnswer(TorporError):

@@ -31,6 +31,8 @@ class EndpointConnection:
     keys: AccessKeys = UNVERIFIED
     verified: bool = False
     """Whether the endpoint verifies its callers, as far as it was asked (`identified`)."""
+    is_router: bool = False
+    """Whether it is a router, which answers invocations alone, as far as it was asked."""
     ca_bundle: str | None = None
     """The file with the certificates by which an https URL is trusted; None: by those that boto3 trusts anyway."""
 
@@ -49,9 +51,19 @@ class EndpointConnection:
         """The connection with the endpoint's own region. Raises EndpointUnreachable, NotTorpor."""
         try:
             health = self.json_page(PageName.HEALTH)
-            return replace(self, region=health["region"], verified=health.get("auth") == "on")
-        except (EndpointRefused, ValueError, TypeError, KeyError, AttributeError) as error:
+            router = health.get("role") == "router"
+            return replace(self, region=health["region"], verified=health.get("auth") == "on", is_router=router)
+        except EndpointRefused as refused:
+            raise NotTorpor(self.url, str(refused)) from refused
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise NotTorpor(self.url) from error
+
+    def control(self) -> str | None:
+        """The URL of the control that a router follows; None if it does not say."""
+        try:
+            return str(self.json_page("router")["control"])
+        except (EndpointRefused, EndpointUnreachable, ValueError, TypeError, KeyError):
+            return None
 
     @property
     def environment(self) -> dict[str, str]:

@@ -56,6 +56,8 @@ def _refusal(connection: EndpointConnection) -> str | None:
     """Why the endpoint does not accept the connection's keys; None if it does. Every caller has the right to ask."""
     from botocore.exceptions import ClientError
 
+    if connection.is_router:  # it cannot be asked
+        return None
     try:
         connection.client("sts").get_caller_identity()
     except ClientError as error:

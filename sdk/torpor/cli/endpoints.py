@@ -9,7 +9,7 @@ import typer
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import URL, URL_VARIABLE
 from torpor.cli import completion
-from torpor.errors import EndpointRefused, TorporError
+from torpor.errors import EndpointRefused, EndpointUnreachable, IsRouter, TorporError
 from torpor.pages import state
 from torpor.pages.names import model_names, near
 
@@ -37,7 +37,15 @@ NO_ENDPOINT = "there is no endpoint yet: `torpor deploy PREFIX --name NAME` make
 
 
 def connected(url: str | None) -> EndpointConnection:
-    """A connection to the endpoint, which has answered. Raises EndpointUnreachable, NotTorpor."""
+    """A connection to the endpoint, which has answered. Raises EndpointUnreachable, NotTorpor, IsRouter."""
+    connection = invocable(url)
+    if connection.is_router:
+        raise IsRouter(connection.url, connection.control())
+    return connection
+
+
+def invocable(url: str | None) -> EndpointConnection:
+    """A connection to the endpoint, or to one of its routers. Raises EndpointUnreachable, NotTorpor."""
     return EndpointConnection.configured(url).identified()
 
 
@@ -45,6 +53,8 @@ def only(connection: EndpointConnection, name: str | None) -> str:
     """The given name, or the name of the only endpoint. Raises TorporError if there is none, or several."""
     if name is not None:
         return name
+    if connection.is_router:
+        raise TorporError(f"name the endpoint: {connection.url} is a router, which has no list of them")
     known = state.names(connection.client("sagemaker"))
     if len(known) != 1:
         raise TorporError(f"name one of the endpoints: {', '.join(known)}" if known else NO_ENDPOINT)
@@ -59,21 +69,43 @@ def known(connection: EndpointConnection, name: str | None) -> Iterator[None]:
     try:
         yield
     except (EndpointRefused, ClientError) as error:
-        if name is None or name in state.names(connection.client("sagemaker")):
-            raise
-        raise unknown(connection, name) from error
+        if name is not None and (better := unknown(connection, name)) is not None:
+            raise better from error
+        raise
 
 
-def unknown(connection: EndpointConnection, name: str) -> TorporError:
-    """The error that there is no such endpoint, with the names that are nearest."""
-    names = state.names(connection.client("sagemaker"))
+def unknown(connection: EndpointConnection, name: str) -> TorporError | None:
+    """The error that there is no such endpoint, with the names that are nearest. None if there is one of this name, or
+    the endpoints cannot be listed."""
+    names = listed(connection)
+    if names is None or name in names:
+        return None
     return TorporError(f"there is no endpoint {name!r}, only {near(name, names)}" if names else NO_ENDPOINT)
+
+
+def not_in_service(name: str) -> TorporError:
+    """The error that an endpoint is there, and serves nothing."""
+    return TorporError(f"endpoint {name} is not in service: `torpor ls` shows its state")
+
+
+def listed(connection: EndpointConnection) -> list[str] | None:
+    """The names of all endpoints; None where they cannot be listed: a caller may lack the right to, and a router has no
+    list."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return state.names(connection.client("sagemaker"))
+    except (BotoCoreError, ClientError):
+        return None
 
 
 def unknown_model(connection: EndpointConnection, endpoint: str, model: str) -> TorporError | None:
     """The error that the endpoint has no such model, with the names that are nearest. None if it has one of this name,
     or its models cannot be listed."""
-    names = model_names(connection, endpoint)
+    try:
+        names = model_names(connection, endpoint)
+    except (EndpointRefused, EndpointUnreachable):
+        return None
     if not names or model.removeprefix("/") in names:
         return None
     return TorporError(f"{endpoint} has no model {model!r}: it has {near(model, names)}")

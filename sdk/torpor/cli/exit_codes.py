@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import IntEnum
 
-from torpor.errors import EndpointUnreachable, NotTorpor, ValueRefused
+from torpor.errors import EndpointUnreachable, IsRouter, NotTorpor, ValueRefused
 
 
 class ExitCode(IntEnum):
@@ -23,7 +23,8 @@ MEANINGS: Mapping[ExitCode, str] = {
     " cannot be read, a call that the endpoint or the model answered with an error.",
     ExitCode.USAGE: "The command line is wrong: an unknown command or option, a missing argument, a value that is not"
     " allowed. Nothing was done.",
-    ExitCode.UNREACHABLE: "No endpoint of Torpor answers at the URL.",
+    ExitCode.UNREACHABLE: "No endpoint of Torpor answers at the URL, or a router does, which answers"
+    " `torpor invoke` alone.",
     ExitCode.NO_PLAN: "`torpor plan` ran to its end, and nothing that it may choose from meets the SLO.",
     ExitCode.INTERRUPTED: "Ctrl-C ended it. `torpor replay` shows what was answered until then. `torpor top` and"
     " `torpor up` end with 0.",
@@ -40,6 +41,6 @@ def exit_code(error: BaseException) -> ExitCode:
 
     if isinstance(error, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    if isinstance(error, EndpointUnreachable | NotTorpor | EndpointConnectionError):
+    if isinstance(error, EndpointUnreachable | IsRouter | NotTorpor | EndpointConnectionError):
         return ExitCode.UNREACHABLE
     return ExitCode.USAGE if isinstance(error, ValueRefused) else ExitCode.FAILED

@@ -38,8 +38,8 @@ class Told(NamedTuple):
 
 
 @contextmanager
-def answering(answer: Callable[[Asked], Told], health: Mapping[str, object] = HEALTH) -> Iterator[str]:
-    """The URL of the server, while it runs."""
+def answering(answer: Callable[[Asked], Told], health: Mapping[str, object] | None = HEALTH) -> Iterator[str]:
+    """The URL of the server, while it runs. Without `health`, the function answers for that, too."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -48,7 +48,8 @@ def answering(answer: Callable[[Asked], Told], health: Mapping[str, object] = HE
             body = self.rfile.read(int(self.headers.get("content-length", 0)))
             headers = {name.lower(): value for name, value in self.headers.items()}
             asked = Asked(self.command, self.path, headers, body)
-            told = Told(body=json.dumps(health).encode()) if self.path == "/_torpor/health" else answer(asked)
+            healthy = health is not None and self.path == "/_torpor/health"
+            told = Told(body=json.dumps(health).encode()) if healthy else answer(asked)
             self.send_response(told.status)
             for name, value in {"content-length": str(len(told.body)), **told.headers}.items():
                 self.send_header(name, value)

@@ -7,10 +7,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from torpor.cli.endpoints import OneOrAll, Url, connected, known
+from torpor.calling.connection import EndpointConnection
+from torpor.cli.endpoints import OneOrAll, Url, connected, known, unknown
 from torpor.cli.output import AsJson, console, plain_table, print_json
 from torpor.cli.records import AsyncOutput
-from torpor.errors import TorporError
+from torpor.errors import EndpointRefused, TorporError
 from torpor.pages import async_requests
 from torpor_endpoint.core.pages.async_requests import LIMIT, LIMIT_MAX, STATES, AsyncRequestRow
 from torpor_endpoint.core.pages.story import moment
@@ -34,6 +35,8 @@ def ls(
     connection = connected(url)
     with known(connection, endpoint):
         found = async_requests.requests(connection, endpoint, state=state, limit=limit)
+    if not found and endpoint is not None and (error := unknown(connection, endpoint)) is not None:
+        raise error
     if as_json:
         print_json(AsyncOutput(tuple(found)))
     elif not found:
@@ -49,8 +52,7 @@ def show(id: InferenceId, as_json: AsJson = False, url: Url = None) -> None:
     if as_json:
         print_json(AsyncOutput(tuple(found)))
         return
-    for one in found:
-        console().print(lines(one, time.time()), soft_wrap=True)
+    console().print("\n\n".join(lines(one, time.time()) for one in found), soft_wrap=True)
 
 
 @app.command()
@@ -61,8 +63,15 @@ def cancel(id: InferenceId, url: Url = None) -> None:
     for one in cancelled:
         typer.echo(f"{one.inference_id}: {one.state}")
     if not cancelled:
-        latest = async_requests.requests(connection, id=id)[0]
-        raise TorporError(f"{id} does not wait any more: it is {latest.state}")
+        raise TorporError(f"{id} does not wait any more{_standing(connection, id)}")
+
+
+def _standing(connection: EndpointConnection, id: str) -> str:
+    """`: it is Completed`; empty for a caller who may not read it."""
+    try:
+        return f": it is {async_requests.requests(connection, id=id)[0].state}"
+    except EndpointRefused:
+        return ""
 
 
 def table(found: Sequence[AsyncRequestRow], now_s: float) -> Table:

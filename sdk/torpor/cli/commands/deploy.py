@@ -10,14 +10,13 @@ import typer
 
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import completion
-from torpor.cli.endpoints import Url, connected, unknown
+from torpor.cli.endpoints import Url, connected, known
 from torpor.cli.exit_codes import UsageRefused
 from torpor.cli.progress import waiting
 from torpor.cli.uploading import NoCheck, tell, uploaded
 from torpor.hosting import deploying
 from torpor.hosting.deploying import EndpointChange, EndpointPlan
 from torpor.hosting.options import MAX_CONCURRENCY
-from torpor.pages import state
 from torpor.pages.retiring import retire
 from torpor.uploads import sources, storing
 from torpor.uploads.storing import BUCKET, SCHEME, PlannedUpload, Stored, UploadPlace
@@ -88,8 +87,8 @@ def undeploy(
     """Delete an endpoint, with the model and the configuration that `torpor deploy` made. The models stay in S3."""
     connection = connected(url)
     sagemaker = connection.client("sagemaker")
-    if name not in state.names(sagemaker):
-        raise unknown(connection, name)
+    with known(connection, name):
+        sagemaker.describe_endpoint(EndpointName=name)
     revision = deploying.revision_of(sagemaker, name)
     with waiting(f"stopping {name}"):
         deploying.withdraw(sagemaker, name, [] if revision is None else [revision])
@@ -141,7 +140,7 @@ def described(plan: EndpointPlan) -> str:
 def call(connection: EndpointConnection, plan: EndpointPlan) -> str:
     """The command that calls it."""
     place = UploadPlace.of(plan.model_data_url)
-    models = storing.keys(connection.client("s3"), place) if plan.multi_model else []
+    models = (_listed(connection, place) if plan.multi_model else None) or []
     target = f" --target-model {models[0] if models else 'MODEL'}" if plan.multi_model else ""
     return f"torpor invoke {plan.name}{target} --body ROW"
 
@@ -155,7 +154,7 @@ def located(
             raise UsageRefused(f"{prefix} is a prefix of models: with --single, name one artifact")
         if not single and prefix.endswith(sources.ARCHIVE_SUFFIXES):
             raise UsageRefused(f"{prefix} is one artifact: add --single, or name the prefix above it")
-        if not single and not storing.keys(connection.client("s3"), UploadPlace.of(prefix)):
+        if not single and _listed(connection, UploadPlace.of(prefix)) == []:
             typer.echo(f"torpor: {prefix} has no model yet: `torpor cp MODEL {prefix}` adds one", err=True)
         return prefix if single else UploadPlace.of(prefix).url(), []
     place = UploadPlace(BUCKET, f"{name}/")
@@ -165,6 +164,16 @@ def located(
     done = uploaded(connection, found, place, force=True, check=check)
     tell(place, done)
     return place.url(SINGLE_KEY if single else ""), done
+
+
+def _listed(connection: EndpointConnection, place: UploadPlace) -> list[str] | None:
+    """The first key below the place, for a hint; None if S3 does not list it, which is no reason to stop."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        return storing.keys(connection.client("s3"), place)
+    except (BotoCoreError, ClientError):
+        return None
 
 
 def content_hash(path: Path) -> str:

@@ -14,7 +14,7 @@ from torpor.calling.keys import LEFT_OVER, TRUSTED
 from torpor.cli.accepted_keys import with_keys, with_unasked_keys
 from torpor.cli.endpoints import Url
 from torpor.cli.sagemaker_files import CONFIG_VARIABLE, METADATA, Identity, Outcome, config_path, put
-from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
+from torpor.errors import SPEAKS_HTTPS, EndpointRefused, EndpointUnreachable, IsRouter, NotTorpor, TorporError
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import Options
 
@@ -60,7 +60,7 @@ def _with_trust(connection: EndpointConnection, data_dir: Path) -> EndpointConne
     try:
         connection.page(PageName.HEALTH)
     except EndpointRefused as refused:
-        return by_https if "HTTPS" in str(refused) else connection
+        return by_https if SPEAKS_HTTPS in str(refused) else connection
     except EndpointUnreachable:  # perhaps since its certificate is not trusted otherwise
         return by_https if secure else connection
     return connection
@@ -81,10 +81,13 @@ def lines(variables: Mapping[str, str]) -> str:
 
 
 def _identified(connection: EndpointConnection, data_dir: Path | None) -> EndpointConnection:
-    """The connection with the endpoint's own region, and with keys. If nothing answers, it prints a warning: the
-    exports are still right."""
+    """The connection with the endpoint's own region, and with keys. If nothing answers, or a router, it prints a
+    warning: the exports are still right."""
     try:
-        return with_keys(connection.identified(), data_dir)
+        found = with_keys(connection.identified(), data_dir)
+        if found.is_router:
+            typer.echo(f"torpor: {IsRouter(found.url, found.control())}", err=True)
+        return found
     except (EndpointUnreachable, NotTorpor) as error:
         typer.echo(f"torpor: {error}", err=True)
         return with_unasked_keys(connection, data_dir)

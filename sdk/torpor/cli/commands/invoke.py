@@ -10,7 +10,7 @@ from torpor.calling.streaming import parts_of
 from torpor.calling.target_model import with_target_model
 from torpor.cli import completion
 from torpor.cli.arguments import existing_file
-from torpor.cli.endpoints import EndpointName, Url, connected, known, only
+from torpor.cli.endpoints import EndpointName, Url, invocable, known, only
 
 TargetModel = Annotated[
     str | None,
@@ -32,7 +32,7 @@ def invoke(
     url: Url = None,
 ) -> None:
     """Call an endpoint, or one model of it, and print the answer."""
-    connection = connected(url)
+    connection = invocable(url)
     members = {
         "EndpointName": only(connection, endpoint),
         "TargetModel": target_model,

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import records
-from torpor.cli.endpoints import NO_ENDPOINT, OneOrAll, Url, connected, unknown
+from torpor.cli.endpoints import NO_ENDPOINT, OneOrAll, Url, connected, not_in_service, unknown
 from torpor.cli.output import AsJson, console, fitted, print_json
 from torpor.cli.records import TopOutput, TopRow
 from torpor.errors import EndpointUnreachable
@@ -78,7 +78,7 @@ def top(
     """
     connection = connected(url)
     if endpoint is not None and endpoint not in {one.name for one in state.endpoints(connection)}:
-        raise unknown(connection, endpoint)
+        raise unknown(connection, endpoint) or not_in_service(endpoint)
     view = TopView(connection, endpoint, sort, console())
     if once:
         [found] = samples(view, 1)

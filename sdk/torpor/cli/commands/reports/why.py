@@ -3,13 +3,25 @@
 import typer
 
 from torpor.calling.connection import EndpointConnection
-from torpor.cli.endpoints import NO_ENDPOINT, ModelName, OneOrAll, Url, connected, unknown, unknown_model
+from torpor.cli.endpoints import (
+    NO_ENDPOINT,
+    ModelName,
+    OneOrAll,
+    Url,
+    connected,
+    listed,
+    not_in_service,
+    unknown,
+    unknown_model,
+)
 from torpor.cli.output import AsJson, print_json
 from torpor.cli.records import StoryEntry, WhyOutput
 from torpor.errors import TorporError
 from torpor.pages import state
 from torpor.pages.inquiry import story
 from torpor_endpoint.core.pages.story import Story
+
+NONE_IN_SERVICE = "no endpoint is in service: `torpor ls` shows their state"
 
 
 def why(model: ModelName, endpoint: OneOrAll = None, as_json: AsJson = False, url: Url = None) -> None:
@@ -36,9 +48,6 @@ def entry(endpoint: str, told: Story) -> StoryEntry:
 
 def _none(connection: EndpointConnection, endpoint: str | None) -> TorporError:
     """The error that says why there is nothing to show."""
-    standing = {found.name: found for found in state.statuses(connection)}
-    if endpoint is None:
-        return TorporError("no endpoint is in service: `torpor ls` shows their state" if standing else NO_ENDPOINT)
-    if endpoint not in standing:
-        return unknown(connection, endpoint)
-    return TorporError(f"endpoint {endpoint} is not in service: {standing[endpoint].status}; see `torpor ls`")
+    if endpoint is not None:
+        return unknown(connection, endpoint) or not_in_service(endpoint)
+    return TorporError(NO_ENDPOINT if listed(connection) == [] else NONE_IN_SERVICE)
