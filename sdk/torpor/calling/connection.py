@@ -3,7 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from http.client import HTTPException
 from ipaddress import ip_address
@@ -33,19 +33,20 @@ class EndpointConnection:
     """Whether the endpoint verifies its callers, as far as it was asked (`identified`)."""
     is_router: bool = False
     """Whether it is a router, which answers invocations alone, as far as it was asked."""
+    services: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The URLs of services that are called elsewhere, by the ends of their variables: `S3`, `SAGEMAKER_RUNTIME`."""
     ca_bundle: str | None = None
     """The file with the certificates by which an https URL is trusted; None: by those that boto3 trusts anyway."""
 
     @classmethod
     def configured(cls, url: str | None = None) -> "EndpointConnection":
-        """The connection to this URL, else to `AWS_ENDPOINT_URL`, else to the port of `torpor up`. Raises
-        ValueRefused."""
-        found = url or os.environ.get(URL_VARIABLE) or URL
-        if not found.startswith(SCHEMES):
-            raise ValueRefused(f"{found} is not a URL such as {URL}: it must begin with {' or '.join(SCHEMES)}")
+        """The connection to this URL, for all services; else to `AWS_ENDPOINT_URL`, or to the port of `torpor up`, and
+        for the services that have a variable of their own to the URLs of these. Raises ValueRefused."""
+        found = _checked(url or os.environ.get(URL_VARIABLE) or URL)
+        services = {} if url else urls_of_services(os.environ)
         keys = of_environment(os.environ) or UNVERIFIED
         region, bundle = os.environ.get("AWS_DEFAULT_REGION", REGION), os.environ.get(CA_BUNDLE) or None
-        return cls(found.rstrip("/"), region, keys, ca_bundle=bundle if found.startswith("https") else None)
+        return cls(found, region, keys, services=services, ca_bundle=bundle if found.startswith("https") else None)
 
     def identified(self) -> "EndpointConnection":
         """The connection with the endpoint's own region. Raises EndpointUnreachable, NotTorpor."""
@@ -80,8 +81,20 @@ class EndpointConnection:
 
     def client(self, service: str, **options: Any) -> Any:
         """A boto3 client of this service. `options` are those of `boto3.client`, and take precedence."""
-        trust = {} if self.ca_bundle is None else {"verify": self.ca_bundle}
-        return self._session.client(service, **{"endpoint_url": self.url, "config": self._config, **trust, **options})
+        url = self.url_of(service)
+        if url == self.url:
+            session, config = self._session, self._config
+            trust = {} if self.ca_bundle is None else {"verify": self.ca_bundle}
+        else:
+            session, config, trust = self._session_elsewhere, self._config_elsewhere, {}
+        return session.client(service, **{"endpoint_url": url, "config": config, **trust, **options})
+
+    def url_of(self, service: str) -> str:
+        """Where boto3's service of this name is called."""
+        if not self.services:
+            return self.url
+        name: str = self._core.get_service_model(service).service_id
+        return self.services.get(name.replace(" ", "_").upper(), self.url)
 
     def caller(self, **options: Any) -> "Caller":
         """A `torpor.Caller` of the endpoint. `options` are the Caller's own, and take precedence."""
@@ -151,19 +164,54 @@ class EndpointConnection:
             raise EndpointUnreachable(self.url, f"{self.ca_bundle} cannot be read: {error}") from error
 
     @cached_property
+    def _core(self) -> Any:
+        """botocore's session below boto3's, which has read the services' models."""
+        from botocore.session import Session
+
+        return Session()
+
+    @cached_property
     def _session(self) -> Any:
         from boto3.session import Session
 
         access_key, secret_key, token = self.keys
-        return Session(access_key, secret_key, token, region_name=self.region)
+        return Session(access_key, secret_key, token, region_name=self.region, botocore_session=self._core)
+
+    @cached_property
+    def _session_elsewhere(self) -> Any:
+        """For another URL than the endpoint's: with boto3's usual credentials, unless there are keys of an endpoint."""
+        from boto3.session import Session
+
+        usual = Session(region_name=self.region)
+        return usual if self.keys == UNVERIFIED and usual.get_credentials() is not None else self._session
 
     @cached_property
     def _config(self) -> Any:
         from botocore.config import Config
 
         # No proxy: clients reach a Torpor endpoint directly, whatever the environment says.
-        path_style = {"addressing_style": "path"}
-        return Config(read_timeout=ANSWER_WITHIN_S, max_pool_connections=64, s3=path_style, proxies={})
+        return self._config_elsewhere.merge(Config(proxies={}))
+
+    @cached_property
+    def _config_elsewhere(self) -> Any:
+        from botocore.config import Config
+
+        return Config(read_timeout=ANSWER_WITHIN_S, max_pool_connections=64, s3={"addressing_style": "path"})
+
+
+def urls_of_services(environment: Mapping[str, str]) -> dict[str, str]:
+    """The URLs of AWS's variables for single services, by the ends of their names. Raises ValueRefused."""
+    prefix = f"{URL_VARIABLE}_"
+    return {
+        name.removeprefix(prefix): _checked(url) for name, url in environment.items() if name.startswith(prefix) and url
+    }
+
+
+def _checked(url: str) -> str:
+    """The URL without a slash at its end. Raises ValueRefused."""
+    if not url.startswith(SCHEMES):
+        raise ValueRefused(f"{url} is not a URL such as {URL}: it must begin with {' or '.join(SCHEMES)}")
+    return url.rstrip("/")
 
 
 def without_proxy(url: str, environment: Mapping[str, str]) -> dict[str, str]:
@@ -187,5 +235,6 @@ def loopback(url: str) -> str | None:
 
 
 def client(service: str, url: str | None = None, **options: Any) -> Any:
-    """A boto3 client of the endpoint at `url`, else at `AWS_ENDPOINT_URL`, else at the port of `torpor up`."""
+    """A boto3 client of the endpoint at `url`, else at `AWS_ENDPOINT_URL`, else at the port of `torpor up`. Without
+    `url`, a service's own variable, such as `AWS_ENDPOINT_URL_S3`, comes first."""
     return EndpointConnection.configured(url).client(service, **options)

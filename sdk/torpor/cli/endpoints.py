@@ -13,7 +13,10 @@ from torpor.errors import EndpointRefused, EndpointUnreachable, IsRouter, Torpor
 from torpor.pages import state
 from torpor.pages.names import model_names, near
 
-Url = Annotated[str | None, typer.Option(envvar=URL_VARIABLE, help=f"The endpoint's URL; else {URL}.", metavar="URL")]
+Url = Annotated[
+    str | None,
+    typer.Option(help=f"The endpoint's URL, for all services; else {URL_VARIABLE}, else {URL}.", metavar="URL"),
+]
 EndpointName = Annotated[
     str | None,
     typer.Argument(

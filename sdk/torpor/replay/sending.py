@@ -81,7 +81,7 @@ def replay(
     A request that fails is counted, and the replay continues. Ctrl-C ends sending; a second one also ends waiting.
     Raises EndpointUnreachable if nothing listens at the start, BadTrace for a bad trace, and what `body` raises.
     """
-    check_reachable(target.connection.url)
+    check_reachable(target.connection.url_of("sagemaker-runtime"))
     sending = _Sending(Paced(trace, pace.speed), target, body, pace.in_flight_max)
     sending.until_done(watch)
     return sending.replayed()

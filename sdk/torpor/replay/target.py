@@ -62,7 +62,8 @@ class ReplayPost:
     def __init__(self, target: Target, connections: int) -> None:
         from urllib3 import Timeout, connection_from_url
 
-        url, patience = target.connection.url, Timeout(connect=CONNECT_WITHIN_S, read=ANSWER_WITHIN_S)
+        url = target.connection.url_of("sagemaker-runtime")
+        patience = Timeout(connect=CONNECT_WITHIN_S, read=ANSWER_WITHIN_S)
         trust = {"ca_certs": target.connection.ca_bundle} if target.connection.ca_bundle else {}
         self._pool = connection_from_url(url, maxsize=connections, timeout=patience, **trust)
         self._path = f"{urlsplit(url).path}/endpoints/{quote(target.endpoint, safe='')}/invocations"

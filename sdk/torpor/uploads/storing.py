@@ -108,7 +108,7 @@ def _does(s3: Any, place: UploadPlace, path: Path, key: str) -> Stored:
     except ClientError as error:
         if error.response["Error"]["Code"] in GONE:
             return Stored.NEW
-        raise
+        raise _with_reason(s3, place, key, error) from error
     size_bytes = path.stat().st_size
     if there["ContentLength"] != size_bytes:
         return Stored.REPLACED
@@ -117,6 +117,18 @@ def _does(s3: Any, place: UploadPlace, path: Path, key: str) -> Stored:
     body = there_in_parts(s3, place, key)
     with path.open("rb") as mine:
         return Stored.SAME if all(mine.read(len(part)) == part for part in body) else Stored.REPLACED
+
+
+def _with_reason(s3: Any, place: UploadPlace, key: str, refusal: Exception) -> Exception:
+    """The refusal of the same object by GET, whose answer has the reason: a HEAD's has no body. Without one, the first
+    refusal."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    try:
+        s3.get_object(Bucket=place.bucket, Key=f"{place.prefix}{key}")["Body"].close()
+    except (BotoCoreError, ClientError) as error:
+        return error if isinstance(error, ClientError) else refusal
+    return refusal
 
 
 def there_in_parts(s3: Any, place: UploadPlace, key: str) -> Iterator[bytes]:

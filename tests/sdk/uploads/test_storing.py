@@ -3,8 +3,10 @@
 from pathlib import Path
 
 import pytest
+from botocore.exceptions import ClientError
 
 import torpor
+from tests.sdk.helpers.answering_endpoint import Asked, Told, answering
 from torpor.errors import TorporError, ValueRefused
 from torpor.uploads.storing import PlannedUpload, Stored, UploadPlace, keys, planned, upload
 
@@ -53,3 +55,21 @@ def test_an_object_that_was_uploaded_in_parts_is_compared_by_its_bytes(endpoint:
     assert planned(s3, place, [(file, "m")], force=False)[0].does is Stored.SAME
     file.write_bytes(b"1" * (9 * 1024 * 1024 - 1) + b"2")
     assert planned(s3, place, [(file, "m")], force=True)[0].does is Stored.REPLACED
+
+
+def test_a_refusal_of_what_is_there_has_its_reason(tmp_path: Path) -> None:
+    file = tmp_path / "model"
+    file.write_bytes(b"one")
+    reason = b"<Error><Code>InvalidRequest</Code><Message>S3 is elsewhere.</Message></Error>"
+    with answering(lambda asked: Told(400, reason)) as url, pytest.raises(ClientError, match="S3 is elsewhere"):
+        planned(torpor.client("s3", url), UploadPlace("bucket"), [(file, "m")], force=False)
+
+
+def test_a_refusal_without_a_reason_stays_the_first_one(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> Told:
+        return Told(403) if asked.method == "HEAD" else Told(200, b"one")
+
+    file = tmp_path / "model"
+    file.write_bytes(b"one")
+    with answering(answer) as url, pytest.raises(ClientError, match="HeadObject"):
+        planned(torpor.client("s3", url), UploadPlace("bucket"), [(file, "m")], force=False)
