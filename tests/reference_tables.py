@@ -58,10 +58,18 @@ def settings() -> str:
 
 
 def options() -> str:
+    """Those of `torpor up`, in its own words."""
+    taken = {flag: one for one in get_group(app).commands["up"].params for flag in one.opts}
+    rows = ((row, _meaning(taken[row.flag])) for row in OPTIONS if row.flag in taken)
     return table(
-        ("option", "default", "meaning"),
-        ((code(row.flag), code(row.default), row.meaning) for row in OPTIONS),
+        ("option", "default", "meaning"), ((code(row.flag), code(row.default), meaning) for row, meaning in rows)
     )
+
+
+def options_of_programs() -> str:
+    """Those that only `python -m torpor_endpoint` takes."""
+    taken = {flag for one in get_group(app).commands["up"].params for flag in one.opts}
+    return table(("option", "meaning"), ((code(row.flag), row.meaning) for row in OPTIONS if row.flag not in taken))
 
 
 def errors() -> str:
@@ -268,6 +276,7 @@ TABLES = {
     "toolkits": toolkits,
     "settings": settings,
     "options": options,
+    "options-of-programs": options_of_programs,
     "log-fields": log_fields,
     "errors": errors,
     "faults": faults,

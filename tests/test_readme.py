@@ -31,6 +31,12 @@ def test_each_table_is_on_one_page() -> None:
     assert sorted(name for page in DOCS for name in TABLE.findall(page.read_text())) == sorted(TABLES)
 
 
+def test_the_options_of_the_endpoint_are_those_that_up_takes() -> None:
+    rows = set(re.findall(r"^\\| `(--[a-z0-9-]+)`", TABLES["options"](), re.MULTILINE))
+    assert rows == {flag for one in COMMANDS["up"].params for flag in one.opts} - {"--help"}
+    assert "0 takes a free one" in TABLES["options"]()
+
+
 @pytest.mark.parametrize("face", FACES, ids=lambda face: face.service)
 def test_a_difference_names_an_operation_of_its_service(face: Face) -> None:
     assert face.differences.keys() <= set(face.operations)
