@@ -110,12 +110,14 @@ def watched(
 
     Until then there is a bar on standard error, or a line now and then without a terminal.
     """
+    if (job := read()).status in ENDED:
+        return job
     shown = screen or Console(stderr=True)
     columns = (BarColumn(bar_width=BAR_WIDTH), TaskProgressColumn(), TextColumn("{task.description}", markup=False))
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
         task = progress.add_task("", total=1.0)
         next_line_s = clock() + LINE_PERIOD_S
-        while (job := read()).status not in ENDED:
+        while job.status not in ENDED:
             said = [job.status] if job.progress is None else _said(job.progress)
             share = 0.0 if job.progress is None else job.progress.share
             progress.update(task, description=", ".join((job.name, *said)), completed=share, refresh=True)
@@ -123,6 +125,7 @@ def watched(
                 shown.print(line(job), soft_wrap=True, markup=False, highlight=False)
                 next_line_s += LINE_PERIOD_S
             pause(PERIOD_S)
+            job = read()
     return job
 
 

@@ -86,3 +86,11 @@ def test_a_terminal_of_eighty_columns_has_the_whole_bar() -> None:
     watched(lambda: next(states), screen, lambda seconds: None, lambda: 0.0)
     assert "nightly, 12 of 500 objects, 8,500 records/s, 0:01:35 left" in out.getvalue()
     assert "\u2501" in out.getvalue()
+
+
+def test_a_job_that_has_ended_has_no_bar() -> None:
+    out = StringIO()
+    screen = Console(file=out, force_terminal=True, width=80)
+    ended = ShownJob("nightly", "Completed", "", 0.0, 9.0, None)
+    assert watched(lambda: ended, screen, lambda seconds: None, lambda: 0.0) is ended
+    assert out.getvalue() == ""
