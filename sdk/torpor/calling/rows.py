@@ -51,18 +51,18 @@ def _encode_named(table: NamedTable, kind: str | None) -> tuple[bytes, str]:
     return encoder(table), content_type
 
 
-def decode(body: bytes, content_type: str) -> Any:
+def decode(body: bytes, content_type: str, bytes_are: str = "`invoke_raw` returns its bytes") -> Any:
     """The value of a body: of JSON its value, of CSV numbers, of JSON Lines a list, of npy an array; of others the
     bytes.
 
-    Raises ValueError for a body that is not what its type says.
+    Raises ValueError for a body that is not what its type says; `bytes_are` says where a person finds it.
     """
     kind = content_type.partition(";")[0].strip().lower()
     try:
         return _DECODERS.get(kind, bytes)(body)
     except ValueError as error:
         text = f"the answer's type is {kind}, but it cannot be read as that: {error}: {body[:SHOWN_BYTES]!r}"
-        raise ValueError(f"{text}; `invoke_raw` returns its bytes") from error
+        raise ValueError(f"{text}; {bytes_are}") from error
 
 
 def _plain(payload: Any) -> Any:

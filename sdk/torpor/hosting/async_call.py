@@ -49,8 +49,8 @@ class AsyncCall:
         """Wait for the result, and return it: a JSON object as its value, CSV as numbers, npy as an array, and any
         other as bytes.
 
-        Raises NoResult if the request fails, expires or is cancelled, and TimeoutError after `timeout_s` seconds; the
-        request goes on then.
+        Raises NoResult if the request fails, expires or is cancelled, TimeoutError after `timeout_s` seconds (the
+        request goes on then), and ValueError for a result that is not what its type says.
         """
         began_s = time.monotonic()
         while not (found := self.status()).over:
@@ -62,4 +62,4 @@ class AsyncCall:
             raise NoResult(self.inference_id, found.state, found.reason)
         bucket, _, key = self.output.removeprefix("s3://").partition("/")
         answer = self._s3.get_object(Bucket=bucket, Key=key)
-        return decode(answer["Body"].read(), answer.get("ContentType", ""))
+        return decode(answer["Body"].read(), answer.get("ContentType", ""), f"its bytes are the object {self.output}")

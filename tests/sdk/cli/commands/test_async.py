@@ -2,16 +2,22 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
+from io import BytesIO
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import torpor
+from tests.sdk.helpers.answering_endpoint import Told, answering
 from tests.sdk.helpers.small_models import CITIES, ROWS, train_booster
+from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
 from torpor.cli.commands.async_requests import lines, table, took
 from torpor.cli.output import console
+from torpor.hosting.async_call import AsyncCall
 from torpor.hosting.serving import INLINE_MAX_BYTES, SharedProcess
 from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 
@@ -69,6 +75,24 @@ def test_a_request_that_has_ended_cannot_be_cancelled(later: torpor.Local) -> No
     code, told = run(later, "cancel", "two")
     assert code == 1
     assert "two does not wait any more: it is Completed" in told
+
+
+def test_requests_of_one_id_are_shown_apart(later: torpor.Local) -> None:
+    for _ in range(2):
+        later.invoke_async(CITIES[0], ROWS, InferenceId="twice")
+    code, told = run(later, "show", "twice")
+    assert code == 0
+    assert [part.split()[:2] for part in told.split("\n\n")] == [["request", "twice"]] * 2
+
+
+def test_a_result_that_cannot_be_read_is_an_object_with_bytes() -> None:
+    row = {**asdict(ROW), "state": "Completed", "inference_id": "one"}
+    stored = {"Body": BytesIO(b"no JSON"), "ContentType": "application/json"}
+    s3 = SimpleNamespace(get_object=lambda **of: stored)
+    with answering(lambda asked: Told(body=json.dumps({"requests": [row]}).encode())) as url:
+        call = AsyncCall(EndpointConnection(url), s3, {"InferenceId": "one", "OutputLocation": ROW.output})
+        with pytest.raises(ValueError, match="its bytes are the object s3://b/out"):
+            call.result(30.0)
 
 
 ROW = AsyncRequestRow(1, "one", "e", "v", "Failed", 0.0, 60.0, "s3://b/out", ended_s=5.0, reason="ClientError: no")

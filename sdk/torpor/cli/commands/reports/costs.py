@@ -58,7 +58,7 @@ def variants(found: Costs) -> Table:
     since, until = (datetime.fromtimestamp(at_s).strftime("%Y-%m-%d %H:%M") for at_s in (found.since_s, found.until_s))
     shown = plain_table(f"from {since} to {until}", "endpoint", "variant", "instances")
     for name in ("hours", "GB-s", "requests", "cold", "cost"):
-        shown.add_column(name, justify="right")
+        shown.add_column(name, justify="right", no_wrap=True)
     for variant in found.variants:
         first, *more = [one for one in variant.sizes if one.size] or variant.sizes
         counts = (f"{variant.requests:,}", f"{variant.cold:,}")
@@ -72,7 +72,7 @@ def models(variant: VariantCostsRow) -> Table:
     """A row for each model, the dearest first, and one for idle time: together they are the variant's cost."""
     shown = plain_table(f"{variant.endpoint} · {_named(variant)} · by model", "model")
     for name in ("requests", "cold", "errors", "busy s", "cost"):
-        shown.add_column(name, justify="right")
+        shown.add_column(name, justify="right", no_wrap=True)
     for one in variant.models:
         shown.add_row(one.model or "-", *_counts(one))
     if variant.others.models:
@@ -87,7 +87,7 @@ def containers(variant: VariantCostsRow) -> Table:
     """A row for each container of a pipeline: all of them share the cost of its instances."""
     shown = plain_table(f"{variant.endpoint} · {_named(variant)} · by container", "container")
     for name in ("requests", "in it, s", "each", "own memory"):
-        shown.add_column(name, justify="right")
+        shown.add_column(name, justify="right", no_wrap=True)
     for one in variant.containers:
         each = milliseconds(one.total_s / one.requests) if one.requests else ""
         memory = "-" if one.own_bytes is None else size(one.own_bytes)
