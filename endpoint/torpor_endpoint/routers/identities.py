@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from json import dumps
+from threading import Lock
 from typing import Any, NamedTuple
 
 from torpor_endpoint.services.iam.identities.ids import KeyPair
@@ -49,24 +50,23 @@ class Identities(NamedTuple):
 
 
 class IdentityPublisher:
-    """The control's side."""
+    """The control's side. Any thread may call `identities`."""
 
     def __init__(self, database: Database, owner: KeyPair) -> None:
         self._database = database
         self._owner = owner
+        self._lock = Lock()
         self._changes = -1
-        self._identities = Identities(owner, {}, ())
-        self._version = ""
+        self._published = "", Identities(owner, {}, ())
 
     def identities(self) -> tuple[str, Identities]:
         """They and their version, as they are now."""
-        changes = self._database.changes
-        if changes != self._changes:
-            tables = {name: self._rows(f"SELECT key, name, record FROM {name} ORDER BY key") for name in TABLES}
-            tags = self._rows("SELECT arn, key, value FROM tags ORDER BY arn, key")
-            self._identities = Identities(self._owner, tables, tags)
-            self._version, self._changes = self._identities.version, changes
-        return self._version, self._identities
+        with self._lock:
+            if self._database.changes != self._changes:
+                changes, identities = self._read()
+                self._published = identities.version, identities
+                self._changes = changes
+            return self._published
 
     async def after(self, version: str | None, within_s: float) -> tuple[str, Identities] | None:
         """They, once they are others than those of this version; None if that is not so within the time."""
@@ -78,6 +78,13 @@ class IdentityPublisher:
             if asyncio.get_running_loop().time() >= deadline_s:
                 return None
             await asyncio.sleep(LOOK_S)
+
+    def _read(self) -> tuple[int, Identities]:
+        """What all tables have at one moment, and how many changes led to it."""
+        with self._database.transaction():
+            tables = {name: self._rows(f"SELECT key, name, record FROM {name} ORDER BY key") for name in TABLES}
+            tags = self._rows("SELECT arn, key, value FROM tags ORDER BY arn, key")
+            return self._database.changes, Identities(self._owner, tables, tags)
 
     def _rows(self, statement: str) -> list[list[Any]]:
         return [list(row) for row in self._database.rows(statement)]
