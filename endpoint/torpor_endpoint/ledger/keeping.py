@@ -1,14 +1,12 @@
-"""Collects the ledger's rows on the event loop, and writes them in a thread each second.
+"""Collects the ledger's rows on the event loop, and has them written in a thread each second.
 
 A fault of the ledger may lose rows. It never fails a request.
 """
 
 import asyncio
 import logging
-from collections import deque
 from collections.abc import Awaitable, Callable
 from math import inf
-from threading import Lock
 
 from torpor_endpoint.core.ledger import (
     ERROR_FROM,
@@ -27,16 +25,13 @@ from torpor_endpoint.core.ledger import (
 )
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
-from torpor_endpoint.storage.databases.database import Database, DatabaseFault
+from torpor_endpoint.ledger.writing import BatchWriter
+from torpor_endpoint.storage.databases.database import Database
 
 PERIOD_S = 1.0
 PRUNING_S = 600.0
 COLD_PENDING_MAX = 10_000
 """The most cold starts that wait to be written. Further ones in the same second count only in their minutes."""
-WAITING_MAX_S = 300.0
-"""How long a batch waits while the database cannot be written. Its rows are lost then."""
-WAITING_ROWS_MAX = 100_000
-"""The most rows that wait so."""
 SIZE_KEPT_S = 60.0
 """How long the size of an ended instance is remembered, for its last answers."""
 
@@ -61,11 +56,10 @@ class Ledger:
         self._retention = retention
         self.tables = Tables(database)
         self._pending = Batch()
-        self._writer = _Writer(self.tables)
+        self._writer = BatchWriter(self.tables)
         self._lives: dict[str, InstanceLife] = {}
         self._mismatch_logged = False
         self._writer.bury()
-        self._batches = self.tables.router_batches()
 
     def invoked(self, invocation: InvocationRecord) -> None:
         """Add an invocation to the sums of its minute. A cold one gets a row of its own too."""
@@ -109,12 +103,17 @@ class Ledger:
         self._pending.served[endpoint, variant] = self._clock()
 
     def last_batch(self, router: str) -> int:
-        """The number of the last batch of rows that this router sent; 0 if none came."""
-        return self._batches.get(router, 0)
+        """The number of the last batch of rows that this router sent; 0 if none came. One whose rows are lost did not
+        come."""
+        return self._writer.added.get(router, 0)
+
+    def written_batch(self, router: str) -> int:
+        """The number of the router's last batch that is written; 0 if none is. The router may forget its rows."""
+        return self._writer.written.get(router, 0)
 
     def batched(self, router: str, number: int) -> None:
         """Note that all rows of a router's batch were added just now: they and this note are written together."""
-        self._batches[router] = self._pending.routers[router] = number
+        self._writer.added[router] = self._pending.routers[router] = number
 
     async def run(self) -> None:
         """Write every second and prune every ten minutes, for ever."""
@@ -182,78 +181,3 @@ class Ledger:
 
 def _remembered(life: InstanceLife, now_s: float) -> bool:
     return life.stopped_s is None or now_s - life.stopped_s < SIZE_KEPT_S
-
-
-class _Writer:
-    """Writes batches in order, in any thread. The log has the first failure, and the first success after it.
-
-    A batch that cannot be written is tried again for a while. There is a bound on the rows that wait meanwhile.
-    """
-
-    def __init__(self, tables: Tables) -> None:
-        self._tables = tables
-        self._batches: deque[tuple[Batch, float]] = deque()
-        self._lost_lives: dict[str, InstanceLife] = {}
-        self._lock = Lock()
-        self._failing = False
-        self._lost_rows = 0  # since it fails
-        self._closed = False
-
-    def add(self, batch: Batch, at_s: float) -> None:
-        self._batches.append((batch, at_s))
-
-    def catch_up(self) -> bool:
-        """Write what waits: whether all of it is written."""
-        with self._lock:
-            while self._batches:
-                if not self._write(*self._batches[0]):
-                    self._give_up_some()
-                    return False
-                self._batches.popleft()
-        return True
-
-    def bury(self) -> None:
-        self._tried(self._tables.bury)
-
-    def prune(self, retention: Retention, now_s: float) -> None:
-        with self._lock:
-            if not self._closed:
-                self._tried(lambda: self._tables.prune(retention, now_s))
-
-    def close(self) -> None:
-        self.catch_up()
-        with self._lock:
-            self._closed = True
-            self._tables.close()
-
-    def _write(self, batch: Batch, at_s: float) -> bool:
-        """Write a batch. Lost lives are tried again: a life whose end is lost would cost money for ever."""
-        batch.lives = {**self._lost_lives, **batch.lives}
-        if not self._tried(lambda: self._tables.write(batch, at_s)):
-            return False
-        self._lost_lives = {}
-        return True
-
-    def _give_up_some(self) -> None:
-        """Lose the batches that are too old, and the first ones of too many rows; but not their lives."""
-        rows, until_s = sum(batch.rows for batch, _ in self._batches), self._batches[-1][1] - WAITING_MAX_S
-        while self._batches and (rows > WAITING_ROWS_MAX or self._batches[0][1] < until_s):
-            lost, _ = self._batches.popleft()
-            rows -= lost.rows
-            self._lost_lives |= lost.lives
-            if not self._lost_rows:
-                log.error("rows of the ledger are lost until it can be written")
-            self._lost_rows += lost.rows
-
-    def _tried(self, write: Callable[[], None]) -> bool:
-        try:
-            write()
-        except DatabaseFault as error:
-            if not self._failing:
-                log.error("cannot write the ledger; its rows wait until it can: %s", error)
-            self._failing = True
-            return False
-        if self._failing:
-            log.warning("can write the ledger again; %d of its rows are lost", self._lost_rows)
-        self._failing, self._lost_rows = False, 0
-        return True

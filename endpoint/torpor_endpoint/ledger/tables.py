@@ -105,6 +105,7 @@ _STEPS = (
     """
     CREATE TABLE router_batches (router TEXT PRIMARY KEY, number INTEGER NOT NULL, at_s REAL NOT NULL) WITHOUT ROWID;
     """,
+    "ALTER TABLE heartbeat ADD COLUMN batch INTEGER NOT NULL DEFAULT 0;",
 )
 LEDGER = DatabasePart("ledger", tuple(map(Migration, _STEPS)), synced=False, expendable=True)
 
@@ -128,8 +129,9 @@ RETENTION = Retention()
 
 @dataclass
 class Batch:
-    """Rows to write in one transaction."""
+    """Rows to write in one transaction. `number` rises from batch to batch; 0 is that of a batch without one."""
 
+    number: int = 0
     cold_starts: list[InvocationRecord] = field(default_factory=list)
     minutes: dict[UseKey, Sums] = field(default_factory=dict)
     containers: dict[ContainerKey, ContainerSums] = field(default_factory=dict)  # of pipelines
@@ -151,7 +153,10 @@ class Tables:
         self.database = database
 
     def write(self, batch: Batch, now_s: float) -> None:
+        """Write the batch, unless the database has it: a commit whose answer was lost may have been made."""
         with self.database.transaction():
+            if 0 < batch.number <= self.last_batch():
+                return
             self.database.write_many(_COLD_START, map(_cold_start_row, batch.cold_starts))
             self.database.write_many(_MINUTE, (_row(*kind, *_sums(sums)) for kind, sums in batch.minutes.items()))
             self.database.write_many(_CONTAINER, (_row(*key, *_passed(sums)) for key, sums in batch.containers.items()))
@@ -162,7 +167,7 @@ class Tables:
             self.database.write_many(_SERVED, (_row(*one, at_s, at_s) for one, at_s in batch.served.items()))
             batches = ((router, number, now_s) for router, number in batch.routers.items())
             self.database.write_many(_ROUTER_BATCH, batches)
-            self.database.rows(_HEARTBEAT, now_s)
+            self.database.rows(_HEARTBEAT, now_s, batch.number)
 
     def bury(self) -> None:
         """End the lives that a killed endpoint left open, at the time of its last heartbeat."""
@@ -191,6 +196,11 @@ class Tables:
         """The time since which no minute and no life was removed for their number. Epoch seconds."""
         rows = self.database.rows("SELECT until_s FROM pruned")
         return float(rows[0][0]) if rows else 0.0
+
+    def last_batch(self) -> int:
+        """The number of the last batch that was written; 0 if none was."""
+        rows = self.database.rows("SELECT batch FROM heartbeat")
+        return int(rows[0][0]) if rows else 0
 
     def router_batches(self) -> dict[str, int]:
         """The number of the last batch of each router."""
@@ -249,7 +259,10 @@ _PRUNED = (
     'INSERT INTO pruned VALUES (1, ?) ON CONFLICT ("only") DO UPDATE SET '
     "until_s = greatest(pruned.until_s, excluded.until_s)"
 )
-_HEARTBEAT = 'INSERT INTO heartbeat VALUES (1, ?) ON CONFLICT ("only") DO UPDATE SET at_s = excluded.at_s'
+_HEARTBEAT = (
+    'INSERT INTO heartbeat ("only", at_s, batch) VALUES (1, ?, ?) ON CONFLICT ("only") DO UPDATE SET '
+    "at_s = excluded.at_s, batch = greatest(heartbeat.batch, excluded.batch)"
+)
 _ROUTER_BATCH = _merged("router_batches", ("router",), {"number": "excluded.number", "at_s": "excluded.at_s"})
 _PRUNING = (
     "DELETE FROM cold_starts WHERE number <= (SELECT max(number) FROM cold_starts) - ?",

@@ -149,6 +149,7 @@ def test_a_variant_is_served_from_its_first_life_until_it_is_gone(recorded: Ledg
 
 
 BEFORE_PIPELINES = (
+    "ALTER TABLE heartbeat DROP COLUMN batch",
     "DROP TABLE router_batches",
     "DROP TABLE containers",
     *(
@@ -166,7 +167,7 @@ BEFORE_PIPELINES = (
         short_own_bytes FROM newer""",
     "DROP TABLE newer",
 )
-"""These statements undo the latest step of the schema."""
+"""These statements undo the latest steps of the schema."""
 
 
 def as_of_before(recorded: LedgerWithPages, *undone: str) -> None:
@@ -312,7 +313,7 @@ def test_a_disk_that_stays_full_loses_the_oldest_rows_and_leaves_no_life_open(
     bound: str,
     most: float,
 ) -> None:
-    monkeypatch.setattr(f"torpor_endpoint.ledger.keeping.{bound}", most)
+    monkeypatch.setattr(f"torpor_endpoint.ledger.writing.{bound}", most)
     recorded.ledger.lived(life())
     recorded.flush()
     with full_disk():

@@ -1,0 +1,119 @@
+"""Each batch of the ledger is written once, whatever becomes of the answers of the database."""
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, invocation, life
+from torpor_endpoint.core.ledger_records import InvocationRecord
+from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
+from torpor_endpoint.ledger.writing import WAITING_MAX_S, BatchWriter
+from torpor_endpoint.storage.databases.database import DatabaseFault
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+
+COLD = {"load": 0.2, "predict": 0.002, "overhead": 0.001}
+
+
+class Unanswering(SqliteFile):
+    """While `silent`, each transaction is made, and its answer is lost."""
+
+    silent = False
+
+    def __init__(self) -> None:
+        super().__init__(":memory:", LEDGER)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with super().transaction():
+            yield
+        if self.silent:
+            raise DatabaseFault("the connection broke")
+
+
+class Away(SqliteFile):
+    """Nothing can be written."""
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        raise DatabaseFault("the server is away")
+        yield
+
+
+def cold(at_s: float = NOON_S) -> InvocationRecord:
+    return invocation(at_s, COLD, cold={**FIRST_USE, "own_bytes": 6, "budget_bytes": 40})
+
+
+class Written:
+    """A ledger, its clock, and the flush as its thread does it."""
+
+    def __init__(self) -> None:
+        self.now_s = NOON_S
+        self.database = Unanswering()
+        self.ledger = Ledger(self.database, lambda: self.now_s)
+
+    def sums(self) -> list[tuple[int, int, int]]:
+        rows = "SELECT (SELECT sum(requests) FROM minutes), (SELECT count(*) FROM cold_starts), sum(looks) FROM memory"
+        return self.database.rows(rows)
+
+
+async def flushed(written: Written, silent: bool) -> bool:
+    written.database.silent = silent
+    return await written.ledger.flush()
+
+
+def test_rows_whose_commit_was_made_without_an_answer_count_once() -> None:
+    written = Written()
+    written.ledger.invoked(cold())
+    assert not asyncio.run(flushed(written, silent=True))
+    written.ledger.invoked(cold(NOON_S + 1))
+    assert asyncio.run(flushed(written, silent=False))
+    assert written.sums() == [(2, 2, 2)]
+    written.ledger.close()
+
+
+def test_a_ledger_that_opens_again_goes_on_with_the_numbers_of_its_batches() -> None:
+    written = Written()
+    for _ in range(3):
+        written.ledger.invoked(cold())
+        assert asyncio.run(flushed(written, silent=False))
+        written.ledger = Ledger(written.database, lambda: NOON_S)
+    assert written.sums() == [(3, 3, 3)]
+    written.ledger.close()
+
+
+def test_a_routers_batch_that_was_written_without_an_answer_does_not_come_again() -> None:
+    written = Written()
+    written.ledger.invoked(cold())
+    written.ledger.batched("r-1", 1)
+    assert not asyncio.run(flushed(written, silent=True))
+    assert (written.ledger.last_batch("r-1"), written.ledger.written_batch("r-1")) == (1, 0)
+    written.now_s += WAITING_MAX_S + 1
+    written.ledger.lived(life(written.now_s))
+    assert not asyncio.run(flushed(written, silent=True))  # its rows are given up, though the database has them
+    assert asyncio.run(flushed(written, silent=False))
+    assert (written.ledger.last_batch("r-1"), written.ledger.written_batch("r-1")) == (1, 1)
+    assert written.sums() == [(1, 1, 1)]
+    written.ledger.close()
+
+
+class CountedLate(Batch):
+    """`meanwhile` runs while the rows that wait are counted."""
+
+    meanwhile: Callable[[], object] = staticmethod(lambda: None)
+
+    @property
+    def rows(self) -> int:
+        self.meanwhile()
+        return super().rows
+
+
+def test_rows_may_come_while_those_that_wait_are_counted() -> None:
+    database = Away(":memory:", LEDGER)
+    writer = BatchWriter(Tables(database))
+    late = CountedLate()
+    late.meanwhile = lambda: writer.add(Batch(), NOON_S)
+    for batch in (late, Batch()):
+        writer.add(batch, NOON_S)
+    assert not writer.catch_up()
+    database.close()
