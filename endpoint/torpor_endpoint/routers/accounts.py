@@ -1,7 +1,8 @@
 """What a router counts of its requests, on its way to the control's metrics and ledger: rows, in numbered batches.
 
 A router keeps each row until the control has it. The control takes a batch once, however often it comes: the number of
-a router's last batch is in the ledger, in the same transaction as its rows.
+a router's last batch is in the ledger, in the same transaction as its rows. A batch whose rows the ledger lost, before
+it could write them, is taken when it comes again.
 """
 
 import logging
@@ -22,6 +23,14 @@ log = logging.getLogger(__name__)
 
 Row = list[Any]
 """A kind, and the arguments of its counter."""
+
+
+Counter = Callable[..., None]
+UNKNOWN = "unknown"
+SKIPPED = (
+    "a row of the kind %r of router %s cannot be read, and is skipped, as all such rows from now on: install the same "
+    "release of Torpor on control and router (%r)"
+)
 
 
 class AccountBatch(NamedTuple):
@@ -51,7 +60,10 @@ class PendingAccounts:
         if len(self) > self._rows_max:
             if not self.lost:
                 log.error(
-                    "the control is away: more than %d rows wait for its ledger, and the oldest are lost", len(self)
+                    "the control does not take this router's rows: %d wait, and the oldest are lost from now on. Costs "
+                    "and metrics of this time stay incomplete. Have the control run, reachable, with a ledger that it "
+                    "can write: its log says what it lacks",
+                    len(self) - 1,
                 )
             self._rows.popleft()
             self.lost += 1
@@ -130,7 +142,10 @@ class ReportedLedger(LedgerWriter, Protocol):
     """The ledger, as far as it knows the batches of routers."""
 
     def last_batch(self, router: str) -> int:
-        """The number of the router's last batch; 0 if none came."""
+        """The number of the router's last batch that came; 0 if none did."""
+
+    def written_batch(self, router: str) -> int:
+        """The number of the router's last batch that is written; 0 if none is."""
 
     def batched(self, router: str, number: int) -> None:
         """Note, with the rows that were just written, that the router's batch of this number has come."""
@@ -147,14 +162,18 @@ class ControlMeters(RequestMeters, Protocol):
 
 
 class AccountTaker:
-    """Writes the rows of routers into the ledger and the metrics, each batch once."""
+    """Counts the rows of routers in the ledger and in the metrics, each batch once."""
 
     def __init__(self, ledger: ReportedLedger, meters: ControlMeters) -> None:
         self._ledger = ledger
         self._meters = meters
-        self._kinds: Mapping[str, Callable[..., None]] = {
+        self._metered: dict[str, int] = {}  # by router: the last batch that the metrics have
+        self._skipped: set[str] = set()  # the kinds of which a row could not be read
+        self._in_ledger: Mapping[str, Counter] = {
             "invoked": lambda *row: ledger.invoked(InvocationRecord(*row)),
             "warmed": lambda *row: ledger.warmed(_warm(*row)),
+        }
+        self._in_metrics: Mapping[str, Counter] = {
             "samples": self._samples,
             "no_capacity": meters.no_capacity,
             "dropped": meters.dropped,
@@ -166,15 +185,39 @@ class AccountTaker:
         }
 
     def take(self, router: str, batch: Mapping[str, Any]) -> int:
-        """Write the batch, unless it has come before. Its number. Raises KeyError, TypeError, ValueError before
-        anything is written for what is no batch of this release."""
-        number, rows = int(batch["number"]), batch["rows"]
-        counters = [(self._kinds[kind], arguments) for kind, *arguments in rows]
+        """Count the rows of the batch, unless it was counted before. Returns its number.
+
+        A row that cannot be read is skipped, and the others count. If the ledger lost the batch, and it comes again,
+        the ledger alone counts it.
+
+        Raises KeyError, TypeError, ValueError for what is no batch, before anything is counted.
+        """
+        number, rows = int(batch["number"]), list(batch["rows"])
+        counters: dict[str, Counter] = {}
         if number > self._ledger.last_batch(router):
-            for count, arguments in counters:
-                count(*arguments)
+            counters |= self._in_ledger
+        if number > max(self._metered.get(router, 0), self._ledger.written_batch(router)):
+            counters |= self._in_metrics
+        for row in rows if counters else ():
+            self._count(router, row, counters)
+        if number > self._ledger.last_batch(router):
             self._ledger.batched(router, number)
+        self._metered[router] = max(number, self._metered.get(router, 0))
         return number
+
+    def _count(self, router: str, row: Any, counters: Mapping[str, Counter]) -> None:
+        """Count a row by the counter of its kind. One of another kind was counted before."""
+        kind = UNKNOWN
+        try:
+            name, *arguments = row
+            if name in self._in_ledger or name in self._in_metrics:
+                kind = name
+            if kind == UNKNOWN or kind in counters:
+                counters[name](*arguments)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            if kind not in self._skipped:
+                self._skipped.add(kind)
+                log.error(SKIPPED, kind, router, error)
 
     def _samples(self, endpoint: str, variant: str, at_s: float, *samples: Any) -> None:
         found = AlikeRequests(*samples)

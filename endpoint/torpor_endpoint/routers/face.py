@@ -1,8 +1,9 @@
 """The control's face to its routers: the pages below `/_torpor/routers/`."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -83,15 +84,15 @@ class RouterFace:
         asked = await _asked(request)
         try:
             report, batch = RouterReport.read(asked), asked["accounts"]
-            taken = self.ledger.last_batch(report.router) if batch is None else self.accounts.take(report.router, batch)
         except (KeyError, TypeError, ValueError) as error:
             raise _unread(error) from error
         shares: dict[VariantKey, int] = {}
         ports = report.ports
         if self.ready.is_set():
             shares, ports = self.board.heard(report), self.board.ports(report)
-        if batch is not None and not await self.ledger.flush():
-            taken -= 1  # the router keeps its rows, and sends them again
+        if batch is not None:
+            await self._take(report.router, batch)
+        taken = self.ledger.written_batch(report.router)
         return JSONResponse(ReportAnswer(taken, len(self.board), ports, shares).json())
 
     async def wake(self, request: Request) -> Response:
@@ -144,6 +145,14 @@ class RouterFace:
             raise HTTPException(403, str(refused)) from refused
         return JSONResponse(keys._asdict(), headers={"cache-control": "no-store"})
 
+    async def _take(self, router: str, batch: Mapping[str, Any]) -> None:
+        """Count the rows of a batch, and write them if that is possible: if not, the router keeps them too."""
+        try:
+            self.accounts.take(router, batch)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unread(error) from error
+        await self.ledger.flush()
+
     def _pool(self, endpoint: str, variant: str) -> InstancePool | None:
         live = self.roster.get(endpoint)
         return None if live is None else live.pools.get(variant)
@@ -161,4 +170,5 @@ async def _asked(request: Request) -> Json:
 
 
 def _unread(why: object) -> HTTPException:
-    return HTTPException(400, f"this is no message of a router of this release: {why!r}")
+    remedy = "install the same release of Torpor on control and router"
+    return HTTPException(400, f"this is no message of a router of this release: {why!r}; {remedy}")

@@ -2,16 +2,22 @@
 
 import asyncio
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
+from torpor_endpoint.ledger.writing import WAITING_MAX_S
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.routers.accounts import AccountTaker, LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, Concurrency, Meters
+from torpor_endpoint.storage.databases.database import DatabaseFault
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 NOW_S = 1_700_000_000.0
@@ -20,21 +26,40 @@ COLD = InvocationRecord(NOW_S, "r", "shop", "v", "m", "i-1", 200, {"load": 1.0, 
 SAMPLES = AlikeRequests(2, 200, True, [0.1], [0.01], (), [Concurrency(3, 20, 0)])
 
 
+class FailingFile(SqliteFile):
+    """While `full`, no transaction begins."""
+
+    full = False
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        if self.full:
+            raise DatabaseFault("the disk is full")
+        with super().transaction():
+            yield
+
+
 class Control:
     """A control's ledger and metrics, which may be killed and start again."""
 
     def __init__(self, path: Path) -> None:
-        self.ledger = Ledger(SqliteFile(path, LEDGER), lambda: NOW_S)
-        self.registry = MetricRegistry(lambda: NOW_S)
+        self.now_s = NOW_S
+        self.database = FailingFile(path, LEDGER)
+        self.ledger = Ledger(self.database, lambda: self.now_s)
+        self.registry = MetricRegistry(lambda: self.now_s)
         self.taker = AccountTaker(self.ledger, Meters(self.registry))
 
     def take(self, router: str, accounts: PendingAccounts) -> int:
-        """Take the router's batch as it comes over the wire, and write it."""
+        """Take the router's batch as it comes over the wire, and write it. The number of the last one written."""
         batch = accounts.batch()
         assert batch is not None
-        number = self.taker.take(router, json.loads(json.dumps(batch.json())))
+        self.taker.take(router, json.loads(json.dumps(batch.json())))
         asyncio.run(self.ledger.flush())
-        return number
+        return self.ledger.written_batch(router)
+
+    def dropped(self) -> float:
+        """The copies of requests that were dropped, as the metrics have them."""
+        return sum(one.total().sum for one in self.registry.find(name=metrics.SHADOW_COPIES_DROPPED.name))
 
     def rows(self, query: str) -> list[tuple[Any, ...]]:
         return self.ledger.tables.database.rows(query)
@@ -92,6 +117,50 @@ def test_a_batch_that_comes_again_counts_once_also_after_a_restart_of_the_contro
     again.take("r-2", pending())
     assert again.rows("SELECT sum(requests) FROM minutes") == [(3 + 2 + 3,)]
     again.ledger.close()
+
+
+def test_a_batch_that_the_ledger_lost_is_taken_when_it_comes_again(tmp_path: Path) -> None:
+    accounts, control = pending(), Control(tmp_path / "ledger.sqlite")
+    control.database.full = True
+    assert control.take("r-1", accounts) == 0
+    control.now_s += WAITING_MAX_S + 1
+    control.ledger.served("shop", "v")
+    assert control.take("r-1", accounts) == 0  # its rows are given up
+    control.database.full = False
+    assert control.take("r-1", accounts) == 0
+    assert control.rows("SELECT count(*) FROM cold_starts") == [(0,)]
+
+    for _ in range(2):
+        accounts.taken(control.take("r-1", accounts))
+        assert control.rows("SELECT sum(requests), sum(cold) FROM minutes") == [(3, 1)]
+        accounts = accounts if len(accounts) else pending()  # the second time: a copy that was on its way
+    assert control.dropped() == 1
+    control.ledger.close()
+
+
+def test_a_row_that_cannot_be_read_is_skipped_and_said_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    control = Control(tmp_path / "ledger.sqlite")
+    good = ["dropped", "shop", "v", NOW_S]
+    bad = [["invoked", 1, 2], ["of a later release", 1], [["no", "name"]], 7, ["no_capacity", "shop", "v", "no time"]]
+    for number in (1, 1, 2):
+        control.taker.take("r-1", {"number": number, "rows": [*bad, good]})
+    assert control.dropped() == 2
+    assert [record.args[0] for record in caplog.records if isinstance(record.args, tuple)] == [
+        "invoked",
+        "unknown",
+        "no_capacity",
+    ]
+    assert "install the same release" in caplog.text
+    control.ledger.close()
+
+
+@pytest.mark.parametrize("batch", [{}, {"number": 1}, {"number": "one", "rows": []}, {"number": 1, "rows": 5}])
+def test_what_is_no_batch_is_refused_before_anything_is_counted(tmp_path: Path, batch: dict[str, Any]) -> None:
+    control = Control(tmp_path / "ledger.sqlite")
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        control.taker.take("r-1", batch)
+    assert control.ledger.last_batch("r-1") == 0
+    control.ledger.close()
 
 
 def test_while_the_control_is_away_the_oldest_rows_beyond_the_bound_are_lost_and_counted() -> None:

@@ -1,5 +1,6 @@
 """What the control publishes of those who may call is what its tables have, however many routers ask at once."""
 
+import json
 from collections.abc import Callable
 from threading import Event, Thread, current_thread
 from typing import Any
@@ -42,7 +43,6 @@ def test_a_deleted_key_is_never_published_as_current(monkeypatch: pytest.MonkeyP
     database = Tables()
     publisher = IdentityPublisher(database, OWNER)
     slow_has_read, later_digests, slow_is_done = Event(), Event(), Event()
-    digest = published.dumps
 
     def slow() -> None:
         publisher.identities()
@@ -63,7 +63,7 @@ def test_a_deleted_key_is_never_published_as_current(monkeypatch: pytest.MonkeyP
         if current_thread() is later_one:
             later_digests.set()
             slow_is_done.wait(OTHER_TURN_S)
-        return digest(*given, **named)
+        return json.dumps(*given, **named)
 
     database.between = slow_waits
     monkeypatch.setattr(published, "dumps", later_waits)
