@@ -11,6 +11,11 @@ class DatabaseFault(Exception):
     """The database did not do it: a full disk, a server that is away."""
 
 
+class OutcomeUnknown(DatabaseFault):
+    """The connection broke before the answer to a commit: the changes are made, all or none, and nobody knows which.
+    Whoever makes them again asks the database first."""
+
+
 class DatabaseInUse(DatabaseFault):
     """Another endpoint uses it."""
 
@@ -82,7 +87,8 @@ class Database(ABC):
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[None]:
-        """Make all changes of the block, or none. Other threads wait. Transactions do not nest."""
+        """Make all changes of the block, or none. Other threads wait. Transactions do not nest. Raises OutcomeUnknown
+        if it is not known which."""
 
 
 def steps_from(version: int, where: object, migrations: Sequence[Migration]) -> Iterator[tuple[int, Migration]]:

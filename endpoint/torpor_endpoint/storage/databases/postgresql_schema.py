@@ -17,7 +17,14 @@ import psycopg
 from psycopg.adapt import Dumper, Loader
 from psycopg.types.string import StrDumper
 
-from torpor_endpoint.storage.databases.database import Database, DatabaseFault, DatabaseInUse, DatabasePart, steps_from
+from torpor_endpoint.storage.databases.database import (
+    Database,
+    DatabaseFault,
+    DatabaseInUse,
+    DatabasePart,
+    OutcomeUnknown,
+    steps_from,
+)
 from torpor_endpoint.storage.databases.spelling import placed, spelled
 
 LOCK_PATIENCE_S = 30.0
@@ -41,6 +48,7 @@ CONNECTING = urlencode(
 """Parameters of a URL. What a URL says itself comes later, and holds."""
 SETTINGS = """
     SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = '10s';
     SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; SET statement_timeout = '30s';
 """
 PREPARING = """
@@ -51,6 +59,10 @@ PREPARING = """
     CREATE OR REPLACE FUNCTION json_extract(document TEXT, path TEXT) RETURNS DOUBLE PRECISION IMMUTABLE LANGUAGE sql AS
         $$ SELECT (jsonb_path_query_first(document::jsonb, path::jsonpath) #>> '{}')::DOUBLE PRECISION $$;
 """
+LOCKED = (
+    "the database is locked by another connection: the old session ends by itself within about 15 s; if not, end it "
+    "with pg_terminate_backend"
+)
 TRY_LOCK = "SELECT pg_try_advisory_lock(hashtext('torpor'), hashtext(current_schema()))"
 
 log = logging.getLogger(__name__)
@@ -121,8 +133,7 @@ class PostgresqlSchema(Database):
             self._in_transaction = True
             try:
                 yield
-                with self._faults():
-                    self._connection.execute("COMMIT")
+                self._commit()
             except BaseException:
                 with suppress(psycopg.Error):
                     self._connection.execute("ROLLBACK")
@@ -131,6 +142,13 @@ class PostgresqlSchema(Database):
                 self._in_transaction = False
 
     # -- inside ----------------------------------------------------------------------------------------------------
+    def _commit(self) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except psycopg.Error as error:
+            fault = OutcomeUnknown if self._connection.closed else DatabaseFault
+            raise fault(f"{self._schema}: {first_line(error)}") from error
+
     def _executed(self, statement: str, values: tuple[object, ...]) -> "psycopg.Cursor[tuple[Any, ...]]":
         text, given = placed(statement, values)
         cursor = self._live().cursor()
@@ -183,7 +201,7 @@ class PostgresqlSchema(Database):
             self._taken_over()
         elif locked:
             return
-        raise DatabaseInUse(f"{self._schema}: the database is locked by another connection")
+        raise DatabaseInUse(f"{self._schema}: {LOCKED}")
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
         connection = psycopg.connect(_bounded(self._url), autocommit=True, cursor_factory=psycopg.ClientCursor)

@@ -8,7 +8,7 @@ from tests.endpoint.helpers.postgresql_server import PostgresqlServer
 from tests.endpoint.storage.databases.test_database import INSERT, PART
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import soon
-from torpor_endpoint.storage.databases.database import Database, DatabaseFault, DatabaseInUse
+from torpor_endpoint.storage.databases.database import Database, DatabaseFault, DatabaseInUse, OutcomeUnknown
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -62,6 +62,30 @@ def test_a_transaction_whose_connection_breaks_fails_whole(url: str) -> None:
         torn(database, url)
     assert soon(lambda: database.changed(INSERT, "kept", 3, None, None))
     assert database.rows("SELECT word FROM words") == [("kept",)]
+    database.close()
+
+
+def unanswered(database: Database, url: str) -> None:
+    with database.transaction():
+        database.changed(INSERT, "perhaps", 1, None, None)
+        broken(url)
+
+
+def test_a_connection_that_breaks_at_the_commit_leaves_the_outcome_unknown(url: str) -> None:
+    database = connected(url)
+    with pytest.raises(OutcomeUnknown):
+        unanswered(database, url)
+    assert soon(lambda: database.changed(INSERT, "kept", 3, None, None))
+    database.close()
+
+
+def test_a_connection_that_finds_the_lock_taken_says_what_to_do(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = connected(url)
+    broken(url)
+    monkeypatch.setattr("torpor_endpoint.storage.databases.postgresql_schema.TRY_LOCK", "SELECT false")
+    monkeypatch.setattr("torpor_endpoint.storage.databases.postgresql_schema.IDLE_S", 0.0)
+    with pytest.raises(DatabaseInUse, match=r"within about 15 s; if not, end it with pg_terminate_backend"):
+        database.rows("SELECT 1")
     database.close()
 
 

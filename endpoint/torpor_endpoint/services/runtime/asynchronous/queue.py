@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, KeptRequest, Notice
 from torpor_endpoint.core.records import AsyncInference
-from torpor_endpoint.storage.databases.database import Database, DatabasePart, Migration
+from torpor_endpoint.storage.databases.database import Database, DatabasePart, Migration, OutcomeUnknown
 from torpor_endpoint.storage.lone_thread import LoneThread
 
 KEPT_S = 86_400.0
@@ -193,6 +193,8 @@ class AsyncQueue:
         try:
             with self._database.transaction():
                 return [change() for change in changes]
+        except OutcomeUnknown as error:  # a request that was kept would be kept twice
+            return [error] * len(changes)
         except Exception as error:  # noqa: BLE001 - it is the outcome
             return [error] if len(changes) == 1 else [self._all([change])[0] for change in changes]
 

@@ -2,7 +2,8 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from tests.endpoint.helpers.databases import OpenPart
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, Notice
 from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.services.runtime.asynchronous.queue import ASYNC_REQUESTS, KEPT_S, AsyncQueue
-from torpor_endpoint.storage.databases.database import DatabaseFault
+from torpor_endpoint.storage.databases.database import DatabaseFault, OutcomeUnknown
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 
@@ -53,6 +54,32 @@ def test_requests_that_come_together_are_all_kept_in_their_order(opened: OpenPar
 
     with_queue(opened, come)
     with_queue(opened, there)
+
+
+class Unanswering(SqliteFile):
+    """The first transaction is made, and its answer is lost."""
+
+    silent = True
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with super().transaction():
+            yield
+        if self.silent:
+            self.silent = False
+            raise OutcomeUnknown("the connection broke")
+
+
+def test_requests_whose_commit_had_no_answer_are_not_kept_twice() -> None:
+    queue = AsyncQueue(Unanswering(":memory:", ASYNC_REQUESTS), lambda: 1000.0)
+
+    async def come() -> None:
+        came = await asyncio.gather(*(queue.add(request(number)) for number in range(3)), return_exceptions=True)
+        assert [type(one) for one in came] == [OutcomeUnknown] * 3
+        assert len(queue.waiting()) == 3
+
+    asyncio.run(come())
+    queue.close()
 
 
 def test_an_ended_request_waits_no_more_and_its_notice_waits_until_it_is_told(opened: OpenPart) -> None:
