@@ -148,11 +148,12 @@ class Parts:
         self.tables = TablePublisher(lambda: self.roster, token_hex(8))
         self.roster = FleetRoster(self.tables.changed)
         self.rates = CallRates.read(options.rate_limits)
-        self.routers = RouterBoard(lambda: self.roster, self.tables, self.clock.steady, self.rates)
         self.serving = asyncio.Event()  # set once the roster has every endpoint in service
         self.registry = MetricRegistry(epoch)
         self.meters = Meters(self.registry)
         self.ledger = Ledger(self._opened(LEDGER), epoch, pause=pause_of("ledger"))
+        expecting = self.ledger.had_routers
+        self.routers = RouterBoard(lambda: self.roster, self.tables, self.clock.steady, self.rates, expecting)
         self.readings = Readings()
         self.collector = Collector(
             self.roster, self.registry, epoch, self.ledger.looked, pause_of("collector"), self.readings
@@ -340,6 +341,7 @@ class Parts:
             memory_plan=self._memory_plan,
             changed=self.tables.changed,
             used_elsewhere=self.routers.uses,
+            streams_elsewhere=self.routers.streams,
             fault=without_fault if self.role_parts is None else self.role_parts.fault,
             digest=self._digest,
         )

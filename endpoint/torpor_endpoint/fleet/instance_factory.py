@@ -64,8 +64,9 @@ class InstanceFactory:
     `start_delay_s` is the shortest time until an instance of a variant is ready. `vacated` runs when the last instance
     of a variant that is no longer served has stopped. `memory_plan` says how several containers share the memory of an
     instance. `changed` is called when a pool has changed. `used_elsewhere` says whether another router may still use an
-    instance that was withdrawn; the pool looks again whenever it changes. `fault` says why a variant cannot be
-    deployed at the endpoint with this ARN. `digest` tells variants apart whose instances differ.
+    instance that was withdrawn, and `streams_elsewhere` whether one has a stream of it; the pool looks again whenever
+    it changes. `fault` says why a variant cannot be deployed at the endpoint with this ARN. `digest` tells variants
+    apart whose instances differ.
     """
 
     host: Host
@@ -80,6 +81,7 @@ class InstanceFactory:
     memory_plan: Callable[[Variant], MemoryPlan | None] = without_sharing
     changed: Callable[[], None] = unnoticed
     used_elsewhere: Callable[[str], bool] = by_nobody_else
+    streams_elsewhere: Callable[[str], bool] = by_nobody_else
     fault: Callable[[Variant, str], Awaitable[str | None]] = without_fault
     digest: Callable[[Variant], str] = digest_without_key
 

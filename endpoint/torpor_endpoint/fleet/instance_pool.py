@@ -234,10 +234,10 @@ class InstancePool(VariantPool):
         with suppress(TimeoutError):
             async with asyncio.timeout(self._factory.timing.grace_s):
                 await self.until(lambda: self._unused(incarnation))
-        if incarnation.streams:
+        if incarnation.streams or self._factory.streams_elsewhere(incarnation.id):
             with suppress(TimeoutError):
                 async with asyncio.timeout(self._stream_s):
-                    await self.until(lambda: incarnation.in_flight == 0)
+                    await self.until(lambda: self._unused(incarnation))
         if incarnation.phase is InstancePhase.DRAINING:
             await self._factory.farewell(self.endpoint, self.variant.name, incarnation)
             incarnation.happened(InstanceEvent.TIMED_OUT if incarnation.in_flight else InstanceEvent.LAST_REPLY)

@@ -59,6 +59,7 @@ class Ledger:
         self._writer = BatchWriter(self.tables)
         self._lives: dict[str, InstanceLife] = {}
         self._mismatch_logged = False
+        self.had_routers = bool(self._writer.written)  # whether routers reported to an earlier life of the control
         self._writer.bury()
 
     def invoked(self, invocation: InvocationRecord) -> None:
@@ -101,6 +102,11 @@ class Ledger:
     def served(self, endpoint: str, variant: str) -> None:
         """Note that the variant exists now, with instances or without."""
         self._pending.served[endpoint, variant] = self._clock()
+
+    def met(self, router: str) -> None:
+        """Note that there is this router: the next life of the control expects it."""
+        if router not in self._writer.added:
+            self.batched(router, 0)
 
     def last_batch(self, router: str) -> int:
         """The number of the last batch of rows that this router sent; 0 if none came. One whose rows are lost did not

@@ -58,6 +58,18 @@ class FollowedPool(VariantPool):
         """The instances that left the table and have requests of this router."""
         return {one.id for one in self._leaving}
 
+    @property
+    def streams(self) -> set[str]:
+        """Those of them that have streams of this router."""
+        return {one.id for one in self._leaving if one.streams}
+
+    def lapse(self) -> None:
+        """Admit no more than an equal part of MaxConcurrency: the control has not answered for long, and may have given
+        this router's share to others. A router that had a share goes on with one request at least."""
+        if self.share and self.variant.serverless is not None:
+            equal_part = self.variant.serverless.max_concurrency // (self.routers + 1)  # the control has one too
+            self.share = min(self.share, max(1, equal_part))
+
     def apply(self, routed: RoutedVariant) -> None:
         """Follow a new version of the table."""
         self.become(routed.variant)

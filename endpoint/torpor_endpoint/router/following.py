@@ -83,8 +83,11 @@ class TableFollower:
 
     def in_use(self) -> frozenset[str]:
         """The instances that left the table and have requests of this router."""
-        pools = [*self._closing, *(pool for live in self._roster for pool in live.pools.values())]
-        return frozenset().union(*(pool.in_use for pool in pools))
+        return frozenset().union(*(pool.in_use for pool in self._pools()))
+
+    def streams(self) -> frozenset[str]:
+        """Those of them that have streams of this router."""
+        return frozenset().union(*(pool.streams for pool in self._pools()))
 
     def close(self) -> None:
         """Take no more requests. Those that are held or still come are told to try again."""
@@ -117,6 +120,10 @@ class TableFollower:
         except BadSetting as error:  # the control refuses such a variant: it is of another release
             log.error("variant %s cannot be routed to: %s", routed.variant.name, error, extra=about(endpoint=endpoint))
             return None
+
+    def _pools(self) -> list[FollowedPool]:
+        """Those in service, and those that are not and still have requests."""
+        return [*self._closing, *(pool for live in self._roster for pool in live.pools.values())]
 
     def _close(self, pools: Iterable[FollowedPool]) -> None:
         for pool in pools:

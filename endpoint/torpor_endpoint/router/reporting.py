@@ -11,12 +11,12 @@ from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.router.following import FollowedRoster, TableFollower
 from torpor_endpoint.routers.accounts import PendingAccounts
-from torpor_endpoint.routers.report import RouterReport, ShareReport, VariantKey
+from torpor_endpoint.routers.report import SILENT_S, RouterReport, ShareReport, VariantKey
 
 PERIOD_S = 0.25
 """How soon the control hears of what has changed."""
 HEARTBEAT_S = 2.0
-"""How often it hears of a router where nothing changes. One that is silent for `board.SILENT_S` is no more."""
+"""How often it hears of a router where nothing changes. One that is silent for `SILENT_S` is no more."""
 AWAY_PAUSE_S = 0.5
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,7 @@ class Reporting:
         self._due = asyncio.Event()
         self._last: RouterReport | None = None
         self._last_s = -inf
+        self._answered_s = clock()  # when the last report that was answered was sent
 
     def hurry(self) -> None:
         """Report now: the control may wait for what has changed."""
@@ -67,12 +68,23 @@ class Reporting:
                     log.debug("%s", error)  # the follower says it once
                     await asyncio.sleep(AWAY_PAUSE_S)
 
+    async def keep_shares(self) -> None:
+        """Let shares lapse whenever no answer came for SILENT_S: the control may give them to others then."""
+        while True:
+            left_s = self._answered_s + SILENT_S - self._clock()
+            if left_s <= 0:
+                for live in self._roster:
+                    for pool in live.pools.values():
+                        pool.lapse()
+            await asyncio.sleep(left_s if left_s > 0 else PERIOD_S)
+
     async def report(self) -> None:
         """Report what there is. Raises ControlAway."""
-        report = self._report()
+        report, sent_s = self._report(), self._clock()
         refused = {pool: pool.refused for live in self._roster for pool in live.pools.values()}
         batch = self._accounts.batch()
         answer = await self._control.report(report, batch)
+        self._answered_s = sent_s
         self._accounts.taken(answer.taken)
         self._rates.shared_by(answer.ports)
         for live in self._roster:
@@ -107,11 +119,11 @@ class Reporting:
                 if pool.variant.serverless is not None:
                     in_flight = pool.traffic.in_flight
                     shares[live.name, name] = ShareReport(max(pool.share or 0, in_flight), in_flight + pool.refused)
-        version, in_use = self._follower.version, self._follower.in_use()
-        return RouterReport(self._name, version, in_use, traffic, shares, self._rates.ports)
+        version, in_use, streams = self._follower.version, self._follower.in_use(), self._follower.streams()
+        return RouterReport(self._name, version, in_use, traffic, shares, self._rates.ports, streams)
 
 
 def _essence(report: RouterReport) -> tuple[object, ...]:
     """A report without what changes by itself."""
     traffic = {key: one._replace(idle_s=0.0) for key, one in report.traffic.items()}
-    return report.version, report.in_use, traffic, report.shares
+    return report.version, report.in_use, report.streams, traffic, report.shares

@@ -169,6 +169,7 @@ class RouterProcess:
         return {
             "routing table": self._follower.run,
             "reports": self._reporting.run,
+            "shares": self._reporting.keep_shares,
             "data capture": self._capturing.run,
             **({} if self._identities is None else {"identities": self._identities.run}),
         }

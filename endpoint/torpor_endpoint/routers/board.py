@@ -10,11 +10,9 @@ from torpor_endpoint.core.traffic import NO_TRAFFIC, TrafficReport
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.routers.publishing import TablePublisher
-from torpor_endpoint.routers.report import RouterReport, ShareReport, VariantKey
+from torpor_endpoint.routers.report import SILENT_S, RouterReport, ShareReport, VariantKey
 from torpor_endpoint.routers.table import TableVersion
 
-SILENT_S = 10.0
-"""A router that has not reported for so long is no more."""
 LOOK_S = 2.0
 NO_SHARE = ShareHolder()
 HERE = ""
@@ -28,12 +26,14 @@ class KnownRouter:
     heard_s: float
     version: TableVersion | None = None
     in_use: frozenset[str] = frozenset()
+    streams: frozenset[str] = frozenset()
     traffic: dict[VariantKey, tuple[InstancePool, TrafficReport]] = field(default_factory=dict)
 
 
 class RouterBoard:
-    """`clock` is that of the pools' traffic, in seconds. `rates` are those of the control's own port. For the event
-    loop's thread."""
+    """`clock` is that of the pools' traffic, in seconds. `rates` are those of the control's own port. `expecting` says
+    whether an earlier life of the control had routers: until each of them has reported or must be taken for lost, they
+    may use any share and any instance. For the event loop's thread."""
 
     def __init__(
         self,
@@ -41,6 +41,7 @@ class RouterBoard:
         publisher: TablePublisher,
         clock: Callable[[], float],
         rates: CallRates,
+        expecting: bool = True,
     ) -> None:
         self._roster = roster
         self._publisher = publisher
@@ -48,9 +49,10 @@ class RouterBoard:
         self._known: dict[str, KnownRouter] = {}
         self._holders: dict[VariantKey, dict[str, ShareHolder]] = {}
         self._rates = rates
+        self._expecting = expecting
         self._began_s = clock()
-        self._asked = 0  # the invocations that had come to the control's own port, and when it was seen that one came
-        self._asked_s = -inf
+        self._invocations_seen = 0  # that came to the control's own port
+        self._last_invocation_s = -inf  # when one more was seen
 
     def __len__(self) -> int:
         return len(self._known)
@@ -60,7 +62,8 @@ class RouterBoard:
         now_s = self._clock()
         known = self._known.setdefault(report.router, KnownRouter(now_s))
         self._rates.shared_by(len(self._known) + 1)
-        known.heard_s, known.version, known.in_use = now_s, report.version, report.in_use
+        known.heard_s, known.version = now_s, report.version
+        known.in_use, known.streams = report.in_use, report.streams
         before, known.traffic = known.traffic, {}
         for key, traffic in report.traffic.items():
             pool = self._pool(key)
@@ -89,7 +92,8 @@ class RouterBoard:
             self._look_again()
 
     async def run(self, pause: Callable[[float], Awaitable[None]]) -> None:
-        """Look for silent routers, for ever."""
+        """Look for silent routers, for ever. Routers can report from now on."""
+        self._began_s = self._clock()
         while True:
             await pause(LOOK_S)
             self.expire()
@@ -97,6 +101,9 @@ class RouterBoard:
     def expire(self) -> None:
         """Forget the routers that are silent."""
         now_s = self._clock()
+        if self._expecting and now_s - self._began_s > SILENT_S:
+            self._expecting = False
+            self._look_again()
         for router in [name for name, known in self._known.items() if now_s - known.heard_s > SILENT_S]:
             self.left(router)
 
@@ -113,16 +120,22 @@ class RouterBoard:
     def uses(self, instance: str) -> bool:
         """Whether a router may still send requests to an instance that was withdrawn, or waits for its answers."""
         if not self._known:
-            return False
+            return self._expecting
         last = self._publisher.last_version_with(instance)
-        return any(instance in known.in_use or _may_use(known.version, last) for known in self._known.values())
+        return self._expecting or any(
+            instance in known.in_use or _may_use(known.version, last) for known in self._known.values()
+        )
+
+    def streams(self, instance: str) -> bool:
+        """Whether a router has a stream of an instance that was withdrawn."""
+        return any(instance in known.streams for known in self._known.values())
 
     def _is_invoked(self, now_s: float) -> bool:
         """Whether invocations have come to the control's own port lately."""
         limit = self._rates.of(CallKind.INVOCATIONS)
-        if limit is not None and limit.asked != self._asked:
-            self._asked, self._asked_s = limit.asked, now_s
-        return now_s - self._asked_s <= SILENT_S
+        if limit is not None and limit.asked != self._invocations_seen:
+            self._invocations_seen, self._last_invocation_s = limit.asked, now_s
+        return now_s - self._last_invocation_s <= SILENT_S
 
     def _granted(self, report: RouterReport) -> dict[VariantKey, int]:
         """The router's shares of MaxConcurrency. The control's own port is a router too, whose share holds at once."""
@@ -132,7 +145,8 @@ class RouterBoard:
             pool = self._pool(key)
             if pool is not None and pool.variant.serverless is not None:
                 holders = self._holders.setdefault(key, {})
-                shares[key] = _shared(pool, pool.variant.serverless.max_concurrency, holders, report.router, said)
+                limit = pool.variant.serverless.max_concurrency
+                shares[key] = _shared(pool, limit, holders, report.router, said, grows=not self._expecting)
         return shares
 
     def _pool(self, key: VariantKey) -> InstancePool | None:
@@ -148,25 +162,26 @@ class RouterBoard:
                     pool.changed()
 
 
-def _shared(pool: InstancePool, limit: int, holders: dict[str, ShareHolder], router: str, said: ShareReport) -> int:
-    """Share the limit anew between the control's own port and this router. Returns the router's share."""
+def _shared(
+    pool: InstancePool, limit: int, holders: dict[str, ShareHolder], router: str, said: ShareReport, grows: bool
+) -> int:
+    """Share the limit anew between the control's own port and this router. Returns the router's share. Unless shares
+    may grow, each keeps what it has or uses at most."""
     here = pool.traffic.in_flight - pool.traffic.elsewhere
     own, demand = limit if pool.share is None else pool.share, here + pool.refused
     holders[HERE] = ShareHolder(own, max(own, here), demand)
     holders[router] = ShareHolder(holders.get(router, NO_SHARE).granted, said.most, said.demand)
-    own = grant(limit, HERE, holders)
+    own = min(grant(limit, HERE, holders), limit if grows else here)
     pool.share, pool.refused = own, 0
     holders[HERE] = ShareHolder(own, max(own, here), demand)
-    share = grant(limit, router, holders)
+    share = min(grant(limit, router, holders), limit if grows else said.most)
     holders[router] = holders[router]._replace(granted=share)
     return share
 
 
-def _may_use(applied: TableVersion | None, last: TableVersion | None) -> bool:
+def _may_use(applied: TableVersion | None, last: TableVersion) -> bool:
     """Whether a router whose table has this version may send to an instance that version `last` had for the last time.
 
     A router that follows an earlier life of the control will apply a whole new table, and is waited for.
     """
-    if last is None or applied is None:
-        return False
-    return applied.control == last.control and applied.number <= last.number
+    return applied is not None and (applied.control != last.control or applied.number <= last.number)

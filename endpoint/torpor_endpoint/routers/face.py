@@ -90,6 +90,7 @@ class RouterFace:
         ports = report.ports
         if self.ready.is_set():
             shares, ports = self.board.heard(report), self.board.ports(report)
+        self.ledger.met(report.router)
         if batch is not None:
             await self._take(report.router, batch)
         taken = self.ledger.written_batch(report.router)

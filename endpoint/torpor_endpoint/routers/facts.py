@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-PROTOCOL = 4
+PROTOCOL = 5
 """Changes with every change of what a control and a router say to each other."""
 
 

@@ -66,11 +66,10 @@ class TablePublisher:
             return None
         return self._table
 
-    def last_version_with(self, instance: str) -> TableVersion | None:
-        """The last version that has this instance; None if no version had it."""
+    def last_version_with(self, instance: str) -> TableVersion:
+        """The last version that has this instance; the one before all others if no version had it."""
         self.table()
-        number = self._last_with.get(instance)
-        return None if number is None else TableVersion(self._control, number)
+        return TableVersion(self._control, self._last_with.get(instance, BEFORE_ALL))
 
     def _publish(self, endpoints: tuple[RoutedEndpoint, ...]) -> None:
         number = self._table.version.number + 1
@@ -80,6 +79,7 @@ class TablePublisher:
         self._last_with = {**before, **dict.fromkeys(present, number)}
 
 
+BEFORE_ALL = -1
 KEPT_VERSIONS = 10_000
 """An instance that left so many versions ago is forgotten. A drain takes minutes."""
 

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.routers.table import TableVersion
 
+SILENT_S = 10.0
+"""A router that has not reported for so long is no more; one whose reports have no answer for so long is cut off."""
 VariantKey = tuple[str, str]
 """An endpoint and a variant."""
 
@@ -19,8 +21,8 @@ class ShareReport(NamedTuple):
 
 class RouterReport(NamedTuple):
     """`version` is the table that the router has applied; `in_use` has the instances that left the table and still have
-    requests of this router; `shares` is of serverless variants; `ports` share the limits of calls as far as the router
-    knows, and are 0 before the control has said it."""
+    requests of this router, and `streams` those of them with a stream among these; `shares` is of serverless variants;
+    `ports` share the limits of calls as far as the router knows, and are 0 before the control has said it."""
 
     router: str
     version: TableVersion | None
@@ -28,6 +30,7 @@ class RouterReport(NamedTuple):
     traffic: Mapping[VariantKey, TrafficReport]
     shares: Mapping[VariantKey, ShareReport]
     ports: int
+    streams: frozenset[str] = frozenset()
 
     def json(self) -> dict[str, Any]:
         """What `read` reads."""
@@ -38,6 +41,7 @@ class RouterReport(NamedTuple):
             "traffic": [[*key, *_bounded(report)] for key, report in self.traffic.items()],
             "shares": [[*key, *share] for key, share in self.shares.items()],
             "ports": self.ports,
+            "streams": sorted(self.streams),
         }
 
     @classmethod
@@ -47,7 +51,8 @@ class RouterReport(NamedTuple):
         traffic = {(endpoint, variant): TrafficReport(*report) for endpoint, variant, *report in json["traffic"]}
         shares = {(endpoint, variant): ShareReport(*share) for endpoint, variant, *share in json["shares"]}
         applied = None if version is None else TableVersion(*version)
-        return cls(json["router"], applied, frozenset(json["in_use"]), traffic, shares, int(json["ports"]))
+        in_use, streams = frozenset(json["in_use"]), frozenset(json["streams"])
+        return cls(json["router"], applied, in_use, traffic, shares, int(json["ports"]), streams)
 
 
 class ReportAnswer(NamedTuple):

@@ -97,6 +97,16 @@ def test_a_routers_batch_that_was_written_without_an_answer_does_not_come_again(
     written.ledger.close()
 
 
+def test_a_router_that_reported_is_expected_by_the_next_life_of_the_control() -> None:
+    written = Written()
+    assert not written.ledger.had_routers
+    written.ledger.met("r-1")
+    assert asyncio.run(flushed(written, silent=False))
+    again = Ledger(written.database, lambda: NOON_S)
+    assert (again.had_routers, again.last_batch("r-1")) == (True, 0)
+    again.close()
+
+
 class CountedLate(Batch):
     """`meanwhile` runs while the rows that wait are counted."""
 

@@ -15,12 +15,13 @@ from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec
 from torpor_endpoint.router.followed_pool import FollowedPool
-from torpor_endpoint.routers.board import SILENT_S, RouterBoard
+from torpor_endpoint.routers.board import RouterBoard
 from torpor_endpoint.routers.publishing import TablePublisher
-from torpor_endpoint.routers.report import RouterReport, ShareReport
-from torpor_endpoint.routers.table import RoutingTable
+from torpor_endpoint.routers.report import SILENT_S, RouterReport, ShareReport
+from torpor_endpoint.routers.table import RoutingTable, TableVersion
 
 PLAIN = Variant("v", "m", (Container("torpor"),), instance_count=2)
 SERVERLESS = Variant("v", "m", (Container("torpor"),), serverless=Serverless(1024, 20))
@@ -28,17 +29,22 @@ KEY = ("shop", "v")
 
 
 class Following:
-    """A control on a fake host, with one endpoint, and one router's pool of its variant."""
+    """A control on a fake host, with one endpoint, and one router's pool of its variant. `expecting`: an earlier life
+    of the control had routers."""
 
-    def __init__(self, host: FakeHost) -> None:
+    def __init__(self, host: FakeHost, expecting: bool) -> None:
         self.host = host
         self.tables = TablePublisher(lambda: self.roster, "control")
         self.roster = FleetRoster(self.tables.changed)
         self.rates = CallRates({CallKind.INVOCATIONS: 12.0})
-        self.board = RouterBoard(lambda: self.roster, self.tables, self.now, self.rates)
-        changed, used = self.tables.changed, self.board.uses
+        self.board = RouterBoard(lambda: self.roster, self.tables, self.now, self.rates, expecting)
         factory = InstanceFactory(
-            host, lambda variant, slot: LaunchSpec(slot), lambda: 1e9, changed=changed, used_elsewhere=used
+            host,
+            lambda variant, slot: LaunchSpec(slot),
+            lambda: 1e9,
+            changed=self.tables.changed,
+            used_elsewhere=self.board.uses,
+            streams_elsewhere=self.board.streams,
         )
         self.deployment = Deployment(FleetEndpoint("shop", "arn"), factory)
         self.woken: list[FollowedPool] = []
@@ -67,15 +73,16 @@ class Following:
     def report(self, router: str = "r", share: int = 0, demand: int = 0) -> int:
         """The router reports, as of its present table. Its share of the variant's MaxConcurrency from now on."""
         version, in_use = self.tables.table().version, frozenset(self.followed.in_use)
+        streams = frozenset(self.followed.streams)
         traffic = {KEY: self.followed.traffic.report(self.now())}
         shares = {KEY: ShareReport(share, demand)}
-        return self.board.heard(RouterReport(router, version, in_use, traffic, shares, 0)).get(KEY, 0)
+        return self.board.heard(RouterReport(router, version, in_use, traffic, shares, 0, streams)).get(KEY, 0)
 
 
 @asynccontextmanager
-async def following(variant: Variant) -> AsyncIterator[Following]:
+async def following(variant: Variant, expecting: bool = False) -> AsyncIterator[Following]:
     with FakeHost() as host:
-        scene = Following(host)
+        scene = Following(host, expecting)
         scene.begin(variant)
         await asyncio.sleep(1.0)
         scene.follow()
@@ -178,6 +185,72 @@ def test_an_instance_does_not_wait_for_a_router_that_is_silent() -> None:
     run(story())
 
 
+def test_an_instance_waits_for_a_router_that_follows_an_earlier_life_of_the_control() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            earlier = RouterReport("r", TableVersion("an earlier life", 40), frozenset(), {}, {}, 0)
+            scene.board.heard(earlier)
+            scene.pool.scale(1, "the test wants it")
+            await asyncio.sleep(5.0)
+            assert len(scene.host.list()) == 2
+            scene.follow()
+            scene.report()
+            await reached(lambda: len(scene.host.list()) == 1)
+
+    run(story())
+
+
+def test_an_instance_waits_for_routers_that_have_not_reported_to_a_control_that_begins() -> None:
+    async def story() -> None:
+        async with following(PLAIN, expecting=True) as scene:
+            scene.pool.scale(1, "the test wants it")
+            await asyncio.sleep(5.0)
+            scene.board.expire()
+            assert len(scene.host.list()) == 2
+            await asyncio.sleep(SILENT_S)
+            scene.board.expire()
+            await reached(lambda: len(scene.host.list()) == 1)
+
+    run(story())
+
+
+def test_a_stream_through_a_router_has_as_long_as_one_of_the_control() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            await reached(lambda: len(scene.followed.ready) == 2)
+            scene.report()
+            streamed = next(one for one in scene.followed.ready if one.slot.number == 0)
+            with scene.followed.streaming(streamed):
+                scene.pool.scale(0, "the test wants it")
+                scene.follow()
+                for _ in range(int(3 * TIMING.grace_s)):
+                    await asyncio.sleep(1.0)
+                    scene.report()
+                assert [one.slot.number for one in scene.host.list()] == [0]
+            scene.report()
+            await reached(lambda: scene.host.list() == ())
+
+    run(story())
+
+
+def test_a_request_through_a_router_that_is_no_stream_ends_with_the_grace() -> None:
+    async def story() -> None:
+        async with following(PLAIN) as scene:
+            await reached(lambda: len(scene.followed.ready) == 2)
+            scene.report()
+            stuck = next(one for one in scene.followed.ready if one.slot.number == 0)
+            stuck.took()
+            scene.pool.scale(0, "the test wants it")
+            scene.follow()
+            for _ in range(int(3 * TIMING.grace_s)):
+                await asyncio.sleep(1.0)
+                scene.report()
+            assert scene.host.list() == ()
+            scene.followed.released(stuck)
+
+    run(story())
+
+
 def test_the_sizer_sees_the_traffic_of_routers_and_forgets_that_of_one_that_left() -> None:
     async def story() -> None:
         async with following(SERVERLESS) as scene:
@@ -221,6 +294,26 @@ def test_the_share_of_max_concurrency_follows_the_demand_and_returns_to_the_cont
             for router in ("r", "other"):
                 scene.board.left(router)
             assert scene.pool.share is None
+
+    run(story())
+
+
+def test_a_control_that_begins_lets_no_share_grow_until_it_must_know_all_routers() -> None:
+    async def story() -> None:
+        async with following(SERVERLESS, expecting=True) as scene:
+            shares = {router: scene.report(router, share=10, demand=20) for router in "ab"}
+            assert (shares, scene.pool.share) == ({"a": 10, "b": 10}, 0)
+            assert scene.report("new", share=0, demand=5) == 0
+            await asyncio.sleep(SILENT_S)
+            for router in "ab":
+                scene.report(router, share=10, demand=2)
+            scene.board.expire()
+            smaller = scene.report("a", share=10, demand=2)
+            assert smaller < 10
+            scene.report("a", share=smaller, demand=2)
+            assert scene.report("new", share=0, demand=5) > 0
+            for router in ("a", "b", "new"):
+                scene.board.left(router)
 
     run(story())
 

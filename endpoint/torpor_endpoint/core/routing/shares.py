@@ -1,7 +1,10 @@
 """Shares a variant's MaxConcurrency among routers: each admits requests up to its own share, and asks nobody.
 
-The shares follow the demand. A share grows only by what others have given back, so at no moment do all routers together
-admit more than the limit. Knative's activators share a revision's capacity alike, without that promise.
+The shares follow the demand. A share grows only by what others have given back: while all routers reach one running
+control, they never admit more than the limit together. After a restart or a network split they may: a router that has
+no answer for ten seconds goes on with an equal part of the limit at most, and the control gives its share to others. A
+control that starts anew admits requests at its own port until the first router has reported. Knative's activators share
+a revision's capacity alike, without a promise.
 """
 
 from collections.abc import Mapping
