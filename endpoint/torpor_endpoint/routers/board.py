@@ -32,8 +32,8 @@ class KnownRouter:
 
 class RouterBoard:
     """`clock` is that of the pools' traffic, in seconds. `rates` are those of the control's own port. `expecting` says
-    whether an earlier life of the control had routers: until each of them has reported or must be taken for lost, they
-    may use any share and any instance. For the event loop's thread."""
+    whether an earlier life of the control had routers, which a report may show too: until each of them has reported or
+    must be taken for lost, they may use any share and any instance. For the event loop's thread."""
 
     def __init__(
         self,
@@ -60,6 +60,8 @@ class RouterBoard:
     def heard(self, report: RouterReport) -> dict[VariantKey, int]:
         """Take a report, in place of the router's last one. Returns the router's shares from now on."""
         now_s = self._clock()
+        if report.router not in self._known and now_s - self._began_s < SILENT_S:
+            self._expecting |= report.ports > 0 or any(share.most for share in report.shares.values())
         known = self._known.setdefault(report.router, KnownRouter(now_s))
         self._rates.shared_by(len(self._known) + 1)
         known.heard_s, known.version = now_s, report.version

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+import pytest
+
 from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
@@ -298,9 +300,10 @@ def test_the_share_of_max_concurrency_follows_the_demand_and_returns_to_the_cont
     run(story())
 
 
-def test_a_control_that_begins_lets_no_share_grow_until_it_must_know_all_routers() -> None:
+@pytest.mark.parametrize("expecting", [True, False], ids=["by the ledger", "by a report"])
+def test_a_control_that_begins_lets_no_share_grow_until_it_must_know_all_routers(expecting: bool) -> None:
     async def story() -> None:
-        async with following(SERVERLESS, expecting=True) as scene:
+        async with following(SERVERLESS, expecting) as scene:
             shares = {router: scene.report(router, share=10, demand=20) for router in "ab"}
             assert (shares, scene.pool.share) == ({"a": 10, "b": 10}, 0)
             assert scene.report("new", share=0, demand=5) == 0
