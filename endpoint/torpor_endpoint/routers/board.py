@@ -168,15 +168,16 @@ def _shared(
     pool: InstancePool, limit: int, holders: dict[str, ShareHolder], router: str, said: ShareReport, grows: bool
 ) -> int:
     """Share the limit anew between the control's own port and this router. Returns the router's share. Unless shares
-    may grow, each keeps what it has or uses at most."""
+    may grow, each keeps what it has or uses, or has an equal part if that is more."""
     here = pool.traffic.in_flight - pool.traffic.elsewhere
     own, demand = limit if pool.share is None else pool.share, here + pool.refused
     holders[HERE] = ShareHolder(own, max(own, here), demand)
     holders[router] = ShareHolder(holders.get(router, NO_SHARE).granted, said.most, said.demand)
-    own = min(grant(limit, HERE, holders), limit if grows else here)
+    part = limit // len(holders)
+    own = min(grant(limit, HERE, holders), limit if grows else max(here, part))
     pool.share, pool.refused = own, 0
     holders[HERE] = ShareHolder(own, max(own, here), demand)
-    share = min(grant(limit, router, holders), limit if grows else said.most)
+    share = min(grant(limit, router, holders), limit if grows else max(said.most, part))
     holders[router] = holders[router]._replace(granted=share)
     return share
 

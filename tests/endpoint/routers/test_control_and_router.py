@@ -321,6 +321,17 @@ def test_a_control_that_begins_lets_no_share_grow_until_it_must_know_all_routers
     run(story())
 
 
+def test_routers_that_start_with_a_control_that_begins_share_the_limit_at_once() -> None:
+    async def story() -> None:
+        async with following(SERVERLESS, expecting=True) as scene:
+            assert scene.report("a", share=0, demand=4) >= 4
+            assert scene.report("b", share=0, demand=4) >= 4
+            for router in "ab":
+                scene.board.left(router)
+
+    run(story())
+
+
 def ports(scene: Following, known: int = 0, router: str = "r") -> int:
     """The number of ports that a router is told which knows so many. It has reported now."""
     scene.report(router)

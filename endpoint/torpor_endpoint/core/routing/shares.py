@@ -3,7 +3,7 @@
 The shares follow the demand. A share grows only by what others have given back: while all routers reach one running
 control, they never admit more than the limit together. After a restart or a network split they may: a router that has
 no answer for ten seconds goes on with an equal part of the limit at most, and the control gives its share to others. A
-control that starts anew admits requests at its own port until the first router has reported. Knative's activators share
+control that starts anew knows the shares of those that have reported. Knative's activators share
 a revision's capacity alike, without a promise.
 """
 
