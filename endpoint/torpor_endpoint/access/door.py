@@ -27,7 +27,7 @@ from torpor_endpoint.access.page_callers import (
 from torpor_endpoint.access.problems import NotAuthentic, Problem, nobody_signed
 from torpor_endpoint.access.s3_bodies import NEEDLESS_MAX_BYTES, checked, compare, is_needless
 from torpor_endpoint.access.throttling import UNLIMITED, Throttle
-from torpor_endpoint.access.verifying import Verifier
+from torpor_endpoint.access.verifying import PAGES_SIGNED_AS, Verifier
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import (
     ACCESS,
@@ -40,6 +40,7 @@ from torpor_endpoint.aws.wire.asgi import (
     Send,
     TakeInline,
     Tell,
+    adding,
     sent,
     taken,
 )
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
 
 BODY_LIMIT_BYTES = 8 << 20
 """The largest body of a request to any service but S3: it is read whole, since the signature covers it."""
-
-PAGES_SIGNED_AS = "torpor"
 
 
 class AccessDoor:
@@ -222,6 +221,8 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 async def _refuse_s3(why: NotAuthentic, scope: Scope, receive: Receive, send: Send) -> None:
     from torpor_endpoint.services.s3.edge import refusing_with
 
+    if why.region:  # the answer to a HEAD has no document, and clients read this header
+        send = adding(send, {"x-amz-bucket-region": why.region})
     await refusing_with(partial(_s3_error, why))(scope, receive, send)
 
 
@@ -230,6 +231,8 @@ def _s3_error(why: NotAuthentic) -> "S3Error":
 
     helping = {"StringToSign": why.to_sign, "SignatureProvided": why.given, "CanonicalRequest": why.canonical}
     elements = {name: text for name, text in helping.items() if text} if why.to_sign else {}
+    if why.region:
+        elements["Region"] = why.region
     message = None if why.problem is Problem.THROTTLED else why.message
     return S3Error(Refusal[why.problem.s3], message, **elements)
 

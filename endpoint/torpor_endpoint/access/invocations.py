@@ -25,8 +25,8 @@ ALLOWED_MAX = 4096
 """The most invocations of one caller that are remembered as allowed."""
 ALLOWED_MAX_BYTES = 1024
 """The most bytes of one that is remembered: a caller may name models that do not exist."""
-Asked = tuple[str, str, bytes | None]
-"""An invocation: path, region and target model."""
+Asked = tuple[str, bytes | None]
+"""An invocation: path and target model."""
 
 THROTTLED, _ = Problem.THROTTLED.json
 
@@ -55,22 +55,21 @@ class InvocationDoor:
         if len(naming) > 1 or (naming and naming[0][0] != TARGET_MODEL):
             return False  # two models, or perhaps another service: the gateway knows
         try:
-            found = self._verifier.signer(scope, body, SIGNED_AS)
-            if found is None:
+            known = self._verifier.signer(scope, body, SIGNED_AS)
+            if known is None:
                 return False
-            known, region = found
-            asked = (path, region, naming[0][1] if naming else None)
+            asked = (path, naming[0][1] if naming else None)
             if asked not in known.allowed:
-                self._check_invocation(scope, known, region, asked)
+                self._check_invocation(scope, known, asked)
         except (NotAuthentic, AccessRefused):
             return False
         if self._limited_inline is not None:
             return self._limited_inline(known.principal, scope, body, tell)
         return self._runtime_inline(scope, body, tell)
 
-    def _check_invocation(self, scope: Scope, known: KnownKey, region: str, asked: Asked) -> None:
+    def _check_invocation(self, scope: Scope, known: KnownKey, asked: Asked) -> None:
         """Raises AccessRefused. Remembers what is allowed until policies change, if no circumstance had a say."""
-        access = self._verifier.access(scope, known, region)
+        access = self._verifier.access(scope, known)
         access.check((invocation_of(scope, access),))
         is_short = sum(map(len, filter(None, asked))) <= ALLOWED_MAX_BYTES
         if is_short and not access.circumstances and len(known.allowed) < ALLOWED_MAX:

@@ -23,6 +23,7 @@ class Problem(Enum):
     INCOMPLETE = ("the signature is malformed", _INCOMPLETE, "AuthorizationHeaderMalformed")
     ALGORITHM = ("the signature is of another kind", _INCOMPLETE, "InvalidRequest")
     SCOPE = ("the signature is for something else", _WRONG, "AuthorizationHeaderMalformed")
+    LINK_SCOPE = ("the link is for something else", _WRONG, "AuthorizationQueryParametersError")
     TIME = ("the signature is too old or too new", _WRONG, "RequestTimeTooSkewed")
     LINK_EXPIRED = ("the link has expired", _WRONG, "AccessDenied")
     UNSIGNED_HEADER = ("a header is not signed", _WRONG, "AccessDenied")
@@ -41,15 +42,27 @@ class Problem(Enum):
 
 
 class NotAuthentic(Exception):
-    """A request that is refused at the door. `canonical` and `to_sign` help to find why a signature is wrong."""
+    """A request that is refused at the door. `canonical` and `to_sign` help to find why a signature is wrong.
 
-    def __init__(self, problem: Problem, message: str, canonical: str = "", to_sign: str = "", given: str = "") -> None:
+    `region` is the one that a client of S3 should sign for instead.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        message: str,
+        canonical: str = "",
+        to_sign: str = "",
+        given: str = "",
+        region: str = "",
+    ) -> None:
         super().__init__(message)
         self.problem = problem
         self.message = message
         self.canonical = canonical
         self.to_sign = to_sign
         self.given = given
+        self.region = region
 
     @property
     def explained(self) -> str:
@@ -76,6 +89,16 @@ def not_authentic(bad: BadSignature, *, link: bool, given: str = "") -> NotAuthe
     """The refusal of a bad signature. `link`: it was a presigned link's, which expires at its own time."""
     problem = Problem.LINK_EXPIRED if link and bad.flaw is Flaw.EXPIRED else _OF_FLAWS[bad.flaw]
     return NotAuthentic(problem, bad.message, bad.canonical.decode("utf-8", "replace"), bad.to_sign, given)
+
+
+def wrong_region_for_s3(given: str, expected: str, *, link: bool) -> NotAuthentic:
+    """In S3's words. Its clients read the region that they should sign for, and try again."""
+    text = f"the region '{given}' is wrong; expecting '{expected}'"
+    if link:
+        problem, text = Problem.LINK_SCOPE, f"Error parsing the X-Amz-Credential parameter; {text}"
+    else:
+        problem, text = Problem.SCOPE, f"The authorization header is malformed; {text}"
+    return NotAuthentic(problem, text, region=expected)
 
 
 _TOKEN = "The security token included in the request is "

@@ -1,4 +1,8 @@
-"""Verifies one request: its signature, its token, and from these who calls. It answers nothing and reads no body."""
+"""Verifies one request: its signature, its token, and from these who calls. It answers nothing and reads no body.
+
+A request is for the endpoint's own region, as on AWS, where another region has another endpoint: a caller cannot choose
+the region for which its policies are asked.
+"""
 
 import hmac
 from base64 import b64decode
@@ -15,6 +19,7 @@ from torpor_endpoint.access.problems import (
     expired_token,
     not_authentic,
     unknown_key,
+    wrong_region_for_s3,
 )
 from torpor_endpoint.aws.wire.asgi import Scope
 from torpor_endpoint.core.access.claims import BadSignature, Claim, Flaw, SignedRequest, claim_of, header_fields
@@ -33,6 +38,12 @@ from torpor_endpoint.core.access.signatures import (
     signing_key,
 )
 from torpor_endpoint.services.iam.identities.directory import Directory, KnownKey
+
+GLOBAL_SERVICES = ("iam", "sts")
+"""Services that have one address for all regions. Clients sign for GLOBAL_REGION there."""
+GLOBAL_REGION = "us-east-1"
+PAGES_SIGNED_AS = "torpor"
+"""What requests to Torpor's own pages are signed for, in any region: a router asks for the region there."""
 
 
 @dataclass(frozen=True)
@@ -71,11 +82,11 @@ class Verifier:
 
     def caller(self, scope: Scope, body: bytes, signed_as: str) -> CallerAccess | None:
         """Who sent a request to any service but S3; None if nobody signed it. `signed_as` is the service's name."""
-        found = self.signer(scope, body, signed_as)
-        return None if found is None else self.access(scope, *found)
+        known = self.signer(scope, body, signed_as)
+        return None if known is None else self.access(scope, known)
 
-    def signer(self, scope: Scope, body: bytes, signed_as: str) -> tuple[KnownKey, str] | None:
-        """The key that signed a request to any service but S3, and the region; None if nobody signed it."""
+    def signer(self, scope: Scope, body: bytes, signed_as: str) -> KnownKey | None:
+        """The key that signed a request to any service but S3; None if nobody signed it."""
         request = signed_request(scope)
         claim = None
         try:
@@ -83,12 +94,13 @@ class Verifier:
             if claim is None:
                 return None
             _check_service(claim, signed_as)
+            self._check_region(claim)
             check_time(claim, self._clocks.signed(), OTHERS)
             known = self._known(claim.access_key, claim.token)
             check_signature(claim, request, known.secret, hashed_payload(request, body), OTHERS)
         except BadSignature as bad:
             raise _refused(bad, claim) from None
-        return known, claim.region
+        return known
 
     def s3_caller(self, scope: Scope) -> tuple[CallerAccess, SignedBody | None]:
         """Who sent a request to S3, where a request may be unsigned, and what was signed of its body."""
@@ -103,12 +115,13 @@ class Verifier:
                 return self.nobody(scope), None
             payload, kind = s3_payload(claim, request)
             _check_service(claim, "s3")
+            self._check_region_for_s3(claim)
             check_time(claim, self._clocks.signed(), S3)
             known = self._known(claim.access_key, claim.token)
             check_signature(claim, request, known.secret, payload, S3)
         except BadSignature as bad:
             raise _refused(bad, claim) from None
-        return self.access(scope, known, claim.region), SignedBody(claim, known.secret, payload, kind)
+        return self.access(scope, known), SignedBody(claim, known.secret, payload, kind)
 
     def _old_link(self, scope: Scope, request: SignedRequest) -> CallerAccess | None:
         """Who signed a link in the old way; None if it is no such link."""
@@ -123,7 +136,7 @@ class Verifier:
             check_old_link(claim, request, known.secret, bucket, self._clocks.signed())
         except BadSignature as bad:
             raise not_authentic(bad, link=True) from None
-        return self.access(scope, known, self._region)
+        return self.access(scope, known)
 
     def form_caller(self, scope: Scope, fields: Mapping[str, str]) -> CallerAccess:
         """Who signed the policy of an HTML form. Its fields are by lower-case name; without a policy it is nobody's.
@@ -152,14 +165,15 @@ class Verifier:
         expected = hmac.digest(key, fields["policy"].encode(), "sha256").hex()
         if claim.service != "s3" or not hmac.compare_digest(expected, claim.signature):
             raise NotAuthentic(Problem.MISMATCH, MISMATCH)
-        return self.access(scope, known, claim.region)
+        self._check_region_for_s3(claim)
+        return self.access(scope, known)
 
     def _old_form(self, scope: Scope, fields: Mapping[str, str]) -> CallerAccess:
         known = self._known(fields["awsaccesskeyid"], fields.get("x-amz-security-token"))
         expected = old_signature(known.secret, fields["policy"].encode())
         if not hmac.compare_digest(expected, fields.get("signature", "").encode()):
             raise NotAuthentic(Problem.MISMATCH, MISMATCH)
-        return self.access(scope, known, self._region)
+        return self.access(scope, known)
 
     def password_caller(self, scope: Scope) -> CallerAccess | None:
         """Who sends an access key and its secret by HTTP's Basic authentication; None if nobody does."""
@@ -175,17 +189,13 @@ class Verifier:
         known = self.of_password(access_key, secret)
         if known is None:
             raise unknown_key()
-        return self.in_home_region(scope, known)
+        return self.access(scope, known)
 
     def of_password(self, access_key: str, secret: str) -> KnownKey | None:
         """The active key that this secret belongs to. Temporary keys are left out: a password has no token."""
         known = self._directory.find(access_key)
         matches = hmac.compare_digest((known.secret if known else "").encode(), secret.encode("utf-8", "replace"))
         return known if known and matches and known.active and known.token_sha256 is None else None
-
-    def in_home_region(self, scope: Scope, known: KnownKey) -> CallerAccess:
-        """The caller of a key that signs nothing, and so names no region."""
-        return self.access(scope, known, self._region)
 
     def nobody(self, scope: Scope) -> CallerAccess:
         """Who signs nothing."""
@@ -208,20 +218,20 @@ class Verifier:
             raise expired_token()
         return known
 
-    def access(self, scope: Scope, known: KnownKey, region: str) -> CallerAccess:
+    def _check_region(self, claim: Claim) -> None:
+        elsewhere = claim.service in GLOBAL_SERVICES and claim.region == GLOBAL_REGION
+        if claim.region != self._region and not elsewhere and claim.service != PAGES_SIGNED_AS:
+            raise BadSignature(Flaw.SCOPE, f"Credential should be scoped to a valid Region, not '{claim.region}'.")
+
+    def _check_region_for_s3(self, claim: Claim) -> None:
+        if claim.region != self._region:
+            raise wrong_region_for_s3(claim.region, self._region, link=claim.lasts_s is not None)
+
+    def access(self, scope: Scope, known: KnownKey) -> CallerAccess:
         """The caller of a key in the circumstances of a request."""
-        place = known.places.get(region)
-        if place is None:
-            place = AccessPlace(self._account, region, known.principal.name, self._directory.path_of)
-            if len(known.places) < PLACES_MAX:
-                known.places[region] = place
-        return CallerAccess(
-            known.principal, place, known.keys, RequestKeys(scope, region).get, self._clocks.epoch(), self._tags_of
-        )
-
-
-PLACES_MAX = 64
-"""The most regions for which a caller's place is kept."""
+        keys = RequestKeys(scope, self._region)
+        place = AccessPlace(self._account, self._region, known.principal.name, self._directory.path_of)
+        return CallerAccess(known.principal, place, known.keys, keys.get, self._clocks.epoch(), self._tags_of)
 
 
 class RequestKeys:

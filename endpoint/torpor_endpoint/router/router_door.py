@@ -3,12 +3,12 @@
 import logging
 from collections.abc import Awaitable, Callable
 
-from torpor_endpoint.access.door import BODY_LIMIT_BYTES, PAGES_SIGNED_AS, replayed
+from torpor_endpoint.access.door import BODY_LIMIT_BYTES, replayed
 from torpor_endpoint.access.invocations import SIGNED_AS, InvocationDoor, aws_error, invocation_of, refuse
 from torpor_endpoint.access.page_callers import READ
 from torpor_endpoint.access.problems import NotAuthentic, Problem, nobody_signed
 from torpor_endpoint.access.throttling import Throttle
-from torpor_endpoint.access.verifying import Verifier
+from torpor_endpoint.access.verifying import PAGES_SIGNED_AS, Verifier
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import ACCESS, Disconnected, Receive, Response, Scope, Send, Tell, sent, taken
 from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess

@@ -24,6 +24,7 @@ def signed(
     token: str | None = None,
     link: bool = False,
     secret: str = SECRET,
+    region: str = "us-east-1",
 ) -> SignedRequest:
     """A request as botocore signs it now: in a header, or as a presigned `link`."""
     request = AWSRequest(method, f"http://{HOST}{target}", dict(headers or {}), body)
@@ -31,7 +32,7 @@ def signed(
         request.context["client_config"] = _PayloadSigning()
     credentials = Credentials(KEY, secret, token)
     header, query = (S3SigV4Auth, S3SigV4QueryAuth) if service == "s3" else (SigV4Auth, SigV4QueryAuth)
-    signer = (query if link else header)(credentials, service, "us-east-1")
+    signer = (query if link else header)(credentials, service, region)
     signer.add_auth(request)
     return wire(request.prepare())
 

@@ -66,7 +66,7 @@ class LoginFace:
             return None
         if changes and not is_csrf(_header(scope, CSRF_HEADER), token):
             raise AccessRefused(FORGED, "it may be forged")
-        return self._verifier.in_home_region(scope, known)
+        return self._verifier.access(scope, known)
 
     def refusal(self, scope: Scope, message: str) -> Response:
         """The page for a browser whose session may not see what it asked for."""

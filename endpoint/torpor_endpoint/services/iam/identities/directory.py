@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.access.conditions import BadPolicy
-from torpor_endpoint.core.access.needs import AccessPlace, ConditionKeys
+from torpor_endpoint.core.access.needs import ConditionKeys
 from torpor_endpoint.core.access.policies import NO_ORIGIN, AccessPolicy, PolicyOrigin, denying_all, read_policy
 from torpor_endpoint.core.access.principals import Principal, PrincipalKind, root
 from torpor_endpoint.services.iam import service_linked
@@ -53,10 +53,8 @@ class KnownKey:
     """Whether SageMaker made it for an instance: it expires by real time, which its SDK knows."""
     keys: ConditionKeys = field(default_factory=dict)
     """The condition keys of every request of this caller."""
-    allowed: set[tuple[str, str, bytes | None]] = field(default_factory=set, compare=False, repr=False)
-    """Invocations that are allowed whatever their circumstances: path, region and target model."""
-    places: dict[str, AccessPlace] = field(default_factory=dict, compare=False, repr=False)
-    """The caller's place by region, as far as it was asked for."""
+    allowed: set[tuple[str, bytes | None]] = field(default_factory=set, compare=False, repr=False)
+    """Invocations that are allowed whatever their circumstances: path and target model."""
 
 
 class Directory:
