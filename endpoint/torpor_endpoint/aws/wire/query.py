@@ -24,10 +24,10 @@ Tree = dict[str, Any]
 @dataclass(frozen=True)
 class Query:
     def operation(self, request: AwsRequest) -> str:
-        return dict(_fields(request)).get("Action", "")
+        return dict(fields_of(request)).get("Action", "")
 
     def params(self, request: AwsRequest, shape: Shape) -> dict[str, Any]:
-        return _structure(_tree(_fields(request)), shape)
+        return _structure(_tree(fields_of(request)), shape)
 
     def answer(self, operation: OperationModel, answer: dict[str, Any], request_id: str) -> Response:
         root = Xml.Element(f"{operation.name}Response", xmlns=operation.service_model.metadata["xmlNamespace"])
@@ -54,7 +54,8 @@ class Query:
 # -- reading ---------------------------------------------------------------------------------------------------------
 
 
-def _fields(request: AwsRequest) -> list[tuple[str, str]]:
+def fields_of(request: AwsRequest) -> list[tuple[str, str]]:
+    """The names and values of the form: of the body, else of the query. Of one name, the last value is read."""
     try:
         form = (request.body.decode() if request.method == "POST" else "") or request.query
         if form_fields(form) > FORM_FIELDS_MAX:

@@ -65,7 +65,7 @@ async def _wait_s(ask: Ask, poll: Poll) -> int:
     target = {"x-amz-target": "AmazonSQS.GetQueueAttributes", "content-type": "application/x-amz-json-1.0"}
     body = json.dumps({QUEUE: poll.queue, "AttributeNames": [DEFAULT]}).encode()
     headers = {**poll.short.headers, **target}
-    answer = await ask("GetQueueAttributes", replace(poll.short, path="/", query="", headers=headers, body=body))
+    answer = await ask("GetQueueAttributes", replace(poll.short, headers=headers, body=body))
     attributes: dict[str, Any] = json.loads(answer.body).get("Attributes", {}) if answer.status == 200 else {}
     return int(attributes.get(DEFAULT, 0))
 

@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, quote
+from urllib.parse import parse_qs
 
 from torpor_container.extras import how_to_install
 from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
@@ -18,6 +18,7 @@ from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 from torpor_endpoint.aws.wire.scope import region_of
 from torpor_endpoint.services.moto.long_polls import polled
+from torpor_endpoint.services.moto.plain_calls import plain_call
 from torpor_endpoint.storage.lone_thread import LoneThread
 
 if TYPE_CHECKING:
@@ -47,9 +48,6 @@ ADDRESSES = {("sqs", name) for name in ("CreateQueue", "GetQueueUrl", "ListQueue
 
 SUBSCRIBERS = ("sqs", "email", "email-json", "sms", "application")
 """Protocols of SNS subscriptions that stay in memory. For the others moto would use the network or Docker."""
-
-NOT_FORWARDED = ("host", "content-length", "content-encoding", "transfer-encoding", "expect", "connection")
-"""Headers of the connection, or of the body before it was decoded."""
 
 Ask = Callable[["AWSPreparedRequest"], tuple[int, Mapping[str, str], str | bytes] | None]
 
@@ -89,12 +87,13 @@ class LongTail:
         return await loop.run_in_executor(self._thread, self._answered, service, operation, request)
 
     def _answered(self, service: str, operation: str, request: AwsRequest) -> Response:
+        plain = plain_call(service, operation, request)
         if (service, operation) == ("sns", "Subscribe"):
-            _check_subscriber(request)
-        _check_bounds(request)
+            _check_subscriber(plain)
+        _check_bounds(plain)
         origin = "https://" + SERVICES[service].format(region=region_of(request.headers, request.query))
         try:
-            answer = self._ask(self._prepared(origin, request))
+            answer = self._ask(self._prepared(origin, plain))
         except NotImplementedError:
             raise unimplemented(service, operation) from None
         except ImportError as missing:
@@ -107,20 +106,18 @@ class LongTail:
         status, headers, body = answer[0], answer[1], _bytes(answer[2])
         if (service, operation) in ADDRESSES and "host" in request.headers:
             body = body.replace(origin.encode(), f"{request.scheme}://{request.headers['host']}".encode())
-        return Response(status, body, _headers(headers, request))
+        return Response(status, body, _headers(headers, plain))
 
-    def _prepared(self, origin: str, request: AwsRequest) -> "AWSPreparedRequest":
+    def _prepared(self, origin: str, plain: AwsRequest) -> "AWSPreparedRequest":
         from botocore.awsrequest import AWSPreparedRequest
         from botocore.compat import HTTPHeaders
 
         headers = HTTPHeaders()
-        for name, value in request.headers.items():
-            if name not in NOT_FORWARDED:
-                headers[name] = value
+        for name, value in plain.headers.items():
+            headers[name] = value
         headers["x-moto-account-id"] = self._account
-        url = origin + quote(request.path) + (f"?{request.query}" if request.query else "")
-        body = request.body if request.method == "POST" else b""  # moto would read an Action from it
-        return AWSPreparedRequest(request.method, url, headers, body, False)
+        url = origin + plain.path + (f"?{plain.query}" if plain.query else "")
+        return AWSPreparedRequest(plain.method, url, headers, plain.body, False)
 
 
 def _check_bounds(request: AwsRequest) -> None:
@@ -129,9 +126,8 @@ def _check_bounds(request: AwsRequest) -> None:
         raise unreadable(f"The request body has more than {VALUES_MAX} values.")
 
 
-def _check_subscriber(request: AwsRequest) -> None:
-    fields = parse_qs(request.body.decode(errors="replace") or request.query)
-    protocol = fields.get("Protocol", [""])[0]
+def _check_subscriber(plain: AwsRequest) -> None:
+    protocol = parse_qs(plain.body.decode()).get("Protocol", [""])[0]
     if protocol and protocol not in SUBSCRIBERS:
         reason = f"Torpor delivers no message by {protocol}, only to: {', '.join(SUBSCRIBERS)}"
         raise AwsError("InvalidParameter", 400, f"Invalid parameter: Protocol Reason: {reason}")
