@@ -10,7 +10,7 @@ from torpor_endpoint.aws.descriptors import retry_for_descriptors
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.models import known_services
 from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send, TakeInline, Tell
-from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM
+from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSERVED, UNSIGNED_FORM
 from torpor_endpoint.services.registry import ADDRESSES
 
 OWN_PAGES = "/_torpor/"
@@ -41,7 +41,11 @@ class Gateway:
         otherwise: Otherwise | None = None,
         inline: Mapping[str, TakeInline] = MappingProxyType({}),
     ) -> None:
-        none_of_aws: dict[str, App] = {UNSIGNED_FORM: LazyApp(self._unsigned_form), MISDIRECTED: LazyApp(_misdirected)}
+        none_of_aws: dict[str, App] = {
+            UNSIGNED_FORM: LazyApp(self._unsigned_form),
+            MISDIRECTED: LazyApp(_misdirected),
+            UNSERVED: LazyApp(_unserved),
+        }
         self._services = {**services, **none_of_aws}
         self._own_pages = own_pages
         self._account = account
@@ -54,11 +58,10 @@ class Gateway:
         return take is not None and take(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = in_origin_form(scope)
         if scope["type"] != "http" or scope["path"].startswith(OWN_PAGES):
             await self._own_pages(scope, receive, send)
             return
-        if not scope["path"].startswith("/"):
-            scope = in_origin_form(scope)
         name = _service_of(scope)
         if name not in self._services:
             await retry_for_descriptors(known_services)  # the first time it reads a folder
@@ -67,21 +70,19 @@ class Gateway:
     def service_named(self, scope: Scope) -> str:
         """The name of the service that a request names: botocore's, or OWN_PAGES for Torpor's own pages.
 
-        A request that names no service of AWS gets UNSIGNED_FORM or MISDIRECTED.
+        A request that names no service of AWS gets one of NO_SERVICES.
         """
-        if scope["path"].startswith(OWN_PAGES):
-            return OWN_PAGES
-        return _service_of(scope if scope["path"].startswith("/") else in_origin_form(scope))
+        scope = in_origin_form(scope)
+        return OWN_PAGES if scope["path"].startswith(OWN_PAGES) else _service_of(scope)
 
     def _service(self, name: str) -> App:
         """The service of this name. One without operations of its own answers in its protocol, through `otherwise`."""
         if name in self._services:
             return self._services[name]
-        from torpor_endpoint.aws.refusing import Refusing, unserved
         from torpor_endpoint.aws.service import Service
 
         if name not in known_services():
-            return Refusing(unserved)
+            return self._services[UNSERVED]
         self._services[name] = Service(name, None, {}, account=self._account, otherwise=self._otherwise)
         return self._services[name]
 
@@ -93,7 +94,12 @@ class Gateway:
 
 
 def in_origin_form(scope: Scope) -> Scope:
-    """The request with a path in place of `http://host/path`, the form for proxies (RFC 9112, section 3.2.2)."""
+    """The request with a path in place of `http://host/path`, the form for proxies (RFC 9112, section 3.2.2).
+
+    Whoever looks at a path calls it first. It returns any other request, and what is no request of HTTP, as it is.
+    """
+    if scope["type"] != "http" or scope["path"].startswith("/"):
+        return scope
     path, raw_path = scope["path"], scope["raw_path"]
     return {**scope, "path": f"/{_after_host(path, '/')}", "raw_path": b"/" + _after_host(raw_path, b"/")}
 
@@ -130,6 +136,12 @@ def _naming_part(name: bytes, value: bytes) -> tuple[bytes, bytes]:
         return name, value
     credential, _, signature = value.partition(b",")
     return name, credential if signature and b"Credential=" in credential else value
+
+
+def _unserved() -> App:
+    from torpor_endpoint.aws.refusing import Refusing, unserved
+
+    return Refusing(unserved)
 
 
 def _misdirected() -> App:

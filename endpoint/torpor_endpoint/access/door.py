@@ -95,8 +95,7 @@ class AccessDoor:
         if scope["type"] != "http":
             await self._gateway(scope, receive, send)
             return
-        if not scope["path"].startswith("/"):
-            scope = in_origin_form(scope)
+        scope = in_origin_form(scope)
         service = self._gateway.service_named(scope)
         if scope["path"] in self._tokened:
             await self._tokened[scope["path"]](scope, receive, send)

@@ -113,8 +113,8 @@ def _sts() -> ServiceTables:
 
 SERVICES: tuple[AwsService, ...] = (
     AwsService(Address("sagemaker", target="SageMaker"), _sagemaker),
-    AwsService(Address(RUNTIME), _runtime),
-    AwsService(Address("s3", signed_as=("s3express", "s3-outposts")), _s3),
+    AwsService(Address(RUNTIME, signed_as=("sagemaker",)), _runtime),
+    AwsService(Address("s3", signed_as=("s3", "s3express", "s3-outposts")), _s3),
     AwsService(
         Address("cloudwatch", ("monitoring",), "GraniteServiceVersion20100801", "2010-08-01"),
         _cloudwatch,

@@ -15,6 +15,11 @@ UNSIGNED_FORM = "unsigned-form"
 MISDIRECTED = "misdirected"
 """In place of a service's name: the request is signed for one service and calls an operation of another, or of none."""
 
+UNSERVED = "unserved"
+"""In place of a service's name: the request is signed for a name that no service is signed for."""
+
+NO_SERVICES = frozenset((UNSIGNED_FORM, MISDIRECTED, UNSERVED))
+
 RUNTIME_PATH = re.compile(r"/endpoints/.+/(invocations|async-invocations|invocations-response-stream)")
 CREDENTIAL = re.compile(r"Credential=([^,\s]+)")
 
@@ -25,11 +30,16 @@ class Address:
 
     service: str
     signed_as: tuple[str, ...] = ()
-    """The names in its signatures, where they are not botocore's name; the first is the usual one."""
+    """The names in its signatures, where they are others than botocore's name alone; the first is the usual one."""
     target: str | None = None
     """The part before the operation in X-Amz-Target, or after /service/ in the path of a CBOR call."""
     version: str | None = None
     """The version of its API, by which a query call names it."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names in its signatures."""
+        return self.signed_as or (self.service,)
 
 
 class Addresses:
@@ -37,12 +47,17 @@ class Addresses:
 
     def __init__(self, addresses: Iterable[Address]) -> None:
         known = tuple(addresses)
-        self._signed_as = {name: one.service for one in known for name in one.signed_as}
+        self._signed_as: dict[str, str] = {}
+        for one in known:
+            for name in one.names:
+                self._signed_as.setdefault(name, one.service)  # SageMaker's services share a name: see `_sagemaker`
+        self._signing_names = {one.service: one.names[0] for one in known}
+        self._nowhere = {one.service for one in known} - self._signed_as.keys() | NO_SERVICES
         self.targets = {one.target: one.service for one in known if one.target is not None}
         self.versions = {one.version: one.service for one in known if one.version is not None}
 
     def service_of(self, method: str, path: str, headers: Mapping[str, str], query: str = "") -> str:
-        """botocore's name of the service, or UNSIGNED_FORM or MISDIRECTED. `path` is decoded, `query` is not.
+        """botocore's name of the service, or one of NO_SERVICES. `path` is decoded, `query` is not.
 
         It reads the headers authorization, content-type, smithy-protocol and x-amz-target, by lower-case name. A
         request that no other service matches goes to S3, whose requests may be unsigned and may have any path.
@@ -50,12 +65,14 @@ class Addresses:
         signed = signed_for(headers, query)
         if signed is None:
             return self._unsigned(method, path, headers, query)
+        if signed in self._nowhere:
+            return UNSERVED
         service = _sagemaker(method, path) if signed == "sagemaker" else self._signed_as.get(signed, signed)
         return MISDIRECTED if self._elsewhere(service, target_of(path, headers)) else service
 
     def signing_name(self, service: str) -> str:
         """The service's name in signatures."""
-        return next((name for name, signed in self._signed_as.items() if signed == service), service)
+        return self._signing_names.get(service, service)
 
     def _elsewhere(self, service: str, target: str) -> bool:
         known = service in self.targets.values() or target in self.targets

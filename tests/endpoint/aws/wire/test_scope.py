@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSIGNED_FORM, region_of
+from torpor_endpoint.aws.wire.scope import MISDIRECTED, UNSERVED, UNSIGNED_FORM, region_of
 from torpor_endpoint.services.registry import ADDRESSES
 
 TARGETS, service_of = ADDRESSES.targets, ADDRESSES.service_of
@@ -86,6 +86,30 @@ def test_an_unsigned_request_finds_its_service_by_target_path_and_version(
 @pytest.mark.parametrize("method", ["GET", "HEAD", "PUT", "DELETE", "OPTIONS"])
 def test_nothing_but_a_post_invokes(method: str) -> None:
     assert service_of(method, "/endpoints/e/invocations", signed("sagemaker")) == "sagemaker"
+
+
+@pytest.mark.parametrize("name", ["sagemaker-runtime", "cloudwatch", "unsigned-form", "misdirected", "unserved"])
+@pytest.mark.parametrize("method", ["POST", "GET"])
+@pytest.mark.parametrize("path", ["/", "/x", "/endpoints/e/invocations"])
+def test_a_name_that_no_service_is_signed_for_leads_to_none(name: str, method: str, path: str) -> None:
+    assert service_of(method, path, signed(name)) == service_of(method, path, {}, presigned(name)) == UNSERVED
+
+
+@pytest.mark.parametrize(
+    ("name", "signed_as"), [("s3", "s3"), ("sagemaker", "sagemaker"), ("cloudwatch", "monitoring")]
+)
+def test_a_service_has_a_usual_name_in_signatures(name: str, signed_as: str) -> None:
+    assert ADDRESSES.signing_name(name) == signed_as
+
+
+@given(
+    st.sampled_from(["POST", "GET", "HEAD", "PUT", "DELETE", "post"]),
+    st.sampled_from(["/", "/x", "/endpoints/e/invocations", "/endpoints/e/async-invocations", "/endpoints/e"]),
+    st.from_regex(r"[a-z0-9-]{1,20}", fullmatch=True) | st.sampled_from(["sagemaker", "sagemaker-runtime"]),
+)
+def test_whatever_a_request_is_signed_for_only_a_post_to_an_endpoint_invokes(method: str, path: str, name: str) -> None:
+    invokes = method == "POST" and path.endswith("invocations") and name == "sagemaker"
+    assert (service_of(method, path, signed(name)) == "sagemaker-runtime") is invokes
 
 
 @pytest.mark.parametrize("target", TARGETS)
