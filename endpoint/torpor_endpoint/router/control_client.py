@@ -49,6 +49,10 @@ class ControlRefused(ControlAway):
     """The control refuses this router, and will do so again. The message says what to do."""
 
 
+class ControlForbids(ControlRefused):
+    """The control does not let this router's key ask for that: it is unknown, or lacks the right."""
+
+
 class ControlClient:
     """`url` is the control's; `trusted` a file of certificates, if they are not those of the system; `clock` gives
     seconds that only go forward."""
@@ -111,7 +115,7 @@ class ControlClient:
             self._forwarded -= 1
 
     async def identities(self, after: str | None, within_s: float) -> tuple[str, Identities] | None:
-        """Who may call, with its version, once that is another than `after`. Raises ControlAway."""
+        """Who may call, with its version, once that is another than `after`. Raises ControlAway, ControlForbids."""
 
         def read(said: Mapping[str, Any]) -> tuple[str, Identities] | None:
             return None if said["version"] is None else (said["version"], Identities.read(said["identities"]))
@@ -162,7 +166,8 @@ class ControlClient:
                 raise ControlRefused(f"{UNTRUSTED.format(url=self.url)} ({error})") from error
             raise ControlAway(f"the control at {self.url} does not answer: {error}") from error
         if answer.status in (400, 401, 403, 404, 421):
-            raise ControlRefused(f"the control at {self.url} refuses: {answer.data.decode(errors='replace').strip()}")
+            refused = ControlForbids if answer.status in (401, 403) else ControlRefused
+            raise refused(f"the control at {self.url} refuses: {answer.data.decode(errors='replace').strip()}")
         if answer.status != 200:
             raise ControlAway(f"the control at {self.url} answers {answer.status}: see the control's log")
         try:

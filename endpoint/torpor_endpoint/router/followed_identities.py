@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from torpor_endpoint.router.control_client import ControlAway, ControlClient
+from torpor_endpoint.router.control_client import ControlAway, ControlClient, ControlForbids
 from torpor_endpoint.router.following import WAIT_S, pause_s
 from torpor_endpoint.routers.identities import Identities
 from torpor_endpoint.services.iam.context import Iam
@@ -20,11 +20,16 @@ log = logging.getLogger(__name__)
 
 
 class FollowedIdentities:
-    """`clock` gives epoch seconds. The first identities are there: `read` got them."""
+    """`clock` gives epoch seconds. The first identities are there: `read` got them.
+
+    `forbidden` says whether the control refuses to say who may call. What was known then must let nobody in any more.
+    """
 
     def __init__(
         self, control: ControlClient, version: str, identities: Identities, account: str, clock: Callable[[], float]
     ) -> None:
+        self.forbidden = False
+        self._refusals = 0
         self._control = control
         self._version = version
         self._database = SqliteFile(":memory:", RECORDS)
@@ -36,7 +41,7 @@ class FollowedIdentities:
         self._asking = asyncio.Lock()
 
     async def run(self) -> None:
-        """Follow for ever. While the control is away, the last identities hold."""
+        """Follow for ever. While the control is away, the last identities hold; while it forbids to follow, none do."""
         tries = 0
         while True:
             try:
@@ -61,9 +66,20 @@ class FollowedIdentities:
 
     async def _ask(self, within_s: float) -> bool:
         """Ask for identities that changed, and apply them. False if others were applied meanwhile: then the answer may
-        be older than those, and does not count. Raises ControlAway."""
-        before = self._applied
-        found = await self._control.identities(self._version, within_s)
+        be older than those, and does not count. Nor does one that was allowed before a refusal say anything about the
+        time after it. Raises ControlAway."""
+        before, refusals = self._applied, self._refusals
+        try:
+            found = await self._control.identities(self._version, within_s)
+        except ControlForbids as error:
+            self._refusals += 1
+            if not self.forbidden:
+                log.error("%s; this router admits nobody until its key may follow again", error)
+            self.forbidden = True
+            raise
+        if refusals == self._refusals and self.forbidden:
+            log.warning("the control says again who may call: this router admits callers")
+            self.forbidden = False
         if self._applied != before:
             return False
         if found is not None:

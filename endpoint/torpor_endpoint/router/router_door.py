@@ -1,7 +1,6 @@
 """The door of a router whose control verifies callers: an ASGI application around the router's gateway."""
 
 import logging
-from collections.abc import Awaitable, Callable
 
 from torpor_endpoint.access.door import BODY_LIMIT_BYTES, replayed
 from torpor_endpoint.access.invocations import SIGNED_AS, InvocationDoor, aws_error, invocation_of, refuse
@@ -13,16 +12,20 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import ACCESS, Disconnected, Receive, Response, Scope, Send, Tell, sent, taken
 from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess
 from torpor_endpoint.core.access.rates import CallKind
-from torpor_endpoint.gateway import OWN_PAGES, Gateway
+from torpor_endpoint.gateway import OWN_PAGES, Gateway, in_origin_form
 from torpor_endpoint.log_lines import about
 from torpor_endpoint.pages.lifespan import HEALTH
+from torpor_endpoint.router.followed_identities import FollowedIdentities
 from torpor_endpoint.services.registry import RUNTIME
 
 audit = logging.getLogger("torpor_endpoint.audit")
 
 
+ADMITS_NOBODY = "This router admits nobody: its control does not let it know who may call. The router's log says why."
+
+
 class RouterDoor:
-    """`look_again` is awaited for a key that is not known: the control may have made it just now."""
+    """Lets those in who may call by `identities`, as long as the control lets the router follow these."""
 
     def __init__(
         self,
@@ -30,13 +33,13 @@ class RouterDoor:
         verifier: Verifier,
         invocations: InvocationDoor,
         throttle: Throttle,
-        look_again: Callable[[], Awaitable[None]],
+        identities: FollowedIdentities,
     ) -> None:
         self._gateway = gateway
         self._verifier = verifier
         self._invocations = invocations
         self._throttle = throttle
-        self._look_again = look_again
+        self._identities = identities
 
     def service_named(self, scope: Scope) -> str:
         """See `Gateway.service_named`."""
@@ -44,9 +47,10 @@ class RouterDoor:
 
     def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
         """See `InvocationDoor.take_inline`."""
-        return self._invocations.take_inline(scope, body, tell)
+        return not self._identities.forbidden and self._invocations.take_inline(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope = in_origin_form(scope)
         service = self._gateway.service_named(scope) if scope["type"] == "http" else ""
         if service == RUNTIME:
             await self._invocation(scope, receive, send)
@@ -89,13 +93,15 @@ class RouterDoor:
         await self._gateway(scope, replayed(body, receive), send)
 
     async def _caller(self, scope: Scope, body: bytes, signed_as: str) -> CallerAccess:
-        """Raises NotAuthentic."""
+        """Raises NotAuthentic; AwsError where nobody may be let in."""
+        if self._identities.forbidden:
+            raise AwsError("ServiceUnavailable", 503, ADMITS_NOBODY)
         try:
             access = self._verifier.caller(scope, body, signed_as)
         except NotAuthentic as refused:
             if refused.problem is not Problem.UNKNOWN_KEY:
                 raise
-            await self._look_again()
+            await self._identities.look_again()  # the control may have made the key just now
             access = self._verifier.caller(scope, body, signed_as)
         if access is None:
             raise nobody_signed()
@@ -106,4 +112,6 @@ def _refusal(refused: NotAuthentic | AccessRefused | AwsError) -> Response:
     headers, status = {"content-type": "text/plain"}, 403 if isinstance(refused, AccessRefused) else 401
     if isinstance(refused, NotAuthentic) and refused.problem is Problem.THROTTLED:
         status, headers["retry-after"] = 429, "1"
+    if isinstance(refused, AwsError):
+        return Response(refused.status, f"{refused.message}\n".encode(), headers)
     return Response(status, f"{refused}\n".encode(), headers)

@@ -122,7 +122,7 @@ class RouterProcess:
         verifier = Verifier(directory, clocks, facts.account, facts.region, identities.store.tags)
         throttle = Throttle(self._rates)
         invocations = InvocationDoor(verifier, runtime.take_inline, throttle)
-        return RouterDoor(gateway, verifier, invocations, throttle, identities.look_again)
+        return RouterDoor(gateway, verifier, invocations, throttle, identities)
 
     def _runtime(self) -> RuntimeApp:
         facts, draw = self._facts, random.Random(self._options.seed).random

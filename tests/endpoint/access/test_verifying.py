@@ -11,7 +11,7 @@ from tests.endpoint.services.helpers.in_memory_iam import ACCOUNT, database
 from torpor_endpoint.access.invocations import InvocationDoor
 from torpor_endpoint.access.problems import NotAuthentic
 from torpor_endpoint.access.verifying import AccessClocks, Verifier
-from torpor_endpoint.aws.wire.asgi import Scope
+from torpor_endpoint.aws.wire.asgi import Scope, Tell
 from torpor_endpoint.core.access.claims import SignedRequest
 from torpor_endpoint.core.access.needs import AccessNeed, CallerAccess
 from torpor_endpoint.core.access.signatures import signing_key
@@ -80,7 +80,12 @@ def test_pages_of_torpors_own_take_any_region_and_policies_see_the_endpoints(ver
 
 def test_an_invocation_for_another_region_is_not_taken_inline(verifier: Verifier) -> None:
     taken: list[str] = []
-    door = InvocationDoor(verifier, lambda scope, body, tell: not taken.append(scope["path"]))
+
+    def take_inline(scope: Scope, body: bytes, tell: Tell) -> bool:
+        taken.append(scope["path"])
+        return True
+
+    door = InvocationDoor(verifier, take_inline)
     home, away = (scope_of(signed("sagemaker", target=INVOCATIONS, region=region)) for region in (HOME, AWAY))
     assert not door.take_inline(away, b"", lambda *_: None)
     assert door.take_inline(home, b"", lambda *_: None)

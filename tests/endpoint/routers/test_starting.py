@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.router.control_client import ControlAway, ControlClient, ControlRefused
+from torpor_endpoint.router.control_client import ControlAway, ControlClient, ControlForbids, ControlRefused
 from torpor_endpoint.router.options import RouterOptions
 from torpor_endpoint.router.start import run
 from torpor_endpoint.routers.beside import CONTROL_KEY, CONTROL_SECRET
@@ -32,7 +32,7 @@ REPORT = RouterReport("r-1", None, frozenset(), {}, {}, 0)
 
 
 @contextmanager
-def control(answer: Any) -> Iterator[str]:
+def control(answer: Any, status: int = 200) -> Iterator[str]:
     """A server that answers everything with this JSON. Its URL."""
 
     class Answers(BaseHTTPRequestHandler):
@@ -42,7 +42,7 @@ def control(answer: Any) -> Iterator[str]:
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers.get("content-length") or 0))
             body = json.dumps(answer).encode()
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("content-length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -81,6 +81,13 @@ def test_a_control_of_another_release_is_refused() -> None:
 def test_the_facts_of_a_control_come_as_it_says_them() -> None:
     with control({"protocol": PROTOCOL, **FACTS._asdict()}) as url:
         assert asyncio.run(ControlClient(url).facts()) == FACTS
+
+
+@pytest.mark.parametrize(("status", "forbids"), [(401, True), (403, True), (400, False), (429, False), (503, False)])
+def test_a_control_forbids_by_its_answer_to_the_routers_key(status: int, forbids: bool) -> None:
+    with control({}, status) as url, pytest.raises(ControlAway) as away:
+        asyncio.run(ControlClient(url).identities(None, 0.0))
+    assert isinstance(away.value, ControlForbids) is forbids
 
 
 @pytest.mark.parametrize("answer", [{}, [], {"taken": "many"}, {"table": {}}, {"version": 1}])
