@@ -15,10 +15,12 @@ from torpor_container.extras import how_to_install
 from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
 from torpor_endpoint.aws.calls import Unanswered, unimplemented
 from torpor_endpoint.aws.errors import AwsError, unreadable
+from torpor_endpoint.aws.service import check_access
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 from torpor_endpoint.aws.wire.scope import region_of
 from torpor_endpoint.services.moto.long_polls import polled
 from torpor_endpoint.services.moto.plain_calls import plain_call
+from torpor_endpoint.services.moto.secret_reads import reads_secrets
 from torpor_endpoint.storage.lone_thread import LoneThread
 
 if TYPE_CHECKING:
@@ -91,6 +93,8 @@ class LongTail:
         if (service, operation) == ("sns", "Subscribe"):
             _check_subscriber(plain)
         _check_bounds(plain)
+        if request.access is not None and reads_secrets(service, operation, plain.body):
+            check_access(request.access, "secretsmanager", "GetSecretValue", None)
         origin = "https://" + SERVICES[service].format(region=region_of(request.headers, request.query))
         try:
             answer = self._ask(self._prepared(origin, plain))
