@@ -130,6 +130,27 @@ def test_a_refusal_says_which_statement_decided() -> None:
 
 
 @pytest.mark.parametrize(
+    ("operator", "target", "allowed"),
+    [
+        ("StringLike", "a/m.tar.gz", True),
+        ("StringLike", "b/m.tar.gz", False),
+        ("StringLike", "", False),
+        ("StringLike", None, False),
+        ("StringLikeIfExists", "b/m.tar.gz", False),
+        ("StringLikeIfExists", None, True),
+        ("StringNotLike", "a/m.tar.gz", False),
+        ("StringNotLike", None, True),
+    ],
+)
+def test_an_asynchronous_call_has_a_target_model_exactly_if_it_names_one(
+    operator: str, target: str | None, allowed: bool
+) -> None:
+    condition = f'"Condition": {{"{operator}": {{"sagemaker:TargetModel": "a/*"}}}}'
+    asked = access(f'{{"Effect": "Allow", "Action": "sagemaker:InvokeEndpoint*", "Resource": "*", {condition}}}')
+    assert asked.decide(invocation("InvokeEndpointAsync", "lazy", target, PLACE)).allowed is allowed
+
+
+@pytest.mark.parametrize(
     ("key", "value", "allowed"),
     [
         ("aws:ResourceTag/Team", "a", True),
