@@ -1,21 +1,23 @@
 """`python -m torpor_endpoint` runs an endpoint in the foreground. It needs only this package."""
 
 import argparse
+import signal
 import sys
 from typing import Any
 
 from torpor_endpoint.options import OPTIONS, Option, Options
-from torpor_endpoint.up import BadOption, run
+from torpor_endpoint.up import CannotStart, end, run
 
 
 def main() -> None:
     parser = option_parser()
     options = Options(**vars(parser.parse_args()))
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until gunicorn has its own way, Ctrl-C ends this process at once
     try:
         run(options)
-    except BadOption as error:
-        parser.error(str(error))
+    except CannotStart as error:
+        end(options, error)
 
 
 class Each(argparse.Action):

@@ -12,7 +12,7 @@ from functools import partial
 from importlib.util import find_spec
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
 from torpor_container.extras import how_to_install
@@ -23,7 +23,7 @@ from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
 from torpor_endpoint.host.ray.spelling import address_of, names_ray
 from torpor_endpoint.log_lines import JsonLines, single_line
 from torpor_endpoint.options import KUBERNETES, LOCAL, REFUSABLE, Options
-from torpor_endpoint.port import PORT_CHECKS, PortOptions
+from torpor_endpoint.port import NOT_STARTED, PORT_CHECKS, PORT_MAX, PortOptions, listening_fault, serve
 from torpor_endpoint.storage.private import UMASK
 from torpor_endpoint.telemetry.environment import BadTelemetry, signals
 
@@ -47,32 +47,37 @@ OTEL_MODULES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
 
 ROUTERS_MAX = 64
 
-NOT_STARTED = 3
-"""The exit code of a worker that cannot start, for gunicorn, which forks no other one then."""
 KEEP_ALIVE_S = 300
 """How long a client's connection may be idle, in seconds."""
 
 
-class BadOption(Exception):
-    """An endpoint cannot be started with these options. The message names the one at fault."""
+class CannotStart(Exception):
+    """An endpoint or a router cannot start now. The message says why, and what to do."""
+
+    exit_code = 1
+
+
+class BadOption(CannotStart):
+    """It cannot be started with these options. The message names the one at fault."""
+
+    exit_code = 2
 
 
 def run(options: Options) -> None:
     """Serve until SIGTERM or Ctrl-C, then drain and leave no process behind. Never returns: gunicorn exits.
 
-    Raises BadOption before anything is started.
+    Raises BadOption, CannotStart before anything is started.
     """
     check(options)
-    from torpor_container.http.server import Server  # not needed to check options
-
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
     check(known)  # the socket has the address
+    check_router_ports(known)
     os.umask(UMASK)
     known, more = _secured_apart(known) if known.tls else (known, ())
     exposed = exposure(known)
     cautions = (*unheld(known), *more, *left_behind(known))
     warn(known, (*([exposed] if exposed else []), *(f"Warning: {one}." for one in cautions)))
-    Server(partial(_app, known), server_options(known, SHUTDOWN_S)).run()
+    serve(partial(_app, known), server_options(known, SHUTDOWN_S))
 
 
 def warn(options: PortOptions, warnings: Iterable[str]) -> None:
@@ -80,6 +85,12 @@ def warn(options: PortOptions, warnings: Iterable[str]) -> None:
     for warning in warnings:
         line = single_line(logging.WARNING, warning) if options.log_format == "json" else warning
         print(line, file=sys.stderr, flush=True)
+
+
+def end(options: PortOptions, error: CannotStart) -> NoReturn:
+    """End this process with one line that says why it cannot start."""
+    warn(options, (f"torpor: {' '.join(str(error).split())}",))
+    sys.exit(error.exit_code)
 
 
 def server_options(options: PortOptions, shutdown_s: int) -> "ServerOptions":
@@ -210,6 +221,22 @@ def check_rows(options: SomeOptions, rows: Iterable[tuple[str, Callable[[SomeOpt
     for flag, good, rule in rows:
         if not good(options):
             raise BadOption(f"{flag}: {rule}")
+
+
+def check_router_ports(options: Options) -> None:
+    """Check that routers can listen at the ports after the endpoint's own, which is known. Raises BadOption,
+    CannotStart."""
+    last = options.port + options.routers
+    if options.routers and not options.port:
+        raise BadOption("--port: it must be given with --routers, whose ports come after it")
+    if last > PORT_MAX:
+        raise BadOption(f"--routers: their last port would be {last}, and {PORT_MAX} is the highest: lower --port")
+    for port in range(options.port + 1, last + 1):
+        if found := listening_fault(options.host, port):
+            raise CannotStart(
+                f"{options.host}:{port} cannot be listened on by a router: {found}: choose another --port, or fewer "
+                "--routers"
+            )
 
 
 def check_cryptography(flag: str) -> None:
@@ -446,16 +473,19 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
 
 
 def socket_address(descriptor: int) -> tuple[str, int]:
-    """The host and the port of an inherited socket, which stays open."""
-    with socket.socket(fileno=os.dup(descriptor)) as listener:
-        host, port = listener.getsockname()[:2]
+    """The host and the port of an inherited socket, which stays open. Raises BadOption."""
+    try:
+        with socket.socket(fileno=os.dup(descriptor)) as listener:
+            host, port = listener.getsockname()[:2]
+    except (OSError, ValueError) as error:  # no descriptor, no socket, or none that has an address
+        raise BadOption(f"--descriptor: {descriptor} is no listening socket: {error}") from error
     return host, port
 
 
 def _with_address(options: Options, descriptor: int) -> Options:
     """The options with the address of an inherited socket, which the instances need.
 
-    The host in the options, which may be a name, stays an allowed one.
+    The host in the options, which may be a name, stays an allowed one. Raises BadOption.
     """
     host, port = socket_address(descriptor)
     named = (options.host,) if options.host else ()

@@ -1,4 +1,4 @@
-"""The warnings of an endpoint before it starts."""
+"""What an endpoint checks, warns of and refuses before it starts."""
 
 import json
 import socket
@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.endpoint.helpers.ray_cluster import HAS_RAY
+from tests.helpers.ports import free_ports
 from torpor_endpoint.app import own_hosts_of
 from torpor_endpoint.core.origins.cross_origin import Sender
 from torpor_endpoint.options import Options
-from torpor_endpoint.up import BadOption, _with_address, check, exposure, run
+from torpor_endpoint.up import BadOption, CannotStart, _with_address, check, check_router_ports, exposure, run
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.1.1", "localhost", "::1"])
@@ -168,3 +169,45 @@ def test_instances_elsewhere_need_a_host_that_is_known_and_real_time(options: Op
 def test_ray_that_is_not_installed_is_told_with_its_extra() -> None:
     with pytest.raises(BadOption, match=r"--instances-on: Ray is not installed: .*\[ray\]"):
         check(Options(instances_on="ray"))
+
+
+def start(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """What `python -m torpor_endpoint` says of arguments with which it does not start."""
+    command = [sys.executable, "-m", "torpor_endpoint", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_a_descriptor_that_is_no_socket_is_refused_in_one_line(tmp_path: Path) -> None:
+    ended = start("--descriptor=99", f"--data-dir={tmp_path}")
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("torpor: --descriptor: 99 is no listening socket: ")
+    assert ended.stderr.count("\n") == 1
+    with (tmp_path / "file").open("w") as file, pytest.raises(BadOption, match=r"--descriptor: .* no listening socket"):
+        run(Options(tmp_path, descriptor=file.fileno()))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (Options(port=65534, routers=3), "--routers: their last port would be 65537, and 65535 is the highest"),
+        (Options(port=0, routers=1), "--port: it must be given with --routers"),
+    ],
+)
+def test_routers_need_ports_that_exist(options: Options, said: str) -> None:
+    with pytest.raises(BadOption, match=said):
+        check_router_ports(options)
+
+
+def test_a_router_whose_port_is_taken_is_told_before_the_start() -> None:
+    first = free_ports(3)
+    check_router_ports(Options(port=first, routers=2))
+    with (
+        socket.create_server(("127.0.0.1", first + 2)),
+        pytest.raises(CannotStart, match=f":{first + 2} cannot be listened on by a router: Address already"),
+    ):
+        check_router_ports(Options(port=first, routers=2))
+
+
+def test_a_port_that_does_not_exist_is_refused() -> None:
+    with pytest.raises(BadOption, match="--port: it must be from 0 to 65535"):
+        check(Options(port=65536))

@@ -12,8 +12,18 @@ from torpor_endpoint.options import Options
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 
 PAUSE_S = 1.0
-"""Before a router that ended is started again."""
+"""Before a router that ended is started again. Each end at once doubles it."""
+PAUSE_MAX_S = 60.0
+DOUBLED_MAX = 16
+"""A pause that was doubled so often is the longest one."""
+STEADY_S = 10.0
+"""A router that ran for less has ended at once."""
 STOP_S = 5.0
+ENDED = "the router at port %d ended with exit code %d; starting it again"
+AGAIN_AND_AGAIN = (
+    "the router at port %d ends again and again, now with exit code %d; starting it again after longer and longer "
+    f"pauses, of up to {PAUSE_MAX_S:g} s"
+)
 
 log = logging.getLogger(__name__)
 
@@ -36,14 +46,24 @@ class RoutersBeside:
 
     async def _kept(self, port: int) -> None:
         command = [sys.executable, "-P", "-m", "torpor_endpoint.router", *arguments(self._options, port)]
+        loop, ends_at_once = asyncio.get_running_loop(), 0
         while True:
-            process = await asyncio.create_subprocess_exec(*command, env=self._environment)
+            began_s = loop.time()
+            # In a session of its own, Ctrl-C does not reach it: the endpoint stops it.
+            process = await asyncio.create_subprocess_exec(*command, env=self._environment, start_new_session=True)
             try:
                 code = await process.wait()
             finally:
                 await _stopped(process)
-            log.warning("the router at port %d ended with exit code %d; starting it again", port, code)
-            await asyncio.sleep(PAUSE_S)
+            ends_at_once = ends_at_once + 1 if loop.time() - began_s < STEADY_S else 0
+            if ends_at_once <= 2:
+                log.warning(AGAIN_AND_AGAIN if ends_at_once == 2 else ENDED, port, code)
+            await asyncio.sleep(pause_s(ends_at_once))
+
+
+def pause_s(ends_at_once: int) -> float:
+    """How long to wait before a router starts again that has ended at once so many times in a row."""
+    return min(PAUSE_S * 2.0 ** min(max(ends_at_once - 1, 0), DOUBLED_MAX), PAUSE_MAX_S)
 
 
 CONTROL_KEY, CONTROL_SECRET = "TORPOR_CONTROL_ACCESS_KEY_ID", "TORPOR_CONTROL_SECRET_ACCESS_KEY"

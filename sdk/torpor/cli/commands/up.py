@@ -5,6 +5,8 @@ import shlex
 import signal
 import socket
 import sys
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from errno import EACCES, EADDRINUSE
 from pathlib import Path
@@ -17,7 +19,7 @@ from torpor.calling.defaults import URL
 from torpor.calling.keys import CREDENTIALS_FILE, UNVERIFIED, of_data_dir
 from torpor.cli.commands.env import exports, lines
 from torpor.cli.exit_codes import UsageRefused
-from torpor.errors import EndpointFailed, TorporError
+from torpor.errors import EndpointFailed, EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
 from torpor.extras import require
 from torpor.hosting.occupancy import ensure_free, ensure_writable
 from torpor.hosting.process import READY_WITHIN_S
@@ -29,6 +31,8 @@ DEFAULT = Options()
 TRUST = """\
 # The endpoint speaks HTTPS. AWS's clients trust its certificate by AWS_CA_BUNDLE; without it, boto3 needs
 # verify="…" and curl --cacert, with {bundle}"""
+LOOK_S = 0.1
+"""Between two looks whether a router answers."""
 ROUTERS = "# Routers answer invocations at {urls}"
 MEANING = {option.field: option.meaning for option in OPTIONS}
 
@@ -87,7 +91,7 @@ def up(
 ) -> None:
     """Start an endpoint in the foreground; Ctrl-C drains and stops it."""
     require("an endpoint", "endpoint", "container")
-    from torpor_endpoint.up import BadOption, check
+    from torpor_endpoint.up import BadOption, CannotStart, check, check_router_ports
 
     options = Options(
         data_dir=data_dir,
@@ -132,13 +136,24 @@ def up(
         check(options)
     except BadOption as error:
         raise UsageRefused(str(error)) from error
-    ensure_writable(data_dir, "--data-dir")
-    ensure_free(data_dir, "--data-dir")
+    if data_dir.exists():  # a new folder is made only once the ports are free
+        ensure_writable(data_dir, "--data-dir")
+        ensure_free(data_dir, "--data-dir")
     listener = listen(host, port)
     bound = replace(options, port=listener.getsockname()[1], descriptor=listener.fileno())
+    try:
+        check_router_ports(bound)
+        ensure_writable(data_dir, "--data-dir")
+    except BadOption as error:
+        listener.close()
+        raise UsageRefused(str(error)) from error
+    except (CannotStart, EndpointFailed) as error:
+        listener.close()
+        raise EndpointFailed(str(error)) from error
     new = auth and not (data_dir / CREDENTIALS_FILE).exists()
     known = _secured(bound, listener) if bound.tls else bound
-    _announce(known, listener, _Root(data_dir, new) if auth else None)
+    root = _Root(data_dir, new) if auth else None
+    beside_the_start(listener, lambda: _announce(known, root))
     _become(bound, listener)
 
 
@@ -200,25 +215,54 @@ class _Root(NamedTuple):
         return f"{exports(replace(connection, keys=keys))}\n{note}"
 
 
-def _announce(options: Options, listener: socket.socket, root: _Root | None) -> None:
-    """Print the exports once the endpoint answers. A forked process waits for that, since this one becomes the
-    endpoint."""
+def beside_the_start(listener: socket.socket, announce: Callable[[], None]) -> None:
+    """Call this in a forked process, which waits until the server answers, since this one becomes the server. It ends
+    with this one."""
+    from torpor_container.processes.process_tree import end_with_parent
+
+    server = os.getpid()
     if os.fork():
         return
-    bundle = None if options.ca_bundle is None else str(options.ca_bundle)
-    connection = EndpointConnection(options.url, options.region, ca_bundle=bundle)
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
+        end_with_parent()
         listener.close()
-        connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
-        print(exports(connection) if root is None else root.shown(connection), flush=True)
-        if options.routers:
-            print(ROUTERS.format(urls=", ".join(options.router_urls)), flush=True)
-        if connection.ca_bundle is not None:
-            print(TRUST.format(bundle=shlex.quote(connection.ca_bundle)), flush=True)
-        if sys.stderr.isatty():
-            print(next_step(connection.url, sys.argv[0]), file=sys.stderr, flush=True)
+        if os.getppid() == server:
+            announce()
     except TorporError:
-        pass  # the endpoint did not start, and reports that itself
+        pass  # the server did not start, and reports that itself
     finally:
         os._exit(0)
+
+
+def _announce(options: Options, root: _Root | None) -> None:
+    """Print the exports once the endpoint answers, and the addresses of its routers once all of them do."""
+    bundle = None if options.ca_bundle is None else str(options.ca_bundle)
+    connection = EndpointConnection(options.url, options.region, ca_bundle=bundle)
+    connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
+    print(exports(connection) if root is None else root.shown(connection), flush=True)
+    if connection.ca_bundle is not None:
+        print(TRUST.format(bundle=shlex.quote(connection.ca_bundle)), flush=True)
+    if sys.stderr.isatty():
+        print(next_step(connection.url, sys.argv[0]), file=sys.stderr, flush=True)
+    for url in options.router_urls:
+        _until_routing(replace(connection, url=url))
+    if options.routers:
+        print(ROUTERS.format(urls=", ".join(options.router_urls)), flush=True)
+
+
+def _until_routing(connection: EndpointConnection) -> None:
+    """Wait until a router answers. Raises EndpointUnreachable if none does in time, NotTorpor for another server."""
+    deadline_s = time.monotonic() + READY_WITHIN_S
+    while True:
+        try:
+            health = connection.json_page(PageName.HEALTH)
+            break
+        except EndpointUnreachable:
+            if time.monotonic() > deadline_s:
+                raise
+            time.sleep(LOOK_S)
+        except (EndpointRefused, ValueError) as error:
+            raise NotTorpor(connection.url) from error
+    if not isinstance(health, dict) or health.get("role") != "router":
+        raise NotTorpor(connection.url)
