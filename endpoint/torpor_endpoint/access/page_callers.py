@@ -72,7 +72,11 @@ def refused_in_text(why: NotAuthentic | AccessRefused | AwsError | NotLoggedIn, 
         return Response(429, f"{why}\n".encode(), {**headers, "retry-after": "1"})
     if _is_browsers(scope):  # without the header that makes it ask by a dialogue of its own
         return Response(401, f"Nobody is logged in, or no longer: log in at {LOGIN}\n".encode(), headers)
-    text = f"{why}. Sign the request, or give an access key and its secret as user and password.\n"
+    if scope["path"].startswith(ROUTERS_PAGES):
+        how = f"Sign the request with an access key that has the right {ROUTE}."
+    else:
+        how = "Sign the request, or give an access key and its secret as user and password."
+    text = f"{str(why).removesuffix('.')}. {how}\n"
     return Response(401, text.encode(), {**headers, "www-authenticate": 'Basic realm="Torpor: access key, secret"'})
 
 

@@ -9,7 +9,7 @@ from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.router.options import ROUTER_OPTIONS, RouterOptions
 from torpor_endpoint.router.start import run
 from torpor_endpoint.routers.beside import OWNED
-from torpor_endpoint.up import BadOption
+from torpor_endpoint.up import CannotStart, end
 
 
 def main() -> None:
@@ -18,10 +18,11 @@ def main() -> None:
     parser = option_parser("python -m torpor_endpoint.router", ROUTER_OPTIONS)
     options = RouterOptions(**vars(parser.parse_args()))
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until gunicorn has its own way, Ctrl-C ends this process at once
     try:
         run(options)
-    except BadOption as error:
-        parser.error(str(error))
+    except CannotStart as error:
+        end(options, error)
 
 
 if __name__ == "__main__":

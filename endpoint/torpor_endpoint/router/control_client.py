@@ -11,6 +11,7 @@ import urllib3
 
 from torpor_endpoint.core.pages import RouterPage
 from torpor_endpoint.routers.accounts import AccountBatch
+from torpor_endpoint.routers.beside import CONTROL_KEY, CONTROL_SECRET
 from torpor_endpoint.routers.facts import PROTOCOL, ControlFacts
 from torpor_endpoint.routers.forwarded import ForwardedAnswer, ForwardedRequest
 from torpor_endpoint.routers.identities import Identities
@@ -35,6 +36,14 @@ THREADS: Sequence[tuple[int, Sequence[RouterPage]]] = (
 NOT_TRUSTED = "CERTIFICATE_VERIFY_FAILED"
 """OpenSSL's name of it, which is in the message of the error."""
 UNTRUSTED = "the certificate of the control at {url} is not trusted: name what vouches for it with --control-ca"
+NOT_TLS = ("WRONG_VERSION_NUMBER", "record layer failure")
+"""OpenSSL's names of an answer that is not TLS, of its releases."""
+HTTP_ONLY = "the control at {url} does not speak HTTPS: give its http:// URL"
+NO_CONTROL = "{url} is no control ({said}), but perhaps a router: give the URL of `torpor up` or `torpor control`"
+KEY = (
+    f"The key of a router is that of {CONTROL_KEY} and {CONTROL_SECRET}, or of AWS_ACCESS_KEY_ID and "
+    "AWS_SECRET_ACCESS_KEY; it needs the right torpor:Route"
+)
 Sign = Callable[[str, str, bytes], Mapping[str, str]]
 """Gets a method, a URL and a body, and returns the headers that sign them."""
 
@@ -164,10 +173,12 @@ class ControlClient:
         except urllib3.exceptions.HTTPError as error:
             if NOT_TRUSTED in str(error):
                 raise ControlRefused(f"{UNTRUSTED.format(url=self.url)} ({error})") from error
+            if any(name in str(error) for name in NOT_TLS):
+                raise ControlRefused(HTTP_ONLY.format(url=self.url)) from error
             raise ControlAway(f"the control at {self.url} does not answer: {error}") from error
         if answer.status in (400, 401, 403, 404, 421):
             refused = ControlForbids if answer.status in (401, 403) else ControlRefused
-            raise refused(f"the control at {self.url} refuses: {answer.data.decode(errors='replace').strip()}")
+            raise refused(refusal(self.url, answer.status, answer.data.decode(errors="replace").strip()))
         if answer.status != 200:
             raise ControlAway(f"the control at {self.url} answers {answer.status}: see the control's log")
         try:
@@ -175,6 +186,14 @@ class ControlClient:
         except ValueError as error:
             raise ControlRefused(f"{self.url} is no control of Torpor") from error
         return said
+
+
+def refusal(url: str, status: int, said: str) -> str:
+    """What a control's refusal says to whoever starts the router."""
+    if status == 404:
+        return NO_CONTROL.format(url=url, said=said)
+    advice = f" {KEY}" if status in (401, 403) else ""
+    return f"the control at {url} refuses: {said}{advice}"
 
 
 def _body(asked: Mapping[str, Any]) -> bytes:

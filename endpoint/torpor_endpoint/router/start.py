@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import ssl
 import sys
 import time
 from dataclasses import replace
@@ -12,7 +13,7 @@ from urllib.parse import urlsplit
 
 from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_endpoint.core.origins.cross_origin import is_loopback
-from torpor_endpoint.port import PORT_CHECKS
+from torpor_endpoint.port import PORT_CHECKS, listening_fault, serve
 from torpor_endpoint.router.control_client import ControlAway, ControlClient, ControlRefused
 from torpor_endpoint.router.options import RouterOptions
 from torpor_endpoint.router.signing import half_given, signer
@@ -20,6 +21,7 @@ from torpor_endpoint.routers.facts import ControlFacts
 from torpor_endpoint.storage.private import UMASK
 from torpor_endpoint.up import (
     BadOption,
+    CannotStart,
     certified,
     check_cryptography,
     check_rows,
@@ -42,12 +44,19 @@ SHUTDOWN_S = 9
 """How long the last captured data, the last spans and the last report may take together."""
 
 
-def run(options: RouterOptions) -> None:
-    """Route until SIGTERM or Ctrl-C, then answer what is in flight. Never returns: gunicorn exits. Raises BadOption."""
-    check(options)
-    from torpor_container.http.server import Server  # not needed to check options
+class NoControl(CannotStart):
+    """No control answers at the URL."""
 
+    exit_code = 3
+
+
+def run(options: RouterOptions) -> None:
+    """Route until SIGTERM or Ctrl-C, then answer what is in flight. Never returns: gunicorn exits. Raises BadOption,
+    CannotStart."""
+    check(options)
     known = _with_address(options)
+    if options.descriptor is None and (found := listening_fault(options.host, options.port)):
+        raise CannotStart(f"{options.host}:{options.port} cannot be listened on: {found}: choose another --port")
     if known.tls:
         warn(known, (f"Warning: {one}." for one in _secured_apart(known).warnings))
     facts = _facts(options)
@@ -63,7 +72,7 @@ def run(options: RouterOptions) -> None:
         )
     os.umask(UMASK)
     callers = _callers(options) if facts.auth else None
-    Server(partial(_app, known, facts, callers), server_options(known, SHUTDOWN_S)).run()
+    serve(partial(_app, known, facts, callers), server_options(known, SHUTDOWN_S))
 
 
 def check(options: RouterOptions) -> None:
@@ -73,10 +82,29 @@ def check(options: RouterOptions) -> None:
     if missing := half_given():
         raise BadOption(f"{missing}: it is not set, and the other part of the key for the control is")
     check_rows(options, PORT_CHECKS)
+    _check_trusted(options)
     if options.tls:
         check_cryptography("--tls-cert")
     if options.otel:
         check_telemetry()
+
+
+def _check_trusted(options: RouterOptions) -> None:
+    """The file is read now: a router that cannot read it would take its control to be away. Raises BadOption."""
+    file = _trusted(options)
+    if file is None or (options.trusted is None and not options.control.startswith("https")):
+        return
+    try:
+        ssl.create_default_context(cafile=file)
+    except OSError as error:  # ssl.SSLError is one
+        flag = CA_BUNDLE if options.trusted is None else "--control-ca"
+        why = "it holds no certificate in PEM" if isinstance(error, ssl.SSLError) else error.strerror
+        raise BadOption(f"{flag}: {file} cannot be read: {why}") from error
+
+
+def _trusted(options: RouterOptions) -> str | None:
+    """The file of the certificates by which the control is trusted; None for those of the system."""
+    return options.trusted or os.environ.get(CA_BUNDLE) or None
 
 
 def url(options: RouterOptions) -> str:
@@ -111,11 +139,11 @@ def _app(options: RouterOptions, facts: ControlFacts, callers: "tuple[str, Ident
 
 def client(options: RouterOptions, region: str = "us-east-1") -> ControlClient:
     """The client of the control. It signs, if the environment has an access key."""
-    return ControlClient(options.control, signer(region), options.trusted or os.environ.get(CA_BUNDLE))
+    return ControlClient(options.control, signer(region), _trusted(options))
 
 
 def _callers(options: RouterOptions) -> "tuple[str, Identities]":
-    """Who may call, as the control says it. Raises BadOption."""
+    """Who may call, as the control says it. Raises BadOption, NoControl."""
     control = urlsplit(options.control)
     if control.scheme != "https" and not is_loopback(control.hostname or ""):
         raise BadOption(
@@ -124,14 +152,16 @@ def _callers(options: RouterOptions) -> "tuple[str, Identities]":
         )
     try:
         found = asyncio.run(client(options).identities(None, 0.0))
-    except ControlAway as error:
+    except ControlRefused as error:
         raise BadOption(f"--control: {error}") from error
+    except ControlAway as error:
+        raise NoControl(str(error)) from error
     assert found is not None, "nothing is the same as no identities"
     return found
 
 
 def _facts(options: RouterOptions) -> ControlFacts:
-    """What the control says of itself, as soon as it answers. Raises BadOption."""
+    """What the control says of itself, as soon as it answers. Raises BadOption, NoControl."""
     control, until_s, told = client(options), time.monotonic() + CONTROL_WITHIN_S, False
     while True:
         try:
@@ -140,7 +170,7 @@ def _facts(options: RouterOptions) -> ControlFacts:
             raise BadOption(f"--control: {error}") from error
         except ControlAway as error:
             if time.monotonic() > until_s:
-                raise BadOption(f"--control: {error}. Is it running, and is this its URL?") from error
+                raise NoControl(f"{error}. Is it running, and is --control its URL?") from error
             if not told:
                 print(f"Waiting for the control: {error}", file=sys.stderr, flush=True)
                 told = True

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import socket
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -11,13 +14,15 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.router.control_client import ControlAway, ControlClient, ControlForbids, ControlRefused
+from tests.helpers.ports import free_port
+from torpor_container.processes.inherited_variables import CA_BUNDLE
+from torpor_endpoint.router.control_client import ControlAway, ControlClient, ControlForbids, ControlRefused, refusal
 from torpor_endpoint.router.options import RouterOptions
-from torpor_endpoint.router.start import run
+from torpor_endpoint.router.start import check, run
 from torpor_endpoint.routers.beside import CONTROL_KEY, CONTROL_SECRET
 from torpor_endpoint.routers.facts import PROTOCOL, ControlFacts
 from torpor_endpoint.routers.report import RouterReport
-from torpor_endpoint.up import BadOption
+from torpor_endpoint.up import BadOption, CannotStart
 
 FACTS = ControlFacts(
     "us-east-1",
@@ -62,7 +67,7 @@ def control(answer: Any, status: int = 200) -> Iterator[str]:
 def test_a_router_that_could_reach_no_instance_does_not_start(tmp_path: Path) -> None:
     facts = FACTS._replace(sockets=str(tmp_path / "of another machine"))
     with control({"protocol": PROTOCOL, **facts._asdict()}) as url, pytest.raises(BadOption, match="its own machine"):
-        run(RouterOptions(control=url))
+        run(RouterOptions(control=url, port=free_port()))
 
 
 @pytest.mark.parametrize(("given", "missing"), [(CONTROL_KEY, CONTROL_SECRET), (CONTROL_SECRET, CONTROL_KEY)])
@@ -73,9 +78,54 @@ def test_half_a_key_for_the_control_is_refused(monkeypatch: pytest.MonkeyPatch, 
         run(RouterOptions())
 
 
+def test_a_router_that_cannot_start_says_so_in_one_line() -> None:
+    with control("Not Found", 404) as url:
+        command = [sys.executable, "-m", "torpor_endpoint.router", f"--control={url}", f"--port={free_port()}"]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    said = f'torpor: --control: {url} is no control ("Not Found"), but perhaps a router: give the URL of'
+    assert ended.stderr.startswith(said)
+    assert (ended.returncode, ended.stdout, ended.stderr.count("\n")) == (2, "", 1)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_router_whose_key_is_refused_is_told_where_its_key_is_and_what_it_needs(status: int) -> None:
+    said = refusal("https://127.0.0.1:1", status, "Missing Authentication Token.")
+    variables = (CONTROL_KEY, CONTROL_SECRET, "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+    assert all(word in said for word in (*variables, "torpor:Route"))
+
+
+def test_a_control_without_https_is_not_waited_for() -> None:
+    with control({}) as url, pytest.raises(BadOption, match="does not speak HTTPS: give its http:// URL"):
+        run(RouterOptions(control=url.replace("http", "https"), port=free_port()))
+
+
+@pytest.mark.parametrize(
+    ("content", "why"), [(None, "No such file or directory"), ("nothing", "it holds no certificate in PEM")]
+)
+def test_a_file_of_trusted_certificates_that_cannot_be_read_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str | None, why: str
+) -> None:
+    file = tmp_path / "trusted.pem"
+    if content is not None:
+        file.write_text(content)
+    with pytest.raises(BadOption, match=f"--control-ca: {file} cannot be read: {why}"):
+        check(RouterOptions(trusted=str(file)))
+    monkeypatch.setenv(CA_BUNDLE, str(file))
+    with pytest.raises(BadOption, match=f"{CA_BUNDLE}: {file} cannot be read: {why}"):
+        check(RouterOptions(control="https://127.0.0.1:1"))
+    check(RouterOptions(control="http://127.0.0.1:1"))
+
+
+def test_a_router_whose_port_is_taken_does_not_start() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotStart, match=f":{port} cannot be listened on: Address already in use"):
+            run(RouterOptions(port=port))
+
+
 def test_a_control_of_another_release_is_refused() -> None:
     with control({"protocol": PROTOCOL + 1}) as url, pytest.raises(BadOption, match="install the same release"):
-        run(RouterOptions(control=url))
+        run(RouterOptions(control=url, port=free_port()))
 
 
 def test_the_facts_of_a_control_come_as_it_says_them() -> None:

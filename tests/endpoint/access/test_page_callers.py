@@ -1,0 +1,25 @@
+"""What programs read that are refused one of Torpor's own pages."""
+
+import pytest
+
+from torpor_endpoint.access.page_callers import refused_in_text
+from torpor_endpoint.access.problems import NotAuthentic, expired_token, nobody_signed, unknown_key
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        (unknown_key(), "The security token included in the request is invalid."),
+        (expired_token(), "The security token included in the request is expired."),
+        (nobody_signed(), "Missing Authentication Token."),
+    ],
+)
+def test_a_refusal_is_two_sentences_of_one_full_stop_each(refused: NotAuthentic, said: str) -> None:
+    scope = {"type": "http", "path": "/_torpor/endpoints", "headers": []}
+    advice = "Sign the request, or give an access key and its secret as user and password."
+    assert refused_in_text(refused, scope).body == f"{said} {advice}\n".encode()
+
+
+def test_a_router_is_told_which_right_its_key_needs() -> None:
+    scope = {"type": "http", "path": "/_torpor/routers/hello", "headers": []}
+    assert b"access key that has the right torpor:Route." in refused_in_text(nobody_signed(), scope).body
