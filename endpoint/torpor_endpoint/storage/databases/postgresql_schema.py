@@ -63,6 +63,7 @@ LOCKED = (
     "the database is locked by another connection: the old session ends by itself within about 15 s; if not, end it "
     "with pg_terminate_backend"
 )
+IN_USE = "the schema %s of the database is in use: waiting up to %g s for its endpoint to end"
 TRY_LOCK = "SELECT pg_try_advisory_lock(hashtext('torpor'), hashtext(current_schema()))"
 
 log = logging.getLogger(__name__)
@@ -229,7 +230,7 @@ class PostgresqlSchema(Database):
         until_s, warned = time.monotonic() + patience_s, False
         while not _locks(self._connection):
             if not warned:
-                log.warning("%s is in use: waiting up to %g s for its endpoint to end", self._schema, patience_s)
+                log.warning(IN_USE, self._schema, patience_s)
                 warned = True
             if time.monotonic() > until_s:
                 raise DatabaseInUse(
