@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
+from xml.etree import ElementTree
 
 from torpor_endpoint.aws.calls import Otherwise, Unanswered
 from torpor_endpoint.aws.wire.asgi import AwsRequest
@@ -31,7 +32,18 @@ class Topics:
         except Unanswered as error:
             raise NotPublished(str(error)) from error
         if answer.status != 200:
-            raise NotPublished(f"SNS answered {answer.status}: {answer.body[:300].decode(errors='replace')}")
+            raise NotPublished(f"SNS answered {answer.status}: {told(answer.body)}")
+
+
+def told(body: bytes) -> str:
+    """The code and the message of an error of SNS; the beginning of an answer that has none, in one line."""
+    try:
+        said = {part.tag.rpartition("}")[2]: part.text or "" for part in ElementTree.fromstring(body).iter()}
+    except ElementTree.ParseError:
+        said = {}
+    if "Code" in said and "Message" in said:
+        return f"{said['Message']} ({said['Code']})"
+    return " ".join(body[:300].decode(errors="replace").split())
 
 
 def _signed(topic: str) -> str:
