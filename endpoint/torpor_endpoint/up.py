@@ -284,6 +284,16 @@ def _check_credentials(options: Options) -> None:
         raise BadOption(f"--auth: {error}") from error
 
 
+def _is_there(module: str) -> bool:
+    """Whether there is such a module. It is not imported, and neither are the packages around it."""
+    top, *inner = module.split(".")
+    found = find_spec(top) if top else None
+    places = (found and found.submodule_search_locations) or ()
+    if not inner:
+        return found is not None
+    return any(Path(place, *inner).with_suffix(".py").is_file() or Path(place, *inner).is_dir() for place in places)
+
+
 def _is_installed(module: str) -> bool:
     try:
         return find_spec(module) is not None
@@ -391,6 +401,11 @@ CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
         "--keep-instances",
         lambda options: not options.keep_instances or options.instances_on != LOCAL,
         "instances on this machine end with the endpoint: leave it out",
+    ),
+    (
+        "--what-if",
+        lambda options: options.what_if is None or _is_there(options.what_if),
+        "there is no such module",
     ),
     ("--region", lambda options: bool(REGION.fullmatch(options.region)), "it must be a name such as us-east-1"),
     ("--account", lambda options: bool(re.fullmatch("[0-9]{12}", options.account)), "it must be a number of 12 digits"),

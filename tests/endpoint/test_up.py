@@ -208,6 +208,17 @@ def test_a_router_whose_port_is_taken_is_told_before_the_start() -> None:
         check_router_ports(Options(port=first, routers=2))
 
 
+@pytest.mark.parametrize("module", ["nosuchmodule", "torpor_endpoint.nosuchmodule", "json.nothing.at.all", ""])
+def test_a_simulator_that_is_not_there_is_refused(module: str) -> None:
+    with pytest.raises(BadOption, match="--what-if: there is no such module"):
+        check(Options(what_if=module))
+
+
+@pytest.mark.parametrize("module", ["json", "json.decoder", "torpor.simulator", "torpor.simulator.what_if"])
+def test_a_simulator_that_is_there_is_taken(module: str) -> None:
+    check(Options(what_if=module))
+
+
 def test_a_port_that_does_not_exist_is_refused() -> None:
     with pytest.raises(BadOption, match="--port: it must be from 0 to 65535"):
         check(Options(port=65536))
