@@ -216,19 +216,13 @@ class _Root(NamedTuple):
 
 
 def beside_the_start(listener: socket.socket, announce: Callable[[], None]) -> None:
-    """Call this in a forked process, which waits until the server answers, since this one becomes the server. It ends
-    with this one."""
-    from torpor_container.processes.process_tree import end_with_parent
-
-    server = os.getpid()
+    """Call this in a forked process, which waits until the server answers, since this one becomes the server."""
     if os.fork():
         return
     try:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        end_with_parent()
         listener.close()
-        if os.getppid() == server:
-            announce()
+        announce()
     except TorporError:
         pass  # the server did not start, and reports that itself
     finally:
@@ -252,14 +246,15 @@ def _announce(options: Options, root: _Root | None) -> None:
 
 
 def _until_routing(connection: EndpointConnection) -> None:
-    """Wait until a router answers. Raises EndpointUnreachable if none does in time, NotTorpor for another server."""
-    deadline_s = time.monotonic() + READY_WITHIN_S
+    """Wait until a router answers. Raises EndpointUnreachable if none does in time, or the endpoint, this process's
+    parent, ends; NotTorpor for another server."""
+    deadline_s, endpoint = time.monotonic() + READY_WITHIN_S, os.getppid()
     while True:
         try:
             health = connection.json_page(PageName.HEALTH)
             break
         except EndpointUnreachable:
-            if time.monotonic() > deadline_s:
+            if time.monotonic() > deadline_s or os.getppid() != endpoint:
                 raise
             time.sleep(LOOK_S)
         except (EndpointRefused, ValueError) as error:
