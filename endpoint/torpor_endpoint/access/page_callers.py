@@ -53,7 +53,7 @@ class PageCallers:
 
     def refusal(self, refused: NotAuthentic | AccessRefused | AwsError, scope: Scope) -> Response:
         """A person gets a page: the form to log in, or what the login may not. A program gets a text."""
-        if _wants_page(scope) and not _is_throttled(refused):
+        if _wants_page(scope) and not (_is_throttled(refused) or _lacks_database(refused)):
             if isinstance(refused, AccessRefused):
                 return self.login.refusal(scope, refused.message)
             if isinstance(refused, NotAuthentic) and not _is_signed(scope):
@@ -70,6 +70,8 @@ def refused_in_text(why: NotAuthentic | AccessRefused | AwsError | NotLoggedIn, 
         return Response(why.status, f"{why.message}\n".encode(), headers)
     if _is_throttled(why):
         return Response(429, f"{why}\n".encode(), {**headers, "retry-after": "1"})
+    if _lacks_database(why):
+        return Response(500, f"{why}\n".encode(), headers)
     if _is_browsers(scope):  # without the header that makes it ask by a dialogue of its own
         return Response(401, f"Nobody is logged in, or no longer: log in at {LOGIN}\n".encode(), headers)
     if scope["path"].startswith(ROUTERS_PAGES):
@@ -82,6 +84,10 @@ def refused_in_text(why: NotAuthentic | AccessRefused | AwsError | NotLoggedIn, 
 
 def _is_throttled(why: Exception) -> bool:
     return isinstance(why, NotAuthentic) and why.problem is Problem.THROTTLED
+
+
+def _lacks_database(why: Exception) -> bool:
+    return isinstance(why, NotAuthentic) and why.problem is Problem.DATABASE
 
 
 def action_of(scope: Scope) -> str:

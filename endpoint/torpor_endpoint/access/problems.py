@@ -5,6 +5,7 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/signature-v4-troubleshooting.ht
 
 from enum import Enum
 
+from torpor_endpoint.aws.errors import DATABASE_AWAY
 from torpor_endpoint.core.access.claims import BadSignature, Flaw
 
 _INCOMPLETE = ("IncompleteSignatureException", 400), ("IncompleteSignature", 400)
@@ -13,6 +14,7 @@ _UNKNOWN = ("UnrecognizedClientException", 400), ("InvalidClientTokenId", 403)
 _MISSING = ("MissingAuthenticationTokenException", 403), ("MissingAuthenticationToken", 403)
 _EXPIRED = ("ExpiredTokenException", 400), ("ExpiredToken", 403)
 _THROTTLED = ("ThrottlingException", 400), ("Throttling", 400)
+_DATABASE = ("InternalFailure", 500), ("InternalFailure", 500)
 _DENIED = ("AccessDeniedException", 400), ("AccessDenied", 403)
 
 
@@ -33,6 +35,7 @@ class Problem(Enum):
     BAD_TOKEN = ("the token is not the key's", _UNKNOWN, "InvalidToken")
     EXPIRED_TOKEN = ("the token has expired", _EXPIRED, "ExpiredToken")
     THROTTLED = ("the caller calls too often", _THROTTLED, "SlowDown")
+    DATABASE = ("the callers cannot be looked up", _DATABASE, "InternalError")
     DENIED = ("the caller may not", _DENIED, "AccessDenied")
 
     def __init__(self, what: str, codes: tuple[tuple[str, int], tuple[str, int]], s3: str) -> None:
@@ -118,6 +121,10 @@ def bad_token() -> NotAuthentic:
 
 def expired_token() -> NotAuthentic:
     return NotAuthentic(Problem.EXPIRED_TOKEN, f"{_TOKEN}expired")
+
+
+def database_away() -> NotAuthentic:
+    return NotAuthentic(Problem.DATABASE, DATABASE_AWAY)
 
 
 def throttled() -> NotAuthentic:

@@ -5,6 +5,7 @@ the region for which its policies are asked.
 """
 
 import hmac
+import logging
 from base64 import b64decode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +17,7 @@ from torpor_endpoint.access.problems import (
     NotAuthentic,
     Problem,
     bad_token,
+    database_away,
     expired_token,
     not_authentic,
     unknown_key,
@@ -38,6 +40,9 @@ from torpor_endpoint.core.access.signatures import (
     signing_key,
 )
 from torpor_endpoint.services.iam.identities.directory import Directory, KnownKey
+from torpor_endpoint.storage.databases.database import DatabaseFault
+
+log = logging.getLogger(__name__)
 
 GLOBAL_SERVICES = ("iam", "sts")
 """Services that have one address for all regions. Clients sign for GLOBAL_REGION there."""
@@ -192,8 +197,9 @@ class Verifier:
         return self.access(scope, known)
 
     def of_password(self, access_key: str, secret: str) -> KnownKey | None:
-        """The active key that this secret belongs to. Temporary keys are left out: a password has no token."""
-        known = self._directory.find(access_key)
+        """The active key that this secret belongs to. Temporary keys are left out: a password has no token.
+        Raises NotAuthentic where the database does not answer."""
+        known = self._found(access_key)
         matches = hmac.compare_digest((known.secret if known else "").encode(), secret.encode("utf-8", "replace"))
         return known if known and matches and known.active and known.token_sha256 is None else None
 
@@ -205,8 +211,16 @@ class Verifier:
             principal, place, principal.keys, RequestKeys(scope, self._region).get, self._clocks.epoch()
         )
 
+    def _found(self, access_key: str) -> KnownKey | None:
+        """Raises NotAuthentic where the database does not answer."""
+        try:
+            return self._directory.find(access_key)
+        except DatabaseFault as fault:
+            log.error("a caller cannot be looked up: %s", fault)
+            raise database_away() from fault
+
     def _known(self, access_key: str, token: str | None) -> KnownKey:
-        known = self._directory.find(access_key)
+        known = self._found(access_key)
         if known is None or not known.active:
             raise unknown_key()
         if known.token_sha256 is not None or token is not None:

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
+DATABASE_AWAY = "The endpoint cannot use its database (a server that is away, a full disk): its log says why."
+
 
 class AwsError(Exception):
     """One error as a client sees it: `code`, `message`, HTTP `status`, and the extra `members` of its body."""
@@ -53,6 +55,11 @@ def error_kinds(table: ModuleType) -> list[ErrorKind]:
 def internal_failure() -> AwsError:
     """The endpoint failed for a reason that the caller cannot change."""
     return AwsError("InternalFailure", 500, "The request processing has failed because of an unknown error.")
+
+
+def database_away() -> AwsError:
+    """What keeps the records did not do it."""
+    return AwsError("InternalFailure", 500, DATABASE_AWAY)
 
 
 def unreadable(why: str) -> AwsError:

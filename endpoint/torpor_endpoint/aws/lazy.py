@@ -1,10 +1,16 @@
 """Makes an ASGI application in a thread when its first request comes: before that it is not even imported."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 
 from torpor_endpoint.aws.descriptors import retry_for_descriptors
+from torpor_endpoint.aws.errors import database_away
+from torpor_endpoint.aws.refusing import Refusing
 from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
+from torpor_endpoint.core.records import RecordsFault
+
+log = logging.getLogger(__name__)
 
 
 class LazyApp:
@@ -22,5 +28,9 @@ class LazyApp:
     async def _made(self) -> App:
         async with self._making:
             if self._app is None:
-                self._app = await retry_for_descriptors(self._make)
+                try:
+                    self._app = await retry_for_descriptors(self._make)
+                except RecordsFault as fault:  # the next request tries again
+                    log.error("a service cannot be made: %s", fault)
+                    return Refusing(lambda _: database_away())
             return self._app

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from torpor_endpoint.aws.calls import Answer, Call, Guard, NotOurs, Operation, Otherwise, Unanswered, unimplemented
 from torpor_endpoint.aws.descriptors import retry_for_descriptors
-from torpor_endpoint.aws.errors import AwsError, internal_failure, too_large
+from torpor_endpoint.aws.errors import AwsError, database_away, internal_failure, too_large
 from torpor_endpoint.aws.methods import check_method
 from torpor_endpoint.aws.models import OperationModel, ServiceModel, service_model
 from torpor_endpoint.aws.off_loop import off_loop
@@ -34,6 +34,7 @@ from torpor_endpoint.aws.wire.asgi import (
 from torpor_endpoint.aws.wire.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.wire.pruning import pruned
 from torpor_endpoint.aws.wire.scope import region_of
+from torpor_endpoint.core.records import RecordsFault
 from torpor_endpoint.log_lines import LogFields, about
 
 if TYPE_CHECKING:
@@ -64,8 +65,9 @@ class Service(Generic[C]):
 
     An `async def` operation is awaited on the event loop; a plain function runs in a worker thread. An answer leaves
     out nulls and empty optional members, except those in `kept`. The caller gets an operation's `AwsError` in its own
-    protocol; any other exception is logged and answered as InternalFailure. `otherwise` answers the operations that
-    botocore's model has and `operations` lacks, and those that raise `NotOurs`; a guard may refuse such a call.
+    protocol; any other exception is logged and answered as InternalFailure, that of a database in words of its own.
+    `otherwise` answers the operations that botocore's model has and `operations` lacks, and those that raise `NotOurs`;
+    a guard may refuse such a call.
     """
 
     def __init__(
@@ -108,6 +110,11 @@ class Service(Generic[C]):
         except AwsError as error:
             error_type = error.code
             response = protocol.error(error, self.model, request_id)
+        except RecordsFault as fault:
+            known, operation = about(request_id=request_id, service=self.name), protocol.operation(request)
+            log.error("%s %s failed, request %s: %s", self.name, operation, request_id, fault, extra=known)
+            error_type = database_away().code
+            response = protocol.error(database_away(), self.model, request_id)
         except Exception:  # outer edge of one request: its fault is logged and answered, and must not reach the server
             known = about(request_id=request_id, service=self.name)
             log.exception("%s %s failed, request %s", self.name, protocol.operation(request), request_id, extra=known)

@@ -1,12 +1,17 @@
 """The outer edge of chores, the work that runs beside the requests: a failure is logged, and ends no chore."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from math import inf
 
 from torpor_endpoint.clocks.clock import Pause
+from torpor_endpoint.core.records import RecordsFault
 
 CHORE_PAUSE_S = 1.0
 """The pause before a failed chore starts again."""
+STILL_S = 10.0
+"""A chore that fails so soon after the last time does so for the same reason."""
 
 log = logging.getLogger(__name__)
 
@@ -18,11 +23,18 @@ async def repeated(name: str, chore: Callable[[], Awaitable[None]], pause: Pause
 
 
 async def finished(name: str, chore: Callable[[], Awaitable[None]], pause: Pause) -> None:
-    """Do a chore to its end. If it fails, the log says so and it starts again."""
+    """Do a chore to its end. If it fails, the log says so and it starts again. A database that it lacks is named once
+    for as long as the chore fails at its start."""
+    loop, failed_s = asyncio.get_running_loop(), -inf
     while True:
         try:
             await chore()
             return
+        except RecordsFault as fault:
+            if loop.time() - failed_s > STILL_S:
+                log.error("the chore %r waits for the database: %s", name, fault)
+            failed_s = loop.time()
+            await pause(CHORE_PAUSE_S)
         except Exception:  # outer edge of a chore: one fault must not end it while the process runs
             log.exception("the chore %r failed; starting it again in %g s", name, CHORE_PAUSE_S)
             await pause(CHORE_PAUSE_S)

@@ -19,6 +19,10 @@ class EndpointStatus(StrEnum):
     FAILED = "Failed"
 
 
+class RecordsFault(Exception):
+    """What keeps the records did not do it: a full disk, a server that is away."""
+
+
 @dataclass(frozen=True)
 class Container:
     """One ContainerDefinition."""

@@ -1,6 +1,7 @@
 """Answers Torpor's own pages under `/_torpor/`. `pages.lifespan` answers the page of health."""
 
 import asyncio
+import logging
 import re
 import sys
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,6 +19,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from torpor_container import wire
+from torpor_endpoint.aws.errors import DATABASE_AWAY
 from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.core.pages.state import (
     DecisionRow,
@@ -39,6 +41,7 @@ from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.traffic import RecentTraffic
 from torpor_endpoint.roster.incarnation import Incarnation
+from torpor_endpoint.storage.databases.database import DatabaseFault
 
 if TYPE_CHECKING:
     from torpor_endpoint.faults.injector import FaultInjector
@@ -46,6 +49,8 @@ if TYPE_CHECKING:
     from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.denials import DenialPages
     from torpor_endpoint.pages.ledger import Pages
+
+log = logging.getLogger(__name__)
 
 LOG_MAX_BYTES = 256 * 1024
 LOGS_MAX = 20
@@ -85,7 +90,8 @@ class OwnPages:
                     for page in PAGES
                 ),
                 *self.routers,
-            ]
+            ],
+            exception_handlers={DatabaseFault: _database_away},
         )
 
     async def index(self, request: Request) -> Response:
@@ -297,6 +303,12 @@ PAGES = (
     OwnPage(PageName.TRANSFORM_JOBS, OwnPages.transform_jobs, "the progress of the transform jobs", ("job",)),
     OwnPage(PageName.COSTS, OwnPages.costs, "the costs at AWS's prices", ("endpoint", "since_s", "until_s", "models")),
 )
+
+
+async def _database_away(request: Request, fault: Exception) -> Response:
+    """The answer of a page whose rows cannot be read now."""
+    log.error("the page %s cannot be answered: %s", request.url.path, fault)
+    return PlainTextResponse(DATABASE_AWAY, 500)
 
 
 async def _endpoint(live: FleetEndpoint, traffic: RecentTraffic) -> Json:

@@ -3,7 +3,8 @@
 import pytest
 
 from torpor_endpoint.access.page_callers import refused_in_text
-from torpor_endpoint.access.problems import NotAuthentic, expired_token, nobody_signed, unknown_key
+from torpor_endpoint.access.problems import NotAuthentic, database_away, expired_token, nobody_signed, unknown_key
+from torpor_endpoint.aws.errors import DATABASE_AWAY
 
 
 @pytest.mark.parametrize(
@@ -18,6 +19,13 @@ def test_a_refusal_is_two_sentences_of_one_full_stop_each(refused: NotAuthentic,
     scope = {"type": "http", "path": "/_torpor/endpoints", "headers": []}
     advice = "Sign the request, or give an access key and its secret as user and password."
     assert refused_in_text(refused, scope).body == f"{said} {advice}\n".encode()
+
+
+def test_a_database_that_is_away_is_no_fault_of_the_caller() -> None:
+    page = {"type": "http", "path": "/_torpor/endpoints", "headers": []}
+    answer = refused_in_text(database_away(), page)
+    assert (answer.status, answer.body) == (500, f"{DATABASE_AWAY}\n".encode())
+    assert "www-authenticate" not in answer.headers
 
 
 def test_a_router_is_told_which_right_its_key_needs() -> None:

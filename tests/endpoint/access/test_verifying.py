@@ -1,4 +1,7 @@
-"""A verified request is for the endpoint's own region, and its policies are asked for that region alone."""
+"""A verified request is for the endpoint's own region, and its policies are asked for that region alone.
+
+A caller who cannot be looked up is refused.
+"""
 
 import hmac
 import time
@@ -9,7 +12,7 @@ import pytest
 from tests.endpoint.helpers.signed_requests import KEY, SECRET, signed
 from tests.endpoint.services.helpers.in_memory_iam import ACCOUNT, database
 from torpor_endpoint.access.invocations import InvocationDoor
-from torpor_endpoint.access.problems import NotAuthentic
+from torpor_endpoint.access.problems import NotAuthentic, Problem
 from torpor_endpoint.access.verifying import AccessClocks, Verifier
 from torpor_endpoint.aws.wire.asgi import Scope, Tell
 from torpor_endpoint.core.access.claims import SignedRequest
@@ -18,6 +21,7 @@ from torpor_endpoint.core.access.signatures import signing_key
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.services.iam.identities.ids import KeyPair
+from torpor_endpoint.storage.databases.database import DatabaseFault
 from torpor_endpoint.storage.store import Store
 
 HOME, AWAY = "eu-central-1", "eu-west-1"
@@ -119,3 +123,19 @@ def test_a_form_for_another_region_is_refused(verifier: Verifier) -> None:
     assert regions(verifier.form_caller(scope, fields(HOME))) == (HOME, [HOME])
     with pytest.raises(NotAuthentic, match=f"expecting '{HOME}'"):
         verifier.form_caller(scope, fields(AWAY))
+
+
+class Away:
+    """A directory whose database does not answer."""
+
+    def find(self, access_key: str) -> None:
+        raise DatabaseFault("torpor: the database does not answer")
+
+
+def test_a_database_that_is_away_refuses_the_caller_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    clocks = AccessClocks(lambda: 0.0, lambda: 0.0)
+    verifier = Verifier(Away(), clocks, "123456789012", "us-east-1", lambda _: {})  # type: ignore[arg-type]
+    with pytest.raises(NotAuthentic) as refused:
+        verifier.of_password("key", "secret")
+    assert refused.value.problem is Problem.DATABASE
+    assert caplog.messages == ["a caller cannot be looked up: torpor: the database does not answer"]

@@ -5,8 +5,11 @@ from typing import Any
 
 import pytest
 
+from tests.endpoint.aws.helpers.asgi_calls import call
+from torpor_endpoint.aws.errors import DATABASE_AWAY
 from torpor_endpoint.aws.lazy import LazyApp
 from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
+from torpor_endpoint.storage.databases.database import DatabaseFault
 
 
 async def nothing(*_: Any) -> Any:
@@ -31,6 +34,23 @@ def test_an_app_is_made_once_for_any_number_of_calls_at_once() -> None:
 
     asyncio.run(calls())
     assert (len(made), len(called)) == (1, 8)
+
+
+def test_a_service_that_lacks_its_database_is_made_for_a_later_caller() -> None:
+    answers: list[DatabaseFault | App] = [DatabaseFault("away"), nothing]
+
+    def make() -> App:
+        answer = answers.pop(0)
+        if isinstance(answer, DatabaseFault):
+            raise answer
+        return answer
+
+    late = LazyApp(make)
+    refused = call(late, headers={"content-type": "application/x-amz-json-1.1"}, body=b"{}")
+    assert refused is not None
+    assert (refused.status, DATABASE_AWAY in refused.body.decode()) == (500, True)
+    with pytest.raises(AssertionError, match="nobody listens"):
+        asyncio.run(late({}, nothing, nothing))
 
 
 def test_an_app_that_could_not_be_made_is_made_again_for_the_next_caller() -> None:

@@ -7,10 +7,11 @@ import botocore.exceptions
 import pytest
 
 from torpor_endpoint.aws.calls import Call, Operation
-from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.errors import DATABASE_AWAY, AwsError
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, Service
 from torpor_endpoint.aws.wire.asgi import DRAIN_MAX_BYTES, App, AwsRequest, Message, Receive, Response, taken
+from torpor_endpoint.storage.databases.database import DatabaseFault
 
 ARN = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
 JSON = {"content-type": "application/x-amz-json-1.1"}
@@ -34,11 +35,16 @@ def create_model(context: dict[str, Call], call: Call) -> dict[str, Any]:
     raise RuntimeError("the disk is on fire")
 
 
+def delete_endpoint_config(context: dict[str, Call], call: Call) -> dict[str, Any]:
+    raise DatabaseFault("torpor: the database does not answer")
+
+
 OPERATIONS: dict[str, Operation[dict[str, Call]]] = {
     "DescribeModel": describe_model,
     "ListModels": list_models,
     "DeleteModel": delete_model,
     "CreateModel": create_model,
+    "DeleteEndpointConfig": delete_endpoint_config,
 }
 
 
@@ -98,6 +104,16 @@ def test_an_operations_error_reaches_boto3_with_code_text_and_members() -> None:
     status, headers, body = post("DeleteModel", b'{"ModelName": "a"}')
     assert (status, headers["x-amzn-errortype"]) == (400, "ValidationException")
     assert b'"Hint": "none"' in body
+
+
+def test_a_database_that_is_away_is_told_in_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.ERROR):
+        status, headers, body = post("DeleteEndpointConfig", b'{"EndpointConfigName": "a"}')
+    assert (status, headers["x-amzn-errortype"]) == (500, "InternalFailure")
+    assert DATABASE_AWAY.encode() in body
+    (record,) = caplog.records
+    assert record.message.endswith(": torpor: the database does not answer")
+    assert record.exc_info is None
 
 
 def test_an_unexpected_exception_is_logged_once_and_answered_as_internal_failure(

@@ -6,19 +6,21 @@ import pytest
 
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.clocks.repeating import CHORE_PAUSE_S, finished, repeated
+from torpor_endpoint.storage.databases.database import DatabaseFault
 
 
 class Chore:
     """Ends at each of its runs, the first of which fail. Knows when each began."""
 
-    def __init__(self, fails: int) -> None:
+    def __init__(self, fails: int, fault: Exception | None = None) -> None:
         self.fails = fails
+        self.fault = fault or RuntimeError("can't start new thread")
         self.began_s: list[float] = []
 
     async def run(self) -> None:
         self.began_s.append(asyncio.get_running_loop().time())
         if len(self.began_s) <= self.fails:
-            raise RuntimeError("can't start new thread")
+            raise self.fault
         await asyncio.sleep(10.0)
 
 
@@ -32,6 +34,19 @@ def test_a_chore_that_fails_is_logged_and_done_again_after_a_pause(caplog: pytes
     assert [record.getMessage() for record in caplog.records] == [
         "the chore 'reports' failed; starting it again in 1 s"
     ] * 2
+    assert all(record.exc_info for record in caplog.records)
+
+
+def test_a_chore_without_its_database_is_told_once_and_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        chore = Chore(20, DatabaseFault("torpor: the database does not answer"))
+        await finished("scaler", chore.run, asyncio.sleep)
+        assert len(chore.began_s) == 21
+
+    run(story())
+    [record] = caplog.records
+    assert record.getMessage() == "the chore 'scaler' waits for the database: torpor: the database does not answer"
+    assert not record.exc_info
 
 
 def test_a_repeated_chore_goes_on_until_it_is_cancelled() -> None:

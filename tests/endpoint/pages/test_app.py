@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.ledger_with_pages import LedgerWithPages, answer
+from torpor_endpoint.aws.errors import DATABASE_AWAY
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.records import AsyncInference
@@ -16,6 +17,7 @@ from torpor_endpoint.pages.app import PAGES, OwnPages
 from torpor_endpoint.pages.async_requests import AsyncPages
 from torpor_endpoint.pages.ledger import Pages
 from torpor_endpoint.services.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
+from torpor_endpoint.storage.databases.database import DatabaseFault
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 
@@ -54,6 +56,15 @@ def asked(folder: Path, target: str, method: str = "GET", *waiting: AsyncRequest
     recorded.ledger.close()
     queue.close()
     return status, body.decode()
+
+
+def test_a_page_says_that_the_database_is_away() -> None:
+    def no_rows() -> Pages:
+        raise DatabaseFault("torpor_ledger: the database does not answer")
+
+    registry = MetricRegistry(lambda: 0.0)
+    own = OwnPages(FleetRoster(), registry, _nothing, Path(), no_rows, lambda: AsyncPages(None, None))  # type: ignore[arg-type]
+    assert asyncio.run(answer(own.app(), "/_torpor/costs")) == (500, DATABASE_AWAY.encode())
 
 
 def test_the_index_names_every_page(tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, NamedTuple
 
+from torpor_endpoint.core.records import RecordsFault
 
-class DatabaseFault(Exception):
-    """The database did not do it: a full disk, a server that is away."""
+
+class DatabaseFault(RecordsFault):
+    """The database did not do it."""
 
 
 class OutcomeUnknown(DatabaseFault):

@@ -11,6 +11,7 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
 from tests.endpoint.helpers.postgresql_server import PostgresqlServer
 from tests.helpers.waiting import until
+from torpor_endpoint.aws.errors import DATABASE_AWAY
 
 psycopg = pytest.importorskip("psycopg")
 
@@ -48,6 +49,11 @@ def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: Postgr
             with pytest.raises(ClientError) as caught:
                 live.client("sagemaker").list_endpoints()
             assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+            assert caught.value.response["Error"]["Message"] == DATABASE_AWAY
+            with pytest.raises(HTTPError) as page:
+                live.page("costs")
+            assert (page.value.code, page.value.read().decode()) == (500, DATABASE_AWAY)
+            assert "Traceback" not in live.output()
         finally:
             postgresql.start()
 
@@ -73,7 +79,7 @@ def test_an_endpoint_that_may_not_make_its_tables_says_so_in_one_line(tmp_path: 
         connection.execute("CREATE ROLE poor LOGIN")
     try:
         live = LiveEndpoint(tmp_path, f"--database={url.replace('torpor@', 'poor@')}").start()
-        assert live.ended() == 3
+        assert live.ended() == 1
         assert "cannot start: poor may not make schemas in the database apart: GRANT CREATE ON" in live.output()
         assert "Traceback" not in live.output()
     finally:
