@@ -94,6 +94,7 @@ class ManagedPolicy:
 class TemporaryKey:
     """Temporary credentials; `name` is their access key's id. They are a role's, or a user's own (GetSessionToken).
 
+    They end with their role or user, whose unique id is `holder_id`: another one of the same name does not get them.
     Of the token only its SHA-256 is stored. `policies` are the session policies' documents, None if there are none.
     """
 
@@ -104,6 +105,7 @@ class TemporaryKey:
     created_s: float
     role: str | None = None
     user: str | None = None
+    holder_id: str = ""  # empty for the root
     session: str = ""
     service: str = ""  # the service of AWS that made them for itself, such as `sagemaker.amazonaws.com`
     policies: tuple[str, ...] | None = None

@@ -41,6 +41,7 @@ def assume_role(sts: VerifiedSts, call: Call) -> dict[str, Any]:
     the account only. Session policies and tags go with them."""
     params, arn = call.params, call.params["RoleArn"]
     _check_applied(params)
+    tags = _session_tags(params)
     role = sts.directory.role(arn)
     _check_trust(sts.directory.trust(arn), call)
     assert role is not None  # else nobody may assume it
@@ -54,9 +55,10 @@ def assume_role(sts: VerifiedSts, call: Call) -> dict[str, Any]:
         sts.clock(),
         lasts_s,
         role=role.name,
+        holder_id=role.role_id,
         session=session,
         policies=_session_policies(sts, params),
-        tags={tag["Key"]: tag["Value"] for tag in params.get("Tags", ())},
+        tags=tags,
     )
     sts.directory.keep(key)
     return {
@@ -77,7 +79,8 @@ def get_session_token(sts: VerifiedSts, call: Call) -> dict[str, Any]:
     lasts_s = call.params.get("DurationSeconds", USER_SESSION_S)
     if principal.kind is PrincipalKind.ROOT:
         lasts_s = min(lasts_s, ROOT_SESSION_MAX_S)
-    key, token = new_key(sts.clock(), lasts_s, user=principal.name or None)
+    holder = {"user": principal.name, "holder_id": principal.unique_id} if principal.kind is PrincipalKind.USER else {}
+    key, token = new_key(sts.clock(), lasts_s, **holder)
     sts.directory.keep(key)
     return {"Credentials": _credentials(key, token)}
 
@@ -95,6 +98,17 @@ def _check_applied(params: Mapping[str, Any]) -> None:
     for member in NOT_APPLIED:
         if params.get(member):
             raise errors.NOT_APPLIED(member=member)
+
+
+def _session_tags(params: Mapping[str, Any]) -> dict[str, str]:
+    """The tags by key. Raises InvalidParameterValue for two keys that differ in case at most, and for AWS's own."""
+    tags = {tag["Key"]: tag["Value"] for tag in params.get("Tags", ())}
+    if len({key.lower() for key in tags}) < len(params.get("Tags", ())):
+        raise errors.DUPLICATE_TAG()
+    reserved = next((key for key in tags if key.lower().startswith("aws:")), None)
+    if reserved is not None:
+        raise errors.RESERVED_TAG(key=reserved)
+    return tags
 
 
 def _access(call: Call) -> CallerAccess:

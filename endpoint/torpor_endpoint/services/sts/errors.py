@@ -24,6 +24,18 @@ NOT_APPLIED = ErrorKind(
     400,
     "Torpor does not apply {member} where callers are verified (--auth): leave it out.",
 )
+DUPLICATE_TAG = ErrorKind(
+    "two session tags with one key",
+    "InvalidParameterValue",
+    400,
+    "Duplicate tag keys found. Please note that Tag keys are case insensitive.",
+)
+RESERVED_TAG = ErrorKind(
+    "a session tag with one of AWS's keys",
+    "InvalidParameterValue",
+    400,
+    "The tag key {key} is not allowed: keys that begin with aws: are reserved.",
+)
 UNVERIFIED = ErrorKind(
     "an operation that cannot be verified",
     "AccessDenied",

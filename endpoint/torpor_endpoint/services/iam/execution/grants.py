@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from torpor_endpoint.services.iam.execution.refused import RoleRefused
 from torpor_endpoint.services.iam.execution.roles import SERVICE, SESSION, ExecutionRoles
 from torpor_endpoint.services.iam.identities.temporary import new_key, token_digest
 from torpor_endpoint.services.iam.records import RoleGrant
@@ -100,8 +101,11 @@ class RoleGrants:
     def _made(self, grant: RoleGrant) -> RoleCredentials:
         """Raises RoleRefused."""
         self._roles.assumed(grant.role, grant.source)
-        name = grant.role.rpartition("/")[2]
-        key, token = new_key(self._clock(), self._lasts_s, role=name, session=SESSION, service=SERVICE)
+        role = self._roles.directory.role(grant.role)
+        if role is None:  # it is gone since
+            raise RoleRefused(grant.role)
+        holder = {"role": role.name, "holder_id": role.role_id}
+        key, token = new_key(self._clock(), self._lasts_s, **holder, session=SESSION, service=SERVICE)
         self._roles.directory.keep(key)
         return RoleCredentials(grant.role, key.name, key.secret, token, key.expires_s)
 

@@ -1,7 +1,7 @@
 """Finds the caller of an access key: the account's root, a user, or a role's session."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.access.conditions import BadPolicy
@@ -183,20 +183,8 @@ class Directory:
 
     def _temporary(self, access_key: str) -> KnownKey | None:
         key = self._iam.temporary.get(access_key)
-        role = None if key is None or key.role is None else self._iam.roles.get(key.role)
-        user = None if key is None or key.user is None else self._iam.users.get(key.user)
-        if key is None:
-            return None
-        if role is not None:
-            principal = self._session(role, key.session, key.tags)
-            if key.policies is not None:
-                given = [_read(document, "the session policy") for document in key.policies]
-                principal = replace(principal, session=tuple(given))
-        elif user is not None:
-            principal = self._user(user)
-        elif key.role is None and key.user is None:
-            principal = root(self._account)
-        else:
+        principal = None if key is None else self._holder(key)
+        if key is None or principal is None:
             return None
         known = self._of(key.secret, principal)
         issued = {"aws:tokenissuetime": (str(int(key.created_s)),)}
@@ -207,6 +195,22 @@ class Directory:
             by_service=bool(key.service),
             keys={**known.keys, **issued},
         )
+
+    def _holder(self, key: TemporaryKey) -> Principal | None:
+        """The caller of temporary credentials; None if their role or user is gone, also if a new one has its name."""
+        if key.role is not None:
+            role = self._iam.roles.get(key.role)
+            return None if role is None or role.role_id != key.holder_id else self._assumed(role, key)
+        if key.user is not None:
+            user = self._iam.users.get(key.user)
+            return None if user is None or user.user_id != key.holder_id else self._user(user)
+        return root(self._account)
+
+    def _assumed(self, role: Role, key: TemporaryKey) -> Principal:
+        principal = self._session(role, key.session, key.tags)
+        if key.policies is None:
+            return principal
+        return replace(principal, session=tuple(_read(document, "the session policy") for document in key.policies))
 
     def _of(self, secret: str, principal: Principal) -> KnownKey:
         return KnownKey(secret, principal, keys=principal.keys)
@@ -234,7 +238,7 @@ class Directory:
             unique_id=f"{role.role_id}:{session}",
             identity=self._identity(role),
             boundary=self._boundary(role.boundary),
-            tags={**self._iam.tags.tags(arn), **tags},
+            tags=_with_session_tags(self._iam.tags.tags(arn), tags),
         )
 
     def _identity(self, holder: Holder) -> tuple[AccessPolicy, ...]:
@@ -267,6 +271,12 @@ class Directory:
             role = Role(ROLE, ROLE_ID, self._iam.clock(), trust, protected=True)
         if not role.policies and not role.attached:
             self._iam.roles.put(replace(role, policies={INSTANCES_POLICY: INSTANCES_MAY}))
+
+
+def _with_session_tags(of_role: Mapping[str, str], of_session: Mapping[str, str]) -> dict[str, str]:
+    """AWS: a session tag takes the place of the role's tag with the same key, "regardless of case"."""
+    replaced = {key.lower() for key in of_session}
+    return {**{key: value for key, value in of_role.items() if key.lower() not in replaced}, **of_session}
 
 
 def managed(arn: str) -> PolicyOrigin:

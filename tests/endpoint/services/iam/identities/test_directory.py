@@ -96,7 +96,7 @@ def test_a_session_ends_with_its_role_and_has_the_tags_of_both(iam: Iam, directo
     role = Role("r", "AROA", 0.0, trust(), path="/team/", policies={"own": permissions()})
     iam.roles.put(role)
     iam.tags.put_tags(role.arn(ACCOUNT), {"Team": "a", "Tenant": "roles"})
-    iam.temporary.put(TemporaryKey("ASIA1", "s", "t", NOW_S + 60, NOW_S, role="r", session="s1", tags={"Tenant": "b"}))
+    iam.temporary.put(TemporaryKey("ASIA1", "s", "t", NOW_S + 60, NOW_S, "r", None, "AROA", "s1", tags={"tenant": "b"}))
     known = directory.find("ASIA1")
     assert known is not None
     assert known.principal.role == f"arn:aws:iam::{ACCOUNT}:role/team/r"
@@ -106,6 +106,22 @@ def test_a_session_ends_with_its_role_and_has_the_tags_of_both(iam: Iam, directo
     iam.roles.remove("r")
     directory.forget()
     assert directory.find("ASIA1") is None
+
+
+def test_credentials_end_with_their_user_and_role_though_new_ones_have_the_names(
+    iam: Iam, directory: Directory
+) -> None:
+    iam.users.put(User("ann", "AIDAOLD", 0.0))
+    iam.roles.put(Role("r", "AROAOLD", 0.0, trust()))
+    iam.temporary.put(TemporaryKey("ASIAUSER", "s", "t", NOW_S + 60, NOW_S, user="ann", holder_id="AIDAOLD"))
+    iam.temporary.put(TemporaryKey("ASIAROLE", "s", "t", NOW_S + 60, NOW_S, role="r", holder_id="AROAOLD"))
+    assert directory.find("ASIAUSER") is not None
+    assert directory.find("ASIAROLE") is not None
+    iam.users.put(User("ann", "AIDANEW", 0.0))
+    iam.roles.put(Role("r", "AROANEW", 0.0, trust()))
+    directory.forget()
+    assert directory.find("ASIAUSER") is None
+    assert directory.find("ASIAROLE") is None
 
 
 def test_expired_credentials_are_removed_when_new_ones_are_stored(iam: Iam, directory: Directory) -> None:
