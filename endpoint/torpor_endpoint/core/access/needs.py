@@ -26,12 +26,14 @@ NO_KEYS: ConditionKeys = MappingProxyType({})
 class AccessNeed(NamedTuple):
     """One thing that a call needs. `resource` is None if the call does not name it in a known way (`AccessQuestion`).
 
-    Any of the actions will do, and a Deny of any of them denies: AWS's documents name several for a few operations.
+    Any of the actions will do, and a Deny of any of them denies: AWS's documents name several for a few operations. The
+    same holds for the resource and the `aliases`, which are other spellings of its ARN.
     """
 
     actions: tuple[str, ...]
     resource: str | None
     keys: ConditionKeys = NO_KEYS
+    aliases: tuple[str, ...] = ()
 
 
 PathOf = Callable[[str, str], str]
@@ -119,7 +121,7 @@ class CallerAccess:
         return AccessRefused(text, decision.why)
 
     def questions(self, need: AccessNeed) -> list[AccessQuestion]:
-        """One question for each action."""
+        """One question for each action, on each spelling of the resource."""
         own, request, mine = need.keys, self.of_request, self.of_caller
 
         def lookup(key: str) -> Sequence[str] | None:
@@ -131,7 +133,8 @@ class CallerAccess:
             found = request(key)
             return self._further(key, need.resource) if found is None else found
 
-        return [AccessQuestion(action, need.resource, lookup) for action in need.actions]
+        resources = (need.resource, *need.aliases)
+        return [AccessQuestion(action, resource, lookup) for action in need.actions for resource in resources]
 
     def _further(self, key: str, resource: str | None) -> Sequence[str] | None:
         """The values of keys that few policies ask for."""
