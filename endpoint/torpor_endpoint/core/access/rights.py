@@ -4,6 +4,7 @@ https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsa
 the context only where AWS lists it. `services.s3.rights` has S3's operations, whose requests have no members.
 """
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -56,7 +57,7 @@ def needs_of(service: str, operation: str, params: Params | None, place: AccessP
     keys = {**_texts(own), **tag_keys(params)}
     resources = right.resources(params, place)
     for resource in resources:
-        yield AccessNeed((action,), resource, keys)
+        yield AccessNeed((action,), resource, keys, aliases_of(resource))
     if right.tagged and params.get("Tags"):
         for resource in resources:
             yield AccessNeed((f"{prefix}:AddTags",), resource, keys)
@@ -69,6 +70,29 @@ def needs_of(service: str, operation: str, params: Params | None, place: AccessP
 def default_role(account: str) -> str:
     """The ARN of the role of a model that names none."""
     return f"arn:aws:iam::{account}:role/{DEFAULT_ROLE}"
+
+
+def sagemaker_arn(given: str) -> str:
+    """The ARN of the resource that a call means. AWS has SageMaker's ARNs in lower case; a caller may have made one
+    from a name with capitals."""
+    return given.lower()
+
+
+def log_group_name(identifier: str) -> str:
+    """The name of a log group that a call names by its name or its ARN."""
+    arn = _LOG_GROUP_ARN.fullmatch(identifier)
+    return arn[1] if arn else identifier
+
+
+def aliases_of(resource: str | None) -> tuple[str, ...]:
+    """The other spelling of an ARN. AWS: that of a log group ends with `:*` in policies, and in older ones it does
+    not."""
+    if resource is None or not _LOG_GROUP_ARN.fullmatch(resource):
+        return ()
+    return (resource.removesuffix(":*") if resource.endswith(":*") else f"{resource}:*",)
+
+
+_LOG_GROUP_ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
 
 
 def invocation(operation: str, endpoint: str, target: str | None, place: AccessPlace) -> AccessNeed:
@@ -88,7 +112,10 @@ def tag_keys(params: Params) -> ConditionKeys:
     tags = params.get("Tags")
     pairs = [(tag["Key"], tag["Value"]) for tag in tags] if isinstance(tags, list) else list((tags or {}).items())
     names = [*(name for name, _ in pairs), *params.get("TagKeys", ())]
-    found: dict[str, Sequence[str]] = {f"aws:requesttag/{name.lower()}": (value,) for name, value in pairs}
+    found: dict[str, Sequence[str]] = {}
+    for name, value in pairs:  # a key in two spellings has both values
+        key = f"aws:requesttag/{name.lower()}"
+        found[key] = (*found.get(key, ()), value)
     return {**found, "aws:tagkeys": names} if names else found
 
 
@@ -106,6 +133,10 @@ def _both(*resources: Resources) -> Resources:
     return lambda params, place: [arn for one in resources for arn in one(params, place)]
 
 
+def _tagged(params: Params, place: AccessPlace) -> Sequence[str | None]:
+    return [sagemaker_arn(str(params.get("ResourceArn", "")))]
+
+
 def _arn_in(member: str) -> Resources:
     return lambda params, place: [params.get(member)]
 
@@ -119,6 +150,15 @@ def _listed(service: str, kind: str, member: str) -> Resources:
         return [place.arn(service, f"{kind}:{name}") for name in names] or [None]
 
     return resources
+
+
+def _log_group(params: Params, place: AccessPlace) -> Sequence[str | None]:
+    identifier = params.get("logGroupName") or params.get("logGroupIdentifier")
+    return [place.arn("logs", f"log-group:{log_group_name(identifier)}") if identifier else None]
+
+
+def _log_stream(params: Params, place: AccessPlace) -> Sequence[str | None]:
+    return [group and f"{group}:log-stream:{params.get('logStreamName', '')}" for group in _log_group(params, place)]
 
 
 def _iam(kind: str, member: str) -> Resources:
@@ -146,11 +186,10 @@ def _renamed(kind: str, member: str) -> Resources:
 _MODEL, _CONFIG = _sagemaker("model", "ModelName"), _sagemaker("endpoint-config", "EndpointConfigName")
 _ENDPOINT, _TRAINING = _sagemaker("endpoint", "EndpointName"), _sagemaker("training-job", "TrainingJobName")
 _TRANSFORM, _EXPERIMENT = _sagemaker("transform-job", "TransformJobName"), _sagemaker("inference-experiment", "Name")
-_TAGGED = _arn_in("ResourceArn")
 _ROLE, _USER, _POLICY = _iam("role", "RoleName"), _iam("user", "UserName"), _iam("policy", "PolicyName")
 _IAM_GROUP = _iam("group", "GroupName")
 _POLICY_ARN, _ALARM = _arn_in("PolicyArn"), _listed("cloudwatch", "alarm", "AlarmName")
-_ALARMS, _GROUP = _listed("cloudwatch", "alarm", "AlarmNames"), _listed("logs", "log-group", "logGroupName")
+_ALARMS = _listed("cloudwatch", "alarm", "AlarmNames")
 
 
 # -- the condition keys ------------------------------------------------------------------------------------------------
@@ -240,7 +279,7 @@ RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
         **_rows(_EXPERIMENT, "CreateInferenceExperiment", passes=("RoleArn",), tagged=True),
         **_rows(_EXPERIMENT, "DescribeInferenceExperiment", "UpdateInferenceExperiment", "DeleteInferenceExperiment"),
         **_rows(_EXPERIMENT, "StartInferenceExperiment", "StopInferenceExperiment"),
-        **_rows(_TAGGED, "AddTags", "DeleteTags", "ListTags"),
+        **_rows(_tagged, "AddTags", "DeleteTags", "ListTags"),
         **_rows(_anything, "ListModels", "ListEndpointConfigs", "ListEndpoints", "ListInferenceExperiments"),
         **_rows(_anything, "ListTrainingJobs", "ListTransformJobs"),
     },
@@ -282,8 +321,10 @@ RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
         **_rows(_anything, "DescribeAlarmsForMetric"),
     },
     "logs": {
-        **_rows(_GROUP, "CreateLogGroup", "DeleteLogGroup", "PutRetentionPolicy", "DeleteRetentionPolicy"),
-        **_rows(_GROUP, "DescribeLogStreams", "DeleteLogStream", "ListTagsLogGroup", "TagLogGroup", "UntagLogGroup"),
+        **_rows(_log_group, "CreateLogGroup", "DeleteLogGroup", "PutRetentionPolicy", "DeleteRetentionPolicy"),
+        **_rows(_log_group, "DescribeLogStreams", "FilterLogEvents"),
+        **_rows(_log_group, "ListTagsLogGroup", "TagLogGroup", "UntagLogGroup"),
+        **_rows(_log_stream, "GetLogEvents", "DeleteLogStream"),
     },
 }  # fmt: skip
 """What each operation needs, by service and operation. `needs_of` says what holds for one without a row."""

@@ -83,6 +83,12 @@ DUPLICATE_TAG = ErrorKind(
     400,
     "Duplicate tag keys found. Please note that Tag keys are case insensitive.",
 )
+RESERVED_TAG = ErrorKind(
+    "a tag with one of AWS's keys",
+    "InvalidInput",
+    400,
+    "The tag key {key} is not allowed: keys that begin with aws: are reserved.",
+)
 NO_PROFILES = ErrorKind(
     "Torpor's role in an instance profile",
     "InvalidInput",

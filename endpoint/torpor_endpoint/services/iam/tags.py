@@ -74,10 +74,14 @@ def moved(iam: Iam, old_arn: str, new_arn: str) -> None:
 
 
 def read(wire: list[dict[str, str]]) -> dict[str, str]:
-    """The tags by key. "Tag keys are case insensitive": raises InvalidInput for two that differ only in case."""
+    """The tags by key. "Tag keys are case insensitive": raises InvalidInput for two that differ only in case, and for
+    AWS's own."""
     tags = shapes.tags(wire)
     if len({key.lower() for key in tags}) < len(wire):
         raise errors.DUPLICATE_TAG()
+    reserved = next((key for key in tags if key.lower().startswith("aws:")), None)
+    if reserved is not None:
+        raise errors.RESERVED_TAG(key=reserved)
     return tags
 
 

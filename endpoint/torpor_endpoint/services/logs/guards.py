@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Guard
+from torpor_endpoint.core.access.rights import log_group_name
 from torpor_endpoint.services.logs import errors
-from torpor_endpoint.services.logs.files.groups import is_ours, name_of
+from torpor_endpoint.services.logs.files.groups import is_ours
 from torpor_endpoint.services.logs.files.reading import Logs
 
 NAMES = ("logGroupName", "logGroupIdentifier", "resourceIdentifier")
@@ -28,7 +29,7 @@ GUARDED = (
 
 def refused(logs: Logs, call: Call) -> None:
     """Raises InvalidParameterException if the call names one of Torpor's log groups."""
-    for name in map(name_of, _named(call.params)):
+    for name in map(log_group_name, _named(call.params)):
         if is_ours(name):
             raise errors.INVALID(f"Torpor does not implement {call.operation} for {name}, whose writers are its own.")
 

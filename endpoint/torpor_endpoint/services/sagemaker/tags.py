@@ -4,6 +4,7 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.core.access.rights import sagemaker_arn
 from torpor_endpoint.services.sagemaker import errors, shapes
 from torpor_endpoint.services.sagemaker.context import Control
 
@@ -45,12 +46,10 @@ def _unique(wire: list[dict[str, str]]) -> dict[str, str]:
 
 
 def _tagged(control: Control, call: Call) -> str:
-    """The resource's ARN, which AWS writes in lower case: a caller may have made it from a name with capitals."""
-    arn: str = call.params["ResourceArn"]
-    for candidate in (arn, arn.lower()):
-        if control.store.has(candidate) or control.has_elsewhere(candidate):
-            return candidate
-    raise errors.NOT_FOUND(noun="resource", arn=arn)
+    arn = sagemaker_arn(call.params["ResourceArn"])
+    if control.store.has(arn) or control.has_elsewhere(arn):
+        return arn
+    raise errors.NOT_FOUND(noun="resource", arn=call.params["ResourceArn"])
 
 
 def _too_many() -> AwsError:

@@ -1,5 +1,6 @@
 """What each operation needs, by AWS's service authorization reference; and that no operation is without a right."""
 
+import json
 from typing import Any
 
 import pytest
@@ -39,6 +40,19 @@ def test_names_in_arns_are_in_lower_case() -> None:
     assert pairs("sagemaker", "DescribeEndpoint", {"EndpointName": "Houses"}) == [
         ("sagemaker:DescribeEndpoint", f"{ARN}:endpoint/houses")
     ]
+
+
+@pytest.mark.parametrize("operation", ["AddTags", "ListTags", "DeleteTags"])
+def test_tags_are_of_the_resource_that_the_operation_finds(operation: str) -> None:
+    assert pairs("sagemaker", operation, {"ResourceArn": f"{ARN}:Endpoint/HOUSES"}) == [
+        (f"sagemaker:{operation}", f"{ARN}:endpoint/houses")
+    ]
+
+
+def test_a_tag_in_two_spellings_has_both_values() -> None:
+    tags = [{"Key": "tenant", "Value": "b"}, {"Key": "Tenant", "Value": "a"}]
+    (model, *_) = needs_of("sagemaker", "CreateModel", {"ModelName": "m", "Tags": tags}, PLACE)
+    assert model.keys["aws:requesttag/tenant"] == ("b", "a")
 
 
 def test_an_endpoint_needs_its_config_too_and_tags_a_right_of_their_own() -> None:
@@ -169,3 +183,36 @@ def test_the_circumstances_of_a_request_can_be_tested(key: str, value: str, allo
     request = {"aws:sourceip": ("127.0.0.1",)}
     asked = access(statement, of_request=request.get, now_s=100.0, tags_of=lambda arn: {"Team": "a"})
     assert asked.decide(invocation("InvokeEndpoint", "houses", "a/m.tar.gz", PLACE)).allowed is allowed
+
+
+LOGS = f"arn:aws:logs:eu-west-1:{PLACE.account}:log-group:/aws/sagemaker/Endpoints/e"
+
+
+def may_call(operation: str, params: dict[str, Any], *statements: dict[str, Any]) -> bool:
+    """Whether a user with these statements may do what an operation of Logs needs."""
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    ann = Principal(PrincipalKind.USER, PLACE.account, "ann", identity=(read_policy(document, "p"),))
+    access = CallerAccess(ann, PLACE)
+    return all(access.decide(need).allowed for need in needs_of("logs", operation, params, PLACE))
+
+
+@pytest.mark.parametrize("operation", ["DescribeLogStreams", "FilterLogEvents", "PutRetentionPolicy"])
+@pytest.mark.parametrize("named", [LOGS, f"{LOGS}:*"])
+@pytest.mark.parametrize(
+    "params",
+    [{"logGroupName": "/aws/sagemaker/Endpoints/e"}, {"logGroupIdentifier": LOGS}, {"logGroupName": f"{LOGS}:*"}],
+)
+def test_a_log_group_has_two_arns_and_either_allows_or_denies(
+    operation: str, named: str, params: dict[str, Any]
+) -> None:
+    allow = {"Effect": "Allow", "Action": "logs:*", "Resource": named}
+    deny = {"Effect": "Deny", "Action": "logs:*", "Resource": named}
+    assert may_call(operation, params, allow)
+    assert not may_call(operation, params, {**allow, "Resource": "*"}, deny)
+    assert not may_call(operation, params, {**allow, "Resource": f"{LOGS}2:*"})
+
+
+def test_a_log_stream_is_below_its_group() -> None:
+    params = {"logGroupName": "/aws/sagemaker/Endpoints/e", "logStreamName": "all/i-1"}
+    assert pairs("logs", "GetLogEvents", params) == [("logs:GetLogEvents", f"{LOGS}:log-stream:all/i-1")]
+    assert may_call("GetLogEvents", params, {"Effect": "Allow", "Action": "logs:*", "Resource": f"{LOGS}:*"})

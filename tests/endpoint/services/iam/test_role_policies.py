@@ -97,6 +97,8 @@ def test_two_keys_that_differ_in_case_are_the_same_tag(iam: Any) -> None:
     assert iam.list_role_tags(RoleName="reader")["Tags"] == [{"Key": "team", "Value": "2"}]
     with pytest.raises(ClientError, match=r"InvalidInput.*Duplicate tag keys found"):
         iam.tag_role(RoleName="reader", Tags=[{"Key": "a", "Value": "1"}, {"Key": "A", "Value": "2"}])
+    with pytest.raises(ClientError, match=r"InvalidInput.*keys that begin with aws: are reserved"):
+        iam.tag_role(RoleName="reader", Tags=[{"Key": "AWS:a", "Value": "1"}])
     iam.untag_role(RoleName="reader", TagKeys=["TEAM"])
     assert iam.list_role_tags(RoleName="reader")["Tags"] == []
 

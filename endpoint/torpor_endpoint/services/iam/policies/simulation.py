@@ -23,6 +23,7 @@ from torpor_endpoint.core.access.explaining.statements import (
 from torpor_endpoint.core.access.needs import AccessNeed, AccessPlace, CallerAccess, ConditionKeys
 from torpor_endpoint.core.access.policies import AccessPolicy, AccessQuestion, PolicyOrigin, read_policy
 from torpor_endpoint.core.access.principals import Principal, PrincipalKind
+from torpor_endpoint.core.access.rights import aliases_of
 from torpor_endpoint.services.iam import errors
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.identities.directory import Directory
@@ -176,8 +177,8 @@ def _answered(call: Call, simulated: SimulatedCaller) -> dict[str, Any]:
 def _result(simulated: SimulatedCaller, action: str, resource: str | None) -> dict[str, Any]:
     """`resource` is None where the call names none: `*` then."""
     named, access, policy = resource or "*", simulated.access, simulated.resource_policy
-    need = AccessNeed((action,), named, simulated.keys)
-    (question,) = access.questions(need)
+    need = AccessNeed((action,), named, simulated.keys, aliases_of(named))
+    question = access.questions(need)[0]
     decision = access.decide(need, policy)
     verdict = "allowed" if decision.allowed else "implicitDeny" if decision.statement is None else "explicitDeny"
     statements = [_statement(one) for one in matched(access.principal, question, decision, policy)]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from torpor_endpoint.aws.calls import NotOurs
+from torpor_endpoint.core.access.rights import log_group_name
 from torpor_endpoint.services.logs import errors
 
 ENDPOINTS = "/aws/sagemaker/Endpoints/"
@@ -19,13 +20,6 @@ NAME = r"[a-zA-Z0-9][a-zA-Z0-9-]{0,62}"
 GROUP = re.compile(rf"{ENDPOINTS}({NAME})|{TRAINING}|{TRANSFORM}")
 STREAM = re.compile(rf"{NAME}/{NAME}(?:/{NAME})?")
 """A variant's or a job's instance, or one container of several of an instance."""
-ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
-
-
-def name_of(identifier: str) -> str:
-    """The group's name in a name or an ARN."""
-    arn = ARN.fullmatch(identifier)
-    return arn[1] if arn else identifier
 
 
 def is_ours(name: str) -> bool:
@@ -67,7 +61,7 @@ class Groups:
 
     def place(self, identifier: str) -> LogGroup:
         """The group of this name or ARN, which need not exist. Raises NotOurs, or ResourceNotFoundException."""
-        name = name_of(identifier)
+        name = log_group_name(identifier)
         if not is_ours(name):
             raise NotOurs
         found = GROUP.fullmatch(name)
