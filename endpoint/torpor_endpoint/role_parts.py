@@ -7,7 +7,6 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from functools import partial
 from threading import Lock
 
 from torpor_container.processes.inherited_variables import CREDENTIALS, ROLE_TOKEN, ROLE_URL
@@ -21,8 +20,7 @@ from torpor_endpoint.services.iam.execution.loopback import LoopbackPages
 from torpor_endpoint.services.iam.execution.page import CredentialsPages
 from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
 from torpor_endpoint.services.iam.identities.directory import Directory
-from torpor_endpoint.services.s3.access.as_role import acting_as, why_unreadable
-from torpor_endpoint.services.s3.rights import bucket_policy
+from torpor_endpoint.services.s3.access.as_role import acting_as, rules_of, why_unreadable
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.model_data import ModelDataAccess
 from torpor_endpoint.services.transform.running.transform_work import JOB
@@ -33,12 +31,12 @@ class RoleParts:
 
     def __init__(self, options: Options, directory: Directory, objects: ObjectStore) -> None:
         self._options = options
-        policy = partial(bucket_policy, objects)
+        rules = rules_of(objects)
         self.roles = ExecutionRoles(directory, options.account, options.region, objects.clock)
         self.grants = RoleGrants(self.roles, directory.grants, time.time)
-        self.as_role = acting_as(self.roles, policy)
-        self.model_data = ModelDataAccess(self.roles, policy)
-        self.pages = CredentialsPages(self.grants, why_unreadable(self.roles, policy)).by_path
+        self.as_role = acting_as(self.roles, rules)
+        self.model_data = ModelDataAccess(self.roles, rules)
+        self.pages = CredentialsPages(self.grants, why_unreadable(self.roles, rules)).by_path
         self._lending = Lock()
         self._tokens: dict[str, str] = {}  # of what routers capture
         self.apart = LoopbackPages(self.pages) if options.lends_apart else None

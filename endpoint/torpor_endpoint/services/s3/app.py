@@ -15,7 +15,7 @@ from torpor_endpoint.services.s3.cross_origin import PREFLIGHT, allow, no_origin
 from torpor_endpoint.services.s3.edge import served
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import check_version
-from torpor_endpoint.services.s3.rights import check_access
+from torpor_endpoint.services.s3.rights import IN_BODIES, check_access, check_missing
 from torpor_endpoint.services.s3.routes import FORM, operation
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.s3.wire.exchange import Body, S3Answer, parsed_request
@@ -50,12 +50,16 @@ class S3App:
         check_not_expired(request.query, self._store.clock())
         _check_owner(request.headers, self._site)
         name, answering = operation(request)
-        if request.access is not None and (
-            name != FORM or request.signer_of is None
-        ):  # a form's fields say who sends it
+        is_form = name == FORM and request.signer_of is not None  # its fields say who sends it
+        if request.access is not None and not is_form and name not in IN_BODIES:
             await asyncio.to_thread(check_access, request.access, name, request, self._store)
         check_version(request.query.get("versionId"))
-        return await answering(S3Call(self._store, self._site, request))
+        try:
+            return await answering(S3Call(self._store, self._site, request))
+        except S3Error as error:
+            if request.access is not None and error.refusal is Refusal.NoSuchKey:
+                await asyncio.to_thread(check_missing, request.access, name, request, self._store)
+            raise
 
 
 def _check_owner(headers: Mapping[str, str], site: StoreSite) -> None:

@@ -4,14 +4,26 @@ https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3
 operation's name.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final
 
 from torpor_endpoint.core.access.conditions import BadPolicy
-from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess, ConditionKeys
+from torpor_endpoint.core.access.needs import NO_KEYS, AccessNeed, AccessRefused, CallerAccess, ConditionKeys
 from torpor_endpoint.core.access.policies import AccessPolicy, denying_all, read_policy
+from torpor_endpoint.services.s3.access.request_keys import (
+    COPIES,
+    CREATIONS,
+    keys_of,
+    keys_of_every,
+    keys_of_object,
+    keys_of_tags,
+    keys_of_version,
+)
+from torpor_endpoint.services.s3.call import S3Call
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import copy_source
+from torpor_endpoint.services.s3.storage.entries import ObjectName
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.s3.wire.exchange import S3Request
 
@@ -23,15 +35,8 @@ _ACTIONS: Final[Mapping[str, str]] = {
     "ListObjectVersions": "ListBucketVersions",
     "ListMultipartUploads": "ListBucketMultipartUploads",
     "ListParts": "ListMultipartUploadParts",
-    "DeleteObjects": "DeleteObject",
     "HeadObject": "GetObject",
-    "GetObjectAttributes": "GetObject",
-    "CopyObject": "PutObject",
-    "CreateMultipartUpload": "PutObject",
-    "UploadPart": "PutObject",
-    "UploadPartCopy": "PutObject",
-    "CompleteMultipartUpload": "PutObject",
-    "PostObject": "PutObject",
+    **dict.fromkeys(CREATIONS, "PutObject"),
     "GetBucketAccelerateConfiguration": "GetAccelerateConfiguration",
     "PutBucketAccelerateConfiguration": "PutAccelerateConfiguration",
     "GetBucketEncryption": "GetEncryptionConfiguration",
@@ -59,6 +64,7 @@ _ACTIONS: Final[Mapping[str, str]] = {
 
 _OF_VERSIONS: Final[Mapping[str, str]] = {
     "GetObject": "GetObjectVersion",
+    "GetObjectAttributes": "GetObjectVersionAttributes",
     "DeleteObject": "DeleteObjectVersion",
     "GetObjectAcl": "GetObjectVersionAcl",
     "PutObjectAcl": "PutObjectVersionAcl",
@@ -68,19 +74,69 @@ _OF_VERSIONS: Final[Mapping[str, str]] = {
 }
 """The action where the request names a version. An object here has one, so the other action says as much about it."""
 
-_QUERY_KEYS: Final = ("prefix", "delimiter", "max-keys")
-_HEADER_KEYS: Final = (
-    *("x-amz-acl", "x-amz-copy-source", "x-amz-metadata-directive", "x-amz-storage-class"),
-    *("x-amz-server-side-encryption", "x-amz-server-side-encryption-aws-kms-key-id"),
-)
+_FURTHER: Final[Mapping[str, Mapping[str, str]]] = {
+    "PutObject": {"x-amz-tagging": "PutObjectTagging", "x-amz-acl": "PutObjectAcl", "x-amz-grant-": "PutObjectAcl"},
+    "CreateBucket": {
+        "x-amz-acl": "PutBucketAcl",
+        "x-amz-grant-": "PutBucketAcl",
+        "x-amz-object-ownership": "PutBucketOwnershipControls",
+    },
+}
+"""The actions that a request needs as well, by its own action and the beginning of a header."""
 
-ANY_OBJECT: Final = None
-"""DeleteObjects names its objects in its body: a caller must be allowed to delete any, and no Deny may forbid one."""
+IN_BODIES: Final = ("DeleteObjects", "PutObjectTagging")
+"""The operations whose bodies say what they need. They ask when they have read them."""
+
+_READS: Final = ("GetObject", "HeadObject", "GetObjectAttributes")
 
 
 def check_access(access: CallerAccess, operation: str, request: S3Request, store: ObjectStore) -> None:
     """Raises AccessDenied if the caller may not do what the request asks for. It reads the policies of buckets."""
-    for bucket, need in _needs(operation, request):
+    _check(access, _needs(operation, request, access, store), store)
+
+
+def check_deletion(call: S3Call, key: str, version: str | None, etag: str | None) -> None:
+    """Raises AccessDenied if the caller may not delete the object of this key, which the body of a request names."""
+    request, store = call.request, call.store
+    if request.access is not None:
+        keys = {**keys_of("DeleteObjects", request, request.access.now_s), **keys_of_version(version)}
+        keys |= {} if etag is None else {"s3:if-match": (etag,)}
+        need = AccessNeed(_actions("DeleteObject", version), _arn(call.bucket, key), keys)
+        _check(request.access, [(call.bucket, need)], store)
+
+
+def check_tagging(call: S3Call, tags: Mapping[str, str]) -> None:
+    """Raises AccessDenied if the caller may not give these tags, which the body of a request names, to its object."""
+    request, store = call.request, call.store
+    if request.access is not None:
+        needs = _needs("PutObjectTagging", request, request.access, store, keys_of_tags(tags))
+        _check(request.access, needs, store)
+
+
+def check_missing(access: CallerAccess, operation: str, request: S3Request, store: ObjectStore) -> None:
+    """Raises AccessDenied if the caller may not know that the object is not there.
+
+    AWS: without `s3:ListBucket` the answer is "an HTTP status code 403 (Access Denied) error", and not a 404.
+    """
+    bucket = request.address.bucket
+    if operation in COPIES:
+        bucket = copy_source(request.headers["x-amz-copy-source"]).bucket
+    elif operation not in _READS:
+        return
+    need = AccessNeed(("s3:ListBucket",), _arn(bucket), keys_of("HeadBucket", request, access.now_s))
+    _check(access, [(bucket, need)], store)
+
+
+def tags_of_object(store: ObjectStore, bucket: str | None, key: str | None) -> Mapping[str, str]:
+    """The tags of an object; none of one that is not there."""
+    try:
+        return store.objects.head(ObjectName(bucket or "", key or "")).traits.tags
+    except (S3Error, OSError):
+        return {}
+
+
+def _check(access: CallerAccess, needs: Iterable[tuple[str | None, AccessNeed]], store: ObjectStore) -> None:
+    for bucket, need in needs:
         policy = None if bucket is None else bucket_policy(store, bucket)
         try:
             access.check((need,), policy)
@@ -100,36 +156,47 @@ def bucket_policy(store: ObjectStore, bucket: str) -> AccessPolicy | None:
         return denying_all(name)
 
 
-def _needs(operation: str, request: S3Request) -> Iterator[tuple[str | None, AccessNeed]]:
-    """What the request needs, each with the bucket whose policy has a say."""
-    bucket, key = request.address.bucket, request.address.key
-    action, keys = _ACTIONS.get(operation, operation), _keys(request)
+def _needs(
+    operation: str, request: S3Request, access: CallerAccess, store: ObjectStore, more: ConditionKeys = NO_KEYS
+) -> Iterator[tuple[str | None, AccessNeed]]:
+    """What the request needs, each with the bucket whose policy has a say. `more` are condition keys of its body."""
+    bucket, key, version = request.address.bucket, request.address.key, request.query.get("versionId")
+    action = _ACTIONS.get(operation, operation)
+    keys = {**keys_of(operation, request, access.now_s), **more}
     if bucket is None:
         yield None, AccessNeed((f"s3:{action}",), "*", keys)
         return
-    actions = _actions(action, request.query.get("versionId"))
-    arn = f"arn:aws:s3:::{bucket}" if key is None else f"arn:aws:s3:::{bucket}/{key}"
-    resource = ANY_OBJECT if operation == "DeleteObjects" else arn
-    yield bucket, AccessNeed(actions, resource, keys)
-    if action == "PutObject":
-        for header, further in (("x-amz-tagging", "PutObjectTagging"), ("x-amz-acl", "PutObjectAcl")):
-            if header in request.headers:
-                yield bucket, AccessNeed((f"s3:{further}",), arn, keys)
-    if operation in ("CopyObject", "UploadPartCopy"):
-        given = request.headers["x-amz-copy-source"]
-        source = copy_source(given)
-        reads = _actions("GetObject", given.partition("?versionId=")[2])
-        yield source.bucket, AccessNeed(reads, f"arn:aws:s3:::{source.bucket}/{source.key}")
+    read_tags = partial(tags_of_object, store, bucket, key)
+
+    def need(action: str) -> AccessNeed:
+        of_version = keys_of_version(version) if action in _OF_VERSIONS else NO_KEYS
+        known = keys_of_object(action, {**keys, **of_version}, read_tags)
+        return AccessNeed(_actions(action, version), _arn(bucket, key), known)
+
+    yield bucket, need(action)
+    if operation == "GetObjectAttributes":
+        yield bucket, need("GetObject")
+    for beginning, further in _FURTHER.get(action, {}).items():
+        if any(header.startswith(beginning) for header in request.headers):
+            yield bucket, need(further)
+    if operation in COPIES:
+        yield _source(request, keys_of_every(operation, request, access.now_s), store)
+
+
+def _source(request: S3Request, keys: ConditionKeys, store: ObjectStore) -> tuple[str | None, AccessNeed]:
+    """The reading of a copy's source."""
+    given = request.headers["x-amz-copy-source"]
+    source, version = copy_source(given), given.partition("?versionId=")[2]
+    known = keys_of_object(
+        "GetObject", {**keys, **keys_of_version(version)}, partial(tags_of_object, store, source.bucket, source.key)
+    )
+    return source.bucket, AccessNeed(_actions("GetObject", version), _arn(source.bucket, source.key), known)
+
+
+def _arn(bucket: str | None, key: str | None = None) -> str:
+    return f"arn:aws:s3:::{bucket}" if key is None else f"arn:aws:s3:::{bucket}/{key}"
 
 
 def _actions(action: str, version: str | None) -> tuple[str, ...]:
     of_version = _OF_VERSIONS.get(action) if version else None
     return (f"s3:{action}",) if of_version is None else (f"s3:{of_version}", f"s3:{action}")
-
-
-def _keys(request: S3Request) -> ConditionKeys:
-    found = {f"s3:{name}": request.query[name] for name in _QUERY_KEYS if name in request.query}
-    found |= {f"s3:{name}": request.headers[name] for name in _HEADER_KEYS if name in request.headers}
-    if request.query.get("versionId"):
-        found["s3:versionid"] = request.query["versionId"]
-    return {name: (value,) for name, value in found.items()}

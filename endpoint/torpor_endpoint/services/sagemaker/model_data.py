@@ -7,7 +7,7 @@ from torpor_endpoint.core.access.needs import AccessNeed
 from torpor_endpoint.core.records import Container, ModelRecord
 from torpor_endpoint.services.iam.execution.refused import RoleRefused
 from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
-from torpor_endpoint.services.s3.access.as_role import BucketPolicy, listing_bucket, reading_objects
+from torpor_endpoint.services.s3.access.as_role import BucketRules, listing_bucket
 from torpor_endpoint.services.sagemaker import errors
 
 
@@ -16,7 +16,7 @@ class ModelDataAccess:
     """Asks the policies of roles and buckets. `roles` assumes what a model names."""
 
     roles: ExecutionRoles
-    policy: BucketPolicy
+    rules: BucketRules
 
     def check(self, model: ModelRecord) -> None:
         """Raises ValidationException, in AWS's words. A model without data is not checked here, as on AWS."""
@@ -38,13 +38,13 @@ class ModelDataAccess:
         except RoleRefused:
             return False
         bucket, _, key = (container.model_data_url or "").removeprefix("s3://").partition("/")
-        policy = self.policy(bucket)
-        return all(access.decide(need, policy).allowed for need in _needs(container, bucket, key))
+        policy = self.rules.policy(bucket)
+        return all(access.decide(need, policy).allowed for need in _needs(self.rules, container, bucket, key))
 
 
-def _needs(container: Container, bucket: str, key: str) -> Iterator[AccessNeed]:
+def _needs(rules: BucketRules, container: Container, bucket: str, key: str) -> Iterator[AccessNeed]:
     """A prefix is listed, and its objects are read when they are wanted; they cannot be known before."""
     if container.multi_model or (not container.compressed and key.endswith("/")):
         yield listing_bucket(bucket, key)
     else:
-        yield reading_objects(bucket, key)
+        yield rules.reading_object(bucket, key)

@@ -1,9 +1,12 @@
 """What each operation of S3 needs, by S3's service authorization reference."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from torpor_endpoint.core.access.needs import AccessNeed, AccessPlace, CallerAccess
+from torpor_endpoint.core.access.principals import Principal, PrincipalKind
 from torpor_endpoint.services.s3.names import ObjectAddress
 from torpor_endpoint.services.s3.rights import _needs
 from torpor_endpoint.services.s3.routes import OPERATIONS
@@ -12,12 +15,25 @@ from torpor_endpoint.services.s3.wire.exchange import S3Request
 OBJECT = "arn:aws:s3:::models/a/m.tar.gz"
 
 
-def needs(
+class Untagged:
+    """A store without objects."""
+
+    objects = SimpleNamespace(head=lambda name: SimpleNamespace(traits=SimpleNamespace(tags={})))
+
+
+CALLER = CallerAccess(Principal(PrincipalKind.USER, "123456789012"), AccessPlace("123456789012", "us-east-1"))
+
+
+def full_needs(
     operation: str, *, key: str | None = "a/m.tar.gz", query: Any = (), headers: Any = ()
-) -> list[tuple[Any, ...]]:
+) -> list[tuple[str | None, AccessNeed]]:
     address = ObjectAddress(None if operation == "ListBuckets" else "models", key)
     request = S3Request("GET", "", address, dict(query), dict(headers), body=None)  # type: ignore[arg-type]
-    return [(bucket, need.actions, need.resource) for bucket, need in _needs(operation, request)]
+    return list(_needs(operation, request, CALLER, Untagged()))  # type: ignore[arg-type]
+
+
+def needs(operation: str, **more: Any) -> list[tuple[Any, ...]]:
+    return [(bucket, need.actions, need.resource) for bucket, need in full_needs(operation, **more)]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)
@@ -75,5 +91,21 @@ def test_a_version_can_be_denied_by_either_action() -> None:
     assert needs("GetObject", query={"versionId": "null"})[0][1] == ("s3:GetObjectVersion", "s3:GetObject")
 
 
-def test_a_deletion_of_many_names_its_objects_too_late_to_ask_for_each() -> None:
-    assert needs("DeleteObjects", key=None) == [("models", ("s3:DeleteObject",), None)]
+def test_attributes_need_both_rights_of_reading() -> None:
+    assert [actions for _, actions, _ in needs("GetObjectAttributes")] == [
+        ("s3:GetObjectAttributes",),
+        ("s3:GetObject",),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("operation", "header", "further"),
+    [
+        ("PutObject", "x-amz-grant-read", "s3:PutObjectAcl"),
+        ("CreateMultipartUpload", "x-amz-grant-full-control", "s3:PutObjectAcl"),
+        ("CreateBucket", "x-amz-acl", "s3:PutBucketAcl"),
+        ("CreateBucket", "x-amz-object-ownership", "s3:PutBucketOwnershipControls"),
+    ],
+)
+def test_a_header_that_lets_others_in_needs_a_right_of_its_own(operation: str, header: str, further: str) -> None:
+    assert needs(operation, headers={header: "x"})[1][1] == (further,)

@@ -5,8 +5,9 @@ Every method blocks, so call it in a worker thread.
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from torpor_endpoint.core.access.evaluation import denial_text
 from torpor_endpoint.core.access.needs import AccessNeed, CallerAccess
@@ -15,27 +16,41 @@ from torpor_endpoint.log_lines import about
 from torpor_endpoint.services.iam.execution.refused import RoleRefused
 from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
 from torpor_endpoint.services.s3.access.embedded import AsRole, NotStored, Storage
+from torpor_endpoint.services.s3.access.request_keys import OF_SERVICES, Tags, keys_of_object
+from torpor_endpoint.services.s3.rights import bucket_policy, tags_of_object
+from torpor_endpoint.services.s3.store import ObjectStore
 
 audit = logging.getLogger("torpor_endpoint.audit")
 
 BucketPolicy = Callable[[str], AccessPolicy | None]
 
 
-def reading_objects(bucket: str, key: str) -> AccessNeed:
-    return AccessNeed(("s3:GetObject",), f"arn:aws:s3:::{bucket}/{key}")
+class BucketRules(NamedTuple):
+    """What the store says of a bucket: its policy, and the tags of the object with a key."""
+
+    policy: BucketPolicy
+    tags: Callable[[str, str], Tags] = lambda bucket, key: {}
+
+    def reading_object(self, bucket: str, key: str) -> AccessNeed:
+        keys = keys_of_object("GetObject", OF_SERVICES, lambda: self.tags(bucket, key))
+        return AccessNeed(("s3:GetObject",), f"arn:aws:s3:::{bucket}/{key}", keys)
+
+
+def rules_of(store: ObjectStore) -> BucketRules:
+    return BucketRules(partial(bucket_policy, store), partial(tags_of_object, store))
 
 
 def listing_bucket(bucket: str, prefix: str) -> AccessNeed:
-    return AccessNeed(("s3:ListBucket",), f"arn:aws:s3:::{bucket}", {"s3:prefix": (prefix,)})
+    return AccessNeed(("s3:ListBucket",), f"arn:aws:s3:::{bucket}", {**OF_SERVICES, "s3:prefix": (prefix,)})
 
 
 class RoleStorage:
     """See `Storage`. The role is assumed anew for each object: a change of its policies counts at once."""
 
-    def __init__(self, storage: Storage, access: Callable[[], CallerAccess], policy: BucketPolicy) -> None:
+    def __init__(self, storage: Storage, access: Callable[[], CallerAccess], rules: BucketRules) -> None:
         self._storage = storage
         self._access = access
-        self._policy = policy
+        self._rules = rules
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
         self._allow(f"s3://{bucket}/{prefix}", bucket, listing_bucket(bucket, prefix))
@@ -45,7 +60,8 @@ class RoleStorage:
         self._storage.check(bucket)
 
     def check_writable(self, bucket: str, key: str) -> None:
-        need = AccessNeed(("s3:PutObject",), f"arn:aws:s3:::{bucket}/{key}")
+        keys = {**OF_SERVICES, "s3:objectcreationoperation": ("true",)}
+        need = AccessNeed(("s3:PutObject",), f"arn:aws:s3:::{bucket}/{key}", keys)
         self._allow(f"s3://{bucket}/{key}", bucket, need)
 
     def size(self, bucket: str, key: str) -> int:
@@ -69,11 +85,11 @@ class RoleStorage:
         self._storage.write(body, bucket, key, content_type)
 
     def _check_readable(self, bucket: str, key: str) -> None:
-        self._allow(f"s3://{bucket}/{key}", bucket, reading_objects(bucket, key))
+        self._allow(f"s3://{bucket}/{key}", bucket, self._rules.reading_object(bucket, key))
 
     def _allow(self, url: str, bucket: str, need: AccessNeed) -> None:
         """Raises NotStored."""
-        check_allowed(url, need, self._access, self._policy(bucket))
+        check_allowed(url, need, self._access, self._rules.policy(bucket))
 
 
 def check_allowed(
@@ -92,22 +108,22 @@ def check_allowed(
         raise NotStored(f"{url} (AccessDenied: {text})")
 
 
-def acting_as(roles: ExecutionRoles, policy: BucketPolicy) -> AsRole:
+def acting_as(roles: ExecutionRoles, rules: BucketRules) -> AsRole:
     """How storages act as roles on an endpoint that verifies its callers."""
 
     def as_role(storage: Storage, role: str, source: str) -> Storage:
-        return RoleStorage(storage, lambda: roles.assumed(role, source), policy)
+        return RoleStorage(storage, lambda: roles.assumed(role, source), rules)
 
     return as_role
 
 
-def why_unreadable(roles: ExecutionRoles, policy: BucketPolicy) -> Callable[[str, str, str, str], str | None]:
+def why_unreadable(roles: ExecutionRoles, rules: BucketRules) -> Callable[[str, str, str, str], str | None]:
     """See `services.iam.execution.page.WhyUnreadable`."""
 
     def why(role: str, source: str, bucket: str, key: str) -> str | None:
-        need = reading_objects(bucket, key)
+        need = rules.reading_object(bucket, key)
         try:
-            check_allowed(f"s3://{bucket}/{key}", need, lambda: roles.assumed(role, source), policy(bucket))
+            check_allowed(f"s3://{bucket}/{key}", need, lambda: roles.assumed(role, source), rules.policy(bucket))
         except NotStored as refused:
             return str(refused)
         return None

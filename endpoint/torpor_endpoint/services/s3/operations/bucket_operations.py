@@ -8,6 +8,7 @@ from torpor_endpoint.services.s3.edge import refusal
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import US_EAST_1, legal_constraint, only_version
 from torpor_endpoint.services.s3.operations.configurations import tag_pairs
+from torpor_endpoint.services.s3.rights import check_deletion
 from torpor_endpoint.services.s3.storage.buckets import Bucket
 from torpor_endpoint.services.s3.storage.entries import ObjectName
 from torpor_endpoint.services.s3.wire.conditions import Conditions
@@ -132,11 +133,12 @@ async def delete_objects(call: S3Call) -> S3Answer:
 
 def _deleted(call: S3Call, key: str, item: Element, quiet: bool) -> str:
     """Delete one key, and return its part of the answer. A failure does not stop the other keys."""
-    version = item.findtext("VersionId")
+    version, etag = item.findtext("VersionId"), item.findtext("ETag")
     try:
+        check_deletion(call, key, version, etag)
         if not only_version(version):
             raise S3Error(Refusal.NoSuchVersion)
-        call.store.objects.delete(ObjectName(call.bucket, key), Conditions(if_match=item.findtext("ETag")))
+        call.store.objects.delete(ObjectName(call.bucket, key), Conditions(if_match=etag))
     except (S3Error, PermissionError) as error:
         refused = refusal(error)
         why = text("Code", refused.refusal.name) + text("Message", refused)

@@ -7,6 +7,7 @@ from typing import Final
 from torpor_endpoint.services.s3.call import S3Call, moment, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.operations.copying import Copy, copied, source_name
+from torpor_endpoint.services.s3.rights import check_tagging
 from torpor_endpoint.services.s3.storage.entries import ObjectEntry, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
 from torpor_endpoint.services.s3.wire.checksums import known
@@ -73,6 +74,7 @@ async def get_object_tagging(call: S3Call) -> S3Answer:
 
 async def put_object_tagging(call: S3Call) -> S3Answer:
     tags = await document_of(call.request, document_tags)
+    await asyncio.to_thread(check_tagging, call, tags)
     await asyncio.to_thread(_tag, call, tags)
     return S3Answer()
 

@@ -20,7 +20,7 @@ from torpor_endpoint.services.s3.storage.staging import Staged
 from torpor_endpoint.services.s3.wire.documents import document, text
 from torpor_endpoint.services.s3.wire.exchange import S3Answer, taken_in
 from torpor_endpoint.services.s3.wire.forms import FormDecoder
-from torpor_endpoint.services.s3.wire.headers import checksum_headers, encryption_headers, traits
+from torpor_endpoint.services.s3.wire.headers import TAGGING, checksum_headers, encryption_headers, traits
 from torpor_endpoint.services.s3.wire.intake import Intake, promised, summed
 from torpor_endpoint.services.s3.wire.post_policy import UploadSizes, allowed
 
@@ -95,10 +95,19 @@ def _check_sender(call: S3Call, fields: Mapping[str, str]) -> None:
     access = request.access if request.signer_of is None else request.signer_of(fields)
     if access is None:
         return
-    named = {name: value for name, value in fields.items() if name in ("tagging", "acl")}
-    headers = {**request.headers, **{f"x-amz-{name}": value for name, value in named.items()}}
+    headers = _as_headers(fields)
     put = replace(request, address=ObjectAddress(call.bucket, fields["key"]), headers=headers)
     check_access(access, "PostObject", put, call.store)
+
+
+def _as_headers(fields: Mapping[str, str]) -> dict[str, str]:
+    """The fields as the headers of a PUT: a policy sees these, and none of the form's own request."""
+    headers = {name: value for name, value in fields.items() if name not in ("tagging", "acl")}
+    if "acl" in fields:
+        headers["x-amz-acl"] = fields["acl"]
+    if "tagging" in fields:
+        headers[TAGGING] = urlencode(document_tags(fields["tagging"].encode()))
+    return headers
 
 
 def _key(given: Mapping[str, str], filename: str) -> str:

@@ -16,7 +16,7 @@ from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
 from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.services.iam.records import Role
-from torpor_endpoint.services.s3.access.as_role import acting_as
+from torpor_endpoint.services.s3.access.as_role import BucketRules, acting_as
 from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage, NotStored, Storage
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.model_data import ModelDataAccess
@@ -79,6 +79,9 @@ def allowed(storage: Storage, tmp_path: Path) -> set[str]:
 GETS, WRITES = {"size", "fetch", "opened"}, {"put", "write", "check_writable"}
 
 
+NO_POLICY = BucketRules(lambda bucket: None)
+
+
 @pytest.mark.parametrize(
     ("statements", "may"),
     [
@@ -94,7 +97,7 @@ GETS, WRITES = {"size", "fetch", "opened"}, {"put", "write", "check_writable"}
 def test_each_act_needs_its_right(
     iam: Iam, plain: EmbeddedStorage, tmp_path: Path, statements: list[dict[str, Any]], may: set[str]
 ) -> None:
-    as_role = acting_as(roles(iam, *statements), lambda bucket: None)
+    as_role = acting_as(roles(iam, *statements), NO_POLICY)
     assert allowed(as_role(plain, READER, JOB), tmp_path) == {*may, "check"}
 
 
@@ -107,11 +110,26 @@ def test_the_bucket_s_policy_has_a_say(
     document = json.dumps({"Version": "2012-10-17", "Statement": statement})
     own = [] if effect == "Allow" else [{"Action": ["s3:GetObject", "s3:PutObject"], "Resource": "*"}]
     policy = read_policy(document, "the bucket's policy", kind="resource")
-    assert allowed(acting_as(roles(iam, *own), lambda bucket: policy)(plain, READER, JOB), tmp_path) == {*may, "check"}
+    assert allowed(acting_as(roles(iam, *own), BucketRules(lambda bucket: policy))(plain, READER, JOB), tmp_path) == {
+        *may,
+        "check",
+    }
+
+
+@pytest.mark.parametrize(
+    ("tags", "may"), [({"Owner": "b"}, WRITES), ({"owner": "a"}, GETS | WRITES), ({}, GETS | WRITES)]
+)
+def test_a_role_is_kept_from_objects_by_their_tags(
+    iam: Iam, plain: EmbeddedStorage, tmp_path: Path, tags: dict[str, str], may: set[str]
+) -> None:
+    everything = {"Action": ["s3:GetObject", "s3:PutObject"], "Resource": "*"}
+    of_b = {"Effect": "Deny", **everything, "Condition": {"StringEquals": {"s3:ExistingObjectTag/owner": "b"}}}
+    rules = BucketRules(lambda bucket: None, lambda bucket, key: tags)
+    assert allowed(acting_as(roles(iam, everything, of_b), rules)(plain, READER, JOB), tmp_path) == {*may, "check"}
 
 
 def test_a_role_that_cannot_be_assumed_may_nothing(iam: Iam, plain: EmbeddedStorage) -> None:
-    storage = acting_as(roles(iam), lambda bucket: None)(plain, f"{READER}s", JOB)
+    storage = acting_as(roles(iam), NO_POLICY)(plain, f"{READER}s", JOB)
     with pytest.raises(NotStored, match=r"s3://ours/in/a \(AccessDenied: The execution role ARN"):
         storage.size("ours", "in/a")
 
@@ -130,13 +148,13 @@ def test_a_model_is_refused_whose_role_may_not_read_its_data(
 ) -> None:
     model = ModelRecord("m", JOB, NOW_S, (Container("torpor"), Container(**{**vars(container), "role": READER})), {})
     with pytest.raises(AwsError, match=rf'Could not access model data at {container.model_data_url}\. .*"{READER}"'):
-        ModelDataAccess(roles(iam), lambda bucket: None).check(model)
+        ModelDataAccess(roles(iam), NO_POLICY).check(model)
     action, resource = needs
-    ModelDataAccess(roles(iam, {"Action": action, "Resource": resource}), lambda bucket: None).check(model)
+    ModelDataAccess(roles(iam, {"Action": action, "Resource": resource}), NO_POLICY).check(model)
 
 
 def test_a_job_s_role_must_be_assumable(iam: Iam) -> None:
-    found = ModelDataAccess(roles(iam), lambda bucket: None)
+    found = ModelDataAccess(roles(iam), NO_POLICY)
     found.check_assumed(READER, JOB)
     with pytest.raises(AwsError, match=rf"Could not assume role {READER}s\. Please ensure that the role exists"):
         found.check_assumed(f"{READER}s", JOB)
