@@ -243,8 +243,8 @@ class Verifier:
 
     def access(self, scope: Scope, known: KnownKey) -> CallerAccess:
         """The caller of a key in the circumstances of a request."""
-        keys = RequestKeys(scope, self._region)
-        place = AccessPlace(self._account, self._region, known.principal.name, self._directory.path_of)
+        keys, directory, name = RequestKeys(scope, self._region), self._directory, known.principal.name
+        place = AccessPlace(self._account, self._region, name, directory.path_of, directory.boundary_of)
         return CallerAccess(known.principal, place, known.keys, keys.get, self._clocks.epoch(), self._tags_of)
 
 

@@ -15,7 +15,12 @@ from torpor_endpoint.core.access.principals import Principal
 ConditionKeys = Mapping[str, Sequence[str]]
 """The values of condition keys, by their names in lower case."""
 
-RESOURCE_TAGS = ("aws:resourcetag/", "sagemaker:resourcetag/")
+RESOURCE_TAGS = {
+    "aws:resourcetag/": "arn:aws:",
+    "sagemaker:resourcetag/": "arn:aws:",
+    "iam:resourcetag/": "arn:aws:iam:",
+}
+"""How the keys of a resource's tags begin, and how the ARNs begin of the resources that have them."""
 
 CIRCUMSTANTIAL = ("aws:", "sagemaker:resourcetag/")
 """How the keys begin whose values depend on more than the caller and what it asks for."""
@@ -36,6 +41,14 @@ class AccessNeed(NamedTuple):
     aliases: tuple[str, ...] = ()
 
 
+BoundaryOf = Callable[[str, str], str | None]
+"""Takes `role` or `user` and a name; returns the ARN of its permissions boundary, or None."""
+
+
+def no_boundary(kind: str, name: str) -> str | None:
+    return None
+
+
 PathOf = Callable[[str, str], str]
 """Takes `role`, `user`, `group` or `policy` and a name; returns the IAM path of the one of this name, or `/`."""
 
@@ -51,6 +64,7 @@ class AccessPlace(NamedTuple):
     region: str
     user: str = ""
     path_of: PathOf = no_path
+    boundary_of: BoundaryOf = no_boundary
 
     def arn(self, service: str, name: str) -> str:
         return f"arn:aws:{service}:{self.region}:{self.account}:{name}"
@@ -142,9 +156,10 @@ class CallerAccess:
             return (datetime.fromtimestamp(self.now_s, UTC).isoformat(timespec="seconds"),)
         if key == "aws:epochtime":
             return (str(int(self.now_s)),)
+        if key in ("aws:resourceaccount", "s3:resourceaccount"):
+            return (self.place.account,)
         prefix = next((one for one in RESOURCE_TAGS if key.startswith(one)), None)
-        if prefix is None or resource is None:
+        if prefix is None or resource is None or not resource.startswith(RESOURCE_TAGS[prefix]):
             return None
-        tags = {name.lower(): value for name, value in self.tags_of(resource).items()}
-        value = tags.get(key.removeprefix(prefix))
-        return None if value is None else (value,)
+        name = key.removeprefix(prefix)  # a key in two spellings has both values
+        return tuple(value for tag, value in self.tags_of(resource).items() if tag.lower() == name) or None

@@ -110,6 +110,11 @@ class Directory:
         found = tables[kind](name) if kind in tables else self._iam.managed.get(name)
         return "/" if found is None else found.path
 
+    def boundary_of(self, kind: str, name: str) -> str | None:
+        """The ARN of the permissions boundary of the role or user of this name; None if it has none."""
+        found = self._iam.roles.get(name) if kind == "role" else self._iam.users.get(name)
+        return None if found is None else found.boundary
+
     def documents(self, arns: Iterable[str]) -> list[tuple[str, str]]:
         """The names and documents of managed policies. One that is not known allows nothing, and is left out."""
         found = []
@@ -187,7 +192,7 @@ class Directory:
         if key is None or principal is None:
             return None
         known = self._of(key.secret, principal)
-        issued = {"aws:tokenissuetime": (str(int(key.created_s)),)}
+        issued = {"aws:tokenissuetime": (str(int(key.created_s)),), "aws:multifactorauthpresent": ("false",)}
         return replace(
             known,
             token_sha256=key.token_sha256,
