@@ -53,6 +53,7 @@ class Principal:
         }
         if self.kind is PrincipalKind.ANONYMOUS:
             known = {"aws:principaltype": self.kind.value, "aws:userid": "anonymous"}
+        known |= {"aws:principalisawsservice": "false", "aws:viaawsservice": "false"}
         tags = {name for name in known if name.startswith("aws:principaltag/")}
         return {name: (value,) for name, value in known.items() if value or name in tags}
 

@@ -51,7 +51,7 @@ def needs_of(service: str, operation: str, params: Params | None, place: AccessP
         return
     right = RIGHTS.get(prefix, {}).get(operation)
     if right is None or params is None:
-        yield AccessNeed((action,), None)
+        yield AccessNeed((action,), None, tag_keys(params or {}))
         return
     own = {f"{prefix}:{key}".lower(): values for key, values in right.keys(params, place).items()}
     keys = {**_texts(own), **tag_keys(params)}
@@ -60,7 +60,8 @@ def needs_of(service: str, operation: str, params: Params | None, place: AccessP
         yield AccessNeed((action,), resource, keys, aliases_of(resource))
     if right.tagged and params.get("Tags"):
         for resource in resources:
-            yield AccessNeed((f"{prefix}:AddTags",), resource, keys)
+            of_tags = {**tag_keys(params), f"{prefix}:taggingaction": (operation,)}
+            yield AccessNeed((f"{prefix}:AddTags",), resource, of_tags)
     for member in right.passes:
         role = _at(params, member) or (default_role(place.account) if right.always_passes else None)
         if role:
@@ -109,9 +110,13 @@ def invocation(operation: str, endpoint: str, target: str | None, place: AccessP
 
 def tag_keys(params: Params) -> ConditionKeys:
     """`aws:RequestTag/x` and `aws:TagKeys` of a call that sets or removes tags."""
-    tags = params.get("Tags")
-    pairs = [(tag["Key"], tag["Value"]) for tag in tags] if isinstance(tags, list) else list((tags or {}).items())
-    names = [*(name for name, _ in pairs), *params.get("TagKeys", ())]
+    tags = params.get("Tags") or params.get("tags") or {}
+    removed = [*params.get("TagKeys", ()), *params.get("tagKeys", ())]
+    if isinstance(tags, list):  # of tags with their values, or of the keys of tags to remove
+        removed += [tag for tag in tags if isinstance(tag, str)]
+        tags = [(tag["Key"], tag["Value"]) for tag in tags if isinstance(tag, Mapping)]
+    pairs = list(tags.items()) if isinstance(tags, Mapping) else tags
+    names = [*(name for name, _ in pairs), *removed]
     found: dict[str, Sequence[str]] = {}
     for name, value in pairs:  # a key in two spellings has both values
         key = f"aws:requesttag/{name.lower()}"
@@ -122,6 +127,11 @@ def tag_keys(params: Params) -> ConditionKeys:
 # -- the resources -----------------------------------------------------------------------------------------------------
 def _anything(params: Params, place: AccessPlace) -> Sequence[str | None]:
     return ANY
+
+
+def _unnamed(params: Params, place: AccessPlace) -> Sequence[str | None]:
+    """Of something whose ARN the call does not tell."""
+    return [None]
 
 
 def _sagemaker(kind: str, member: str) -> Resources:
@@ -220,10 +230,10 @@ def _of_variants(params: Params, place: AccessPlace) -> Mapping[str, Sequence[An
         "InstanceTypes": [one["InstanceType"] for one in variants if "InstanceType" in one],
         "ServerlessMaxConcurrency": [one["MaxConcurrency"] for one in serverless if "MaxConcurrency" in one],
         "ServerlessMemorySize": [one["MemorySizeInMB"] for one in serverless if "MemorySizeInMB" in one],
+        "AcceleratorTypes": [one["AcceleratorType"] for one in variants if "AcceleratorType" in one],
         "VolumeKmsKey": [params["KmsKeyId"]] if "KmsKeyId" in params else [],
     }
-    vpc = _members(VpcSecurityGroupIds="VpcConfig.SecurityGroupIds", VpcSubnets="VpcConfig.Subnets")(params, place)
-    return {**vpc, **{key: values for key, values in found.items() if values}}
+    return {**_OF_MODEL(params, place), **{key: values for key, values in found.items() if values}}
 
 
 _OF_MODEL = _members(
@@ -231,11 +241,31 @@ _OF_MODEL = _members(
     VpcSecurityGroupIds="VpcConfig.SecurityGroupIds",
     VpcSubnets="VpcConfig.Subnets",
 )
+_ALARM_ACTIONS = _members(AlarmActions="AlarmActions")
+_SCALED = _members(**{"service-namespace": "ServiceNamespace", "scalable-dimension": "ScalableDimension"})
+
+
+def _bounded(kind: str, member: str) -> Keys:
+    """The boundary that a call gives to a role or user, or else the one that it has; and the policy to attach."""
+
+    def keys(params: Params, place: AccessPlace) -> Mapping[str, Sequence[Any]]:
+        boundary = params.get("PermissionsBoundary") or place.boundary_of(kind, params.get(member) or place.user)
+        found = {"PermissionsBoundary": boundary, "PolicyARN": params.get("PolicyArn")}
+        return {key: [value] for key, value in found.items() if value is not None}
+
+    return keys
+
+
 _ATTACHED = _members(PolicyARN="PolicyArn")
+_OF_ROLE, _OF_USER = _bounded("role", "RoleName"), _bounded("user", "UserName")
 _OF_TRAINING = _members(
     InstanceTypes="ResourceConfig.InstanceType",
     VolumeKmsKey="ResourceConfig.VolumeKmsKeyId",
     OutputKmsKey="OutputDataConfig.KmsKeyId",
+    MaxRuntimeInSeconds="StoppingCondition.MaxRuntimeInSeconds",
+    KeepAlivePeriod="ResourceConfig.KeepAlivePeriodInSeconds",
+    InterContainerTrafficEncryption="EnableInterContainerTrafficEncryption",
+    EnableRemoteDebug="RemoteDebugConfig.EnableRemoteDebug",
     NetworkIsolation="EnableNetworkIsolation",
     VpcSecurityGroupIds="VpcConfig.SecurityGroupIds",
     VpcSubnets="VpcConfig.Subnets",
@@ -284,21 +314,24 @@ RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
         **_rows(_anything, "ListTrainingJobs", "ListTransformJobs"),
     },
     "iam": {
-        **_rows(_ROLE, "CreateRole", "GetRole", "UpdateRole", "UpdateRoleDescription", "UpdateAssumeRolePolicy"),
-        **_rows(_ROLE, "DeleteRole", "PutRolePermissionsBoundary", "DeleteRolePermissionsBoundary"),
+        **_rows(_ROLE, "CreateRole", "GetRole", "UpdateRole", "UpdateRoleDescription", keys=_OF_ROLE),
+        **_rows(_ROLE, "UpdateAssumeRolePolicy", "DeleteRole", keys=_OF_ROLE),
+        **_rows(_ROLE, "PutRolePermissionsBoundary", "DeleteRolePermissionsBoundary", keys=_OF_ROLE),
+        **_rows(_ROLE, "PutRolePolicy", "DeleteRolePolicy", "AttachRolePolicy", "DetachRolePolicy", keys=_OF_ROLE),
         **_rows(_ROLE, "ListInstanceProfilesForRole", "TagRole", "UntagRole", "ListRoleTags"),
-        **_rows(_ROLE, "PutRolePolicy", "GetRolePolicy", "DeleteRolePolicy", "ListRolePolicies"),
-        **_rows(_ROLE, "AttachRolePolicy", "DetachRolePolicy", "ListAttachedRolePolicies", keys=_ATTACHED),
-        **_rows(_USER, "CreateUser", "GetUser", "DeleteUser", "TagUser", "UntagUser", "ListUserTags"),
-        **_rows(_USER, "PutUserPermissionsBoundary", "DeleteUserPermissionsBoundary"),
-        **_rows(_USER, "PutUserPolicy", "GetUserPolicy", "DeleteUserPolicy", "ListUserPolicies"),
-        **_rows(_USER, "AttachUserPolicy", "DetachUserPolicy", "ListAttachedUserPolicies", keys=_ATTACHED),
+        **_rows(_ROLE, "GetRolePolicy", "ListRolePolicies", "ListAttachedRolePolicies"),
+        **_rows(_USER, "CreateUser", keys=_OF_USER),
+        **_rows(_USER, "PutUserPermissionsBoundary", "DeleteUserPermissionsBoundary", keys=_OF_USER),
+        **_rows(_USER, "PutUserPolicy", "DeleteUserPolicy", "AttachUserPolicy", "DetachUserPolicy", keys=_OF_USER),
+        **_rows(_USER, "GetUser", "DeleteUser", "TagUser", "UntagUser", "ListUserTags"),
+        **_rows(_USER, "GetUserPolicy", "ListUserPolicies", "ListAttachedUserPolicies"),
         **_rows(_USER, "CreateAccessKey", "DeleteAccessKey", "UpdateAccessKey", "ListAccessKeys"),
         **_rows(_renamed("user", "UserName"), "UpdateUser"),
         **_rows(_USER, "ListGroupsForUser"),
         **_rows(_IAM_GROUP, "CreateGroup", "GetGroup", "DeleteGroup", "AddUserToGroup", "RemoveUserFromGroup"),
         **_rows(_IAM_GROUP, "PutGroupPolicy", "GetGroupPolicy", "DeleteGroupPolicy", "ListGroupPolicies"),
-        **_rows(_IAM_GROUP, "AttachGroupPolicy", "DetachGroupPolicy", "ListAttachedGroupPolicies", keys=_ATTACHED),
+        **_rows(_IAM_GROUP, "AttachGroupPolicy", "DetachGroupPolicy", keys=_ATTACHED),
+        **_rows(_IAM_GROUP, "ListAttachedGroupPolicies"),
         **_rows(_renamed("group", "GroupName"), "UpdateGroup"),
         **_rows(_POLICY, "CreatePolicy"),
         **_rows(_POLICY_ARN, "TagPolicy", "UntagPolicy", "ListPolicyTags"),
@@ -308,6 +341,7 @@ RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
         **_rows(_arn_in("PolicySourceArn"), "SimulatePrincipalPolicy"),
         **_rows(_anything, "ListRoles", "ListUsers", "ListGroups", "ListPolicies", "GetAccountAuthorizationDetails"),
         **_rows(_anything, "SimulateCustomPolicy", "GetContextKeysForCustomPolicy"),
+        **_rows(_unnamed, "CreateServiceLinkedRole", keys=_members(AWSServiceName="AWSServiceName")),
     },
     "sts": {
         # AssumeRole is decided by the role's trust policy: `services.sts` asks it.
@@ -316,9 +350,15 @@ RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
     "cloudwatch": {
         **_rows(_anything, "PutMetricData", keys=_members(namespace="Namespace")),
         **_rows(_anything, "GetMetricData", "GetMetricStatistics", "ListMetrics"),
-        **_rows(_ALARM, "PutMetricAlarm", "SetAlarmState", "DescribeAlarmHistory"),
+        **_rows(_ALARM, "PutMetricAlarm", keys=_ALARM_ACTIONS),
+        **_rows(_ALARM, "SetAlarmState", "DescribeAlarmHistory"),
         **_rows(_ALARMS, "DeleteAlarms", "DescribeAlarms", "EnableAlarmActions", "DisableAlarmActions"),
         **_rows(_anything, "DescribeAlarmsForMetric"),
+    },
+    "application-autoscaling": {
+        **_rows(_unnamed, "RegisterScalableTarget", "DeregisterScalableTarget", keys=_SCALED),
+        **_rows(_unnamed, "PutScalingPolicy", "DeleteScalingPolicy", keys=_SCALED),
+        **_rows(_unnamed, "PutScheduledAction", "DeleteScheduledAction", keys=_SCALED),
     },
     "logs": {
         **_rows(_log_group, "CreateLogGroup", "DeleteLogGroup", "PutRetentionPolicy", "DeleteRetentionPolicy"),

@@ -117,6 +117,37 @@ def test_iam_needs_the_path_of_what_exists_and_the_callers_name_where_none_is_gi
     assert need.resource == "arn:aws:iam::1:user/team/ann"
 
 
+@pytest.mark.parametrize("operation", ["PutUserPolicy", "AttachUserPolicy", "DeleteUserPermissionsBoundary"])
+def test_what_changes_a_user_has_the_boundary_of_that_user(operation: str) -> None:
+    place = AccessPlace("1", "us-east-1", boundary_of=_boundary_of_bob)
+    (need,) = needs_of("iam", operation, {"UserName": "bob"}, place)
+    assert need.keys["iam:permissionsboundary"] == ["arn:b"]
+    (need,) = needs_of("iam", operation, {"UserName": "ann"}, place)
+    assert "iam:permissionsboundary" not in need.keys
+
+
+def test_a_new_boundary_is_that_of_the_call() -> None:
+    place = AccessPlace("1", "us-east-1", boundary_of=_boundary_of_bob)
+    for operation in ("CreateUser", "PutUserPermissionsBoundary"):
+        (need,) = needs_of("iam", operation, {"UserName": "bob", "PermissionsBoundary": "arn:new"}, place)
+        assert need.keys["iam:permissionsboundary"] == ["arn:new"]
+    (need,) = needs_of("iam", "CreateUser", {"UserName": "ann"}, place)
+    assert "iam:permissionsboundary" not in need.keys
+
+
+def _boundary_of_bob(kind: str, name: str) -> str | None:
+    return "arn:b" if (kind, name) == ("user", "bob") else None
+
+
+def test_tags_of_logs_are_keys_too() -> None:
+    (made,) = needs_of("logs", "TagLogGroup", {"logGroupName": "g", "tags": {"Team": "a"}}, PLACE)
+    assert made.keys == {"aws:requesttag/team": ("a",), "aws:tagkeys": ["Team"]}
+    (removed,) = needs_of("logs", "UntagLogGroup", {"logGroupName": "g", "tags": ["Team"]}, PLACE)
+    assert removed.keys == {"aws:tagkeys": ["Team"]}
+    (rowless,) = needs_of("logs", "TagResource", {"resourceArn": "g", "tags": {"Team": "a"}}, PLACE)
+    assert (rowless.resource, rowless.keys) == (None, made.keys)
+
+
 def access(*statements: str, **more: Any) -> CallerAccess:
     policy = read_policy(f'{{"Version": "2012-10-17", "Statement": [{", ".join(statements)}]}}', "p")
     return CallerAccess(Principal(PrincipalKind.USER, "1", "arn:u", identity=(policy,)), PLACE, **more)

@@ -67,6 +67,7 @@ class ExecutionRoles:
             "aws:sourceaccount": (self.account,),
             "aws:sourcearn": (source,),
             "aws:principalservicename": (SERVICE,),
+            "aws:principalisawsservice": ("true",),
             "aws:requestedregion": (self.region,),
         }
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torpor_endpoint.core.access.conditions import BadPolicy
+from torpor_endpoint.core.access.known_keys import check_known
 from torpor_endpoint.core.access.policies import read_policy
 from torpor_endpoint.services.iam import errors
 
@@ -45,11 +46,15 @@ def check_permissions(document: str) -> None:
 
 
 def _check_meaning(document: str, kind: str) -> None:
-    """Raises MalformedPolicyDocument for a document that could not be enforced, such as an unknown operator."""
+    """Raises MalformedPolicyDocument for what could not be enforced, such as an unknown operator or key."""
     try:
-        read_policy(document, "policy", kind=kind)
+        policy = read_policy(document, "policy", kind=kind)
     except BadPolicy as error:
         raise errors.MALFORMED(f"Syntax errors in policy: {error}.") from None
+    try:
+        check_known(policy)
+    except BadPolicy as error:
+        raise errors.MALFORMED(f"The policy cannot be enforced: {error}.") from None
 
 
 def _check(document: str, rules: Rules, unreadable: str) -> None:

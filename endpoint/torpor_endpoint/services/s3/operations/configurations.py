@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from torpor_endpoint.core.access.conditions import BadPolicy
+from torpor_endpoint.core.access.known_keys import check_known
 from torpor_endpoint.core.access.policies import read_policy
 from torpor_endpoint.services.s3.call import Operation, S3Call, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
@@ -184,7 +185,7 @@ def _checked(rule: Configuration, body: bytes) -> bytes:
     if not isinstance(policy, dict):
         raise S3Error(Refusal.MalformedPolicy)
     try:
-        read_policy(body.decode(), "policy", kind="resource")
+        check_known(read_policy(body.decode(), "policy", kind="resource"))
     except (BadPolicy, UnicodeDecodeError) as error:
         raise S3Error(Refusal.MalformedPolicy, f"The policy cannot be enforced: {error}") from error
     return body

@@ -1,0 +1,87 @@
+"""A policy that its caller would win, since no request has its condition key, is refused; harmless ones are not."""
+
+import json
+from typing import Any
+
+import pytest
+
+from torpor_endpoint.core.access.conditions import BadPolicy
+from torpor_endpoint.core.access.known_keys import check_known, is_known
+from torpor_endpoint.core.access.needs import AccessPlace
+from torpor_endpoint.core.access.policies import read_policy
+from torpor_endpoint.core.access.principals import anonymous
+from torpor_endpoint.core.access.rights import RIGHTS, needs_of
+
+PLACE = AccessPlace("123456789012", "us-east-1", "ann", boundary_of=lambda kind, name: "arn:b")
+EVERYTHING = {
+    "AWSServiceName": "s",
+    "AlarmActions": ["a"],
+    "EnableInterContainerTrafficEncryption": True,
+    "EnableNetworkIsolation": True,
+    "ExecutionRoleArn": "r",
+    "KmsKeyId": "k",
+    "ModelName": "m",
+    "Namespace": "n",
+    "OutputDataConfig": {"KmsKeyId": "k"},
+    "PolicyArn": "p",
+    "ProductionVariants": [
+        {"ModelName": "m", "InstanceType": "i", "AcceleratorType": "a"},
+        {"ModelName": "m", "ServerlessConfig": {"MaxConcurrency": 1, "MemorySizeInMB": 1024}},
+    ],
+    "RemoteDebugConfig": {"EnableRemoteDebug": True},
+    "ResourceConfig": {"InstanceType": "i", "VolumeKmsKeyId": "k", "KeepAlivePeriodInSeconds": 1},
+    "RoleArn": "r",
+    "ScalableDimension": "d",
+    "ServiceNamespace": "s",
+    "StoppingCondition": {"MaxRuntimeInSeconds": 1},
+    "Tags": [{"Key": "a", "Value": "b"}],
+    "TransformOutput": {"KmsKeyId": "k"},
+    "TransformResources": {"InstanceType": "i", "VolumeKmsKeyId": "k"},
+    "VpcConfig": {"SecurityGroupIds": ["g"], "Subnets": ["s"]},
+}
+"""All members from which a condition key is made."""
+
+
+def check(effect: str, operator: str, key: str = "ec2:Owner", values: Any = "b") -> None:
+    statement = {"Effect": effect, "Action": "*", "Resource": "*", "Condition": {operator: {key: values}}}
+    check_known(read_policy(json.dumps({"Version": "2012-10-17", "Statement": statement}), "p"))
+
+
+@pytest.mark.parametrize(
+    ("effect", "operator", "values", "verb"),
+    [
+        ("Deny", "StringEquals", "b", "never deny"),
+        ("Deny", "ForAnyValue:StringNotEquals", "b", "never deny"),
+        ("Deny", "Null", "false", "never deny"),
+        ("Allow", "StringNotEquals", "b", "always allow"),
+        ("Allow", "StringEqualsIfExists", "b", "always allow"),
+        ("Allow", "ForAllValues:StringEquals", "b", "always allow"),
+        ("Allow", "Null", "true", "always allow"),
+    ],
+)
+def test_a_key_that_no_request_has_decides_for_no_caller(effect: str, operator: str, values: str, verb: str) -> None:
+    with pytest.raises(BadPolicy, match=f"statement 1 would {verb}: no request has the condition key ec2:Owner here"):
+        check(effect, operator, values=values)
+    for known in ("aws:username", "aws:PrincipalTag/Team", "s3:ExistingObjectTag/owner", "aws:SourceVpce"):
+        check(effect, operator, known, values)
+
+
+@pytest.mark.parametrize(
+    ("effect", "operator"),
+    [("Allow", "StringEquals"), ("Deny", "StringNotEquals"), ("Deny", "StringEqualsIfExists")],
+)
+def test_a_key_that_gives_nobody_more_is_harmless(effect: str, operator: str) -> None:
+    check(effect, operator)
+
+
+def test_every_key_of_a_call_is_known() -> None:
+    needs = [
+        need
+        for service, rows in RIGHTS.items()
+        for operation in rows
+        for need in needs_of(service, operation, EVERYTHING, PLACE)
+    ]
+    found = {key for need in needs for key in need.keys}
+    assert len(found) >= 25
+    assert {key for key in found if not is_known(key)} == set()
+    assert [key for key in anonymous(PLACE.account).keys if not is_known(key)] == []
