@@ -176,15 +176,14 @@ def speaks_to(principals: PolicyPrincipals | None, principal: Principal) -> Gran
     if principals is None:
         return GrantTo.NOBODY
     named, is_anonymous = principals.of_aws, principal.kind is PrincipalKind.ANONYMOUS
+    itself = not is_anonymous and principals.has(principal.arn, principal.unique_id)
+    by_role = bool(principal.role) and principals.has(principal.role, principal.unique_id.partition(":")[0])
     if principals.negated:
-        names = () if is_anonymous else (principal.arn, principal.role or principal.arn)
-        excepted = ANYONE in named or any(name in named for name in names)
-        return GrantTo.NOBODY if excepted else GrantTo.ROLE
-    if not is_anonymous:
-        if principal.arn in named:
-            return GrantTo.SELF
-        if principal.role and principal.role in named:
-            return GrantTo.ROLE
+        return GrantTo.NOBODY if ANYONE in named or itself or by_role else GrantTo.ROLE
+    if itself:
+        return GrantTo.SELF
+    if by_role:
+        return GrantTo.ROLE
     if ANYONE in named:
         return GrantTo.ROLE
     accounts = (principal.account, f"arn:aws:iam::{principal.account}:root")

@@ -4,8 +4,10 @@ https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_policies_elements.htm
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from torpor_endpoint.core.access.conditions import BadPolicy, ConditionTest, condition_test
@@ -16,6 +18,14 @@ VERSIONS = ("2008-10-17", NEW_VERSION)
 """Policy variables are replaced in documents of the new version only."""
 
 ANYONE = "*"
+
+ACTION = re.compile(r"\*|[A-Za-z0-9-]+:[\w*?-]+", re.ASCII)
+"""AWS: `*`, or the name of a service, in which no wildcard may stand, and that of an operation."""
+RESOURCE = re.compile(r"\*|arn:(?:aws\*?|\*):[a-z0-9-]+:.+", re.DOTALL)
+"""AWS: `*`, or an ARN: "You cannot use a wildcard in the service segment"."""
+PRINCIPAL_KINDS = ("AWS", "Service", "Federated")
+
+NO_IDS: Mapping[str, str] = MappingProxyType({})
 
 _KEYS = frozenset(
     ("Sid", "Effect", "Principal", "NotPrincipal", "Action", "NotAction", "Resource", "NotResource", "Condition")
@@ -52,10 +62,18 @@ class PolicyElement:
 
 @dataclass(frozen=True)
 class PolicyPrincipals:
-    """Principal or NotPrincipal of a resource's policy: ARNs and account numbers by kind, such as `AWS`."""
+    """Principal or NotPrincipal of a resource's policy: ARNs and account numbers by kind, such as `AWS`.
+
+    `ids` has the unique ids of the users and roles that the ARNs named when the policy was stored.
+    """
 
     named: Mapping[str, tuple[str, ...]]
     negated: bool = False
+    ids: Mapping[str, str] = field(default_factory=lambda: NO_IDS)
+
+    def has(self, arn: str, unique_id: str) -> bool:
+        """Whether it names this one, and not one of the same name that is gone."""
+        return arn in self.of_aws and self.ids.get(arn, unique_id) == unique_id
 
     @property
     def of_aws(self) -> tuple[str, ...]:
@@ -117,10 +135,17 @@ class AccessPolicy:
     origin: PolicyOrigin = NO_ORIGIN
 
 
-def read_policy(document: str, name: str, *, kind: str = "identity", origin: PolicyOrigin = NO_ORIGIN) -> AccessPolicy:
+def read_policy(
+    document: str,
+    name: str,
+    *,
+    kind: str = "identity",
+    origin: PolicyOrigin = NO_ORIGIN,
+    ids: Mapping[str, str] = NO_IDS,
+) -> AccessPolicy:
     """Reads a document. `kind` is `identity`, `resource` (with principals) or `trust` (and without resources).
 
-    Raises BadPolicy.
+    `ids` are those of its principals. Raises BadPolicy.
     """
     try:
         policy = json.loads(document)
@@ -136,7 +161,7 @@ def read_policy(document: str, name: str, *, kind: str = "identity", origin: Pol
     if not statements or not all(isinstance(statement, dict) for statement in statements):
         raise BadPolicy("Statement must be an object, or a list of objects")
     variables = version == NEW_VERSION
-    read = [_statement(number, one, variables, kind) for number, one in enumerate(statements, start=1)]
+    read = [_statement(number, one, variables, kind, ids) for number, one in enumerate(statements, start=1)]
     return AccessPolicy(name, tuple(read), document, variables, origin)
 
 
@@ -147,15 +172,19 @@ def denying_all(name: str) -> AccessPolicy:
     return AccessPolicy(name, (AccessStatement(1, "", True, everything, None, (), anyone),))
 
 
-def _statement(number: int, given: Mapping[str, Any], variables: bool, kind: str) -> AccessStatement:
+def _statement(
+    number: int, given: Mapping[str, Any], variables: bool, kind: str, ids: Mapping[str, str]
+) -> AccessStatement:
     unknown = sorted(given.keys() - _KEYS)
     if unknown:
         raise BadPolicy(f"statement {number} has the unknown element {unknown[0]}")
     if given.get("Effect") not in ("Allow", "Deny"):
         raise BadPolicy(f"statement {number}: Effect must be Allow or Deny")
-    actions = _element(number, given, "Action", lambda text: TextPattern.parsed(text.lower(), variables=False))
-    resources = _element(number, given, "Resource", lambda text: TextPattern.parsed(text, variables=variables))
-    principals = _principals(number, given)
+    actions = _element(number, given, "Action", ACTION, lambda text: TextPattern.parsed(text.lower(), variables=False))
+    resources = _element(
+        number, given, "Resource", RESOURCE, lambda text: TextPattern.parsed(text, variables=variables)
+    )
+    principals = _principals(number, given, ids)
     if actions is None:
         raise BadPolicy(f"statement {number} needs Action or NotAction")
     if (resources is None) is not (kind == "trust"):
@@ -176,7 +205,7 @@ def _statement(number: int, given: Mapping[str, Any], variables: bool, kind: str
 
 
 def _element(
-    number: int, given: Mapping[str, Any], name: str, parsed: Callable[[str], TextPattern]
+    number: int, given: Mapping[str, Any], name: str, form: re.Pattern[str], parsed: Callable[[str], TextPattern]
 ) -> PolicyElement | None:
     present = [key for key in (name, f"Not{name}") if key in given]
     if len(present) > 1:
@@ -184,10 +213,14 @@ def _element(
     if not present:
         return None
     texts = _texts(number, present[0], given[present[0]])
+    wrong = next((text for text in texts if not form.fullmatch(text)), None)
+    if wrong is not None:
+        must = {"Action": "* or service:Operation", "Resource": "* or an ARN of this partition"}[name]
+        raise BadPolicy(f"statement {number}: {wrong} must be {must}, without a wildcard in the name of the service")
     return PolicyElement(tuple(map(parsed, texts)), texts, negated=present[0] != name)
 
 
-def _principals(number: int, given: Mapping[str, Any]) -> PolicyPrincipals | None:
+def _principals(number: int, given: Mapping[str, Any], ids: Mapping[str, str]) -> PolicyPrincipals | None:
     present = [key for key in ("Principal", "NotPrincipal") if key in given]
     if len(present) > 1:
         raise BadPolicy(f"statement {number} has both Principal and NotPrincipal")
@@ -197,8 +230,11 @@ def _principals(number: int, given: Mapping[str, Any]) -> PolicyPrincipals | Non
     named = {"AWS": [ANYONE]} if value == ANYONE else value
     if not isinstance(named, dict) or not named:
         raise BadPolicy(f'statement {number}: {present[0]} must be "*" or an object such as {{"AWS": …}}')
+    unknown = sorted(named.keys() - set(PRINCIPAL_KINDS))
+    if unknown:
+        raise BadPolicy(f"statement {number}: {unknown[0]} is none of the kinds of principals {PRINCIPAL_KINDS}")
     texts = {kind: _texts(number, present[0], one) for kind, one in named.items()}
-    return PolicyPrincipals(texts, negated=present[0] != "Principal")
+    return PolicyPrincipals(texts, present[0] != "Principal", ids)
 
 
 def _conditions(number: int, block: Any, variables: bool) -> list[ConditionTest]:

@@ -18,6 +18,7 @@ class Role:
     policies: dict[str, str] = field(default_factory=dict)  # inline: documents by name
     attached: tuple[str, ...] = ()  # ARNs of managed policies
     protected: bool = False  # DeleteRole refuses it
+    trusted: dict[str, str] = field(default_factory=dict)  # unique ids of those whom `trust` names, by ARN
 
     def arn(self, account: str) -> str:
         return f"arn:aws:iam::{account}:role{self.path}{self.name}"

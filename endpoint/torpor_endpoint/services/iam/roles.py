@@ -10,7 +10,7 @@ from torpor_endpoint.services.iam import errors, shapes
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.paging import page
 from torpor_endpoint.services.iam.policies.attached import checked_arn
-from torpor_endpoint.services.iam.policies.documents import check_trust
+from torpor_endpoint.services.iam.policies.documents import trusted_ids
 from torpor_endpoint.services.iam.records import Role
 from torpor_endpoint.services.iam.tags import TAGGED_ROLES, first_tags
 
@@ -18,7 +18,8 @@ TRUST_CHARACTERS_MAX = 2048
 
 
 def create_role(iam: Iam, call: Call) -> dict[str, Any]:
-    trust = checked_trust(call.params["AssumeRolePolicyDocument"])
+    trust = call.params["AssumeRolePolicyDocument"]
+    trusted = checked_trust(iam, call, trust)
     role = Role(
         name=call.params["RoleName"],
         role_id=new_role_id(),
@@ -28,6 +29,7 @@ def create_role(iam: Iam, call: Call) -> dict[str, Any]:
         description=call.params.get("Description"),
         session_max_s=call.params.get("MaxSessionDuration", 3600),
         boundary=_boundary(call),
+        trusted=trusted,
     )
     tags = first_tags(TAGGED_ROLES, call)
     if not iam.roles.add(role):
@@ -62,8 +64,9 @@ def update_role_description(iam: Iam, call: Call) -> dict[str, Any]:
 
 
 def update_assume_role_policy(iam: Iam, call: Call) -> dict[str, Any]:
-    trust = checked_trust(call.params["PolicyDocument"])
-    iam.change_role(call.params["RoleName"], lambda role: replace(role, trust=trust))
+    trust = call.params["PolicyDocument"]
+    trusted = checked_trust(iam, call, trust)
+    iam.change_role(call.params["RoleName"], lambda role: replace(role, trust=trust, trusted=trusted))
     return {}
 
 
@@ -99,11 +102,12 @@ def new_role_id() -> str:
     return "AROA" + "".join(secrets.choice(string.ascii_uppercase + string.digits) for _ in range(17))
 
 
-def checked_trust(document: str) -> str:
-    check_trust(document)
+def checked_trust(iam: Iam, call: Call, document: str) -> dict[str, str]:
+    """The unique ids of those whom a trust policy names. Raises MalformedPolicyDocument, LimitExceeded."""
+    trusted = trusted_ids(iam, call.account, document)
     if len("".join(document.split())) > TRUST_CHARACTERS_MAX:  # "IAM does not count white space"
         raise errors.QUOTA(what="ACLSizePerRole", limit=TRUST_CHARACTERS_MAX)
-    return document
+    return trusted
 
 
 def _boundary(call: Call) -> str | None:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from starlette.types import Receive, Scope, Send
 
 from torpor_endpoint.aws.wire.asgi import adding
-from torpor_endpoint.services.s3.call import S3Call, StoreSite
+from torpor_endpoint.services.s3.call import IdsNamed, S3Call, StoreSite, nobody_named
 from torpor_endpoint.services.s3.cross_origin import PREFLIGHT, allow, no_origin
 from torpor_endpoint.services.s3.edge import served
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
@@ -25,9 +25,9 @@ from torpor_endpoint.services.s3.wire.presigned import check_not_expired
 class S3App:
     """S3's REST API, path style and virtual-host style, for one account in one region."""
 
-    def __init__(self, store: ObjectStore, *, account: str, region: str) -> None:
+    def __init__(self, store: ObjectStore, *, account: str, region: str, ids_named: IdsNamed = nobody_named) -> None:
         self._store = store
-        self._site = StoreSite(account, region)
+        self._site = StoreSite(account, region, ids_named)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await served(scope, receive, send, self._answer)

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
 
+from torpor_endpoint.core.access.policies import AccessPolicy
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.storage.entries import ObjectName
 from torpor_endpoint.services.s3.store import ObjectStore
@@ -17,12 +18,22 @@ _INTEGER_MAX: Final = 2**31 - 1
 _NEGATIVE: Final = re.compile(r"-\d{1,10}", re.ASCII)
 
 
+IdsNamed = Callable[[AccessPolicy], Mapping[str, str]]
+"""Finds the unique ids of the users and roles that a policy names, by ARN. Raises BadPolicy for an unknown one."""
+
+
+def nobody_named(policy: AccessPolicy) -> Mapping[str, str]:
+    """Of a store without users: all names are as good."""
+    return {}
+
+
 @dataclass(frozen=True)
 class StoreSite:
-    """The account that owns the store, and the region that answers name."""
+    """The account that owns the store with its users, and the region that answers name."""
 
     account: str
     region: str
+    ids_named: IdsNamed = nobody_named
 
     @property
     def owner_id(self) -> str:

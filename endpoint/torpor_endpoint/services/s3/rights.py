@@ -4,6 +4,7 @@ https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3
 operation's name.
 """
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import Final
@@ -87,6 +88,9 @@ _FURTHER: Final[Mapping[str, Mapping[str, str]]] = {
 IN_BODIES: Final = ("DeleteObjects", "PutObjectTagging")
 """The operations whose bodies say what they need. They ask when they have read them."""
 
+POLICY_IDS: Final = "policy-ids"
+"""The configuration that has the unique ids of the users and roles that a bucket's policy names, by ARN."""
+
 _READS: Final = ("GetObject", "HeadObject", "GetObjectAttributes")
 
 
@@ -150,8 +154,9 @@ def bucket_policy(store: ObjectStore, bucket: str) -> AccessPolicy | None:
     if document is None:
         return None
     name = f"the policy of bucket {bucket}"
+    ids = json.loads(store.buckets.configuration(bucket, POLICY_IDS) or b"{}")
     try:
-        return read_policy(document.decode(), name, kind="resource")
+        return read_policy(document.decode(), name, kind="resource", ids=ids)
     except (BadPolicy, UnicodeDecodeError):
         return denying_all(name)
 

@@ -1,13 +1,17 @@
 """S3 as a service: this endpoint's own object store, or another one that it leads to."""
 
+from functools import partial
+
 from torpor_endpoint.aws.wire.asgi import App
+from torpor_endpoint.services.iam.policies.principals import ids_named
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.s3.app import S3App
 from torpor_endpoint.services.s3.elsewhere import S3Elsewhere
 
 
 def service(parts: ServiceParts) -> S3App:
-    return S3App(parts.objects, account=parts.account, region=parts.options.region)
+    named = partial(ids_named, parts.iam, parts.account)
+    return S3App(parts.objects, account=parts.account, region=parts.options.region, ids_named=named)
 
 
 def compose(parts: ServiceParts) -> App:

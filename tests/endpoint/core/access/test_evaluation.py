@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ USER = f"arn:aws:iam::{ACCOUNT}:user/ann"
 ROLE = f"arn:aws:iam::{ACCOUNT}:role/tenant"
 SESSION = f"arn:aws:sts::{ACCOUNT}:assumed-role/tenant/s1"
 INVOKE = "sagemaker:InvokeEndpoint"
-HOUSES = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:endpoint/houses"
+PREFIX = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:endpoint/"
+HOUSES = f"{PREFIX}houses"
 Context = Mapping[str, Sequence[str]]
 
 
@@ -107,9 +109,9 @@ TARGET = "sagemaker:targetmodel"
         (on({"ArnLike": {"k": "arn:aws:iam::*:role/*"}}), {"k": [ROLE]}, True),
         (on({"ArnLike": {"k": "arn:*:role/*"}}), {"k": [ROLE]}, False),  # part by part
         # variables
-        (statement(resource="${aws:PrincipalTag/where}"), {"aws:principaltag/where": [HOUSES]}, True),
-        (statement(resource="${aws:PrincipalTag/where}"), {}, False),
-        (statement(resource="${aws:PrincipalTag/where}"), {"aws:principaltag/where": ["*"]}, False),
+        (statement(resource=f"{PREFIX}${{aws:PrincipalTag/where}}"), {"aws:principaltag/where": ["houses"]}, True),
+        (statement(resource=f"{PREFIX}${{aws:PrincipalTag/where}}"), {}, False),
+        (statement(resource=f"{PREFIX}${{aws:PrincipalTag/where}}"), {"aws:principaltag/where": ["*"]}, False),
         (on({"StringLike": {"k": "${t, 'any'}*"}}), {"k": ["anything"]}, True),
         (on({"StringLike": {"k": "${*}a${?}${$}"}}), {"k": ["*a?$"]}, True),
         (on({"StringLike": {"k": "${*}a"}}), {"k": ["xa"]}, False),
@@ -277,6 +279,11 @@ def test_an_unknown_resource_is_allowed_only_by_everything_and_denied_by_anythin
         (json.dumps({"Statement": statement(NotAction="*")}), "both Action and NotAction"),
         (json.dumps({"Statement": statement(Principal="*")}), "must not have Principal"),
         (json.dumps({"Statement": statement(action=[])}), "Action"),
+        (json.dumps({"Statement": statement(action="*:InvokeEndpoint")}), r"\*:InvokeEndpoint must be"),
+        (json.dumps({"Statement": statement(action=["s3:*", "s*:InvokeEndpoint"])}), r"s\*:InvokeEndpoint must be"),
+        (json.dumps({"Statement": statement(action="InvokeEndpoint")}), "InvokeEndpoint must be"),
+        (json.dumps({"Statement": statement(resource="arn:aws:*:*:*:endpoint/house")}), "must be .* an ARN"),
+        (json.dumps({"Statement": statement(resource="house*")}), "must be .* an ARN"),
         (json.dumps({"Statement": on({"StringMatches": {"k": "a"}})}), "no condition operator StringMatches"),
         (json.dumps({"Statement": on({"NumericEquals": {"k": "a"}})}), "not a number"),
         (json.dumps({"Statement": on({"IpAddress": {"k": "a"}})}), "not an IP address"),
@@ -286,6 +293,23 @@ def test_an_unknown_resource_is_allowed_only_by_everything_and_denied_by_anythin
 def test_a_document_that_means_nothing_is_refused(document: str, why: str) -> None:
     with pytest.raises(BadPolicy, match=why):
         read_policy(document, "tested")
+
+
+def test_a_kind_of_principal_that_nobody_is_is_refused() -> None:
+    with pytest.raises(BadPolicy, match="Aws is none of the kinds of principals"):
+        bucket({"Aws": USER}, "Deny")
+
+
+@pytest.mark.parametrize(("unique_id", "allowed"), [("AIDAOLD", True), ("AIDANEW", False)])
+def test_a_policy_speaks_of_those_who_had_the_name_when_it_was_stored(unique_id: str, allowed: bool) -> None:
+    statements = {**statement(action="s3:*", resource="arn:aws:s3:::models/*"), "Principal": {"AWS": USER}}
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements})
+    stored = read_policy(document, "p", kind="resource", ids={USER: "AIDAOLD"})
+    asked = question(action=GET, resource=OBJECT)
+    assert decide(replace(user(), unique_id=unique_id), asked, stored).allowed is allowed
+    document = document.replace('"Allow"', '"Deny"').replace('"Principal"', '"NotPrincipal"')
+    closed = read_policy(document, "p", kind="resource", ids={USER: "AIDAOLD"})
+    assert decide(replace(user(OTHER), unique_id=unique_id), asked, closed).allowed is allowed
 
 
 # -- against the oracle ------------------------------------------------------------------------------------------------
@@ -321,7 +345,7 @@ def conditions() -> st.SearchStrategy[dict[str, Any]]:
 def statements(principals: bool = False) -> st.SearchStrategy[dict[str, Any]]:
     actions = st.sampled_from(["s3:GetObject", "s3:*", "*", "S3:getobject", "sagemaker:*", "s3:Get?bject"])
     resources = st.sampled_from(
-        ["*", "arn:aws:s3:::b/*", "arn:aws:s3:::b/${k}", "arn:aws:s3:::c/*", "${aws:PrincipalTag/t}*"]
+        ["*", "arn:aws:s3:::b/*", "arn:aws:s3:::b/${k}", "arn:aws:s3:::c/*", "arn:aws:s3:::${aws:PrincipalTag/t}*"]
     )
     parts = {
         "effect": st.sampled_from(["Allow", "Allow", "Deny"]),

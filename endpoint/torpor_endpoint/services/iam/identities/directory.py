@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.access.conditions import BadPolicy
 from torpor_endpoint.core.access.needs import ConditionKeys
-from torpor_endpoint.core.access.policies import NO_ORIGIN, AccessPolicy, PolicyOrigin, denying_all, read_policy
+from torpor_endpoint.core.access.policies import NO_IDS, NO_ORIGIN, AccessPolicy, PolicyOrigin, denying_all, read_policy
 from torpor_endpoint.core.access.principals import Principal, PrincipalKind, root
 from torpor_endpoint.services.iam import service_linked
 from torpor_endpoint.services.iam.context import Holder, Iam
@@ -154,7 +154,8 @@ class Directory:
     def trust(self, arn: str) -> AccessPolicy | None:
         """The trust policy of the role with this ARN; None if there is no such role."""
         role = self.role(arn)
-        return None if role is None else _read(role.trust, f"the trust policy of {role.name}", kind="trust")
+        name = "" if role is None else f"the trust policy of {role.name}"
+        return None if role is None else _read(role.trust, name, kind="trust", ids=role.trusted)
 
     def keep(self, key: TemporaryKey) -> None:
         """Store temporary credentials, and remove those that have expired."""
@@ -289,8 +290,14 @@ def managed(arn: str) -> PolicyOrigin:
     return PolicyOrigin(arn.rpartition("/")[2], "aws-managed" if aws_managed.is_awss(arn) else "user-managed")
 
 
-def _read(document: str, name: str, origin: PolicyOrigin = NO_ORIGIN, kind: str = "identity") -> AccessPolicy:
+def _read(
+    document: str,
+    name: str,
+    origin: PolicyOrigin = NO_ORIGIN,
+    kind: str = "identity",
+    ids: Mapping[str, str] = NO_IDS,
+) -> AccessPolicy:
     try:
-        return read_policy(document, name, kind=kind, origin=origin)
+        return read_policy(document, name, kind=kind, origin=origin, ids=ids)
     except BadPolicy:
         return replace(denying_all(name), origin=origin)

@@ -6,8 +6,10 @@ from typing import Any
 
 from torpor_endpoint.core.access.conditions import BadPolicy
 from torpor_endpoint.core.access.known_keys import check_known
-from torpor_endpoint.core.access.policies import read_policy
+from torpor_endpoint.core.access.policies import AccessPolicy, read_policy
 from torpor_endpoint.services.iam import errors
+from torpor_endpoint.services.iam.context import Iam
+from torpor_endpoint.services.iam.policies.principals import ids_named
 
 Statement = Mapping[str, Any]
 Rules = tuple[tuple[Callable[[Statement], bool], str], ...]
@@ -35,9 +37,14 @@ PERMISSIONS: Rules = (
 """The rules for a permissions policy: what the role may do."""
 
 
-def check_trust(document: str) -> None:
+def trusted_ids(iam: Iam, account: str, document: str) -> dict[str, str]:
+    """The unique ids of the users and roles that a trust policy names, by ARN. Raises MalformedPolicyDocument."""
     _check(document, TRUST, unreadable="This policy contains invalid Json")
-    _check_meaning(document, "trust")
+    policy = _check_meaning(document, "trust")
+    try:
+        return ids_named(iam, account, policy)
+    except BadPolicy as error:
+        raise errors.MALFORMED(str(error)) from None
 
 
 def check_permissions(document: str) -> None:
@@ -45,7 +52,7 @@ def check_permissions(document: str) -> None:
     _check_meaning(document, "identity")
 
 
-def _check_meaning(document: str, kind: str) -> None:
+def _check_meaning(document: str, kind: str) -> AccessPolicy:
     """Raises MalformedPolicyDocument for what could not be enforced, such as an unknown operator or key."""
     try:
         policy = read_policy(document, "policy", kind=kind)
@@ -55,6 +62,7 @@ def _check_meaning(document: str, kind: str) -> None:
         check_known(policy)
     except BadPolicy as error:
         raise errors.MALFORMED(f"The policy cannot be enforced: {error}.") from None
+    return policy
 
 
 def _check(document: str, rules: Rules, unreadable: str) -> None:

@@ -9,11 +9,12 @@ from functools import partial
 from typing import Final
 
 from torpor_endpoint.core.access.conditions import BadPolicy
-from torpor_endpoint.core.access.known_keys import check_known
 from torpor_endpoint.core.access.policies import read_policy
+from torpor_endpoint.services.s3.access.bucket_policies import checked_policy, is_public
 from torpor_endpoint.services.s3.call import Operation, S3Call, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.operations.cors_rules import cors_rules
+from torpor_endpoint.services.s3.rights import POLICY_IDS
 from torpor_endpoint.services.s3.wire.documents import document, flag, text
 from torpor_endpoint.services.s3.wire.exchange import S3Answer, document_of
 from torpor_endpoint.services.s3.wire.headers import BUCKET_TAGS_MAX, checked_tags
@@ -129,7 +130,7 @@ def put_configuration(name: str) -> Operation:
 
     async def operation(call: S3Call) -> S3Answer:
         body = await document_of(call.request, partial(_checked, rule))
-        await asyncio.to_thread(_configure, call, name, body)
+        await asyncio.to_thread(_put_policy if name == "policy" else partial(_configure, name=name), call, body=body)
         return S3Answer(rule.put_status)
 
     return operation
@@ -137,16 +138,21 @@ def put_configuration(name: str) -> Operation:
 
 def delete_configuration(name: str) -> Operation:
     async def operation(call: S3Call) -> S3Answer:
-        await asyncio.to_thread(_configure, call, name, None)
+        await asyncio.to_thread(_configure, call, None, name)
         return S3Answer(204)
 
     return operation
 
 
 async def get_bucket_policy_status(call: S3Call) -> S3Answer:
-    if await asyncio.to_thread(_stored, call, "policy") is None:
+    stored = await asyncio.to_thread(_stored, call, "policy")
+    if stored is None:
         raise S3Error(Refusal.NoSuchBucketPolicy, BucketName=call.bucket)
-    return xml(document("PolicyStatus", flag("IsPublic", False)))
+    try:
+        public = is_public(read_policy(stored.decode(), "policy", kind="resource"))
+    except (BadPolicy, UnicodeDecodeError):  # it denies everything
+        public = False
+    return xml(document("PolicyStatus", flag("IsPublic", public)))
 
 
 def _stored(call: S3Call, name: str) -> bytes | None:
@@ -154,9 +160,20 @@ def _stored(call: S3Call, name: str) -> bytes | None:
     return call.store.buckets.configuration(call.bucket, name)
 
 
-def _configure(call: S3Call, name: str, body: bytes | None) -> None:
+def _configure(call: S3Call, body: bytes | None, name: str) -> None:
     call.store.buckets.get(call.bucket)
     call.store.buckets.configure(call.bucket, name, body)
+
+
+def _put_policy(call: S3Call, body: bytes) -> None:
+    """Raises MalformedPolicy. The unique ids of those whom it names are stored before it."""
+    call.store.buckets.get(call.bucket)
+    try:
+        ids = call.site.ids_named(checked_policy(body.decode(), call.bucket))
+    except (BadPolicy, UnicodeDecodeError) as error:
+        raise S3Error(Refusal.MalformedPolicy, f"The policy cannot be enforced: {error}") from error
+    call.store.buckets.configure(call.bucket, POLICY_IDS, json.dumps(ids).encode())
+    call.store.buckets.configure(call.bucket, "policy", body)
 
 
 def tag_pairs(tree: Element) -> list[tuple[str, str]]:
@@ -184,8 +201,4 @@ def _checked(rule: Configuration, body: bytes) -> bytes:
         raise S3Error(Refusal.MalformedPolicy) from error
     if not isinstance(policy, dict):
         raise S3Error(Refusal.MalformedPolicy)
-    try:
-        check_known(read_policy(body.decode(), "policy", kind="resource"))
-    except (BadPolicy, UnicodeDecodeError) as error:
-        raise S3Error(Refusal.MalformedPolicy, f"The policy cannot be enforced: {error}") from error
     return body

@@ -124,6 +124,18 @@ def test_credentials_end_with_their_user_and_role_though_new_ones_have_the_names
     assert directory.find("ASIAROLE") is None
 
 
+def test_a_trust_policy_knows_the_unique_ids_of_those_whom_it_trusts(iam: Iam, directory: Directory) -> None:
+    ann, role = f"arn:aws:iam::{ACCOUNT}:user/ann", f"arn:aws:iam::{ACCOUNT}:role/r"
+    document = trust(Principal={"AWS": ann})
+    iam.roles.put(Role("r", "AROA", 0.0, document, trusted={ann: "AIDAOLD"}))
+    of_role = directory.trust(role)
+    assert of_role is not None
+    (statement,) = of_role.statements
+    assert statement.principals is not None
+    assert statement.principals.has(ann, "AIDAOLD")
+    assert not statement.principals.has(ann, "AIDANEW")
+
+
 def test_expired_credentials_are_removed_when_new_ones_are_stored(iam: Iam, directory: Directory) -> None:
     directory.keep(TemporaryKey("ASIAOLD", "s", "t", NOW_S - 1, NOW_S - 60, role="TorporRole"))
     directory.keep(TemporaryKey("ASIANEW", "s", "t", NOW_S + 60, NOW_S, role="TorporRole"))

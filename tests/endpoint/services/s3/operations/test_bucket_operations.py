@@ -158,8 +158,9 @@ def test_a_policy_is_kept_as_json(s3: Any, bucket: str) -> None:
     policy = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
     s3.put_bucket_policy(Bucket=bucket, Policy=policy)
     assert s3.get_bucket_policy(Bucket=bucket)["Policy"] == policy
-    assert s3.get_bucket_policy_status(Bucket=bucket)["PolicyStatus"] == {"IsPublic": False}
-    for wrong in ("nonsense", "[]", '{"Statement": []}', policy.replace("Principal", "Principals")):
+    assert s3.get_bucket_policy_status(Bucket=bucket)["PolicyStatus"] == {"IsPublic": True}
+    other_bucket = policy.replace(bucket, "other")
+    for wrong in ("nonsense", "[]", '{"Statement": []}', policy.replace("Principal", "Principals"), other_bucket):
         with pytest.raises(ClientError) as refused:
             s3.put_bucket_policy(Bucket=bucket, Policy=wrong)
         assert code(refused) == "MalformedPolicy"
