@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 _ENFORCED: Final = "Enforced with `--auth` only (docs/how-to/users-and-policies.md)."
-_FORM: Final = "Checks the form of the document and its condition operators, but not its principals and actions."
+_FORM: Final = (
+    "Checks the form of the document, but not whether its actions exist. Refuses a condition key that no request has here "
+    "where its absence would help a caller."
+)
+_TRUST: Final = f"{_FORM} Users and roles of other accounts are taken unseen."
 
 _SIMULATED: Final = (
     "It refuses ResourceHandlingOption, PolicyExclusionList and OrderedOrganizationPolicyInputList by name, and a "
@@ -12,18 +16,18 @@ _SIMULATED: Final = (
 )
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "CreateRole": _FORM,
-    "UpdateAssumeRolePolicy": _FORM,
+    "CreateRole": _TRUST,
+    "UpdateAssumeRolePolicy": f"{_TRUST} GetRole shows the name of a user or role that is gone, where AWS shows its id.",
     "GetRole": "The answer has no RoleLastUsed.",
     "DeleteRole": "Refuses to delete TorporRole, the role of models that name none, and without `--auth` of every caller.",
     "PutRolePermissionsBoundary": f"{_ENFORCED} The policy need not exist; one that does not allows nothing.",
-    "PutRolePolicy": _ENFORCED,
+    "PutRolePolicy": f"{_ENFORCED} {_FORM}",
     "AttachRolePolicy": f"{_ENFORCED} The policy need not exist; one that does not allows nothing.",
     "CreateUser": "A user has no password.",
     "PutUserPermissionsBoundary": f"{_ENFORCED} The policy need not exist; one that does not allows nothing.",
-    "PutUserPolicy": _ENFORCED,
+    "PutUserPolicy": f"{_ENFORCED} {_FORM}",
     "AttachUserPolicy": f"{_ENFORCED} The policy need not exist; one that does not allows nothing.",
-    "PutGroupPolicy": _ENFORCED,
+    "PutGroupPolicy": f"{_ENFORCED} {_FORM}",
     "AttachGroupPolicy": f"{_ENFORCED} The policy need not exist; one that does not allows nothing.",
     "CreateAccessKey": "Signatures are verified with `--auth` only.",
     "CreatePolicy": _FORM,
