@@ -102,7 +102,9 @@ def test_a_session_ends_with_its_role_and_has_the_tags_of_both(iam: Iam, directo
     assert known.principal.role == f"arn:aws:iam::{ACCOUNT}:role/team/r"
     assert (known.keys["aws:principaltag/team"], known.keys["aws:principaltag/tenant"]) == (("a",), ("b",))
     assert known.keys["aws:principalarn"] == (f"arn:aws:iam::{ACCOUNT}:role/team/r",)
+    assert known.keys["aws:multifactorauthpresent"] == ("false",)
     assert directory.path_of("role", "r") == "/team/"
+    assert directory.boundary_of("role", "r") is None
     iam.roles.remove("r")
     directory.forget()
     assert directory.find("ASIA1") is None
