@@ -5,14 +5,18 @@ import sys
 from torpor.errors import MissingExtra
 from torpor.extras import require
 
+INTERRUPTED = 130
+"""The exit code that a shell expects after Ctrl-C."""
+
 
 def main() -> None:
     try:
         require("the torpor command", "cli")
+        from torpor.cli import app
     except MissingExtra as missing:
         sys.exit(str(missing))
-    from torpor.cli import app
-
+    except KeyboardInterrupt:  # during the imports, which take a second
+        sys.exit(INTERRUPTED)
     app(prog_name="torpor")
 
 
