@@ -5,8 +5,6 @@ import logging
 from collections.abc import Callable
 
 from torpor_endpoint.aws.descriptors import retry_for_descriptors
-from torpor_endpoint.aws.errors import database_away
-from torpor_endpoint.aws.refusing import Refusing
 from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
 from torpor_endpoint.core.records import RecordsFault
 
@@ -31,6 +29,9 @@ class LazyApp:
                 try:
                     self._app = await retry_for_descriptors(self._make)
                 except RecordsFault as fault:  # the next request tries again
+                    from torpor_endpoint.aws.errors import database_away
+                    from torpor_endpoint.aws.refusing import Refusing
+
                     log.error("a service cannot be made: %s", fault)
                     return Refusing(lambda _: database_away())
             return self._app

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from urllib.parse import urlencode
-from xml.etree import ElementTree
 
 from torpor_endpoint.aws.calls import Otherwise, Unanswered
 from torpor_endpoint.aws.wire.asgi import AwsRequest
@@ -37,6 +36,8 @@ class Topics:
 
 def told(body: bytes) -> str:
     """The code and the message of an error of SNS; the beginning of an answer that has none, in one line."""
+    from xml.etree import ElementTree
+
     try:
         said = {part.tag.rpartition("}")[2]: part.text or "" for part in ElementTree.fromstring(body).iter()}
     except ElementTree.ParseError:

@@ -226,9 +226,9 @@ def test_refused_requests_of_a_ledger_are_left_out_and_the_result_says_so(tmp_pa
     for number in range(4):
         wrong = {"download": 0.003, "overhead": 0.001}
         written.ledger.invoked(invocation(SINCE_S + 80 + number, wrong, model=f"typo-{number % 2}", status=400))
+    written.ledger.close()
     told = "4 requests for 2 names that only ever got errors: left out, since these names are no models"
     path = ledger(tmp_path, "houses")
-    written.ledger.close()
     for profiles in (None, unit("abc")):
         result = simulate(path, profiles)
         assert (result.requests, result.cold, result.assumed) == (33, 3, (told,))

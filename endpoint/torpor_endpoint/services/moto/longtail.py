@@ -15,11 +15,9 @@ from torpor_container.extras import how_to_install
 from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
 from torpor_endpoint.aws.calls import Unanswered, unimplemented
 from torpor_endpoint.aws.errors import AwsError, unreadable
-from torpor_endpoint.aws.service import check_access
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 from torpor_endpoint.aws.wire.scope import region_of
 from torpor_endpoint.services.moto.long_polls import polled
-from torpor_endpoint.services.moto.plain_calls import plain_call
 from torpor_endpoint.services.moto.secret_reads import reads_secrets
 from torpor_endpoint.storage.lone_thread import LoneThread
 
@@ -89,6 +87,9 @@ class LongTail:
         return await loop.run_in_executor(self._thread, self._answered, service, operation, request)
 
     def _answered(self, service: str, operation: str, request: AwsRequest) -> Response:
+        from torpor_endpoint.aws.service import check_access
+        from torpor_endpoint.services.moto.plain_calls import plain_call
+
         plain = plain_call(service, operation, request)
         if (service, operation) == ("sns", "Subscribe"):
             _check_subscriber(plain)
