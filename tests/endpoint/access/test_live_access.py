@@ -306,6 +306,12 @@ def test_s3_follows_the_callers_and_the_buckets_policies(account: Account) -> No
     assert raw(account, "GET", "/shared/open/k") == (200, b"open")
     assert raw(account, "GET", "/shared/own/k")[0] == 403
     assert mine.get_object(Bucket="shared", Key="open/k")["Body"].read() == b"open"
+    root.put_public_access_block(
+        Bucket="shared", PublicAccessBlockConfiguration={"BlockPublicPolicy": True, "RestrictPublicBuckets": True}
+    )
+    assert raw(account, "GET", "/shared/open/k")[0] == 403
+    assert mine.get_object(Bucket="shared", Key="open/k")["Body"].read() == b"open"
+    assert code(lambda: root.put_bucket_policy(Bucket="shared", Policy=document(everyone)))[0] == "AccessDenied"
     closed = {**everyone, "Effect": "Deny", "Resource": "arn:aws:s3:::shared/*"}
     root.put_bucket_policy(Bucket="shared", Policy=document(closed))
     assert code(lambda: root.get_object(Bucket="shared", Key="own/k"))[0] == "AccessDenied"

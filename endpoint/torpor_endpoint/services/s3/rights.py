@@ -12,6 +12,9 @@ from typing import Final
 from torpor_endpoint.core.access.conditions import BadPolicy
 from torpor_endpoint.core.access.needs import NO_KEYS, AccessNeed, AccessRefused, CallerAccess, ConditionKeys
 from torpor_endpoint.core.access.policies import AccessPolicy, denying_all, read_policy
+from torpor_endpoint.core.access.principals import PrincipalKind
+from torpor_endpoint.services.s3.access.bucket_policies import is_public
+from torpor_endpoint.services.s3.access.public_access import PublicAccess, blocks
 from torpor_endpoint.services.s3.access.request_keys import (
     COPIES,
     CREATIONS,
@@ -141,11 +144,19 @@ def tags_of_object(store: ObjectStore, bucket: str | None, key: str | None) -> M
 
 def _check(access: CallerAccess, needs: Iterable[tuple[str | None, AccessNeed]], store: ObjectStore) -> None:
     for bucket, need in needs:
-        policy = None if bucket is None else bucket_policy(store, bucket)
+        policy = None if bucket is None else _policy_for(access, bucket, store)
         try:
             access.check((need,), policy)
         except AccessRefused as refused:  # the door notes it
             raise S3Error(Refusal.AccessDenied, refused.message) from None
+
+
+def _policy_for(access: CallerAccess, bucket: str, store: ObjectStore) -> AccessPolicy | None:
+    """The policy of a bucket, unless the caller is nobody and the bucket keeps the public out."""
+    policy = bucket_policy(store, bucket)
+    if policy is None or access.principal.kind is not PrincipalKind.ANONYMOUS or not is_public(policy):
+        return policy
+    return None if blocks(store.buckets, bucket, PublicAccess.ANONYMOUS) else policy
 
 
 def bucket_policy(store: ObjectStore, bucket: str) -> AccessPolicy | None:

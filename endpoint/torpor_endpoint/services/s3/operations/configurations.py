@@ -11,6 +11,7 @@ from typing import Final
 from torpor_endpoint.core.access.conditions import BadPolicy
 from torpor_endpoint.core.access.policies import read_policy
 from torpor_endpoint.services.s3.access.bucket_policies import checked_policy, is_public
+from torpor_endpoint.services.s3.access.public_access import PublicAccess, blocks
 from torpor_endpoint.services.s3.call import Operation, S3Call, xml
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.operations.cors_rules import cors_rules
@@ -35,6 +36,8 @@ class Configuration:
     put_status: int = 200
     needs: str = ""  # the element that its document must have
 
+
+NO_PUBLIC_POLICY = "Public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access."
 
 # A string `unset` is the content of the document that AWS answers then.
 CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
@@ -166,12 +169,15 @@ def _configure(call: S3Call, body: bytes | None, name: str) -> None:
 
 
 def _put_policy(call: S3Call, body: bytes) -> None:
-    """Raises MalformedPolicy. The unique ids of those whom it names are stored before it."""
+    """Raises MalformedPolicy and AccessDenied. The unique ids of those whom it names are stored before it."""
     call.store.buckets.get(call.bucket)
     try:
-        ids = call.site.ids_named(checked_policy(body.decode(), call.bucket))
+        policy = checked_policy(body.decode(), call.bucket)
+        ids = call.site.ids_named(policy)
     except (BadPolicy, UnicodeDecodeError) as error:
         raise S3Error(Refusal.MalformedPolicy, f"The policy cannot be enforced: {error}") from error
+    if is_public(policy) and blocks(call.store.buckets, call.bucket, PublicAccess.NEW_POLICIES):
+        raise S3Error(Refusal.AccessDenied, NO_PUBLIC_POLICY)
     call.store.buckets.configure(call.bucket, POLICY_IDS, json.dumps(ids).encode())
     call.store.buckets.configure(call.bucket, "policy", body)
 

@@ -169,6 +169,16 @@ def test_a_policy_is_kept_as_json(s3: Any, bucket: str) -> None:
 def test_public_access_can_be_blocked(s3: Any, bucket: str) -> None:
     s3.put_public_access_block(Bucket=bucket, PublicAccessBlockConfiguration=BLOCKED)
     assert s3.get_public_access_block(Bucket=bucket)["PublicAccessBlockConfiguration"] == BLOCKED
+    statement = {"Effect": "Allow", "Principal": "*", "Action": "s3:GetObject", "Resource": f"arn:aws:s3:::{bucket}/*"}
+    public = json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    with pytest.raises(ClientError) as refused:
+        s3.put_bucket_policy(Bucket=bucket, Policy=public)
+    assert code(refused) == "AccessDenied"
+    denying = public.replace("Allow", "Deny")
+    s3.put_bucket_policy(Bucket=bucket, Policy=denying)
+    assert s3.get_bucket_policy(Bucket=bucket)["Policy"] == denying
+    s3.put_public_access_block(Bucket=bucket, PublicAccessBlockConfiguration={**BLOCKED, "BlockPublicPolicy": False})
+    s3.put_bucket_policy(Bucket=bucket, Policy=public)
 
 
 def test_the_owner_has_full_control(s3: Any, bucket: str) -> None:
