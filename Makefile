@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
+SOME_FAILED := build/.tests-failed
 
 # The theme prints a notice about its successor at each start.
 export NO_MKDOCS_2_WARNING := 1
@@ -34,10 +35,13 @@ check test test-failed test-thorough: export PYTHONDONTWRITEBYTECODE =
 
 # Four workers on two cores: a test that starts servers waits for a good part of its time.
 test: $(READY)
-	$(BIN)/python -m pytest --numprocesses=4 --dist=worksteal -m "not thorough"
+	@rm -f $(SOME_FAILED)
+	$(BIN)/python -m pytest --numprocesses=4 --dist=worksteal -m "not thorough" || \
+		{ status=$$?; if [ $$status = 1 ]; then mkdir -p build && touch $(SOME_FAILED); fi; exit $$status; }
 
-# What failed in the last run, one test at a time.
+# What failed in the last `make test`, one test at a time. It needs a run that came to its end.
 test-failed: $(READY)
+	test -e $(SOME_FAILED)
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -m "not thorough"
 
 # What `make test` leaves out to stay under ten minutes: long notebooks, the short run of the benchmarks, real minutes of scaling,
