@@ -1,6 +1,7 @@
 """Deploys the variants of one endpoint: starts the new pools, swaps them in, then drains the old ones."""
 
 import asyncio
+import logging
 from collections.abc import Collection, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.roster.endpoints import same_machine
 from torpor_endpoint.roster.incarnation import StartTrouble
+
+log = logging.getLogger(__name__)
 
 NO_PING = (
     "The {containers} for production variant {variant} did not pass the ping health check. "
@@ -187,9 +190,15 @@ class Deployment:
 
     def _begin_dismissal(self, pool: InstancePool, why: str) -> None:
         """Close a pool while the endpoint goes on: a host that cannot end its instances now keeps nobody waiting."""
-        closing = asyncio.create_task(self._dismiss(pool, why))
+        closing = asyncio.create_task(self._dismiss_or_tell(pool, why))
         self._closing.add(closing)
         closing.add_done_callback(self._closing.discard)
+
+    async def _dismiss_or_tell(self, pool: InstancePool, why: str) -> None:
+        try:
+            await self._dismiss(pool, why)
+        except Exception:  # the outer edge of a task for whose end nobody waits
+            log.exception("the disks of variant %s of endpoint %s may stay", pool.variant.name, pool.endpoint)
 
     async def _dismiss(self, pool: InstancePool, why: str) -> None:
         """Close a pool without traffic. If it was the last pool of its variant, the variant's disks go."""

@@ -29,7 +29,7 @@ class BatchWriter:
 
     A batch that cannot be written is tried again for a while. There is a bound on the rows that wait meanwhile.
     `added` has the number of each router's last batch that was added to the rows, and `written` that of the last one
-    that the database has. Only `add` and `added` are for one thread alone.
+    that the database has. `add` is for one thread alone.
     """
 
     def __init__(self, tables: Tables) -> None:

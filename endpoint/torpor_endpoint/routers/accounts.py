@@ -194,13 +194,14 @@ class AccountTaker:
         """
         number, rows = int(batch["number"]), list(batch["rows"])
         counters: dict[str, Counter] = {}
-        if number > self._ledger.last_batch(router):
+        is_new = number > self._ledger.last_batch(router)  # once: the writer may take a lost batch back meanwhile
+        if is_new:
             counters |= self._in_ledger
         if number > max(self._metered.get(router, 0), self._ledger.written_batch(router)):
             counters |= self._in_metrics
         for row in rows if counters else ():
             self._count(router, row, counters)
-        if number > self._ledger.last_batch(router):
+        if is_new:
             self._ledger.batched(router, number)
         self._metered[router] = max(number, self._metered.get(router, 0))
         return number

@@ -173,7 +173,7 @@ def _shared(
     own, demand = limit if pool.share is None else pool.share, here + pool.refused
     holders[HERE] = ShareHolder(own, max(own, here), demand)
     holders[router] = ShareHolder(holders.get(router, NO_SHARE).granted, said.most, said.demand)
-    part = limit // len(holders)
+    part = -(-limit // len(holders))
     own = min(grant(limit, HERE, holders), limit if grows else max(here, part))
     pool.share, pool.refused = own, 0
     holders[HERE] = ShareHolder(own, max(own, here), demand)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -328,6 +329,17 @@ def test_routers_that_start_with_a_control_that_begins_share_the_limit_at_once()
             assert scene.report("b", share=0, demand=4) >= 4
             for router in "ab":
                 scene.board.left(router)
+
+    run(story())
+
+
+def test_a_limit_of_one_is_not_divided_away_after_a_restart() -> None:
+    async def story() -> None:
+        one = replace(SERVERLESS, serverless=Serverless(1024, 1))
+        async with following(one, expecting=True) as scene:
+            share = scene.report("a", share=0, demand=4)
+            assert {share, scene.pool.share} == {0, 1}
+            scene.board.left("a")
 
     run(story())
 
