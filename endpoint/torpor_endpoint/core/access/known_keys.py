@@ -2,18 +2,27 @@
 
 A Deny whose condition needs a key that no request has would never deny, and an Allow that needs its absence would
 always allow. AWS sets such a key, so the policy means something else there: it is refused, not ignored. The other way
-round, a key that is not known gives nobody more than AWS does.
+round, a key that is not known gives nobody more than AWS does. Keys of services that are not here, and of identity
+providers, come with no request here, on AWS either.
 """
 
 from collections.abc import Iterator, Sequence
 
 from torpor_endpoint.core.access.conditions import BadPolicy, ConditionTest
-from torpor_endpoint.core.access.policies import AccessPolicy
+from torpor_endpoint.core.access.policies import ANYONE, AccessPolicy, AccessStatement
 
 
 def _of(service: str, *names: str) -> Iterator[str]:
     return (f"{service}:{name}".lower() for name in names)
 
+
+SERVED = frozenset(
+    (
+        *("sagemaker", "s3", "iam", "sts", "logs", "cloudwatch", "application-autoscaling", "torpor"),
+        *("ecr", "events", "kinesis", "kms", "secretsmanager", "sns", "sqs", "ssm"),  # by moto
+    )
+)
+"""The services whose actions are asked for here, by the beginnings of their actions and keys."""
 
 SET = frozenset(
     (
@@ -56,9 +65,17 @@ ABSENT = frozenset(
         # second factors, and identities of other providers
         *_of("aws", "AssumedRoot", "ChatbotSourceArn", "FederatedProvider", "MultiFactorAuthAge", "SourceIdentity"),
         *_of("sts", "SourceIdentity", "TransitiveTagKeys"),
-        # ways to objects that the store lacks
+        # ways to objects that the store lacks, and locks of objects
         *_of("s3", "AccessGrantsInstanceArn", "AccessPointNetworkOrigin", "DataAccessPointAccount"),
-        *_of("s3", "DataAccessPointArn"),
+        *_of("s3", "DataAccessPointArn", "object-lock-remaining-retention-days"),
+        # Studio, notebooks, labelling and stores of features
+        *_of("sagemaker", "AppNetworkAccess", "DirectInternetAccess", "DomainSharingOutputKmsKey"),
+        *_of("sagemaker", "FeatureGroupDisableGlueTableCreation", "FeatureGroupEnableOnlineStore"),
+        *_of("sagemaker", "FeatureGroupOfflineStoreConfig", "FeatureGroupOfflineStoreKmsKey"),
+        *_of("sagemaker", "FeatureGroupOfflineStoreS3Uri", "FeatureGroupOnlineStoreKmsKey"),
+        *_of("sagemaker", "HomeEfsFileSystemKmsKey", "ImageArns", "ImageVersionArns"),
+        *_of("sagemaker", "MinimumInstanceMetadataServiceVersion", "OwnerUserProfileArn", "RootAccess"),
+        *_of("sagemaker", "SearchVisibilityCondition", "SpaceSharingType", "WorkteamArn", "WorkteamType"),
     )
 )
 """The keys that no request has, as on AWS in an account without what they tell of."""
@@ -66,7 +83,7 @@ ABSENT = frozenset(
 
 def check_known(policy: AccessPolicy) -> None:
     """Raises BadPolicy for a condition that its caller would win since no request has its key."""
-    for statement in policy.statements:
+    for statement in filter(_is_of_served, policy.statements):
         for condition in statement.conditions:
             if not is_known(condition.key) and _wins(condition, denies=statement.denies):
                 effect = "never deny" if statement.denies else "always allow"
@@ -78,7 +95,16 @@ def check_known(policy: AccessPolicy) -> None:
 
 def is_known(key: str) -> bool:
     """Whether requests have the key here when they have it on AWS. It is in lower case."""
+    if key.partition(":")[0] not in SERVED | {"aws"}:
+        return True
     return key in SET or key in ABSENT or key.startswith(SET_BEGINNINGS)
+
+
+def _is_of_served(statement: AccessStatement) -> bool:
+    """Whether it may speak of an action that is asked for here."""
+    actions = statement.actions
+    services = {text.partition(":")[0].lower() for text in actions.texts}
+    return actions.negated or not services.isdisjoint(SERVED | {ANYONE})
 
 
 def _wins(condition: ConditionTest, *, denies: bool) -> bool:

@@ -19,11 +19,11 @@ VERSIONS = ("2008-10-17", NEW_VERSION)
 
 ANYONE = "*"
 
-ACTION = re.compile(r"\*|[A-Za-z0-9-]+:[\w*?-]+", re.ASCII)
+ACTION = re.compile(r"\*(?::\*)?|[A-Za-z0-9-]+:[\w*?-]+", re.ASCII)
 """AWS: `*`, or the name of a service, in which no wildcard may stand, and that of an operation."""
 RESOURCE = re.compile(r"\*|arn:(?:aws\*?|\*):[a-z0-9-]+:.+", re.DOTALL)
 """AWS: `*`, or an ARN: "You cannot use a wildcard in the service segment"."""
-PRINCIPAL_KINDS = ("AWS", "Service", "Federated")
+PRINCIPAL_KINDS = ("AWS", "CanonicalUser", "Federated", "Service")
 
 NO_IDS: Mapping[str, str] = MappingProxyType({})
 

@@ -6,7 +6,7 @@ operation's name.
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from functools import lru_cache, partial
 from typing import Final
 
 from torpor_endpoint.core.access.conditions import BadPolicy
@@ -164,10 +164,15 @@ def bucket_policy(store: ObjectStore, bucket: str) -> AccessPolicy | None:
     document = store.buckets.configuration(bucket, "policy")
     if document is None:
         return None
+    return _read(bucket, document, store.buckets.configuration(bucket, POLICY_IDS) or b"{}")
+
+
+@lru_cache(maxsize=64)
+def _read(bucket: str, document: bytes, ids: bytes) -> AccessPolicy:
+    """Keeps the policies that were read last: a request may ask them for each of a thousand keys."""
     name = f"the policy of bucket {bucket}"
-    ids = json.loads(store.buckets.configuration(bucket, POLICY_IDS) or b"{}")
     try:
-        return read_policy(document.decode(), name, kind="resource", ids=ids)
+        return read_policy(document.decode(), name, kind="resource", ids=json.loads(ids))
     except (BadPolicy, UnicodeDecodeError):
         return denying_all(name)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.core.access.conditions import BadPolicy
-from torpor_endpoint.core.access.known_keys import check_known, is_known
+from torpor_endpoint.core.access.known_keys import SERVED, check_known, is_known
 from torpor_endpoint.core.access.needs import AccessPlace
 from torpor_endpoint.core.access.policies import read_policy
 from torpor_endpoint.core.access.principals import anonymous
@@ -42,8 +42,10 @@ EVERYTHING = {
 """All members from which a condition key is made."""
 
 
-def check(effect: str, operator: str, key: str = "ec2:Owner", values: Any = "b") -> None:
-    statement = {"Effect": effect, "Action": "*", "Resource": "*", "Condition": {operator: {key: values}}}
+def check(
+    effect: str, operator: str, key: str = "kms:ViaService", values: Any = "b", action: str | list[str] = "*"
+) -> None:
+    statement = {"Effect": effect, "Action": action, "Resource": "*", "Condition": {operator: {key: values}}}
     check_known(read_policy(json.dumps({"Version": "2012-10-17", "Statement": statement}), "p"))
 
 
@@ -60,7 +62,9 @@ def check(effect: str, operator: str, key: str = "ec2:Owner", values: Any = "b")
     ],
 )
 def test_a_key_that_no_request_has_decides_for_no_caller(effect: str, operator: str, values: str, verb: str) -> None:
-    with pytest.raises(BadPolicy, match=f"statement 1 would {verb}: no request has the condition key ec2:Owner here"):
+    with pytest.raises(
+        BadPolicy, match=f"statement 1 would {verb}: no request has the condition key kms:ViaService here"
+    ):
         check(effect, operator, values=values)
     for known in ("aws:username", "aws:PrincipalTag/Team", "s3:ExistingObjectTag/owner", "aws:SourceVpce"):
         check(effect, operator, known, values)
@@ -74,6 +78,28 @@ def test_a_key_that_gives_nobody_more_is_harmless(effect: str, operator: str) ->
     check(effect, operator)
 
 
+@pytest.mark.parametrize(
+    ("key", "action"),
+    [
+        ("ec2:AssociatePublicIpAddress", "ec2:RunInstances"),
+        ("aws:NeverHeardOf", ["ec2:RunInstances", "lambda:*"]),
+        ("ec2:SourceInstanceARN", "*"),
+        ("sagemaker:OwnerUserProfileArn", "sagemaker:CreateApp"),
+        ("sagemaker:RootAccess", "sagemaker:*"),
+        ("token.actions.githubusercontent.com:aud", "sts:AssumeRoleWithWebIdentity"),
+    ],
+)
+def test_keys_of_what_is_not_here_change_nothing(key: str, action: str | list[str]) -> None:
+    for effect, operator in (("Deny", "StringEquals"), ("Allow", "ForAllValues:StringEquals")):
+        check(effect, operator, key, action=action)
+
+
+def test_an_unknown_key_of_an_action_that_is_here_is_refused_beside_others() -> None:
+    for action in ("*", "kms:*", ["ec2:RunInstances", "kms:Decrypt"]):
+        with pytest.raises(BadPolicy):
+            check("Deny", "StringEquals", action=action)
+
+
 def test_every_key_of_a_call_is_known() -> None:
     needs = [
         need
@@ -84,4 +110,5 @@ def test_every_key_of_a_call_is_known() -> None:
     found = {key for need in needs for key in need.keys}
     assert len(found) >= 25
     assert {key for key in found if not is_known(key)} == set()
+    assert RIGHTS.keys() - {"monitoring"} <= SERVED
     assert [key for key in anonymous(PLACE.account).keys if not is_known(key)] == []

@@ -11,7 +11,7 @@ from torpor_endpoint.core.access.policies import ANYONE, AccessPolicy
 from torpor_endpoint.services.iam.context import Iam
 
 ACCOUNT = re.compile(r"\d{12}|arn:aws:iam::\d{12}:root", re.ASCII)
-SOMEBODY = re.compile(r"arn:aws:(?:iam|sts)::(?P<account>\d{12}):(?P<kind>[a-z-]+)/(?P<path>.+)", re.ASCII)
+SOMEBODY = re.compile(r"arn:aws:(?:iam|sts)::(?P<account>\d{12}|cloudfront):(?P<kind>[a-z-]+)/(?P<path>.+)", re.ASCII)
 
 
 def ids_named(iam: Iam, account: str, policy: AccessPolicy) -> dict[str, str]:

@@ -55,5 +55,11 @@ def _lets_anyone(statement: AccessStatement) -> bool:
 
 def _limits(condition: ConditionTest) -> bool:
     positive = not (condition.negated or condition.if_exists or condition.set_of or condition.operator == "Null")
-    fixed = not any(value in EVERYWHERE or set("*?$") & set(value) for value in condition.values)
-    return positive and fixed and condition.key in LIMITING
+    return positive and condition.key in LIMITING and all(_is_fixed(condition.key, one) for one in condition.values)
+
+
+def _is_fixed(key: str, value: str) -> bool:
+    """The ARN of an access point needs a fixed account alone."""
+    parts = value.split(":")
+    text = parts[4] if key == "s3:dataaccesspointarn" and len(parts) > 4 else value
+    return text not in EVERYWHERE and not set("*?$") & set(text)

@@ -1,5 +1,7 @@
-"""Stores a bucket's configurations as they were sent, and returns them. `cors` has an effect on web pages,
-and `policy` on callers where they are verified."""
+"""Stores a bucket's configurations as they were sent, and returns them.
+
+`cors` has an effect on web pages, and `policy` and `publicAccessBlock` on callers where they are verified.
+"""
 
 import asyncio
 import json
