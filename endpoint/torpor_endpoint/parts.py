@@ -177,6 +177,7 @@ class Parts:
         self.long_tail = LongTail(options.account)
         self.topics = Topics(self.long_tail.answer)
         self.router, self.sender = self._routing()
+        self.log_marks = LogMarks(self._ahead_s)
         self.async_queue = AsyncQueue(self._opened(ASYNC_REQUESTS), epoch)
         self.dispatcher = self._dispatcher()
         # the fleet
@@ -195,7 +196,7 @@ class Parts:
         self.experiments = Experiments(self.database)
         self.experimenting = Experimenting(self.control(), self.experiments)
         groups = Groups(self.folders.endpoint_logs, self.folders.training_logs, self.folders.transform_logs)
-        self.logs = Logs(groups, LogMarks(self._ahead_s), self.store, epoch, self._growing_logs)
+        self.logs = Logs(groups, self.log_marks, self.store, epoch, self._growing_logs)
 
     def _host(self) -> Host:
         """Where instances run. Raises HostError, BadKubernetesFile, OSError."""
@@ -388,6 +389,7 @@ class Parts:
             options.region,
             epoch,
             self.folders.endpoint_logs,
+            self.log_marks.noted,
             options.account,
             self.as_role,
         )
@@ -441,6 +443,7 @@ class Parts:
             factory,
             self.registry,
             self.clock.epoch,
+            self.log_marks.noted,
             self.as_role,
         )
 

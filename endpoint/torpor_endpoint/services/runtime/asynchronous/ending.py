@@ -40,7 +40,8 @@ log = logging.getLogger(__name__)
 class RequestEnds:
     """What an instance has answered is never asked again: its end is kept until that succeeds.
 
-    `logs` has a folder for each endpoint. `clock` gives epoch seconds.
+    `logs` has a folder for each endpoint, and `noted` is called with a data log that has grown. `clock` gives epoch
+    seconds.
     """
 
     queue: AsyncQueue
@@ -51,6 +52,7 @@ class RequestEnds:
     region: str
     clock: Callable[[], float]
     logs: Path
+    noted: Callable[[Path], object]
     account: str = ""
     as_role: AsRole = as_endpoint
 
@@ -132,7 +134,7 @@ class RequestEnds:
 
     async def _log(self, request: AsyncRequest, reason: str, answer: bytes) -> None:
         """Say in the variant's data log why the request has no result. A log that cannot be written stops nothing."""
-        data_log = DataLog(self.logs / request.endpoint / request.variant, self.clock)
+        data_log = DataLog(self.logs / request.endpoint / request.variant, self.clock, self.noted)
         lines = [reason, *answer[:LOGGED_BYTES].decode(errors="replace").splitlines()]
         try:
             await self.threads.finished(data_log.write, *lines, about=request.inference_id)

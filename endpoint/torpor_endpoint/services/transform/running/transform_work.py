@@ -57,7 +57,8 @@ FAILED_OBJECTS = "See job logs for more information. {failed} of {all} objects h
 class TransformSite:
     """What all jobs share. Each has a folder of its name below `folder` until it has ended.
 
-    `as_role` makes of `storage` one that acts as the role of a job's model.
+    `noted` is called with a data log that has grown. `as_role` makes of `storage` one that acts as the role of a job's
+    model.
     """
 
     folder: Path
@@ -67,6 +68,7 @@ class TransformSite:
     factory: InstanceFactory
     registry: MetricRegistry
     clock: Callable[[], float]
+    noted: Callable[[Path], object]
     as_role: AsRole = as_endpoint
 
 
@@ -133,7 +135,7 @@ class TransformWork:
     ) -> None:
         request, folder, progress = job.request, self._site.folder / job.name, self._progress[job.name]
         chosen = settings(request, await instances.advice())
-        log = DataLog(self._site.logs / job.name, self._site.clock)
+        log = DataLog(self._site.logs / job.name, self._site.clock, self._site.noted)
         await self._site.threads.finished(log.write, str(chosen))
         instances.at_once = chosen.at_once
         at_once = chosen.at_once * request["TransformResources"]["InstanceCount"]

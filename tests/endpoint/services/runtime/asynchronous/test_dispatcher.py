@@ -111,8 +111,17 @@ class Scene:
             clock,
         )
         self.board = NoticeBoard(self.queue, self._topics(), meter, clock)
+        self.noted: list[Path] = []
         ends = RequestEnds(
-            self.queue, storage, threads, self.board, meter, "us-east-1", lambda: self.now_s, folder / "logs"
+            self.queue,
+            storage,
+            threads,
+            self.board,
+            meter,
+            "us-east-1",
+            lambda: self.now_s,
+            folder / "logs",
+            self.noted.append,
         )
         self.data_log = folder / "logs" / "shop" / "v" / "data-log.log"
         self.dispatcher = AsyncDispatcher(self.queue, self.roster, site, ends, meter, lambda: self.now_s)
@@ -251,6 +260,7 @@ def test_what_the_model_refused_is_not_tried_again(tmp_path: Path) -> None:
         mark = f":[sagemaker logs] [{scene.kept(number).request.inference_id}]"
         assert f"{mark} ClientError: Received client error (400) from model" in reason
         assert answer.endswith(f"{mark} no")
+        assert scene.noted == [scene.data_log]
 
     played(tmp_path, story)
 
