@@ -41,7 +41,7 @@ test: $(READY)
 
 # What failed in the last `make test`, one test at a time. It needs a run that came to its end.
 test-failed: $(READY)
-	test -e $(SOME_FAILED)
+	@test -e $(SOME_FAILED) || { echo "There is no run of make test that came to its end with failed tests."; exit 1; }
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -m "not thorough"
 
 # What `make test` leaves out to stay under ten minutes: long notebooks, the short run of the benchmarks, real minutes of scaling,

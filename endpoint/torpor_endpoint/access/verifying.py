@@ -39,8 +39,8 @@ from torpor_endpoint.core.access.signatures import (
     s3_payload,
     signing_key,
 )
+from torpor_endpoint.core.records import RecordsFault
 from torpor_endpoint.services.iam.identities.directory import Directory, KnownKey
-from torpor_endpoint.storage.databases.database import DatabaseFault
 
 log = logging.getLogger(__name__)
 
@@ -215,7 +215,7 @@ class Verifier:
         """Raises NotAuthentic where the database does not answer."""
         try:
             return self._directory.find(access_key)
-        except DatabaseFault as fault:
+        except RecordsFault as fault:
             log.error("a caller cannot be looked up: %s", fault)
             raise database_away() from fault
 

@@ -113,8 +113,8 @@ class Service(Generic[C]):
         except RecordsFault as fault:
             known, operation = about(request_id=request_id, service=self.name), protocol.operation(request)
             log.error("%s %s failed, request %s: %s", self.name, operation, request_id, fault, extra=known)
-            error_type = database_away().code
-            response = protocol.error(database_away(), self.model, request_id)
+            away = database_away()
+            error_type, response = away.code, protocol.error(away, self.model, request_id)
         except Exception:  # outer edge of one request: its fault is logged and answered, and must not reach the server
             known = about(request_id=request_id, service=self.name)
             log.exception("%s %s failed, request %s", self.name, protocol.operation(request), request_id, extra=known)

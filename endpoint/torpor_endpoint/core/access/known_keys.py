@@ -81,7 +81,7 @@ ABSENT = frozenset(
 """The keys that no request has, as on AWS in an account without what they tell of."""
 
 
-def check_known(policy: AccessPolicy) -> None:
+def check_condition_keys(policy: AccessPolicy) -> None:
     """Raises BadPolicy for a condition that its caller would win since no request has its key."""
     for statement in filter(_is_of_served, policy.statements):
         for condition in statement.conditions:

@@ -25,7 +25,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "GetObjectAcl": _ONE_OWNER,
     "PutBucketAcl": f"Accepted without effect. {_ONE_OWNER}",
     "PutObjectAcl": f"Accepted without effect. {_ONE_OWNER}",
-    "PutBucketPolicy": "Enforced with `--auth` only. Refuses canonical users, and a condition key that no request has here where its absence would help a caller.",
+    "PutBucketPolicy": "Enforced with `--auth` only. Refuses a condition key that no request has here where its absence would help a caller.",
     "PutPublicAccessBlock": "BlockPublicAcls and IgnorePublicAcls have no effect: an ACL lets nobody in.",
     "GetBucketPolicyStatus": "Without `--auth` no policy has an effect, and everybody may do everything.",
     "CreateBucket": "All regions share one namespace. An ACL has no effect, and Object Lock is refused.",

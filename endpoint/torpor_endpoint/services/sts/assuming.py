@@ -7,7 +7,7 @@ from typing import Any
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.core.access.conditions import BadPolicy
 from torpor_endpoint.core.access.evaluation import PolicySource, decide_trust
-from torpor_endpoint.core.access.known_keys import check_known
+from torpor_endpoint.core.access.known_keys import check_condition_keys
 from torpor_endpoint.core.access.needs import AccessNeed, CallerAccess
 from torpor_endpoint.core.access.policies import AccessPolicy, read_policy
 from torpor_endpoint.core.access.principals import PrincipalKind
@@ -150,7 +150,7 @@ def _session_policies(sts: VerifiedSts, params: Mapping[str, Any]) -> tuple[str,
     given = [params["Policy"]] if "Policy" in params else []
     for document in given:
         try:
-            check_known(read_policy(document, "the session policy"))
+            check_condition_keys(read_policy(document, "the session policy"))
         except BadPolicy as error:
             raise errors.BAD_POLICY(f"Syntax errors in policy: {error}.") from None
     return (*given, *known.values()) if given or arns else None

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.core.access.conditions import BadPolicy
-from torpor_endpoint.core.access.known_keys import SERVED, check_known, is_known
+from torpor_endpoint.core.access.known_keys import SERVED, check_condition_keys, is_known
 from torpor_endpoint.core.access.needs import AccessPlace
 from torpor_endpoint.core.access.policies import read_policy
 from torpor_endpoint.core.access.principals import anonymous
@@ -46,7 +46,7 @@ def check(
     effect: str, operator: str, key: str = "kms:ViaService", values: Any = "b", action: str | list[str] = "*"
 ) -> None:
     statement = {"Effect": effect, "Action": action, "Resource": "*", "Condition": {operator: {key: values}}}
-    check_known(read_policy(json.dumps({"Version": "2012-10-17", "Statement": statement}), "p"))
+    check_condition_keys(read_policy(json.dumps({"Version": "2012-10-17", "Statement": statement}), "p"))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from torpor_endpoint.core.access.conditions import BadPolicy
-from torpor_endpoint.core.access.known_keys import check_known
+from torpor_endpoint.core.access.known_keys import check_condition_keys
 from torpor_endpoint.core.access.policies import AccessPolicy, read_policy
 from torpor_endpoint.services.iam import errors
 from torpor_endpoint.services.iam.context import Iam
@@ -59,7 +59,7 @@ def _check_meaning(document: str, kind: str) -> AccessPolicy:
     except BadPolicy as error:
         raise errors.MALFORMED(f"Syntax errors in policy: {error}.") from None
     try:
-        check_known(policy)
+        check_condition_keys(policy)
     except BadPolicy as error:
         raise errors.MALFORMED(f"The policy cannot be enforced: {error}.") from None
     return policy

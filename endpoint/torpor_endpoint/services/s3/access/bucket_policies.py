@@ -1,7 +1,7 @@
 """Checks the policy of a bucket as S3 does, and says whether it lets the public in."""
 
 from torpor_endpoint.core.access.conditions import BadPolicy, ConditionTest
-from torpor_endpoint.core.access.known_keys import check_known
+from torpor_endpoint.core.access.known_keys import check_condition_keys
 from torpor_endpoint.core.access.patterns import TextPattern
 from torpor_endpoint.core.access.policies import ANYONE, AccessPolicy, AccessStatement, read_policy
 
@@ -28,7 +28,7 @@ EVERYWHERE = ("0.0.0.0/0", "::/0")
 def checked_policy(document: str, bucket: str) -> AccessPolicy:
     """The policy. Raises BadPolicy, also for one that speaks of another bucket."""
     policy = read_policy(document, "policy", kind="resource")
-    check_known(policy)
+    check_condition_keys(policy)
     for statement in policy.statements:
         for text in () if statement.resources is None else statement.resources.texts:
             if text != ANYONE and not _is_of(text, bucket):
