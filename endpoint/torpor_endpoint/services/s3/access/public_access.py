@@ -16,7 +16,14 @@ class PublicAccess(StrEnum):
     ANONYMOUS = "RestrictPublicBuckets"
 
 
+TRUE = ("true", "1")
+"""The spellings of XML's boolean; S3 takes capitals too."""
+
+
 def blocks(buckets: Buckets, bucket: str, what: PublicAccess) -> bool:
     """Whether the bucket blocks this."""
     stored = buckets.configuration(bucket, "publicAccessBlock")
-    return stored is not None and parsed(stored, "PublicAccessBlockConfiguration").findtext(what) == "true"
+    if stored is None:
+        return False
+    said = parsed(stored, "PublicAccessBlockConfiguration").findtext(what, "")
+    return said.strip().lower() in TRUE
