@@ -7,7 +7,7 @@ import pytest
 from tests.endpoint.helpers.postgresql_server import PostgresqlServer
 from tests.endpoint.storage.databases.test_database import INSERT, PART
 from tests.helpers.ports import free_port
-from tests.helpers.waiting import soon
+from tests.helpers.waiting import soon, until
 from torpor_endpoint.storage.databases.database import Database, DatabaseFault, DatabaseInUse, OutcomeUnknown
 
 psycopg = pytest.importorskip("psycopg")
@@ -21,8 +21,10 @@ def connected(url: str, taken_over: list[str] | None = None, patience_s: float =
 
 def broken(url: str) -> None:
     """End every connection to the database but this one, as the server does with a machine that is gone."""
+    others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
+        connection.execute(f"SELECT pg_terminate_backend(pid) {others}")
+        until(lambda: not connection.execute(f"SELECT pid {others}").fetchall(), 30.0)  # it ends them a moment later
 
 
 def test_a_second_endpoint_is_refused_until_the_first_ends(url: str) -> None:
