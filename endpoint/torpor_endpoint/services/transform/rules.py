@@ -45,11 +45,9 @@ JOB_RULES: Rules[Wire] = (
         "TransformOutput.S3OutputPath must begin with s3://.",
     ),
     (
-        lambda job: (
-            _unlimited(job) and job.get("BatchStrategy") != "SingleRecord" and (_processes(job) or _stamps(job))
-        ),
+        lambda job: _unlimited(job) and not _one_by_one(job) and (_processes(job) or _stamps(job)),
         "MaxPayloadInMB 0 sends a whole object as it is read: DataProcessing and GenerateInferenceId need a number "
-        "from 1, or BatchStrategy SingleRecord.",
+        "from 1, or BatchStrategy SingleRecord with a SplitType.",
     ),
     (
         lambda job: _resources(job)["InstanceCount"] > INSTANCES_MAX,
@@ -58,10 +56,6 @@ JOB_RULES: Rules[Wire] = (
     (
         lambda job: job.get("MaxPayloadInMB", 1) * (job.get("MaxConcurrentTransforms") or 1) > PAYLOAD_MIB_MAX,
         f"MaxConcurrentTransforms times MaxPayloadInMB must not be more than {PAYLOAD_MIB_MAX}.",
-    ),
-    (
-        lambda job: "BatchStrategy" in job and _split(job) == "None",
-        "BatchStrategy needs a SplitType other than None.",
     ),
     (
         lambda job: instance_type(_resources(job)["InstanceType"]) is None,
@@ -224,6 +218,11 @@ def _processes(job: Wire) -> bool:
     """Whether records are read before they are sent, or with their answers."""
     filters = (_filter_text(job, member) != EVERYTHING for member in ("InputFilter", "OutputFilter"))
     return any(filters) or _joins(job) or MODEL_FILTER in job.get("Environment", {})
+
+
+def _one_by_one(job: Wire) -> bool:
+    """Whether each record is a payload. Without a SplitType an object is one, whatever BatchStrategy says."""
+    return job.get("BatchStrategy") == "SingleRecord" and _split(job) != "None"
 
 
 def _unlimited(job: Wire) -> bool:

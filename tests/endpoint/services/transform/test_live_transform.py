@@ -25,6 +25,14 @@ def transform_fn(model, body, content_type, accept):
     return "".join(f"{sum(row)}\\n" for row in rows), "text/csv"
 """
 
+SIZES = """
+def model_fn(folder):
+    return None
+
+def transform_fn(model, body, content_type, accept):
+    return f"{len(body)} bytes", "text/csv"
+"""
+
 WAITS = """
 import pathlib, time
 
@@ -93,6 +101,29 @@ def test_each_object_gets_a_result_with_its_rows_in_order(live: LiveEndpoint, mo
     assert costs["usd"] > 0
 
 
+@pytest.mark.parametrize("strategy", ["SingleRecord", "MultiRecord"])
+@pytest.mark.parametrize("split", [{"SplitType": "None"}, {}], ids=["none", "absent"])
+def test_without_a_split_type_an_object_is_one_payload_whatever_the_strategy(
+    live: LiveEndpoint, model: str, strategy: str, split: dict[str, str]
+) -> None:
+    name = f"unsplit-{strategy}-{len(split)}"
+    put(
+        live.folder("transform"),
+        {f"{name}/in/a.csv": b"1,2\n3,4\n", f"{name}/in/b.csv": b"5\n", "sizes.tar.gz": script(SIZES)},
+    )
+    if not live.sagemaker.list_models(NameContains="sizes")["Models"]:
+        live.sagemaker.create_model(
+            ModelName="sizes", ExecutionRoleArn=ROLE, PrimaryContainer=one("transform/sizes.tar.gz")
+        )
+    request = job(name, "sizes", BatchStrategy=strategy)
+    del request["TransformInput"]["SplitType"], request["TransformOutput"]["AssembleWith"]
+    request["TransformInput"].update(split)
+    live.sagemaker.create_transform_job(**request)
+    assert ended(live, name)["TransformJobStatus"] == "Completed"
+    out = live.folder("transform") / name / "out"
+    assert {path.name: path.read_text() for path in out.iterdir()} == {"a.csv.out": "8 bytes", "b.csv.out": "2 bytes"}
+
+
 def test_an_object_that_fails_leaves_no_result_and_the_others_have_theirs(live: LiveEndpoint, model: str) -> None:
     bad = {"mixed/in/bad.csv": b"no number\n", "mixed/in/cut.csv.gz": gzip.compress(b"1,2\n")[:-9]}
     put(live.folder("transform"), {**bad, "mixed/in/good.csv": gzip.compress(b"1,2\n")})
@@ -158,11 +189,19 @@ def test_a_manifest_names_the_objects(live: LiveEndpoint, model: str) -> None:
         ({"MaxPayloadInMB": 60, "MaxConcurrentTransforms": 2}, "must not be more than 100"),
         ({"DataProcessing": {"InputFilter": "$..a"}}, r"InputFilter \$..a.*position 2"),
         ({"DataProcessing": {"InputFilter": "$.a"}}, "columns of CSV have indexes only"),
-        ({"BatchStrategy": "MultiRecord", "split": "None"}, "needs a SplitType other than None"),
         ({"ModelName": "scales"}, "mode MultiModel: give TORPOR_BATCH_MODEL"),
         ({"Environment": {"TORPOR_BATCH_MODEL": "$[0]"}}, "ModelName sums is not of mode MultiModel"),
         ({"ModelName": "scales", "Environment": {"TORPOR_BATCH_MODEL": "0"}}, r"must begin with \$ \(position 1"),
         ({"MaxPayloadInMB": 0, "DataProcessing": {"JoinSource": "Input"}}, "MaxPayloadInMB 0 sends a whole object"),
+        (
+            {
+                "MaxPayloadInMB": 0,
+                "BatchStrategy": "SingleRecord",
+                "split": "None",
+                "DataProcessing": {"InputFilter": "$[1:]"},
+            },
+            "MaxPayloadInMB 0 sends a whole object",
+        ),
     ],
 )
 def test_a_request_that_cannot_be_done_is_refused(

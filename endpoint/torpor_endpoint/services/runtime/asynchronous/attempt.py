@@ -44,7 +44,7 @@ from torpor_endpoint.services.runtime.holding import NobodyReady, PoolClosed
 from torpor_endpoint.services.runtime.legs import path_of
 from torpor_endpoint.services.runtime.observing.observers import Observers
 from torpor_endpoint.services.runtime.passage import CallLimits, InvokeAnswer, Passage, Route, Served
-from torpor_endpoint.services.runtime.request import Invoke
+from torpor_endpoint.services.runtime.request import CONTENT_TYPE, Invoke
 from torpor_endpoint.services.runtime.sending import RequestSender
 from torpor_endpoint.services.s3.access.embedded import AsRole, NotStored, Storage, StorageError, as_endpoint
 
@@ -111,32 +111,33 @@ class Attempt:
         except StorageError as error:
             return PlatformFailed(f"InternalServerError: {error}")
         try:
-            body = await self._input()
+            body, content_type = await self._input()
         except StorageError as error:
             site.meter.count(metrics.REQUEST_DOWNLOAD_FAILURES, request.endpoint, request.variant)
             if isinstance(error, NotStored):
                 return Unanswerable(f"ClientError: The input cannot be read: {error}")
             return PlatformFailed(f"InternalServerError: The input cannot be read: {error}")
-        return await self._answered(body)
+        return await self._answered(body, content_type)
 
     # -- the input -------------------------------------------------------------------------------------------------
-    async def _input(self) -> Body:
-        """The input in pieces; those of a file are not read before they are sent. Raises StorageError."""
+    async def _input(self) -> tuple[Body, str]:
+        """The input in pieces, and the content type of its object. The pieces of a file are not read before they are
+        sent. Raises StorageError."""
         request, site = self._request, self._site
         if request.body is not None:
-            return [request.body]
+            return [request.body], ""
         bucket, key = _split(request.input or "")
         began_s, path = site.steady(), self._folder / "input"
-        size = await site.threads.finished(self._storage.size, bucket, key)
-        if size > INPUT_MAX_BYTES:
-            raise NotStored(f"{request.input} has {size} bytes, and {INPUT_MAX_BYTES} are allowed")
+        head = await site.threads.finished(self._storage.head, bucket, key)
+        if head.size_bytes > INPUT_MAX_BYTES:
+            raise NotStored(f"{request.input} has {head.size_bytes} bytes, and {INPUT_MAX_BYTES} are allowed")
         await site.threads.finished(self._storage.fetch, bucket, key, path)
         site.meter.took(metrics.REQUEST_DOWNLOAD_LATENCY, request.endpoint, request.variant, site.steady() - began_s)
-        return await site.threads.finished(_mapped, path)
+        return await site.threads.finished(_mapped, path), head.content_type
 
     # -- the answer ------------------------------------------------------------------------------------------------
-    async def _answered(self, body: Body) -> Outcome:
-        passage = self._passage(body)
+    async def _answered(self, body: Body, content_type: str) -> Outcome:
+        passage = self._passage(body, content_type)
         try:
             async with asyncio.timeout(self._request.timeout_s), AsyncExitStack() as use:
                 connection, served = await use.enter_async_context(self._site.sender.stream(passage, waits=False))
@@ -213,14 +214,18 @@ class Attempt:
     def _result(self) -> Path:
         return self._folder / "result"
 
-    def _passage(self, body: Body) -> Passage:
-        """The request as the runtime knows it. Observers that read bodies do not see it."""
+    def _passage(self, body: Body, content_type: str) -> Passage:
+        """The request as the runtime knows it, with `content_type` unless the call names one. Observers that read
+        bodies do not see it."""
         request, pool = self._request, self._pool
         size = size_of(body)
         site, limits = self._site, CallLimits()
         scope = {"method": "POST", "path": f"/endpoints/{request.endpoint}/async-invocations", "headers": []}
         passage = Passage(scope, site.place(request.endpoint), limits, site.epoch(), site.steady())
-        invoke = Invoke({name.encode(): value.encode("latin-1") for name, value in request.headers.items()})
+        headers = {name.encode(): value.encode("latin-1") for name, value in request.headers.items()}
+        if content_type.isascii() and content_type:
+            headers.setdefault(CONTENT_TYPE, content_type.encode("latin-1"))
+        invoke = Invoke(headers)
         passage.request = invoke
         passage.body, passage.request_bytes, passage.readers = body, size, ()
         path = path_of(pool.variant, invoke, request.endpoint)

@@ -15,7 +15,7 @@ from torpor_endpoint.core.access.policies import AccessPolicy
 from torpor_endpoint.log_lines import about
 from torpor_endpoint.services.iam.execution.refused import RoleRefused
 from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
-from torpor_endpoint.services.s3.access.embedded import AsRole, NotStored, Storage
+from torpor_endpoint.services.s3.access.embedded import AsRole, NotStored, ObjectHead, Storage
 from torpor_endpoint.services.s3.access.request_keys import OF_SERVICES, Tags, keys_of_object
 from torpor_endpoint.services.s3.rights import bucket_policy, tags_of_object
 from torpor_endpoint.services.s3.store import ObjectStore
@@ -64,9 +64,9 @@ class RoleStorage:
         need = AccessNeed(("s3:PutObject",), f"arn:aws:s3:::{bucket}/{key}", keys)
         self._allow(f"s3://{bucket}/{key}", bucket, need)
 
-    def size(self, bucket: str, key: str) -> int:
+    def head(self, bucket: str, key: str) -> ObjectHead:
         self._check_readable(bucket, key)
-        return self._storage.size(bucket, key)
+        return self._storage.head(bucket, key)
 
     def fetch(self, bucket: str, key: str, into: Path) -> None:
         self._check_readable(bucket, key)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from torpor_endpoint.services.s3.errors import S3Error
 from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
@@ -32,6 +32,17 @@ class NotStored(StorageError):
     """There is no such object or bucket, or it may not be used: it will not be otherwise soon."""
 
 
+UNTYPED: Final = "binary/octet-stream"
+"""S3's type of an object that was written without one."""
+
+
+class ObjectHead(NamedTuple):
+    """`content_type` is empty for an object that was written without one."""
+
+    size_bytes: int
+    content_type: str
+
+
 class Storage(Protocol):
     """Where the endpoint reads and writes objects of its own. Every method raises only `StorageError`."""
 
@@ -44,8 +55,7 @@ class Storage(Protocol):
     def check_writable(self, bucket: str, key: str) -> None:
         """Raises NotStored if the role that this storage acts as may not write the object."""
 
-    def size(self, bucket: str, key: str) -> int:
-        """The bytes of an object."""
+    def head(self, bucket: str, key: str) -> ObjectHead: ...
 
     def fetch(self, bucket: str, key: str, into: Path) -> None: ...
 
@@ -87,10 +97,11 @@ class EmbeddedStorage:
     def check_writable(self, bucket: str, key: str) -> None:
         """The endpoint itself may write everything."""
 
-    def size(self, bucket: str, key: str) -> int:
+    def head(self, bucket: str, key: str) -> ObjectHead:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):
             self._store.buckets.get(bucket)
-            return self._store.objects.head(ObjectName(bucket, key)).size_bytes
+            found = self._store.objects.head(ObjectName(bucket, key))
+            return ObjectHead(found.size_bytes, typed(found.traits.headers.get("content-type", "")))
 
     def fetch(self, bucket: str, key: str, into: Path) -> None:
         with storage_errors(f"s3://{bucket}/{key}", S3Error):
@@ -129,6 +140,11 @@ class EmbeddedStorage:
         while page.truncated:
             page = self._store.listing.page(bucket, KeyQuery(prefix=prefix, after=page.last))
             yield from (entry.key for entry in page.items)
+
+
+def typed(content_type: str) -> str:
+    """The type that the writer of an object gave; empty where S3 gave its own."""
+    return "" if content_type == UNTYPED else content_type
 
 
 @contextmanager

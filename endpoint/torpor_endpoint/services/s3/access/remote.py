@@ -10,7 +10,7 @@ import boto3
 from boto3.exceptions import Boto3Error
 from botocore.exceptions import BotoCoreError, ClientError
 
-from torpor_endpoint.services.s3.access.embedded import storage_errors
+from torpor_endpoint.services.s3.access.embedded import ObjectHead, storage_errors, typed
 
 ERRORS = (ClientError, BotoCoreError, Boto3Error)
 
@@ -43,9 +43,10 @@ class RemoteStorage:
     def check_writable(self, bucket: str, key: str) -> None:
         """It is known once the object is written."""
 
-    def size(self, bucket: str, key: str) -> int:
+    def head(self, bucket: str, key: str) -> ObjectHead:
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
-            return int(self._client.head_object(Bucket=bucket, Key=key)["ContentLength"])
+            found = self._client.head_object(Bucket=bucket, Key=key)
+            return ObjectHead(int(found["ContentLength"]), typed(found.get("ContentType", "")))
 
     def fetch(self, bucket: str, key: str, into: Path) -> None:
         with storage_errors(f"s3://{bucket}/{key}", *ERRORS):

@@ -23,6 +23,13 @@ def transform_fn(model, body, content_type, accept):
         raise ValueError("no such house")
     return text.upper(), "text/csv"
 """
+TYPED = """
+def model_fn(folder):
+    return None
+
+def transform_fn(model, body, content_type, accept):
+    return content_type, "text/plain"
+"""
 SLOW = """
 import time
 
@@ -68,6 +75,7 @@ def topic(live: LiveEndpoint) -> Topic:
 @pytest.fixture(scope="module")
 def waiting(live: LiveEndpoint, topic: Topic) -> str:
     put(live.folder("async"), {"models/echo.tar.gz": script(ECHO), "models/slow.tar.gz": script(SLOW)})
+    put(live.folder("async"), {"models/typed.tar.gz": script(TYPED)})
     notified = {
         "SuccessTopic": topic.arn,
         "ErrorTopic": topic.arn,
@@ -87,7 +95,9 @@ def ask(live: LiveEndpoint, endpoint: str, model: str = "echo.tar.gz", **members
         "before-call.sagemaker-runtime.InvokeEndpointAsync",
         lambda params, **_: params["headers"].update({TARGET: model}),
     )
-    answer: dict[str, Any] = runtime.invoke_endpoint_async(EndpointName=endpoint, ContentType="text/csv", **members)
+    named = {"ContentType": "text/csv", **members}
+    given = {member: value for member, value in named.items() if value is not None}
+    answer: dict[str, Any] = runtime.invoke_endpoint_async(EndpointName=endpoint, **given)
     return answer
 
 
@@ -106,6 +116,28 @@ def test_the_result_of_an_object_is_an_object(live: LiveEndpoint, waiting: str, 
     assert message["invocationStatus"] == "Completed"
     assert message["responseParameters"] == {"contentType": "text/csv", "outputLocation": answer["OutputLocation"]}
     assert {"eventName": "TestNotification", "eventVersion": "1.0", "eventSource": "aws:sagemaker"} in topic.messages
+
+
+@pytest.mark.parametrize(
+    ("stored", "called", "seen"),
+    [
+        ("text/libsvm", None, b"text/libsvm"),
+        ("application/json; charset=utf-8", None, b"application/json; charset=utf-8"),
+        ("application/json", "text/csv", b"text/csv"),
+        ("binary/octet-stream", None, b"text/csv"),
+        (None, None, b"text/csv"),
+    ],
+    ids=["the object's", "with a parameter", "the call's goes before", "S3's own is none", "neither"],
+)
+def test_the_input_object_gives_the_type_that_the_call_does_not_name(
+    live: LiveEndpoint, waiting: str, stored: str | None, called: str | None, seen: bytes
+) -> None:
+    s3, typed = live.client("s3"), {"ContentType": stored} if stored else {}
+    s3.put_object(Bucket="async", Key="in/typed", Body=b"1", **typed)
+    answer = ask(live, waiting, "typed.tar.gz", InputLocation="s3://async/in/typed", ContentType=called)
+    assert ended(live, answer["InferenceId"]).state == "Completed"
+    bucket, _, key = answer["OutputLocation"].removeprefix("s3://").partition("/")
+    assert s3.get_object(Bucket=bucket, Key=key)["Body"].read() == seen
 
 
 def test_what_the_model_refuses_has_a_failure_object(live: LiveEndpoint, waiting: str, topic: Topic) -> None:

@@ -55,7 +55,7 @@ def acts(storage: Storage, tmp_path: Path) -> dict[str, Callable[[], object]]:
     file.write_bytes(b"y")
     return {
         "keys": lambda: storage.keys("ours", "in/"),
-        "size": lambda: storage.size("ours", "in/a"),
+        "head": lambda: storage.head("ours", "in/a"),
         "fetch": lambda: storage.fetch("ours", "in/a", tmp_path / "copy"),
         "opened": lambda: storage.opened("ours", "in/a", tmp_path / "copy").close(),
         "put": lambda: storage.put(file, "ours", "out/b"),
@@ -76,7 +76,7 @@ def allowed(storage: Storage, tmp_path: Path) -> set[str]:
     return found
 
 
-GETS, WRITES = {"size", "fetch", "opened"}, {"put", "write", "check_writable"}
+GETS, WRITES = {"head", "fetch", "opened"}, {"put", "write", "check_writable"}
 
 
 NO_POLICY = BucketRules(lambda bucket: None)
@@ -131,7 +131,7 @@ def test_a_role_is_kept_from_objects_by_their_tags(
 def test_a_role_that_cannot_be_assumed_may_nothing(iam: Iam, plain: EmbeddedStorage) -> None:
     storage = acting_as(roles(iam), NO_POLICY)(plain, f"{READER}s", JOB)
     with pytest.raises(NotStored, match=r"s3://ours/in/a \(AccessDenied: The execution role ARN"):
-        storage.size("ours", "in/a")
+        storage.head("ours", "in/a")
 
 
 @pytest.mark.parametrize(
