@@ -22,8 +22,9 @@ def known_services() -> frozenset[str]:
     return frozenset(Loader().list_available_services("service-2"))
 
 
+@cache
 def service_model(name: str) -> ServiceModel:
-    """The model of the service that botocore calls `name`."""
+    """The model of the service that botocore calls `name`. Reading it takes some 20 to 100 ms, once."""
     from botocore import model
     from botocore.loaders import Loader
 

@@ -311,7 +311,7 @@ RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
         **_rows(_EXPERIMENT, "StartInferenceExperiment", "StopInferenceExperiment"),
         **_rows(_tagged, "AddTags", "DeleteTags", "ListTags"),
         **_rows(_anything, "ListModels", "ListEndpointConfigs", "ListEndpoints", "ListInferenceExperiments"),
-        **_rows(_anything, "ListTrainingJobs", "ListTransformJobs"),
+        **_rows(_anything, "ListTrainingJobs", "ListTransformJobs", "ListMonitoringSchedules"),
     },
     "iam": {
         **_rows(_ROLE, "CreateRole", "GetRole", "UpdateRole", "UpdateRoleDescription", keys=_OF_ROLE),

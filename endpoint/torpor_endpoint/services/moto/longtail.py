@@ -5,7 +5,9 @@ reaches the network.
 """
 
 import asyncio
+import importlib
 import logging
+import uuid
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +17,9 @@ from torpor_container.extras import how_to_install
 from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
 from torpor_endpoint.aws.calls import Unanswered, unimplemented
 from torpor_endpoint.aws.errors import AwsError, unreadable
+from torpor_endpoint.aws.models import service_model
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
+from torpor_endpoint.aws.wire.protocols import protocol_of
 from torpor_endpoint.aws.wire.scope import region_of
 from torpor_endpoint.services.moto.long_polls import polled
 from torpor_endpoint.services.moto.secret_reads import reads_secrets
@@ -50,6 +54,19 @@ SUBSCRIBERS = ("sqs", "email", "email-json", "sms", "application")
 """Protocols of SNS subscriptions that stay in memory. For the others moto would use the network or Docker."""
 
 Ask = Callable[["AWSPreparedRequest"], tuple[int, Mapping[str, str], str | bytes] | None]
+Has = Callable[[str, str], bool]
+"""Whether moto has a handler of a service's operation."""
+
+NO_OUTPUT = b"null"
+"""What moto writes for the outcome None of an operation that was done and that answers with nothing."""
+
+
+def moto_has(service: str, operation: str) -> bool:
+    """Whether moto has a handler of this operation. Raises ImportError if moto is not installed."""
+    from moto.core.utils import camelcase_to_underscores, method_names_from_class
+
+    (dispatch, *_) = importlib.import_module(f"moto.{service}.urls").url_paths.values()
+    return camelcase_to_underscores(operation) in method_names_from_class(dispatch.__self__)
 
 
 def moto(request: "AWSPreparedRequest") -> tuple[int, Mapping[str, str], str | bytes] | None:
@@ -65,9 +82,10 @@ def moto(request: "AWSPreparedRequest") -> tuple[int, Mapping[str, str], str | b
 class LongTail:
     """moto in one thread of its own, since its handlers are not thread-safe. The thread starts with the first call."""
 
-    def __init__(self, account: str, ask: Ask = moto) -> None:
+    def __init__(self, account: str, ask: Ask = moto, has: Has = moto_has) -> None:
         self._account = account
         self._ask = ask
+        self._has = has
         self._thread = LoneThread("long-tail")
 
     def close(self) -> None:
@@ -75,7 +93,7 @@ class LongTail:
         self._thread.shutdown()
 
     async def answer(self, service: str, operation: str, request: AwsRequest) -> Response:
-        """An `Otherwise`. Raises Unanswered if moto lacks the operation or is not installed."""
+        """An `Otherwise`. Raises Unanswered, before moto is called, if moto lacks the operation or is not installed."""
         if service not in SERVICES:
             raise unimplemented(service, operation)
         if (service, operation) == ("sqs", "ReceiveMessage"):
@@ -90,6 +108,12 @@ class LongTail:
         from torpor_endpoint.aws.service import check_access
         from torpor_endpoint.services.moto.plain_calls import plain_call
 
+        try:
+            known = self._has(service, operation)
+        except ImportError as missing:
+            raise Unanswered(_not_installed(service, operation, missing)) from missing
+        if not known:
+            raise unimplemented(service, operation)
         plain = plain_call(service, operation, request)
         if (service, operation) == ("sns", "Subscribe"):
             _check_subscriber(plain)
@@ -99,16 +123,18 @@ class LongTail:
         origin = "https://" + SERVICES[service].format(region=region_of(request.headers, request.query))
         try:
             answer = self._ask(self._prepared(origin, plain))
-        except NotImplementedError:
+        except NotImplementedError:  # a handler that does nothing but raise this
             raise unimplemented(service, operation) from None
         except ImportError as missing:
             raise Unanswered(_not_installed(service, operation, missing)) from missing
         except Exception as failure:  # outer edge to moto: any fault of its handlers fails this one call
             log.exception("moto failed at %s of %s", operation, service)
-            raise Unanswered(f"moto failed at the operation {operation} of {service}: {failure!r}") from failure
+            raise _failed(service, operation, repr(failure)) from failure
         if answer is None or not _is_answer(answer[0], answer[1], _bytes(answer[2])):
-            raise unimplemented(service, operation)
+            raise _failed(service, operation, "its answer has no form of AWS")
         status, headers, body = answer[0], answer[1], _bytes(answer[2])
+        if body in (b"", NO_OUTPUT):
+            body = _nothing(service, operation, plain)
         if (service, operation) in ADDRESSES and "host" in request.headers:
             body = body.replace(origin.encode(), f"{request.scheme}://{request.headers['host']}".encode())
         return Response(status, body, _headers(headers, plain))
@@ -143,9 +169,21 @@ def _not_installed(service: str, operation: str, missing: ImportError) -> str:
     return f"{reason} ({missing}): {how_to_install('moto')}"
 
 
+def _failed(service: str, operation: str, why: str) -> AwsError:
+    """The call may have been done: it is no unknown operation."""
+    return AwsError("InternalFailure", 500, f"moto failed at the operation {operation} of {service}: {why}")
+
+
+def _nothing(service: str, operation: str, plain: AwsRequest) -> bytes:
+    """An answer without members, in the form of its protocol: a client of the query protocol needs XML."""
+    return protocol_of(plain).answer(service_model(service).operation_model(operation), {}, str(uuid.uuid4())).body
+
+
 def _is_answer(status: int, headers: Mapping[str, str], body: bytes) -> bool:
-    """Whether it is an answer. moto reports an unknown operation by an exception, a 500, an HTML page or plain text."""
-    return status < 500 and "html" not in _content_type(headers) and body[:1] in (b"", b"{", b"<")
+    """Whether it is an answer. moto reports a fault of its own by an exception, a 500, an HTML page or plain text."""
+    return (
+        status < 500 and "html" not in _content_type(headers) and (body[:1] in (b"", b"{", b"<") or body == NO_OUTPUT)
+    )
 
 
 def _headers(headers: Mapping[str, str], request: AwsRequest) -> dict[str, str]:

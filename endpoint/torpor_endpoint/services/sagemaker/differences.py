@@ -24,5 +24,6 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateEndpoint": f"The endpoint is in service after about a second. {_WITHOUT_EFFECT}",
     "UpdateEndpoint": f"{_WITHOUT_EFFECT} As AWS documents, a failed endpoint can only be deleted.",
     "DeleteEndpoint": "The endpoint is gone after about a second. Its metrics and logs stay.",
+    "ListMonitoringSchedules": "The list is always empty: Torpor makes no monitoring schedules.",
     "ListTags": "One answer lists all tags: a resource has 50 at most.",
 }

@@ -38,6 +38,7 @@ OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
     "AddTags": tags.add_tags,
     "ListTags": tags.list_tags,
     "DeleteTags": tags.delete_tags,
+    "ListMonitoringSchedules": endpoints.list_monitoring_schedules,
 }
 
 

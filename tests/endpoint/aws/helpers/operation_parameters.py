@@ -32,6 +32,7 @@ SAGEMAKER: dict[str, Row] = {
     "AddTags": {"ResourceArn": f"{SAGEMAKER_ARN}:endpoint/walk", "Tags": [TAG]},
     "ListTags": {"ResourceArn": f"{SAGEMAKER_ARN}:endpoint/walk"},
     "DeleteTags": {"ResourceArn": f"{SAGEMAKER_ARN}:endpoint/walk", "TagKeys": ["purpose"]},
+    "ListMonitoringSchedules": {"EndpointName": "walk"},
     "DescribeEndpoint": lambda walk: settled(walk, {"EndpointName": "walk"}),
     "UpdateEndpoint": {"EndpointName": "walk", "EndpointConfigName": "walk"},
     "UpdateEndpointWeightsAndCapacities": lambda walk: settled(

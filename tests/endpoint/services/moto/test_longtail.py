@@ -117,12 +117,19 @@ def test_an_operation_that_moto_lacks_is_an_unknown_operation_at_once(
         answering(500, {"Content-Type": "text/html"}, "<html>"),
         answering(200, {"content-type": "text/html"}, "<html>"),
         answering(404, {}, "Not yet implemented"),
-        failing(NotImplementedError("no")),
+        answering(200, {}, "[]"),
+        failing(KeyError("x")),
     ],
 )
-def test_an_operation_that_moto_does_not_know_is_an_unknown_operation(tail: LongTail) -> None:
-    with pytest.raises(ClientError, match="InvalidAction"):
+def test_an_answer_that_is_none_is_a_failure_and_no_unknown_operation(tail: LongTail) -> None:
+    """moto may have done the operation."""
+    with pytest.raises(ClientError, match=r"InternalFailure.*moto failed at the operation ListTopics of sns"):
         left_to(tail, "sns").list_topics()
+
+
+def test_a_handler_of_moto_that_does_nothing_is_an_unknown_operation() -> None:
+    with pytest.raises(ClientError, match="InvalidAction"):
+        left_to(failing(NotImplementedError("no")), "sns").list_topics()
 
 
 def test_a_fault_in_moto_fails_the_one_call_and_names_it(caplog: pytest.LogCaptureFixture) -> None:
