@@ -216,7 +216,8 @@ class Verifier:
         try:
             return self._directory.find(access_key)
         except RecordsFault as fault:
-            log.error("a caller cannot be looked up: %s", fault)
+            if not fault.told:
+                log.error("a caller cannot be looked up: %s", fault)
             raise database_away() from fault
 
     def _known(self, access_key: str, token: str | None) -> KnownKey:

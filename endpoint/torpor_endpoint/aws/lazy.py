@@ -32,6 +32,7 @@ class LazyApp:
                     from torpor_endpoint.aws.errors import database_away
                     from torpor_endpoint.aws.refusing import Refusing
 
-                    log.error("a service cannot be made: %s", fault)
+                    if not fault.told:
+                        log.error("a service cannot be made: %s", fault)
                     return Refusing(lambda _: database_away())
             return self._app

@@ -112,7 +112,8 @@ class Service(Generic[C]):
             response = protocol.error(error, self.model, request_id)
         except RecordsFault as fault:
             known, operation = about(request_id=request_id, service=self.name), protocol.operation(request)
-            log.error("%s %s failed, request %s: %s", self.name, operation, request_id, fault, extra=known)
+            if not fault.told:
+                log.error("%s %s failed, request %s: %s", self.name, operation, request_id, fault, extra=known)
             away = database_away()
             error_type, response = away.code, protocol.error(away, self.model, request_id)
         except Exception:  # outer edge of one request: its fault is logged and answered, and must not reach the server

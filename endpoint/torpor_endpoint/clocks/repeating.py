@@ -24,14 +24,14 @@ async def repeated(name: str, chore: Callable[[], Awaitable[None]], pause: Pause
 
 async def finished(name: str, chore: Callable[[], Awaitable[None]], pause: Pause) -> None:
     """Do a chore to its end. If it fails, the log says so and it starts again. A database that it lacks is named once
-    for as long as the chore fails at its start."""
+    for as long as the chore fails at its start, unless the log has that outage already."""
     loop, failed_s = asyncio.get_running_loop(), -inf
     while True:
         try:
             await chore()
             return
         except RecordsFault as fault:
-            if loop.time() - failed_s > STILL_S:
+            if not fault.told and loop.time() - failed_s > STILL_S:
                 log.error("the chore %r waits for the database: %s", name, fault)
             failed_s = loop.time()
             await pause(CHORE_PAUSE_S)

@@ -20,7 +20,12 @@ class EndpointStatus(StrEnum):
 
 
 class RecordsFault(Exception):
-    """What keeps the records did not do it: a full disk, a server that is away."""
+    """What keeps the records did not do it: a full disk, a server that is away.
+
+    `told`: the log has the outage already, in one line for all who meet it.
+    """
+
+    told = False
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
+from torpor_endpoint.core.records import RecordsFault
 from torpor_endpoint.dashboard.patches import difference
 
 PERIOD_S = 1.0
@@ -74,6 +75,9 @@ class Feed:
             await asyncio.sleep(self._period_s)
             try:
                 self._tell(await self._next())
+            except RecordsFault as fault:  # the next message has what this one lacks
+                if not fault.told:
+                    log.error("the dashboard's feed waits for the database: %s", fault)
             except Exception:  # outer edge: one fault must not freeze the page for good
                 log.exception("the dashboard's feed failed to make a snapshot")
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
-from torpor_endpoint.core.records import EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.records import EndpointRecord, EndpointStatus, RecordsFault, Variant
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
@@ -101,6 +101,10 @@ class Controller:
                     await self._act(endpoint)
                 if name not in self._changed_meanwhile:
                     return
+        except RecordsFault as fault:
+            if not fault.told:
+                log.error("endpoint %s waits for the database: %s", name, fault, extra=about(endpoint=name))
+            asyncio.get_running_loop().call_later(RETRY_S, self._schedule, name)
         except Exception:  # outer edge of one endpoint's task: its fault must not stop the others
             text = "cannot bring endpoint %s to its recorded state; retrying in %g s"
             log.exception(text, name, RETRY_S, extra=about(endpoint=name))

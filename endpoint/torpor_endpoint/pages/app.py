@@ -34,6 +34,7 @@ from torpor_endpoint.core.pages.state import (
 )
 from torpor_endpoint.core.pages.story import Story
 from torpor_endpoint.core.pages.transform_jobs import JobProgress, transform_jobs_page
+from torpor_endpoint.core.records import RecordsFault
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
@@ -307,7 +308,8 @@ PAGES = (
 
 async def _database_away(request: Request, fault: Exception) -> Response:
     """The answer of a page whose rows cannot be read now."""
-    log.error("the page %s cannot be answered: %s", request.url.path, fault)
+    if not isinstance(fault, RecordsFault) or not fault.told:
+        log.error("the page %s cannot be answered: %s", request.url.path, fault)
     return PlainTextResponse(DATABASE_AWAY, 500)
 
 

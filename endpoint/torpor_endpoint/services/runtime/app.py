@@ -15,6 +15,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import Body, size_of
 from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, Tell
 from torpor_endpoint.aws.wire.scope import DEFAULT_REGION, region_of
+from torpor_endpoint.core.records import RecordsFault
 from torpor_endpoint.log_lines import LogFields, about
 from torpor_endpoint.services.runtime.errors import (
     ErrorPlace,
@@ -222,6 +223,10 @@ class RuntimeApp:
             return fault
         except Disconnected:
             raise
+        except RecordsFault as fault:
+            if not fault.told:
+                log.error(f"{FAILED}: %s", passage.request_id, passage.place.endpoint, fault, extra=_known(passage))
+            return RuntimeFault(Situation.DATABASE_AWAY)
         except Exception:  # the outer edge: the fault of one request is logged and answered, and harms no other request
             log.exception(FAILED, passage.request_id, passage.place.endpoint, extra=_known(passage))
             return RuntimeFault(Situation.INTERNAL)

@@ -14,6 +14,7 @@ from typing import NamedTuple
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_container.wire import Fault
+from torpor_endpoint.aws.errors import DATABASE_AWAY
 
 CUSTOM_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 
@@ -102,6 +103,7 @@ class Situation(Enum):
         "Received response from {container} with status code {status}. However, the request payload from {container} to "
         "{following} is {size} bytes, which has exceeded the maximum limit of 5 MB.",
     )
+    DATABASE_AWAY = ("InternalFailure", 500, None, DATABASE_AWAY)
     NOT_IMPLEMENTED = ("UnknownOperationException", 400, None, "Torpor does not implement {detail}.")
     INTERNAL = ("InternalFailure", 500, None, "The request processing has failed because of an unknown error.")
 

@@ -13,12 +13,18 @@ class DatabaseFault(RecordsFault):
     """The database did not do it."""
 
 
-class OutcomeUnknown(DatabaseFault):
+class DatabaseAway(DatabaseFault):
+    """The machine failed it: no disk, no server (`core.outages.error_owners`). The log has the outage."""
+
+    told = True
+
+
+class OutcomeUnknown(DatabaseAway):
     """The connection broke before the answer to a commit: the changes are made, all or none, and nobody knows which.
     Whoever makes them again asks the database first."""
 
 
-class DatabaseInUse(DatabaseFault):
+class DatabaseInUse(DatabaseAway):
     """Another endpoint uses it."""
 
 

@@ -17,14 +17,17 @@ import psycopg
 from psycopg.adapt import Dumper, Loader
 from psycopg.types.string import StrDumper
 
+from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_postgresql
 from torpor_endpoint.storage.databases.database import (
     Database,
+    DatabaseAway,
     DatabaseFault,
     DatabaseInUse,
     DatabasePart,
     OutcomeUnknown,
     steps_from,
 )
+from torpor_endpoint.storage.databases.outages import DatabaseOutage
 from torpor_endpoint.storage.databases.spelling import placed, spelled
 
 LOCK_PATIENCE_S = 30.0
@@ -81,6 +84,8 @@ class PostgresqlSchema(Database):
         self._schema = part.name if part.name == "torpor" else f"torpor_{part.name}"
         self._taken_over = taken_over
         self._holder = token_hex(16)
+        self._outage = DatabaseOutage(self._schema)
+        self._begun = False
         self._lock = RLock()
         self._changes = 0
         self._used_s = self._failed_s = -PAUSE_S
@@ -92,6 +97,7 @@ class PostgresqlSchema(Database):
             except BaseException:
                 self._connection.close()
                 raise
+        self._begun = True
 
     def close(self) -> None:
         with self._lock, suppress(psycopg.Error):
@@ -147,8 +153,11 @@ class PostgresqlSchema(Database):
         try:
             self._connection.execute("COMMIT")
         except psycopg.Error as error:
-            fault = OutcomeUnknown if self._connection.closed else DatabaseFault
-            raise fault(f"{self._schema}: {first_line(error)}") from error
+            if not self._connection.closed:
+                raise self._fault(error) from error
+            self._outage.began(first_line(error))
+            raise OutcomeUnknown(f"{self._schema}: {first_line(error)}") from error
+        self._outage.ended()
 
     def _executed(self, statement: str, values: tuple[object, ...]) -> "psycopg.Cursor[tuple[Any, ...]]":
         text, given = placed(statement, values)
@@ -156,6 +165,8 @@ class PostgresqlSchema(Database):
         cursor.execute(text, given)
         if not statement.lstrip().startswith(("SELECT", "WITH")):
             self._count(cursor)
+            if not self._in_transaction:
+                self._outage.ended()
         return cursor
 
     def _count(self, cursor: "psycopg.Cursor[tuple[Any, ...]]") -> None:
@@ -178,7 +189,7 @@ class PostgresqlSchema(Database):
         if self._closed:
             raise DatabaseFault(f"{self._schema}: it was closed")
         if now_s - self._failed_s < PAUSE_S:
-            raise DatabaseFault(f"{self._schema}: the database does not answer")
+            raise DatabaseAway(f"{self._schema}: the database does not answer")
         try:
             connection = self._connected()
             try:
@@ -189,8 +200,8 @@ class PostgresqlSchema(Database):
         except (psycopg.Error, DatabaseFault):
             self._failed_s = time.monotonic()
             raise
-        log.warning("%s: connected to the database again", self._schema)
         self._connection = connection
+        self._outage.ended()
         self._changes += 1  # whoever reads copies reads again
 
     def _take_back(self, connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
@@ -202,6 +213,7 @@ class PostgresqlSchema(Database):
             self._taken_over()
         elif locked:
             return
+        self._outage.began(LOCKED)
         raise DatabaseInUse(f"{self._schema}: {LOCKED}")
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
@@ -250,7 +262,15 @@ class PostgresqlSchema(Database):
         try:
             yield
         except psycopg.Error as error:
-            raise DatabaseFault(f"{self._schema}: {first_line(error)}") from error
+            raise self._fault(error) from error
+
+    def _fault(self, error: psycopg.Error) -> DatabaseFault:
+        text = f"{self._schema}: {first_line(error)}"
+        connected = self._begun and not self._connection.closed and not isinstance(error, psycopg.OperationalError)
+        if not self._begun or of_postgresql(error.sqlstate, connected) is not ErrorOwner.MACHINE:
+            return DatabaseFault(text)
+        self._outage.began(first_line(error))
+        return DatabaseAway(text)
 
 
 def fault(url: str) -> str | None:

@@ -9,7 +9,15 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from torpor_endpoint.storage.databases.database import Database, DatabaseFault, DatabasePart, steps_from
+from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_sqlite
+from torpor_endpoint.storage.databases.database import (
+    Database,
+    DatabaseAway,
+    DatabaseFault,
+    DatabasePart,
+    steps_from,
+)
+from torpor_endpoint.storage.databases.outages import DatabaseOutage
 from torpor_endpoint.storage.databases.transaction import transaction
 
 log = logging.getLogger(__name__)
@@ -22,12 +30,13 @@ class SqliteFile(Database):
         """Open the file, or `:memory:`, with the tables of this part. Raises SchemaTooNew, DatabaseFault."""
         self._path = path
         self._lock = RLock()
+        self._outage = DatabaseOutage(str(path))
         try:
             self._connection = _opened(path, part)
         except sqlite3.DatabaseError as error:
             # A full disk, no permission: the file may be whole.
             if isinstance(error, sqlite3.OperationalError) or not part.expendable:
-                raise self._fault(error) from error
+                raise DatabaseFault(f"{path}: {error}") from error
             _put_aside(path, error)
             self._connection = _opened(path, part)
 
@@ -71,16 +80,24 @@ class SqliteFile(Database):
                     yield
             except sqlite3.Error as error:  # of BEGIN or COMMIT
                 raise self._fault(error) from error
+            self._outage.ended()
 
     def _executed(self, statement: str, values: tuple[object, ...]) -> sqlite3.Cursor:
         try:
             with self._lock:
-                return self._connection.execute(statement, values)
+                cursor = self._connection.execute(statement, values)
+                if not self._connection.in_transaction:
+                    self._outage.ended()
+                return cursor
         except sqlite3.Error as error:
             raise self._fault(error) from error
 
     def _fault(self, error: sqlite3.Error) -> DatabaseFault:
-        return DatabaseFault(f"{self._path}: {error}")
+        text = f"{self._path}: {error}"
+        if of_sqlite(getattr(error, "sqlite_errorcode", None)) is not ErrorOwner.MACHINE:
+            return DatabaseFault(text)
+        self._outage.began(str(error))
+        return DatabaseAway(text)
 
 
 def _opened(path: Path | str, part: DatabasePart) -> sqlite3.Connection:

@@ -1,9 +1,19 @@
 """SQLite and PostgreSQL do the same with what a `Database` is given."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.endpoint.helpers.databases import OpenPart
-from torpor_endpoint.storage.databases.database import Database, DatabaseFault, DatabasePart, Migration, SchemaTooNew
+from torpor_endpoint.storage.databases.database import (
+    Database,
+    DatabaseAway,
+    DatabaseFault,
+    DatabasePart,
+    Migration,
+    SchemaTooNew,
+)
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.shared_secrets import shared_secret
 
 TABLES = """
@@ -103,3 +113,32 @@ def test_the_first_secret_of_a_name_is_the_secret_of_all(opened: OpenPart) -> No
     assert shared_secret(database, "root", lambda: "second") == "first"
     assert shared_secret(opened(PART), "root", lambda: "third") == "first"
     assert shared_secret(opened(PART), "deployment", lambda: "fourth") == "fourth"
+
+
+def test_an_outage_is_in_the_log_once_when_it_begins_and_once_when_it_ends(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    database = SqliteFile(tmp_path / "words.sqlite", PART)
+    database.rows("PRAGMA max_page_count = 1")  # the disk is full for SQLite
+    for word in ("a", "b", "c"):
+        with pytest.raises(DatabaseAway, match="full") as caught:
+            database.changed(INSERT, word, 1, None, b"x" * 100_000)
+        assert caught.value.told
+    assert [record.levelname for record in caplog.records] == ["ERROR"]
+    database.rows("SELECT * FROM words")  # reading goes on, and says nothing of the end
+    database.rows("PRAGMA max_page_count = 1000000")
+    assert len(caplog.records) == 1
+    assert database.changed(INSERT, "d", 1, None, None)
+    assert database.changed(INSERT, "e", 1, None, None)
+    path = tmp_path / "words.sqlite"
+    assert caplog.messages == [
+        f"the database {path} cannot be used, and what needs it fails or waits: database or disk is full",
+        f"the database {path} can be used again",
+    ]
+
+
+def test_a_mistake_in_a_statement_is_no_outage(opened: OpenPart, caplog: pytest.LogCaptureFixture) -> None:
+    database = opened(PART)
+    with pytest.raises(DatabaseFault) as caught:
+        database.changed("INSERT INTO nowhere VALUES (1)")
+    assert (caught.value.told, caplog.messages) == (False, [])

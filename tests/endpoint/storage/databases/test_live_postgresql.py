@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 
 import pytest
 from botocore.exceptions import ClientError
 
-from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
 from tests.endpoint.helpers.postgresql_server import PostgresqlServer
 from tests.helpers.waiting import until
@@ -72,6 +73,50 @@ def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: Postgr
         assert until(listed) == ["shop"]
         assert live.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"] == answer
         assert until(cold_starts) == ["a.tar.gz", "b.tar.gz"]
+
+
+def test_what_needs_the_database_says_so_while_it_is_away_and_the_log_has_one_line(
+    tmp_path: Path, postgresql: PostgresqlServer, url: str
+) -> None:
+    asking = {"EndpointName": "shop", "Body": ROW, "ContentType": "text/csv"}
+    with LiveEndpoint(tmp_path, f"--database={url}") as live:
+        live.client("s3").create_bucket(Bucket="results")
+        put(live.folder("models"), {"shop/a.tar.gz": packed({"xgboost-model.json": booster()})})
+        config = {"OutputConfig": {"S3OutputPath": "s3://results/out"}}
+        live.deploy("shop", Variant(one("models/shop/a.tar.gz")), AsyncInferenceConfig=config)
+        runtime, control, iam = map(live.client, ("sagemaker-runtime", "sagemaker", "iam"))
+        postgresql.stop()
+        try:
+            for call, asked in (
+                *[(runtime.invoke_endpoint_async, asking)] * 20,
+                *[(control.describe_endpoint, {"EndpointName": "shop"})] * 5,
+                (control.list_models, {}),
+                (control.list_transform_jobs, {}),
+                (iam.list_users, {}),
+            ):
+                with pytest.raises(ClientError) as caught:
+                    call(**asked)
+                answered = caught.value.response
+                assert answered["ResponseMetadata"]["HTTPStatusCode"] == 500
+                assert answered["Error"]["Code"] == "InternalFailure"
+                assert DATABASE_AWAY in (answered["Error"]["Message"], answered.get("Message"))
+            said = live.output()
+            assert said.count("the database torpor_async cannot be used") == 1
+            assert said.count("the database torpor cannot be used") == 1
+            assert len(said.splitlines()) <= 5, said  # also the warning of the start, and two lines about the ledger
+        finally:
+            postgresql.start()
+        accepted = until(lambda: taken(runtime, asking))
+        key = accepted["OutputLocation"].removeprefix("s3://results/")
+        live.client("s3").get_waiter("object_exists").wait(Bucket="results", Key=key, WaiterConfig={"Delay": 1})
+
+
+def taken(runtime: Any, asking: dict[str, Any]) -> Any:
+    """The answer of a request that is accepted; None while the database is away."""
+    try:
+        return runtime.invoke_endpoint_async(**asking)
+    except ClientError:
+        return None
 
 
 def test_an_endpoint_that_may_not_make_its_tables_says_so_in_one_line(tmp_path: Path, url: str) -> None:

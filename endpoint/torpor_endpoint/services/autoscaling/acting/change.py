@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown
+from torpor_endpoint.core.records import RecordsFault
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.records import Activity, ScalableTarget
@@ -74,7 +75,7 @@ class CapacityChange:
         assert named is not None
         try:
             await self._context.apply(named["endpoint"], named["variant"], self.change.to, self._target.dimension)
-        except Busy as why:
+        except (Busy, RecordsFault) as why:  # the next look tries again
             self._record(activity_texts.pending(self._activity, str(why)))
         except NotApplied as why:
             self._failed(str(why))

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from math import inf
 
+from torpor_endpoint.core.records import RecordsFault
 from torpor_endpoint.services.jobs.work import finished
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import InferenceExperiment
@@ -46,6 +47,10 @@ class ExperimentRunner:
 
         try:
             return bring_forward(self._context, experiment)
+        except RecordsFault as fault:
+            if not fault.told:
+                log.error("inference experiment %s waits for the database: %s", experiment.name, fault)
+            return self._clock() + RESTING_S
         except Exception:  # outer edge of one experiment: its fault must not stop the others
             log.exception("cannot bring inference experiment %s forward", experiment.name)
             return self._clock() + RESTING_S
