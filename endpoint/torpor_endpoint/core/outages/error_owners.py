@@ -1,19 +1,49 @@
-"""ErrorOwner error an error is: the machine's, Torpor's, the model's or the caller's. One table, from the system's numbers.
+"""Names the owner of each error: the machine's, Torpor's, the model's or the caller's. One table, by their numbers.
 
 What follows is the same for asynchronous requests, transform jobs, data capture, the ledger and notices: work waits
 while the machine fails, and that is no attempt; Torpor's own faults are tried a few times; the others are final.
 """
 
-import errno
 from collections.abc import Mapping
 from enum import StrEnum
+from errno import (
+    EACCES,
+    EAGAIN,
+    EBUSY,
+    ECONNABORTED,
+    ECONNREFUSED,
+    ECONNRESET,
+    EDQUOT,
+    EFBIG,
+    EHOSTDOWN,
+    EHOSTUNREACH,
+    EIO,
+    ELOOP,
+    EMFILE,
+    ENAMETOOLONG,
+    ENETDOWN,
+    ENETUNREACH,
+    ENFILE,
+    ENOBUFS,
+    ENODEV,
+    ENOMEM,
+    ENOSPC,
+    ENOTCONN,
+    ENXIO,
+    EPERM,
+    EPIPE,
+    EREMOTEIO,
+    EROFS,
+    ESTALE,
+    ETIMEDOUT,
+)
 from typing import NamedTuple
 
 from torpor_container.wire import Fault
 
 
 class ErrorOwner(StrEnum):
-    """ErrorOwner error it is."""
+    """Whose an error is."""
 
     MACHINE = "the machine's"
     TORPOR = "Torpor's"
@@ -49,95 +79,41 @@ class ErrorRow(NamedTuple):
     why: str
 
 
+_SYSTEM, _SQLITE, _POSTGRESQL = ErrorSource.SYSTEM, ErrorSource.SQLITE, ErrorSource.POSTGRESQL
+_CODE, _STATUS, _INSTANCE = ErrorSource.S3_CODE, ErrorSource.S3_STATUS, ErrorSource.INSTANCE
+_MACHINE, _MODEL, _CALLER = ErrorOwner.MACHINE, ErrorOwner.MODEL, ErrorOwner.CALLER
+
+# fmt: off
 TABLE: tuple[ErrorRow, ...] = (
-    ErrorRow(
-        ErrorSource.SYSTEM,
-        (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
-        ErrorOwner.MACHINE,
-        "the disk, a quota or the size of a file is used up",
-    ),
-    ErrorRow(ErrorSource.SYSTEM, (errno.EMFILE, errno.ENFILE), ErrorOwner.MACHINE, "no file descriptor is left"),
-    ErrorRow(
-        ErrorSource.SYSTEM,
-        (errno.ENOMEM, errno.ENOBUFS, errno.EAGAIN),
-        ErrorOwner.MACHINE,
-        "no memory or process is left",
-    ),
-    ErrorRow(
-        ErrorSource.SYSTEM,
-        (errno.EIO, errno.EROFS, errno.ESTALE, errno.ENODEV, errno.ENXIO, errno.ENOTCONN, errno.EREMOTEIO, errno.EBUSY),
-        ErrorOwner.MACHINE,
-        "the disk fails or is away",
-    ),
-    ErrorRow(
-        ErrorSource.SYSTEM,
-        (
-            errno.ECONNREFUSED,
-            errno.ECONNRESET,
-            errno.ECONNABORTED,
-            errno.EPIPE,
-            errno.ETIMEDOUT,
-            errno.EHOSTUNREACH,
-            errno.EHOSTDOWN,
-            errno.ENETUNREACH,
-            errno.ENETDOWN,
-        ),
-        ErrorOwner.MACHINE,
-        "the network fails, or what it leads to",
-    ),
-    ErrorRow(
-        ErrorSource.SYSTEM,
-        (errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP, errno.EISDIR, errno.ENOTDIR),
-        ErrorOwner.CALLER,
-        "the file of an object cannot be used",
-    ),
-    ErrorRow(ErrorSource.SQLITE, (13,), ErrorOwner.MACHINE, "FULL: the disk is full"),
-    ErrorRow(
-        ErrorSource.SQLITE, (7, 10, 14), ErrorOwner.MACHINE, "NOMEM, IOERR, CANTOPEN: no memory, disk or descriptor"
-    ),
-    ErrorRow(
-        ErrorSource.SQLITE,
-        (5, 6, 8, 15),
-        ErrorOwner.MACHINE,
-        "BUSY, LOCKED, READONLY, PROTOCOL: it cannot be written now",
-    ),
-    ErrorRow(ErrorSource.SQLITE, (11, 26), ErrorOwner.MACHINE, "CORRUPT, NOTADB: the file is damaged"),
-    ErrorRow(ErrorSource.POSTGRESQL, ("08", "57", "58"), ErrorOwner.MACHINE, "the server or the way to it fails"),
-    ErrorRow(
-        ErrorSource.POSTGRESQL, ("53", "55"), ErrorOwner.MACHINE, "the server lacks disk, memory, connections or a lock"
-    ),
-    ErrorRow(ErrorSource.POSTGRESQL, ("25006", "40", "XX001", "XX002"), ErrorOwner.MACHINE, "it cannot be written now"),
-    ErrorRow(ErrorSource.S3_CODE, ("InsufficientStorage",), ErrorOwner.MACHINE, "the disk behind the store is full"),
-    ErrorRow(
-        ErrorSource.S3_CODE,
-        ("SlowDown", "Throttling", "RequestTimeout", "RequestTimeTooSkewed", "ExpiredToken"),
-        ErrorOwner.MACHINE,
-        "the store is busy, or the endpoint's clock or session is behind",
-    ),
-    ErrorRow(ErrorSource.S3_STATUS, (408, 429), ErrorOwner.MACHINE, "the store is busy"),
-    ErrorRow(ErrorSource.S3_STATUS, (5,), ErrorOwner.MACHINE, "each 5xx: the store fails"),
-    ErrorRow(ErrorSource.S3_STATUS, (0,), ErrorOwner.MACHINE, "no answer: the store is away"),
-    ErrorRow(
-        ErrorSource.S3_STATUS,
-        (4,),
-        ErrorOwner.CALLER,
-        "each other 4xx: no such object or bucket, or no right to use it",
-    ),
-    ErrorRow(ErrorSource.INSTANCE, (Fault.STORE_UNREACHABLE,), ErrorOwner.MACHINE, "S3 did not answer the instance"),
-    ErrorRow(
-        ErrorSource.INSTANCE, (Fault.NOT_READY,), ErrorOwner.MACHINE, "the model is still coming: the load goes on"
-    ),
-    ErrorRow(
-        ErrorSource.INSTANCE,
-        (Fault.TARGET_MISSING, Fault.TARGET_FORBIDDEN, Fault.ARTIFACT_MISSING, Fault.ARTIFACT_INVALID),
-        ErrorOwner.CALLER,
-        "the target names no model that can be used",
-    ),
-    ErrorRow(
-        ErrorSource.INSTANCE, (Fault.LOAD_FAILED, Fault.NO_ROOM, Fault.TIMED_OUT), ErrorOwner.MODEL, "the model's own"
-    ),
-    ErrorRow(ErrorSource.INSTANCE, (Fault.MODEL_DIED,), ErrorOwner.MODEL, "the model ended its process"),
+    ErrorRow(_SYSTEM, (ENOSPC, EDQUOT, EFBIG), _MACHINE, "the disk, a quota or the size of a file is used up"),
+    ErrorRow(_SYSTEM, (EMFILE, ENFILE), _MACHINE, "no file descriptor is left"),
+    ErrorRow(_SYSTEM, (ENOMEM, ENOBUFS, EAGAIN), _MACHINE, "no memory or process is left"),
+    ErrorRow(_SYSTEM, (EIO, EROFS, ESTALE, ENODEV, ENXIO, EREMOTEIO, EBUSY), _MACHINE, "the disk fails or is away"),
+    ErrorRow(_SYSTEM, (ECONNREFUSED, ECONNRESET, ECONNABORTED, EPIPE, ENOTCONN), _MACHINE, "a connection broke"),
+    ErrorRow(_SYSTEM, (ETIMEDOUT, EHOSTUNREACH, EHOSTDOWN, ENETUNREACH, ENETDOWN), _MACHINE, "the network fails"),
+    ErrorRow(_SYSTEM, (EACCES, EPERM, ENAMETOOLONG, ELOOP), _CALLER, "the file of an object cannot be used"),
+    ErrorRow(_SQLITE, (13,), _MACHINE, "FULL: the disk is full"),
+    ErrorRow(_SQLITE, (7, 10, 14), _MACHINE, "NOMEM, IOERR, CANTOPEN: no memory, disk or descriptor"),
+    ErrorRow(_SQLITE, (5, 6, 8, 15), _MACHINE, "BUSY, LOCKED, READONLY, PROTOCOL: it cannot be written now"),
+    ErrorRow(_SQLITE, (11, 26), _MACHINE, "CORRUPT, NOTADB: the file is damaged"),
+    ErrorRow(_POSTGRESQL, ("08", "57", "58"), _MACHINE, "the server or the way to it fails"),
+    ErrorRow(_POSTGRESQL, ("53", "55"), _MACHINE, "the server lacks disk, memory, connections or a lock"),
+    ErrorRow(_POSTGRESQL, ("25006", "40", "XX001", "XX002"), _MACHINE, "it cannot be written now"),
+    ErrorRow(_CODE, ("InsufficientStorage",), _MACHINE, "the disk behind the store is full"),
+    ErrorRow(_CODE, ("SlowDown", "Throttling", "RequestTimeout"), _MACHINE, "the store is busy"),
+    ErrorRow(_CODE, ("RequestTimeTooSkewed", "ExpiredToken"), _MACHINE, "the endpoint's clock or session is behind"),
+    ErrorRow(_STATUS, (408, 429), _MACHINE, "the store is busy"),
+    ErrorRow(_STATUS, (5,), _MACHINE, "each 5xx: the store fails"),
+    ErrorRow(_STATUS, (0,), _MACHINE, "no answer: the store is away"),
+    ErrorRow(_STATUS, (4,), _CALLER, "each other 4xx: no such object or bucket, or no right to use it"),
+    ErrorRow(_INSTANCE, (Fault.STORE_UNREACHABLE,), _MACHINE, "S3 did not answer the instance"),
+    ErrorRow(_INSTANCE, (Fault.NOT_READY,), _MACHINE, "the model is still coming: the load goes on"),
+    ErrorRow(_INSTANCE, (Fault.TARGET_MISSING, Fault.TARGET_FORBIDDEN), _CALLER, "the target is no model's name"),
+    ErrorRow(_INSTANCE, (Fault.ARTIFACT_MISSING, Fault.ARTIFACT_INVALID), _CALLER, "the artifact cannot be used"),
+    ErrorRow(_INSTANCE, (Fault.LOAD_FAILED, Fault.NO_ROOM, Fault.TIMED_OUT), _MODEL, "the model's own"),
+    ErrorRow(_INSTANCE, (Fault.MODEL_DIED,), _MODEL, "the model ended its process"),
 )
+# fmt: on
 """Each error that is known. What is not here is Torpor's."""
 
 _OWNERS = {(row.source, value): row.owner for row in TABLE for value in row.values}

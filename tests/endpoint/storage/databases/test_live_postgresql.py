@@ -87,13 +87,14 @@ def test_what_needs_the_database_says_so_while_it_is_away_and_the_log_has_one_li
         runtime, control, iam = map(live.client, ("sagemaker-runtime", "sagemaker", "iam"))
         postgresql.stop()
         try:
-            for call, asked in (
+            calls: list[tuple[Any, dict[str, Any]]] = [
                 *[(runtime.invoke_endpoint_async, asking)] * 20,
                 *[(control.describe_endpoint, {"EndpointName": "shop"})] * 5,
                 (control.list_models, {}),
                 (control.list_transform_jobs, {}),
                 (iam.list_users, {}),
-            ):
+            ]
+            for call, asked in calls:
                 with pytest.raises(ClientError) as caught:
                     call(**asked)
                 answered = caught.value.response
