@@ -18,7 +18,8 @@ of all beside each other; npy holds one array.
 | CSV | the same without lists; a missing one is empty; Decimal | a number or text a line, or flat rows |
 | npy | numbers, or text (and maps as JSON) | rows of one length, any depth |
 
-Anything else is the model's error: no value is written in Python's own notation.
+What another type can carry, the caller must ask for otherwise (406). Anything else is the model's error: no value is
+written in Python's own notation.
 """
 
 import io
@@ -34,6 +35,7 @@ from numpy.typing import NDArray
 from torpor_container.content.accept import choose
 from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, media_type
 from torpor_container.content.plain import Outputs, Unwritable, listed, opened, plain, refused
+from torpor_container.errors import NotAcceptable, PredictionFailed
 
 Encoder = Callable[[Any], bytes]
 
@@ -79,11 +81,15 @@ class Answers:
         return choose(accept, tuple(self.encoders))
 
     def encode(self, prediction: Any, kind: str) -> bytes:
-        """Raises Unwritable for a prediction that the type cannot carry."""
+        """Raises NotAcceptable for a prediction that only other types can carry, PredictionFailed for one that none
+        can; and what an object of a framework raises as it is written."""
         encoder = self.encoders[kind]
-        if isinstance(prediction, np.ndarray) and prediction.size > MANY and encoder in AROUND:
-            return _in_pieces(prediction, encoder)
-        return encoder(prediction)
+        try:
+            if isinstance(prediction, np.ndarray) and prediction.size > MANY and encoder in AROUND:
+                return _in_pieces(prediction, encoder)
+            return encoder(prediction)
+        except Unwritable as error:
+            raise (NotAcceptable if error.elsewhere else PredictionFailed)(str(error)) from None
 
     def preferring(self, default_accept: str) -> "Answers":
         """The same with another default (SAGEMAKER_DEFAULT_INVOCATIONS_ACCEPT), if there is an encoder for it."""
@@ -177,7 +183,7 @@ def _nothing(kind: str) -> Unwritable:
 
 
 def _too_deep() -> Unwritable:
-    return Unwritable(
+    return Unwritable.here(
         f"a prediction of more than two dimensions cannot be written as {CSV}: ask for {JSON} or {NPY}, or return rows"
     )
 
@@ -195,7 +201,9 @@ def _array(prediction: Any) -> NDArray[Any]:
     if is_array and not prediction.dtype.hasobject:
         return np.asarray(prediction)
     if type(prediction) is Outputs:
-        raise Unwritable(f"{NPY} holds one array, and the model has the outputs {', '.join(prediction)}: {ONE_OUTPUT}")
+        raise Unwritable.here(
+            f"{NPY} holds one array, and the model has the outputs {', '.join(prediction)}: {ONE_OUTPUT}"
+        )
     if prediction is None:
         raise _nothing(NPY)
     values = plain(prediction, NPY)
@@ -209,10 +217,11 @@ def _array(prediction: Any) -> NDArray[Any]:
         if all(isinstance(cell, str | dict) for cell in cells):
             return _texts(array)
     except ValueError as error:
-        raise Unwritable(f"a prediction of type {type(prediction).__name__} is not an array: {error}") from None
-    raise Unwritable(
+        text = f"a prediction of type {type(prediction).__name__} is not an array: {error}: ask for {JSON} or {CSV}"
+        raise Unwritable.here(text) from None
+    raise Unwritable.here(
         f"a prediction of type {type(prediction).__name__} cannot be written as {NPY}: an array holds numbers or text, "
-        "not both, nor anything else"
+        f"not both, nor anything else: ask for {JSON} or {CSV}"
     )
 
 
@@ -251,7 +260,7 @@ def _parallel(outputs: Outputs, kind: str) -> list[list[Any]]:
     """Each output as a list with a value for each row. Raises Unwritable."""
     parts = [listed(value, kind) for value in outputs.values()]
     if not all(isinstance(part, list) for part in parts) or len({len(part) for part in parts}) > 1:
-        raise Unwritable(
+        raise Unwritable.here(
             f"the outputs {', '.join(outputs)} have not one value for each row, as {kind} needs: ask for {JSON}"
         )
     return parts

@@ -1,9 +1,16 @@
 """Finds the cell that is at fault in rows that a model refuses."""
 
-import json
 from collections.abc import Sequence
 
+from torpor_container.content.kinds import OutOfRange
 from torpor_container.content.layout import RowLayout
+from torpor_container.errors import BadInput
+
+
+def refusal(error: Exception, value: object, layout: RowLayout, names: Sequence[object] | None = None) -> BadInput:
+    """The error for rows of which `layout` made no array. It names the cell at fault if there is one."""
+    said = explain(value, layout, names) or str(error)
+    return BadInput.of_rows(said) if isinstance(error, OutOfRange | OverflowError) else BadInput(said)
 
 
 def explain(value: object, layout: RowLayout, names: Sequence[object] | None = None) -> str | None:
@@ -22,9 +29,8 @@ def explain(value: object, layout: RowLayout, names: Sequence[object] | None = N
 
 
 def _cell(row: list[object], layout: RowLayout, names: Sequence[object]) -> str | None:
-    takes = layout.kind.takes
     for column, cell in enumerate(row, start=1):
-        if not (takes(cell) or isinstance(cell, list)):
+        if not isinstance(cell, list) and (fault := layout.kind.fault(cell)):
             name = f" ({names[column - 1]})" if column <= len(names) else ""
-            return f"column {column}{name}: {layout.kind.wrong.format(json.dumps(cell)[:40])}"
+            return f"column {column}{name}: {fault}"
     return None

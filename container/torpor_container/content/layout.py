@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torpor_container.content.kinds import NUMBERS, CellKind, inexact, kind_of
+from torpor_container.content.kinds import CellKind, OutOfRange, inexact, kind_of
 from torpor_container.content.names import places
 from torpor_container.errors import BadInput
 
@@ -36,24 +36,35 @@ class RowLayout:
     """The model's names for its columns, in order; None if it has none."""
 
     def array(self, values: object) -> Rows:
-        """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy does."""
-        if self._plain:
-            return np.array(values, dtype=self.dtype)
-        return self.cast(self.kind.gather(values))
+        """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy does, and OutOfRange."""
+        if not self.floats:
+            return self.cast(self.kind.gather(values))
+        with np.errstate(over="ignore"):
+            rows = np.array(values, dtype=self.dtype)
+        if np.count_nonzero(np.isinf(rows)):
+            self._refuse_infinite(values)
+        return rows
 
     def of_floats(self, cells: object) -> Rows:
-        """An array of cells that were read as floats. Raises ValueError if a float may be several whole numbers."""
-        if self._plain:
-            return np.array(cells, dtype=self.dtype)
+        """An array of cells that were read as floats. Raises ValueError if a float may be several whole numbers, or is
+        infinite, which may have been too large a number in the text."""
+        if self.floats:
+            with np.errstate(over="ignore"):
+                rows = np.array(cells, dtype=self.dtype)
+            if np.count_nonzero(np.isinf(rows)):
+                raise ValueError("a number may be too large")
+            return rows
         array = np.array(cells)
         if inexact(array):
             raise ValueError("a whole number is too large for a float")
         return self.cast(array)
 
     def cast(self, array: Rows) -> Rows:
-        """The array as one of this type: itself, if it has the type already. Raises ValueError."""
+        """The array as one of this type: itself, if it has the type already. Raises ValueError, and OutOfRange."""
         try:
             return self.kind.cast(array, self.dtype)
+        except OutOfRange:
+            raise
         except (ValueError, TypeError, OverflowError):
             raise ValueError(self.kind.refusal) from None
 
@@ -63,13 +74,15 @@ class RowLayout:
         return kind_of(self.dtype)
 
     @cached_property
-    def from_text(self) -> bool:
-        """Whether numpy takes text for a cell of this type."""
-        return self.kind is NUMBERS
+    def floats(self) -> bool:
+        """Whether cells are floats. numpy takes text for one of these too, and makes large numbers infinite."""
+        return bool(np.dtype(self.dtype).kind == "f")
 
-    @cached_property
-    def _plain(self) -> bool:
-        return self.kind is NUMBERS
+    def _refuse_infinite(self, values: object) -> None:
+        """Raise OutOfRange if a number was none before it became a cell of this type."""
+        cells = np.array(values, dtype=object).ravel().tolist()
+        if fault := next(filter(None, map(self.kind.fault, cells)), None):
+            raise OutOfRange(fault)
 
     def fit(self, rows: Rows) -> Rows:
         """Two-dimensional rows with the right number of columns. Raises BadInput."""

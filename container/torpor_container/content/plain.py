@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterator, KeysView, Mapping, Sequence, ValuesView
 from datetime import date, time
 from decimal import Decimal
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,17 @@ ADVICE: Mapping[type, str] = {
 
 
 class Unwritable(TypeError):
-    """A prediction that cannot be written in a content type: the model's fault. The message says what to do."""
+    """A prediction that cannot be written in a content type. The message says what to do."""
+
+    elsewhere = False
+    """Whether another content type can hold it, so that the caller has asked for a wrong one."""
+
+    @classmethod
+    def here(cls, message: str) -> Self:
+        """Another content type can hold it."""
+        error = cls(message)
+        error.elsewhere = True
+        return error
 
 
 class Outputs(dict[str, Any]):

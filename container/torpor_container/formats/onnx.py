@@ -133,9 +133,10 @@ def _from_tensors(tensors: Mapping[str, Tensor], layouts: Layouts) -> Feed:
 def _fitting(tensor: Tensor, layout: RowLayout) -> Rows:
     if layout.table and len(tensor.shape) != 2:
         raise BadInput(f"input {tensor.name} is rows by columns, and the tensor has the shape {list(tensor.shape)}")
-    if layout.from_text and tensor.datatype == "BYTES":
+    if layout.floats and tensor.datatype == "BYTES":
         raise BadInput(f"input {tensor.name}: {layout.kind.refusal}, and the tensor is of datatype BYTES")
-    rows = numbers(tensor.flat, layout).reshape(tensor.shape)
+    nested = layout.table and all(tensor.shape)  # so that an error names the row
+    rows = numbers(tensor.nested if nested else tensor.flat, layout).reshape(tensor.shape)
     try:
         return layout.fit(rows)
     except BadInput as error:

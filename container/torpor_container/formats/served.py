@@ -11,6 +11,7 @@ import numpy as np
 
 from torpor_container.content import Answers
 from torpor_container.errors import BadInput, ContainerError, OutOfMemory, PredictionFailed, bare
+from torpor_container.formats.frameworks import said_by
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.memory import no_memory
 
@@ -65,7 +66,7 @@ class ServedModel(Generic[Inputs]):
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while reading the body: {error}") from error
         except Exception as error:  # parsers meet arbitrary bytes, and may raise anything: the body is at fault
-            raise BadInput(f"the body cannot be read: {_first_line(error)}") from error
+            raise BadInput(f"the body cannot be read: {said_by(error)}") from error
         invocation.body = b""
         try:
             prediction = self.predict(inputs)
@@ -75,13 +76,15 @@ class ServedModel(Generic[Inputs]):
         except self.refusals as error:
             if no_memory(error):
                 raise OutOfMemory("out of memory while predicting") from error
-            raise BadInput(f"the model refuses the rows: {_first_line(error)}") from error
+            raise BadInput(f"the model refuses the rows: {said_by(error)}") from error
         except BaseException as error:  # a model may raise anything, even SystemExit: the model is at fault
             if no_memory(error):
                 raise OutOfMemory("out of memory while predicting") from error
             raise PredictionFailed.because(error) from error
         try:
             return Reply(self.answers.encode(prediction, kind), kind)
+        except ContainerError:
+            raise
         except MemoryError as error:
             raise OutOfMemory(f"out of memory while writing the answer: {error}") from error
         except BaseException as error:  # whatever a prediction raises as it is written, the model is at fault
@@ -114,7 +117,3 @@ class ServedModel(Generic[Inputs]):
 
 def _closed(inputs: object) -> NoReturn:
     raise RuntimeError("the model was unloaded")
-
-
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)

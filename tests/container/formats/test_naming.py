@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from scipy import sparse
 
 from torpor.calling.rows import encode
-from torpor_container.errors import BadInput, PredictionFailed
+from torpor_container.errors import BadInput, NotAcceptable
 from torpor_container.formats import Conventions, ServableModel, detect
 from torpor_container.formats.xgboost import boosters
 from torpor_container.invocation import Invocation
@@ -107,7 +107,7 @@ def test_accept_names_one_output(classifier: ServableModel) -> None:
 
 
 def test_an_array_of_several_outputs_asks_for_one_of_them(classifier: ServableModel) -> None:
-    with pytest.raises(PredictionFailed, match="the outputs label, probability: name one in Accept"):
+    with pytest.raises(NotAcceptable, match="the outputs label, probability: name one in Accept"):
         answer(classifier, b"0,1", CSV, "application/x-npy")
 
 

@@ -1,7 +1,7 @@
 """ONNX models: several inputs, tensors of any rank and type, cells that a cast would change, answers that are maps."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from tests.container.helpers.served_models import answer, load
-from torpor_container.errors import BadInput, LoadFailed
+from torpor_container.errors import BadInput, LoadFailed, NotAcceptable
 from torpor_container.invocation import Invocation
 
 
@@ -108,8 +108,34 @@ def save_zip_map(path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), path)
 
 
-def save_identity(path: Path, kind: int) -> None:
+def save_identity(path: Path, kind: int, shape: Sequence[int | None] = (None, None)) -> None:
     """A graph that answers its input."""
-    before, after = (helper.make_tensor_value_info(name, kind, [None, None]) for name in "xy")
+    before, after = (helper.make_tensor_value_info(name, kind, shape) for name in "xy")
     graph = helper.make_graph([helper.make_node("Identity", ["x"], ["y"])], "same", [before], [after])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+
+
+@pytest.mark.parametrize(("rows", "shape"), [(1, [3]), (4, [3]), (1, [3, 1])])
+def test_onnx_says_how_many_rows_a_model_of_a_fixed_number_takes(tmp_path: Path, rows: int, shape: list[int]) -> None:
+    save_identity(tmp_path / "model.onnx", TensorProto.FLOAT, [rows, *shape])
+    row: Any = [1, 2, 3] if len(shape) == 1 else [[1], [2], [3]]
+    with pytest.raises(BadInput, match=f"input: x .* index: 0 Got: 2 Expected: {rows} Please fix"):
+        answer(load(tmp_path), json.dumps([row, row]).encode(), "application/json")
+
+
+@pytest.mark.parametrize(("kind", "number"), [(TensorProto.FLOAT16, b"70000"), (TensorProto.FLOAT, b"1e39")])
+def test_onnx_refuses_a_number_that_would_become_infinite(tmp_path: Path, kind: int, number: bytes) -> None:
+    save_identity(tmp_path / "model.onnx", kind)
+    for content_type, body in (("text/csv", b"1,2,%b"), ("application/json", b"[[1, 2, %b]]")):
+        with pytest.raises(BadInput, match=r"row 1, column 3: .* is beyond the range of float"):
+            answer(load(tmp_path), body % number, content_type)
+    tensor = {"name": "x", "shape": [3, 1], "datatype": "FP64", "data": [1, 2, float(number)]}
+    with pytest.raises(BadInput, match="row 3, column 1: "):
+        answer(load(tmp_path), json.dumps({"inputs": [tensor]}).encode(), "application/json")
+
+
+def test_an_answer_that_the_accepted_type_cannot_hold_is_406_which_names_others(tmp_path: Path) -> None:
+    save_identity(tmp_path / "model.onnx", TensorProto.FLOAT, [None, 1, 1])
+    model = load(tmp_path)
+    with pytest.raises(NotAcceptable, match=r"two dimensions .*: ask for application/json or application/x-npy"):
+        model.invoke(Invocation(b"[[[1]]]", "application/json", "text/csv"))

@@ -10,7 +10,7 @@ from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation
 
 RAISED = {
-    "a value": (ValueError("no\nnumber"), BadInput, "no"),
+    "a value": (ValueError("no\n number"), BadInput, "no number"),
     "a type": (TypeError(), BadInput, "TypeError"),
     "too deep": (RecursionError("too deep"), BadInput, "too deep"),
     "no memory": (MemoryError("no room"), OutOfMemory, "no room"),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torpor_container.content.faults import explain
+from torpor_container.content.faults import refusal
 from torpor_container.content.kinds import TEXT, CellKind
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.errors import BadInput
@@ -147,7 +147,7 @@ def _cells(text: bytes, layout: RowLayout) -> Rows:
     try:
         return layout.array(rows)
     except (ValueError, OverflowError) as error:
-        raise BadInput(explain(rows, layout) or str(error)) from error
+        raise refusal(error, rows, layout) from error
 
 
 def _texts(text: bytes) -> list[list[object]]:

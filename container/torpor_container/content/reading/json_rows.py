@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from torpor_container.content.faults import explain
+from torpor_container.content.faults import explain, refusal
+from torpor_container.content.kinds import read_number
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.content.reading.tensors import are_tensors, asked, table_of_tensors
 from torpor_container.errors import BadInput
@@ -51,18 +52,25 @@ class Table(NamedTuple):
 def decode_json(body: bytes, layout: RowLayout) -> Rows:
     """Raises BadInput."""
     envelope = QUOTES_OF_AN_ENVELOPE if body[:1] == b"{" else 0
-    return _laid(table(parse(body)), layout, body.count(b'"') > envelope)
+    with_text = body.count(b'"') > envelope
+    rows = _laid(table(parse(body)), layout, with_text)
+    if layout.floats and np.count_nonzero(np.isinf(rows)):
+        _laid(table(parse_exactly(body)), layout, with_text)
+    return rows
 
 
 def decode_jsonlines(body: bytes, layout: RowLayout) -> Rows:
     """One row a line: a list, a record, an object with `features`, or the row's only number. Raises BadInput, which
     names the line."""
-    return _laid(json_lines(body, layout.table), layout, b'"' in body)
+    rows = _laid(json_lines(body, layout.table), layout, b'"' in body)
+    if layout.floats and np.count_nonzero(np.isinf(rows)):
+        _laid(json_lines(body, layout.table, parse_exactly), layout, b'"' in body)
+    return rows
 
 
-def json_lines(body: bytes, flat: bool = True) -> Table:
+def json_lines(body: bytes, flat: bool = True, loads: Callable[[bytes], Any] = json.loads) -> Table:
     """Read JSON Lines. `flat`: a line that is not a list is a row's only cell. Raises BadInput."""
-    read = _rows(_lines([line for line in body.split(b"\n") if line.strip()]))
+    read = _rows(_lines([line for line in body.split(b"\n") if line.strip()], loads))
     if flat and not read.names:
         return Table([row if isinstance(row, list) else [row] for row in read.values])
     return read
@@ -72,6 +80,14 @@ def parse(body: bytes) -> Any:
     """The JSON value. Raises BadInput."""
     try:
         return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+
+
+def parse_exactly(body: bytes) -> Any:
+    """The same, in which a number that is too large for a float is not infinity, but `Beyond`. Raises BadInput."""
+    try:
+        return json.loads(body, parse_float=read_number)
     except (ValueError, RecursionError) as error:
         raise BadInput(f"the body is not JSON: {error}") from None
 
@@ -96,8 +112,8 @@ def numbers(value: Any, layout: RowLayout, names: Sequence[object] | None = None
     try:
         rows = layout.array(value)
     except (ValueError, TypeError, OverflowError) as error:
-        raise BadInput(explain(value, layout, names) or str(error)) from None
-    if with_text and layout.from_text and np.isnan(rows).any() and (fault := explain(value, layout, names)):
+        raise refusal(error, value, layout, names) from None
+    if with_text and layout.floats and np.isnan(rows).any() and (fault := explain(value, layout, names)):
         raise BadInput(fault)  # numpy reads the text "nan" as a number
     return rows
 
@@ -233,19 +249,19 @@ whose value is neither a list nor an object is a column's name."""
 
 
 # -- lines -------------------------------------------------------------------------------------------------------------
-def _lines(lines: list[bytes]) -> list[Any]:
+def _lines(lines: list[bytes], loads: Callable[[bytes], Any]) -> list[Any]:
     """A value for each. Raises BadInput."""
     try:
-        values: list[Any] = json.loads(b"[" + b",".join(lines) + b"]")
-    except (ValueError, RecursionError):
+        values: list[Any] = loads(b"[" + b",".join(lines) + b"]")
+    except (ValueError, RecursionError, BadInput):
         values = []
     if len(values) == len(lines):
         return values
-    return [_line(number, line) for number, line in enumerate(lines, start=1)]
+    return [_line(place, line) for place, line in enumerate(lines, start=1)]
 
 
-def _line(number: int, line: bytes) -> Any:
+def _line(place: int, line: bytes) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"line {number} is not JSON: {error}") from None
+        raise BadInput(f"line {place} is not JSON: {error}") from None

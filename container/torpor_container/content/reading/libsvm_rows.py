@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from torpor_container.content.kinds import TEXT
+from torpor_container.content.kinds import TEXT, OutOfRange
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.errors import BadInput
 
@@ -46,6 +46,9 @@ def _counted(rows: list[dict[int, object]], columns: int) -> str:
 def _values(number: int, row: dict[int, object], layout: RowLayout) -> Rows:
     try:
         return layout.array(list(row.values()))
+    except OutOfRange:
+        index, fault = next((index, fault) for index, cell in row.items() if (fault := layout.kind.fault(cell)))
+        raise BadInput.of_rows(f"row {number}, index {index}: {fault}") from None
     except ValueError as error:
         raise BadInput(f"row {number}: {error}") from None
 

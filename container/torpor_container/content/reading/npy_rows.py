@@ -6,7 +6,7 @@ from math import prod
 import numpy as np
 from numpy.lib import format as npy
 
-from torpor_container.content.kinds import NUMERIC, TEXT
+from torpor_container.content.kinds import NUMERIC, TEXT, OutOfRange
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.errors import BadInput
 
@@ -20,6 +20,8 @@ def decode_npy(body: bytes, layout: RowLayout) -> Rows:
         raise BadInput(f"an array of {array.dtype} is not an array of numbers")
     try:
         return layout.cast(array)
+    except OutOfRange as error:
+        raise BadInput.of_rows(str(error)) from None
     except ValueError as error:
         raise BadInput(str(error)) from None
 
@@ -44,10 +46,17 @@ def _fields(array: Rows, layout: RowLayout) -> Rows:
     columns = [array[name] for name in names]
     if any(column.ndim != 1 or column.dtype.kind not in NUMERIC for column in columns):
         raise BadInput(f"an array of {array.dtype} does not have rows of numbers")
+    cast = [_field(name, column, layout) for name, column in zip(names, columns, strict=True)]
+    return layout.ordered(np.stack(cast, axis=1), names)
+
+
+def _field(name: str, column: Rows, layout: RowLayout) -> Rows:
     try:
-        return layout.ordered(np.stack([layout.cast(column) for column in columns], axis=1), names)
+        return layout.cast(column)
+    except OutOfRange as error:
+        raise BadInput.of_rows(f"column {name}: {error}") from None
     except ValueError as error:
-        raise BadInput(str(error)) from None
+        raise BadInput(f"column {name}: {error}") from None
 
 
 def _header(stream: io.BytesIO) -> tuple[tuple[int, ...], bool, "np.dtype[np.generic]"]:

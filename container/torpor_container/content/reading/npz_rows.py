@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from torpor_container.content.kinds import NUMERIC, TEXT
+from torpor_container.content.kinds import NUMERIC, TEXT, OutOfRange
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.content.reading.npy_rows import read_npy
 from torpor_container.errors import BadInput
@@ -42,6 +42,8 @@ def decode_npz(body: bytes, layout: RowLayout) -> Rows:
     try:
         matrix = _matrix(arrays, layout)
         matrix.data = layout.cast(matrix.data)
+    except OutOfRange as error:
+        raise BadInput.of_rows(str(error)) from None
     except (ValueError, TypeError, IndexError, OverflowError) as error:
         raise BadInput(f"the .npz archive has no sparse matrix that can be read: {error}") from None
     return matrix if layout.sparse else densely(matrix, layout)

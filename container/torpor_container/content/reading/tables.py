@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 
 from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, media_type
 from torpor_container.content.reading.csv_rows import split_header
-from torpor_container.content.reading.json_rows import Table, json_lines, parse, table
+from torpor_container.content.reading.json_rows import Table, json_lines, parse_exactly, table
 from torpor_container.content.reading.npy_rows import read_npy
 from torpor_container.content.reading.rows import csv_has_header
 from torpor_container.errors import BadInput, UnsupportedContentType
@@ -68,7 +68,7 @@ def _of_npy(body: bytes, content_type: str) -> Table:
 
 READERS: Mapping[str, Callable[[bytes, str], Table]] = {
     CSV: _of_csv,
-    JSON: lambda body, content_type: table(parse(body)),
-    JSONLINES: lambda body, content_type: json_lines(body),
+    JSON: lambda body, content_type: table(parse_exactly(body)),
+    JSONLINES: lambda body, content_type: json_lines(body, loads=parse_exactly),
     NPY: _of_npy,
 }

@@ -147,8 +147,8 @@ def _checked(name: str, shape: Any, datatype: str, data: Any) -> Tensor:
         raise BadInput(f"tensor {name} has {len(flat)} values, and its shape {shape} has {prod(shape)}")
     kind = kind_of(DATATYPES[datatype])
     for number, value in enumerate(flat, start=1):
-        if not kind.takes(value):
-            raise BadInput(f"tensor {name}, value {number}: {str(value)[:40]!r} is not of its datatype")
+        if kind.fault(value):
+            raise BadInput(f"tensor {name}, value {number}: {str(value)[:40]!r} is not of its datatype, {datatype}")
     return Tensor(name, tuple(shape), datatype, flat)
 
 

@@ -22,6 +22,7 @@ from types import ModuleType
 from typing import Any
 
 from torpor_container.content.media import CSV, JSON
+from torpor_container.content.plain import Unwritable
 from torpor_container.errors import BadInput, LoadFailed, PredictionFailed
 from torpor_container.formats.script import PACKAGE
 from torpor_container.formats.script.context import Context
@@ -110,6 +111,8 @@ def failure_of(error: Exception) -> PredictionFailed:
 
     The toolkit's own errors (`sagemaker_inference.errors`, known by their attributes) have a status and a message.
     """
+    if isinstance(error, Unwritable):
+        return PredictionFailed(str(error))
     status, message = getattr(error, "status_code", None), getattr(error, "message", None)
     if not isinstance(status, int) or status not in ERROR_STATUSES or not hasattr(error, "phrase"):
         return PredictionFailed.because(error)

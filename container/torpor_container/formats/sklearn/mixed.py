@@ -3,6 +3,7 @@
 pandas is imported when such an estimator is loaded, and for nothing else. A missing value is NaN, as pandas reads it.
 """
 
+import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from torpor_container.content import Rows
-from torpor_container.content.kinds import TRUTHS
+from torpor_container.content.kinds import TRUTHS, Beyond, read_number, shown
 from torpor_container.content.names import listed, places
 from torpor_container.content.reading.json_rows import Table
 from torpor_container.content.reading.tables import as_rows, read_cells, read_table
@@ -147,6 +148,8 @@ def _any(cell: Any, text: bool, where: str) -> Any:
     """A number if the text looks like one and may be one, else the text."""
     if isinstance(cell, list | dict):
         raise BadInput(f"{where}: a cell is a single value, and not {str(cell)[:40]}")
+    if isinstance(cell, Beyond) or (isinstance(cell, int) and abs(cell) > sys.float_info.max):
+        raise BadInput(f"{where}: {shown(cell)} is beyond the range of float64")
     if not text or not isinstance(cell, str):
         return cell
     plain = cell.strip()
@@ -154,11 +157,12 @@ def _any(cell: Any, text: bool, where: str) -> Any:
         return None
     if plain.lower().encode() in TRUTHS:
         return TRUTHS[plain.lower().encode()]
-    for kind in (int, float):
+    for kind in (int, read_number):
         try:
-            return kind(plain) if "_" not in plain else cell
+            found = kind(plain) if "_" not in plain else cell
         except ValueError:
             continue
+        return found if found is cell else _any(found, False, where)
     return cell
 
 

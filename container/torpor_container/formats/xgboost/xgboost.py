@@ -6,6 +6,7 @@ from typing import Any
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import contents, pickled
 from torpor_container.formats.format import DATA, SAFE_FILES, Conventions, Format, ServableModel, named
+from torpor_container.formats.frameworks import said_by
 from torpor_container.formats.xgboost import boosters, older_versions
 from torpor_container.formats.xgboost.boosters import Member
 
@@ -84,7 +85,7 @@ def _booster(path: Path, content: bytearray) -> Any:
     except UnicodeDecodeError as error:  # XGBoost's own message holds what it found there, and is no text then
         raise _unread(path, content, "it is neither JSON nor UBJSON") from error
     except XGBoostError as error:
-        raise _unread(path, content, str(error).splitlines()[0]) from error
+        raise _unread(path, content, said_by(error)) from error
     return booster
 
 

@@ -6,6 +6,7 @@ import json
 import zipfile
 from contextlib import suppress
 from math import inf, nan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -134,7 +135,7 @@ FAULTS = {
     "a json number": ("application/json", b"5", "shape ()"),
     "no rows": ("application/json", b"[]", "shape"),
     "a third dimension": ("application/json", b"[[[1]]]", "shape"),
-    "an endless number": ("application/json", b"[[%s]]" % (b"9" * 400), "int too large"),
+    "an endless number": ("application/json", b"[[%s]]" % (b"9" * 400), "row 1, column 1: 999"),
     "bad json line": ("application/jsonlines", b"[1]\n{", "line 2"),
     "two values in a json line": ("application/jsonlines", b"[1]\n2,3", "line 2 is not JSON"),
     "not npy": ("application/x-npy", b"hello", "not an .npy array"),
@@ -349,9 +350,65 @@ def test_an_array_of_the_models_own_type_is_not_copied(dtype: type) -> None:
     assert rows.tolist() == [[2**53 - 1]]
 
 
-def test_a_number_beyond_float32_is_infinite() -> None:
-    with pytest.warns(RuntimeWarning, match="overflow"):
-        assert decode(b"1e39,1", "text/csv", RowLayout()).tolist() == [[inf, 1.0]]
+BEYOND: dict[Any, str] = {np.float16: "70000", np.float32: "-1e39", np.float64: "1e999"}
+"""For each type of floats a number that would become infinite."""
+
+
+def of_too_large_a_number(text: str) -> dict[str, tuple[str, bytes, str]]:
+    """Bodies with this number in the second row and the third column: content type, body and place."""
+    first, second = [1.0, 2.0, 3.0], [4.0, 5.0, float(text)]
+    cells, fields = f"1,2,3\n4,5,{text}".encode(), np.array([tuple(first), tuple(second)], dtype="f8,f8,f8")
+    many = b"1,2,3\n" * MANY_BYTES + b"4,5,%b" % text.encode()
+    return {
+        "csv": ("text/csv", cells, "row 2, column 3"),
+        "csv with an empty cell": ("text/csv", cells.replace(b"1", b"", 1), "row 2, column 3"),
+        "a large csv": ("text/csv", many, f"row {MANY_BYTES + 1}, column 3"),
+        "csv with a header": ("text/csv; header=present", b"a,b,c\n" + cells, "row 2, column 3"),
+        "json": ("application/json", b"[[1, 2, 3], [4, 5, %b]]" % text.encode(), "row 2, column 3"),
+        "json columns": (
+            "application/json",
+            b'{"columns": {"a": [1, 2], "b": [1, %b]}}' % text.encode(),
+            r"row 2, .* \(b",
+        ),
+        "json lines": ("application/jsonlines", b"[1, 2, 3]\n[4, 5, %b]" % text.encode(), "row 2, column 3"),
+        "libsvm": ("text/libsvm", b"0:1\n0:4 2:%b" % text.encode(), "row 2, index 2"),
+        "npy": ("application/x-npy", npy(np.array([first, second])), "row 2, column 3"),
+        "npy of fields": ("application/x-npy", npy(fields), "column f2"),
+        "npz": ("application/x-npz", npz(np.array([first, second])), ""),
+    }
+
+
+FROM_NUMPY = ("npy", "npy of fields", "npz")
+"""Bodies in which a number has a type of its own: what a float64 holds as infinite is infinite."""
+
+
+@pytest.mark.parametrize(("way", "dtype"), [(way, dtype) for dtype in BEYOND for way in of_too_large_a_number("1")])
+def test_a_number_that_would_become_infinite_is_refused_by_its_place(way: str, dtype: Any) -> None:
+    content_type, body, place = of_too_large_a_number(BEYOND[dtype])[way]
+    layout = RowLayout(dtype, absent=0.0, sparse=False)
+    if dtype is np.float64 and way in FROM_NUMPY:
+        assert np.isinf(decode(body, content_type, layout)[-1][-1])
+        return
+    with pytest.raises(BadInput, match=rf"{place}.*-?[\d.e+]+ is beyond the range of {dtype.__name__}$") as raised:
+        decode(body, content_type, layout)
+    assert raised.value.is_read
+
+
+@pytest.mark.parametrize("dtype", BEYOND)
+def test_a_cell_that_says_infinity_is_infinite(dtype: Any) -> None:
+    for content_type, body in (
+        ("text/csv", b"inf,-Infinity,1"),
+        ("application/json", b"[Infinity, -Infinity, 1]"),
+        ("application/jsonlines", b"[Infinity, -Infinity, 1]"),
+        ("application/x-npy", npy(np.array([[inf, -inf, 1.0]]))),
+    ):
+        assert decode(body, content_type, RowLayout(dtype)).tolist() == [[inf, -inf, 1.0]]
+
+
+def test_the_largest_number_of_a_type_is_taken() -> None:
+    for dtype in BEYOND:
+        largest = float(np.finfo(dtype).max)
+        assert decode(repr(largest).encode(), "text/csv", RowLayout(dtype)).tolist() == [[largest]]
 
 
 @given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=6)))
