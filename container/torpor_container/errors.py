@@ -30,7 +30,8 @@
         ├── ModelNotFound           404
         ├── ModelLost               500
         ├── AlreadyLoaded           409
-        └── NotReady                503
+        ├── NotReady                503
+        └── StarvedTrial            503
 
 The body is Multi Model Server's, `{"code": 404, "type": "ModelNotFoundException", "message": "..."}`. Only that of
 PredictionFailed is the message and the traceback as text, as the inference toolkit answers.
@@ -224,8 +225,12 @@ class Quarantined(LoadFailed):
     """This version of the artifact ended a process, hung, or took too much: a load needs another version."""
 
     @classmethod
-    def because(cls, reason: str) -> Self:
-        return cls(f"{reason}. This version of the artifact is quarantined: upload another one, and Torpor tries it")
+    def because(cls, reason: str, final: bool) -> Self:
+        """`final`: no trial of the same version ends the quarantine."""
+        again = "" if final else ". After `torpor reload` it tries this one again"
+        return cls(
+            f"{reason}. This version of the artifact is quarantined: upload another one, and Torpor tries it{again}"
+        )
 
 
 class LoadTimedOut(LoadFailed):
@@ -302,3 +307,18 @@ class NotReady(RegistryFault):
 
     def __init__(self, name: str, waited_s: float) -> None:
         super().__init__(f"{name} is still downloading or loading after {waited_s:g} s")
+
+
+class StarvedTrial(RegistryFault):
+    """The model's trial took too long, and got little processor time: it is tried again on a quiet machine."""
+
+    status = 503
+    type = "ServiceUnavailableException"
+    fault = Fault.NOT_READY
+
+    @classmethod
+    def because(cls, reason: str) -> Self:
+        return cls(
+            f"{reason}, on a busy machine. Torpor tries this version again once the machine is less busy, or after "
+            "`torpor reload`"
+        )

@@ -45,22 +45,26 @@ class Verdict:
     """The result of a trial: `reason` says why the version is quarantined; it is empty for a good one.
 
     `limit_bytes` is the memory that it was given, if that was too little, else 0. `software` is what tried it. `deaths`
-    counts the ends of instances while it predicted.
+    counts the ends of instances while it predicted. `starved`: the trial took too long, and got little of the processor
+    time that it wanted.
     """
 
     reason: str
     software: str
     limit_bytes: int = 0
     deaths: int = 0
+    starved: bool = False
 
 
-def step(verdict: Verdict | None, software: str, most_bytes: int) -> TrialStep:
-    """What to do next. A verdict holds for the software that made it, and for no more memory than it was given."""
+def step(verdict: Verdict | None, software: str, most_bytes: int, quiet: bool = False) -> TrialStep:
+    """What to do next. A verdict holds for the software that made it, and for no more memory than it was given. That of
+    a starved trial holds until the machine is `quiet`."""
     if verdict is None or verdict.software != software:
         return TrialStep.TRY
     if not verdict.reason:
         return TrialStep.TRUST
-    return TrialStep.TRY if 0 < verdict.limit_bytes < most_bytes else TrialStep.REFUSE
+    lifted = (verdict.starved and quiet) or 0 < verdict.limit_bytes < most_bytes
+    return TrialStep.TRY if lifted else TrialStep.REFUSE
 
 
 def after_death(verdict: Verdict | None, software: str, how: str) -> Verdict:
@@ -97,5 +101,5 @@ def alone_bytes(budget_bytes: int, disk_bytes: int, free_bytes: int) -> int:
 
 
 def limit_s(disk_bytes: int, load_timeout_s: float) -> float:
-    """How long a trial may take, in seconds."""
+    """How much processor time a trial may take, in seconds, and how long it may rest; see `core.waiting`."""
     return min(FIXED_S + disk_bytes / BYTES_PER_S, load_timeout_s)

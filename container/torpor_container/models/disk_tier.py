@@ -61,6 +61,7 @@ class DiskTier:
         self._loose = loose
         self._neighbours = Neighbours(prefix, store, clock)
         self._doubted: set[str] = set()  # S3 may have a newer version: ask before the folder is used
+        self._pardoned: set[str] = set()  # a quarantined version is tried again
 
     async def take(self, name: str, spans: LoadSpans, make_room: MakeRoom | None = None) -> Placed:
         """Pin the folder of this model until `give`, and fetch it if it is not on disk.
@@ -76,12 +77,20 @@ class DiskTier:
             self._tier.dismiss(self._tier.residency.evict_excess(name, self._tier.clock()))
         artifact = self._artifact(name)
         record = artifact.directory.with_name(verdicts.NAME)
+        if name in self._pardoned:
+            self._pardoned.discard(name)
+            await asyncio.to_thread(verdicts.pardon, record)
         return Placed(name, artifact.model_id, artifact.directory, artifact.version, record)
 
     def doubt(self, name: str) -> None:
         """Ask S3 for a newer version before the folder is taken again."""
         if self._tier.residency.get(name) is not None:  # else the next load fetches it anyway
             self._doubted.add(name)
+
+    def pardon(self, name: str) -> None:
+        """Forget the verdict that quarantines the version on disk, before it is taken again."""
+        if self._tier.residency.get(name) is not None:
+            self._pardoned.add(name)
 
     async def newest(self, name: str) -> Newest:
         """The version that S3 has now. Raises the artifact errors."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from torpor_container.core.residency import Residency
-from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, QuarantinedForMemory
+from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, QuarantinedForMemory, StarvedTrial
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
@@ -168,7 +168,7 @@ class ModelsInMemory:
             needs_folder = loaded.runner.needs_folder
             self._freshness.loaded(name, placed.model_id, placed.version)
             return loaded
-        except (LoadFailed, QuarantinedForMemory):
+        except (LoadFailed, QuarantinedForMemory, StarvedTrial):
             self._disk_tier.doubt(name)  # its owner may have replaced it in S3 meanwhile
             raise
         finally:

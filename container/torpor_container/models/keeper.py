@@ -172,10 +172,11 @@ class Keeper:
     def retire(self, name: str, why: str, doubt: bool) -> LeavingModel:
         """Make the next request load the model anew. Requests that use it already end on the old copy.
 
-        `doubt`: ask S3 for a newer version before that load.
+        `doubt`: ask S3 for a newer version before that load, and try a quarantined one again.
         """
         if doubt:
             self._disk_tier.doubt(name)
+            self._disk_tier.pardon(name)
         model = self._residency.get(name)
         if model is None or model.stage is ModelStage.LEAVING:
             return {"model": name, "was": "absent", "in_flight": 0}

@@ -1,7 +1,9 @@
 """Permits to load a version of an artifact once its trial succeeded, and remembers the results of trials.
 
 A version that ended its process, took too much memory or time, or has trees without an end is quarantined: no instance
-with this disk loads it again until there is another version, other software, or, if memory was short, more memory.
+with this disk loads it again until there is another version, other software, or, if memory was short, more memory. If
+the trial got little processor time, it is tried again once the machine is quiet. `torpor reload` has any version tried
+again that ended no instance.
 """
 
 import asyncio
@@ -25,8 +27,16 @@ from torpor_container.core.trials import (
     share_bytes,
     step,
 )
-from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, Quarantined, QuarantinedForMemory
+from torpor_container.errors import (
+    ContainerError,
+    LoadFailed,
+    NoMemoryNow,
+    Quarantined,
+    QuarantinedForMemory,
+    StarvedTrial,
+)
 from torpor_container.models.loader import Loaded
+from torpor_container.processes.work import is_quiet
 from torpor_container.running.runners import Runner
 from torpor_container.trials import verdicts
 from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Trials
@@ -58,10 +68,15 @@ class Quarantine:
     """Tries new versions before one instance loads them."""
 
     def __init__(
-        self, trials: Trials, free_bytes: Callable[[], int], unload: Callable[[Runner], Awaitable[object]]
+        self,
+        trials: Trials,
+        free_bytes: Callable[[], int],
+        unload: Callable[[Runner], Awaitable[object]],
+        is_quiet: Callable[[], bool] = is_quiet,
     ) -> None:
         """`free_bytes` counts the instance's free memory. `unload` drops a loaded model that must not be used."""
         self._trials = trials
+        self._is_quiet = is_quiet
         self._free_bytes = free_bytes
         self._unload = unload
         self._known: FIFOCache[str, Verdict] = FIFOCache(KNOWN_MAX)
@@ -71,7 +86,8 @@ class Quarantine:
         """Try the version if need be, and return how to load it. Raises Quarantined, and what a load would raise."""
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         verdict = tried.verdict or self._known.get(tried.mark)
-        match step(verdict, tried.software, most_bytes(budget_bytes, disk_bytes)):
+        quiet = verdict is not None and verdict.starved and self._is_quiet()
+        match step(verdict, tried.software, most_bytes(budget_bytes, disk_bytes), quiet):
             case TrialStep.TRUST:
                 return load
             case TrialStep.REFUSE:
@@ -151,7 +167,8 @@ class Quarantine:
         if ended.end is End.REFUSED:
             raise ended.error or LoadFailed(ended.how)
         limit_bytes = most_bytes(self._trials.budget_bytes, tried.candidate.disk_bytes)
-        verdict = Verdict(ended.how, tried.software, limit_bytes if ended.end is End.EXCEEDED else 0)
+        limit_bytes = limit_bytes if ended.end is End.EXCEEDED else 0
+        verdict = Verdict(ended.how, tried.software, limit_bytes, starved=ended.starved)
         await self._note(tried, verdict)
         raise _refusal(verdict)
 
@@ -174,8 +191,11 @@ class Quarantine:
 
 
 def _refusal(verdict: Verdict) -> ContainerError:
-    kind = QuarantinedForMemory if verdict.limit_bytes else Quarantined
-    return kind.because(verdict.reason)
+    if verdict.starved:
+        return StarvedTrial.because(verdict.reason)
+    if verdict.limit_bytes:
+        return QuarantinedForMemory.because(verdict.reason)
+    return Quarantined.because(verdict.reason, final=verdict.deaths > 0)
 
 
 async def _write(record: Path | None, verdict: Verdict) -> None:

@@ -8,18 +8,21 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady
+from torpor_container.errors import ContainerError, LoadFailed, LoadTimedOut, NotReady, StarvedTrial
 from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import WaitLimits
-from torpor_container.models.loader import ModelLoader, Placed
+from torpor_container.models.loader import Loaded, ModelLoader, Placed
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner
 from torpor_container.wire import Fault, LoadedModel, WaitStep
 
 log = logging.getLogger(__name__)
+
+STARVED_PAUSE_S = 5.0
+"""Between a trial that got little processor time and the next look at the machine."""
 
 
 class Single:
@@ -35,6 +38,7 @@ class Single:
         limits: WaitLimits,
         timeout_s: float,
         calendar: Callable[[], float] | None = None,
+        starved_pause_s: float = STARVED_PAUSE_S,
     ) -> None:
         """`calendar` is the clock of idle times, unless it is `clock`, which measures durations."""
         self._loader = loader
@@ -45,12 +49,14 @@ class Single:
         self._calendar = calendar or clock
         self._limits = limits
         self._timeout_s = timeout_s
+        self._starved_pause_s = starved_pause_s
         self._runner: Runner | None = None
         self._version = ""
         self._size_bytes = 0
         self._hits = self._in_flight = 0
         self._used_s = self._calendar()
         self._loading: asyncio.Task[None] | None = None
+        self._why_late = "the model is still loading"
         self.failure: ContainerError | None = None
 
     async def start(self) -> None:
@@ -65,7 +71,7 @@ class Single:
     def unready(self) -> str | None:
         if self.failure is not None:
             return str(self.failure)
-        return self._loader.unready() if self._runner is not None else "the model is still loading"
+        return self._loader.unready() if self._runner is not None else self._why_late
 
     def fault(self) -> Fault | None:
         return self.failure.fault if self.failure is not None else None
@@ -143,10 +149,7 @@ class Single:
         try:
             if instead_of is not None:
                 await self._loader.unload(instead_of)
-            async with asyncio.timeout(self._limits.load_timeout_s):
-                placed = await self._placed()
-                found = await self._loader.recognise(placed)
-                loaded = await found.load()
+            placed, loaded = await self._loaded_when_quiet()
         except ContainerError as error:
             self.failure = error
         except TimeoutError:
@@ -158,6 +161,20 @@ class Single:
             self._runner, self._size_bytes, self._version = loaded.runner, loaded.size_bytes, placed.version
             if loaded.note:
                 log.warning("%s", loaded.note)
+
+    async def _loaded_when_quiet(self) -> tuple[Placed, Loaded]:
+        """The model. A busy machine can keep a trial from its end: then it is tried until the machine lets it."""
+        while True:
+            try:
+                async with asyncio.timeout(self._limits.load_timeout_s):
+                    placed = await self._placed()
+                    found = await self._loader.recognise(placed)
+                    return placed, await found.load()
+            except StarvedTrial as starved:
+                if self._why_late != str(starved):
+                    self._why_late = str(starved)
+                    log.warning("%s", starved)
+                await asyncio.sleep(self._starved_pause_s)
 
     async def _placed(self) -> Placed:
         if self._disk_tier is not None:

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torpor_container.core.trials import MIB, QUICK_MAX, SLOW_MAX, End, limit_s, share_bytes
+from torpor_container.core.waiting import GaveUp, Waiting
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import RAISED
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.process_tree import resident_bytes
+from torpor_container.processes.work import looked_at
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 
@@ -52,11 +54,15 @@ class TrialCandidate:
 
 
 class TrialEnd(NamedTuple):
-    """The result of a trial, its text for a person, and the error that the instance would have raised, if any."""
+    """The result of a trial, its text for a person, and the error that the instance would have raised, if any.
+
+    `starved`: it took too long, and got little of the processor time that it wanted.
+    """
 
     end: End
     how: str = ""
     error: ContainerError | None = None
+    starved: bool = False
 
 
 class Trials:
@@ -233,28 +239,33 @@ class _Tester:
         answering = asyncio.ensure_future(self._answer(json.dumps(request).encode() + b"\n"))
         asyncio.get_running_loop().add_reader(self._loaded_pipe, self._count_loaded, loaded)
         exit_text = ""
+        waiting = Waiting(limit_s, looked_at(self._child.pid))
         try:
-            end = await self._watch(answering, limit_bytes, limit_s)
+            end, late_for = await self._watch(answering, limit_bytes, waiting)
             answer = await answering if end is None else None
             if end is None and answer is None:
                 code = await self._child.wait()
-                end, exit_text = (End.TOO_LONG, "") if code == -signal.SIGXCPU else (End.DIED, _exit_text(code))
+                end, exit_text = End.DIED, _exit_text(code)
+                if code == -signal.SIGXCPU:
+                    end, late_for = End.TOO_LONG, GaveUp.WORK
         finally:
             asyncio.get_running_loop().remove_reader(self._loaded_pipe)
             answering.cancel()
         if answer == GOOD:
             return TrialEnd(End.GOOD)
         name, step = candidate.path.name, self._current_step()
+        within = f"{waiting.wall_s if late_for is GaveUp.CLOCK else limit_s:g} s"
+        within += " of processor time" if late_for is GaveUp.WORK else ""
         exceeded = f"{name} took more than {limit_bytes // MIB} MiB of memory {step}"
         if answer is not None:
             return _reported(answer, exceeded)
         texts = {
             End.DIED: f"{name} ended its process with {exit_text} {step}",
             End.EXCEEDED: exceeded,
-            End.TOO_LONG: f"{name} did not come to an end within {limit_s:g} s {step}",
+            End.TOO_LONG: f"{name} did not come to an end within {within} {step}",
         }
         assert end is not None
-        return TrialEnd(end, texts[end])
+        return TrialEnd(end, texts[end], starved=waiting.starved and late_for in (GaveUp.WORK, GaveUp.CLOCK))
 
     async def close(self) -> None:
         self.end()
@@ -290,18 +301,16 @@ class _Tester:
         return None
 
     async def _watch(
-        self, answering: "asyncio.Future[Mapping[str, str] | None]", limit_bytes: int, limit_s: float
-    ) -> End | None:
+        self, answering: "asyncio.Future[Mapping[str, str] | None]", limit_bytes: int, waiting: Waiting
+    ) -> tuple[End | None, GaveUp | None]:
         """Watch time and memory. The limit that was exceeded; None if the process answered or ended."""
-        time_s = asyncio.get_running_loop().time
-        until_s = time_s() + limit_s
         most_bytes = self._resident_bytes + limit_bytes + SLACK_BYTES
         while not (await asyncio.wait({answering}, timeout=WATCH_S))[0]:
-            if time_s() > until_s:
-                return End.TOO_LONG
             if resident_bytes(self._child.pid) > most_bytes:
-                return End.EXCEEDED
-        return None
+                return End.EXCEEDED, None
+            if late_for := waiting.gave_up(looked_at(self._child.pid)):
+                return End.TOO_LONG, late_for
+        return None, None
 
 
 def _reported(answer: Mapping[str, str], exceeded: str) -> TrialEnd:

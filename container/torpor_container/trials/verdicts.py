@@ -19,9 +19,22 @@ def read(file: Path) -> Verdict | None:
     """The verdict; None if there is none that can be read."""
     try:
         saved = json.loads(file.read_bytes())
-        return Verdict(str(saved["reason"]), str(saved["software"]), int(saved["limit_bytes"]), int(saved["deaths"]))
+        return Verdict(
+            str(saved["reason"]),
+            str(saved["software"]),
+            int(saved["limit_bytes"]),
+            int(saved["deaths"]),
+            bool(saved["starved"]),
+        )
     except (OSError, ValueError, LookupError, TypeError):
         return None
+
+
+def pardon(file: Path) -> None:
+    """Remove the verdict of a trial that quarantines the version. One that ended instances stays quarantined."""
+    verdict = read(file)
+    if verdict is not None and verdict.reason and not verdict.deaths:
+        file.unlink(missing_ok=True)
 
 
 def write(file: Path, verdict: Verdict) -> None:

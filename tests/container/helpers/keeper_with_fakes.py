@@ -88,6 +88,8 @@ class FakeDiskTier(DiskTier):
     def give(self, name: str) -> None:
         self._models.happened("give", name)
 
+    def pardon(self, name: str) -> None: ...
+
     def doubt(self, name: str) -> None:
         """Does nothing: a fake tier has no versions."""
 

@@ -15,10 +15,12 @@ from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
 from tests.helpers.waiting import reached
 from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
+from torpor_container.core.trials import Verdict
 from torpor_container.errors import LoadFailed, NoRoom
 from torpor_container.measuring.meter import Meter
 from torpor_container.measuring.timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
+from torpor_container.trials import verdicts
 
 CONTENT_BYTES = 20_000
 
@@ -66,6 +68,34 @@ def test_an_artifact_that_does_not_load_is_downloaded_again_if_s3_has_a_newer_on
         store.objects["a"], instance.models.broken = b"mended", set()
         assert await instance.call("a") == b"a"
         assert store.reads == {"a": 2}
+
+    run(story())
+
+
+@pytest.mark.parametrize(
+    ("verdict", "kept"),
+    [
+        (Verdict("it hung", "xgboost 3"), False),
+        (Verdict("too large", "xgboost 3", limit_bytes=5), False),
+        (Verdict("it took 60 s", "xgboost 3", starved=True), False),
+        (Verdict("an instance ended 2 times", "onnx 1", deaths=2), True),
+        (Verdict("", "xgboost 3", deaths=1), True),
+    ],
+)
+def test_a_reload_forgets_the_verdict_that_quarantines_a_version_unless_it_ended_instances(
+    tmp_path: Path, verdict: Verdict, kept: bool
+) -> None:
+    async def story() -> None:
+        instance = KeeperWithFakes(disk_tier=disk_tier(tmp_path, FakeStore(a=b"one")))
+        await instance.call("a")
+        (record,) = [folder.with_name(verdicts.NAME) for folder in found(tmp_path, "*/artifact.json")]
+        verdicts.write(record, verdict)
+        instance.keeper.retire("a", "it was to be unloaded", doubt=False)
+        await instance.call("a")
+        assert verdicts.read(record) == verdict
+        instance.keeper.retire("a", "it was to be reloaded", doubt=True)
+        await instance.call("a")
+        assert verdicts.read(record) == (verdict if kept else None)
 
     run(story())
 

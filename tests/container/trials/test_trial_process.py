@@ -3,7 +3,7 @@
 import asyncio
 import os
 import pickle
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,14 +11,26 @@ from pathlib import Path
 import pytest
 
 from benchmarks.hostile.files import KINDS, Called, Hostile, booster, of_kind
+from tests.helpers.processes import children, descendants, stop
+from tests.helpers.waiting import reached
 from torpor_container.core.trials import MIB, Verdict, most_bytes
-from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, Quarantined, QuarantinedForMemory
+from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.errors import (
+    ContainerError,
+    LoadFailed,
+    NoMemoryNow,
+    Quarantined,
+    QuarantinedForMemory,
+    StarvedTrial,
+)
 from torpor_container.formats import Conventions, available, detect
+from torpor_container.formats.xgboost import older_versions
 from torpor_container.isolation.abilities import found
 from torpor_container.measuring.effort import Effort
 from torpor_container.models.loader import Loaded
 from torpor_container.models.quarantine import Quarantine, Version, mark_of
 from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.process_tree import TRIAL, is_named, resume
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.runners import Runner
@@ -72,12 +84,16 @@ NO_RUNNER: Runner = _NoRunner()  # type: ignore[assignment]
 
 @asynccontextmanager
 async def ward(
-    parent: ZygoteClient, folder: Path, free_bytes: int = BUDGET_BYTES, load_timeout_s: float = PATIENT_S
+    parent: ZygoteClient,
+    folder: Path,
+    free_bytes: int = BUDGET_BYTES,
+    load_timeout_s: float = PATIENT_S,
+    is_quiet: Callable[[], bool] = lambda: False,
 ) -> AsyncIterator[Ward]:
     trials = Trials(
         MemoryBudget(BUDGET_BYTES), load_timeout_s, Conventions(), ZygoteAccess(str(parent.path)), os.environ
     )
-    here = Ward(Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner)), folder)
+    here = Ward(Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner), is_quiet), folder)
     try:
         yield here
     finally:
@@ -90,6 +106,10 @@ def pickled(code: str) -> Hostile:
 
 def good() -> Hostile:
     return Hostile("good", "model.ubj", bytes(booster("classes").save_raw("ubj")))
+
+
+def another() -> Hostile:
+    return Hostile("another good one", "model.json", bytes(booster("classes").save_raw("json")))
 
 
 def test_no_kind_of_hostile_file_is_loaded_and_a_good_one_is_after_all_of_them(
@@ -140,6 +160,89 @@ def test_the_refusal_says_how_long_the_file_was_tried(tmp_path: Path, zygote: Zy
         async with ward(zygote, tmp_path, load_timeout_s=HANGS_S) as here:
             told = await here.told(pickled("__import__('time').sleep(600)"))
         assert "model.pkl did not come to an end within 0.5 s while it loaded" in str(told)
+
+    asyncio.run(story())
+
+
+# -- a busy machine ----------------------------------------------------------------------------------------------------
+SHORT_S = 0.4
+"""A limit that holds a good model's trial of a few milliseconds. A process that is stopped gets no processor, as on a
+machine that has none to spare."""
+OLD = Path(__file__).parents[1] / "formats" / "xgboost" / "old_models" / "booster-0.90.model"
+BUSY = pickled("any(iter(int, 1))")
+"""It computes without an end."""
+
+
+def trying() -> int:
+    """The one process of trials below this one."""
+    (pid,) = [pid for pid in descendants(os.getpid()) if is_named(pid, TRIAL)]
+    return pid
+
+
+def test_a_good_model_whose_trial_gets_no_processor_for_longer_than_its_limit_is_loaded(
+    tmp_path: Path, zygote: ZygoteClient
+) -> None:
+    async def story() -> None:
+        async with ward(zygote, tmp_path, load_timeout_s=SHORT_S) as here:
+            await here.load(good())  # so that the next one finds a process
+            stop(testing := trying())
+            loading = asyncio.ensure_future(here.load(another()))
+            assert not (await asyncio.wait({loading}, timeout=4 * SHORT_S))[0]
+            resume(testing)
+            await loading
+            assert here.loads == 2
+
+    asyncio.run(story())
+
+
+def test_a_model_whose_trial_was_starved_is_tried_again_once_the_machine_is_quiet(
+    tmp_path: Path, zygote: ZygoteClient
+) -> None:
+    quiet = [False]
+
+    async def story() -> None:
+        async with ward(zygote, tmp_path, load_timeout_s=SHORT_S / 2, is_quiet=lambda: quiet[0]) as here:
+            await here.load(another())
+            stop(trying())
+            told = await here.told(good())
+            assert isinstance(told, StarvedTrial)
+            assert f"did not come to an end within {SHORT_S / 2 * WALL_MULTIPLE:g} s" in str(told)
+            assert str(await here.told(good())) == str(told), "it was tried again on a busy machine"
+            quiet[0] = True
+        async with ward(zygote, tmp_path, is_quiet=lambda: quiet[0]) as here:
+            await here.load(good())
+            assert here.loads == 1
+
+    asyncio.run(story())
+
+
+def test_a_model_that_computes_without_an_end_is_quarantined_for_its_processor_time(
+    tmp_path: Path, zygote: ZygoteClient
+) -> None:
+    async def story() -> None:
+        async with ward(zygote, tmp_path, load_timeout_s=SHORT_S) as here:
+            told = await here.told(BUSY)
+        assert f"did not come to an end within {SHORT_S:g} s of processor time while it loaded" in str(told)
+
+    asyncio.run(story())
+
+
+@pytest.mark.skipif(not (older_versions.FOLDER / "xgboost").is_dir(), reason="the older XGBoost is not installed")
+def test_the_conversion_of_an_old_model_takes_nothing_of_the_limit_of_its_trial(
+    tmp_path: Path, zygote: ZygoteClient
+) -> None:
+    async def story() -> None:
+        async with ward(zygote, tmp_path, load_timeout_s=SHORT_S) as here:
+            await here.load(good())
+            testing = trying()
+            loading = asyncio.ensure_future(here.load(Hostile("old", "xgboost-model", OLD.read_bytes())))
+            await reached(lambda: children(testing), look_s=0.001, within_s=60.0)
+            (converter,) = children(testing)
+            stop(converter)
+            assert not (await asyncio.wait({loading}, timeout=3 * SHORT_S))[0]
+            resume(converter)
+            await loading
+            assert here.loads == 2
 
     asyncio.run(story())
 
