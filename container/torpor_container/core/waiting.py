@@ -39,7 +39,7 @@ class WorkLook:
     resting: bool
 
 
-class Waiting:
+class WorkWait:
     """The wait for one piece of work, which may use `limit_s` of processor time, and rest as long without a pause."""
 
     def __init__(self, limit_s: float, first: WorkLook) -> None:

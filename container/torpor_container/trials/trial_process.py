@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torpor_container.core.trials import MIB, QUICK_MAX, SLOW_MAX, End, limit_s, share_bytes
-from torpor_container.core.waiting import GaveUp, Waiting
+from torpor_container.core.waiting import GaveUp, WorkWait
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import RAISED
@@ -239,7 +239,7 @@ class _Tester:
         answering = asyncio.ensure_future(self._answer(json.dumps(request).encode() + b"\n"))
         asyncio.get_running_loop().add_reader(self._loaded_pipe, self._count_loaded, loaded)
         exit_text = ""
-        waiting = Waiting(limit_s, looked_at(self._child.pid))
+        waiting = WorkWait(limit_s, looked_at(self._child.pid))
         try:
             end, late_for = await self._watch(answering, limit_bytes, waiting)
             answer = await answering if end is None else None
@@ -301,7 +301,7 @@ class _Tester:
         return None
 
     async def _watch(
-        self, answering: "asyncio.Future[Mapping[str, str] | None]", limit_bytes: int, waiting: Waiting
+        self, answering: "asyncio.Future[Mapping[str, str] | None]", limit_bytes: int, waiting: WorkWait
     ) -> tuple[End | None, GaveUp | None]:
         """Watch time and memory. The limit that was exceeded; None if the process answered or ended."""
         most_bytes = self._resident_bytes + limit_bytes + SLACK_BYTES

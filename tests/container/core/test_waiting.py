@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.core.waiting import WALL_MULTIPLE, GaveUp, Waiting, WorkLook
+from torpor_container.core.waiting import WALL_MULTIPLE, GaveUp, WorkWait, WorkLook
 
 LIMIT_S = 5.0
 LOOK_S = 0.1
@@ -12,7 +12,7 @@ LOOK_S = 0.1
 
 def watched(share: float, resting: bool = False, limit_s: float = LIMIT_S) -> tuple[GaveUp, float, bool]:
     """Why work that gets this share of a processor and never ends is given up, when, and whether it was starved."""
-    waiting = Waiting(limit_s, WorkLook(0.0, 0.0, 0.0, resting))
+    waiting = WorkWait(limit_s, WorkLook(0.0, 0.0, 0.0, resting))
     looks = 0
     while True:
         looks += 1
@@ -44,7 +44,7 @@ def test_work_is_given_up_for_what_it_did_and_by_the_clock_only_at_last(
 def test_work_that_wants_a_processor_is_not_given_up_before_its_limit_of_processor_time_or_the_multiple_of_the_clock(
     stretches: list[tuple[float, float]],
 ) -> None:
-    waiting = Waiting(LIMIT_S, WorkLook(0.0, 0.0, 0.0, False))
+    waiting = WorkWait(LIMIT_S, WorkLook(0.0, 0.0, 0.0, False))
     at_s = cpu_s = 0.0
     for lasts_s, share in stretches:
         at_s, cpu_s = at_s + lasts_s, cpu_s + lasts_s * share
@@ -55,12 +55,12 @@ def test_work_that_wants_a_processor_is_not_given_up_before_its_limit_of_process
 
 
 def test_a_look_that_comes_late_tells_of_no_long_rest() -> None:
-    waiting = Waiting(LIMIT_S, WorkLook(0.0, 0.0, 0.0, True))
+    waiting = WorkWait(LIMIT_S, WorkLook(0.0, 0.0, 0.0, True))
     assert waiting.gave_up(WorkLook(LIMIT_S * 2, 0.0, 0.0, True)) is None
 
 
 def test_processes_with_limits_of_their_own_take_nothing_of_the_limit_and_are_no_rest() -> None:
-    waiting = Waiting(LIMIT_S, WorkLook(0.0, 0.0, 0.0, False))
+    waiting = WorkWait(LIMIT_S, WorkLook(0.0, 0.0, 0.0, False))
     for look in range(1, 11):
         assert waiting.gave_up(WorkLook(float(look), 0.0, float(look), False)) is None
     assert not waiting.starved
