@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_container.core.waiting import WALL_MULTIPLE, GaveUp, WorkWait, WorkLook
+from torpor_container.core.waiting import WALL_MULTIPLE, GaveUp, WorkLook, WorkWait
 
 LIMIT_S = 5.0
 LOOK_S = 0.1
