@@ -21,6 +21,7 @@ HOME = "README.md"
 COPIES = "repository/"
 CHANGING = "Changing Torpor"
 LINK = re.compile(r"\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+PAGES = "## The pages\n"
 FENCE = re.compile(r"^```.*?^```", re.DOTALL | re.MULTILINE)
 API = re.compile(r"^<!-- api: ([\w.]+) -->$", re.MULTILINE)
 COMMENT = re.compile(r"^<!-- .*?-->\n", re.DOTALL | re.MULTILINE)
@@ -33,7 +34,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 def navigation() -> list[Any]:
     """A tab for each page or part that the table of docs/README.md links, and one for the pages below the table."""
-    before, _, after = (ROOT / "docs" / HOME).read_text().rpartition("|\n")
+    _, _, pages = (ROOT / "docs" / HOME).read_text().partition(PAGES)
+    before, _, after = pages.rpartition("|\n")
     return [
         {"Start": HOME},
         *({label: _part(uri) if uri.count("/") == 1 else uri} for label, uri in _linked(HOME, before)),

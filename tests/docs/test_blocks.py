@@ -11,7 +11,7 @@ import boto3
 import pytest
 import yaml
 
-from tests.docs.helpers.reading import AFTER, ANY_MARK, KINDS, PARSED, RUN, SHOWN, Block, blocks, matches
+from tests.docs.helpers.reading import AFTER, ANY_MARK, KINDS, PARSED, RUN, SHOWN, Block, blocks, comments, matches
 from tests.docs.helpers.running import Reader
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint
 from tests.markdown import PAGES, ROOT
@@ -44,7 +44,7 @@ runs = [
 
 @pytest.mark.parametrize("page", runs)
 def test_what_a_page_says_happens(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with LiveEndpoint(tmp_path / "data") as live:
+    with LiveEndpoint(tmp_path / "data", "--travelling-clock") as live:
         at = {"ENDPOINT_URL": live.url, "ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "y", "DEFAULT_REGION": REGION}
         for name in [name for name in os.environ if name.startswith("AWS_")]:
             monkeypatch.delenv(name)
@@ -63,8 +63,7 @@ def test_what_a_page_says_happens(page: Path, tmp_path: Path, monkeypatch: pytes
 def test_each_block_says_what_it_is(page: Path) -> None:
     text = page.read_text()
     found = blocks(text)
-    shown = [block for block in found if block.mark != "hidden"]
-    assert text.count("```") == 2 * len(shown), "a code block begins and ends at the beginning of a line"
+    assert text.count("```") == 2 * len(found), "a code block begins and ends at the beginning of a line"
     assert {block.language for block in found} <= {*RUN, *PARSED, *SHOWN}
     for block in found:
         assert not block.mark or KINDS.fullmatch(block.mark), f"line {block.line}: {block.mark}"
@@ -75,8 +74,8 @@ def test_each_block_says_what_it_is(page: Path) -> None:
 
 def test_most_blocks_are_run() -> None:
     """More than half: pages about other machines, clusters and certificates show commands that no test can run."""
-    shown = [block for page in PAGES for block in blocks(page.read_text()) if block.mark != "hidden"]
-    able = [block for block in shown if block.language in RUN and not block.file]
+    found = [block for page in PAGES for block in blocks(page.read_text())]
+    able = [block for block in found if block.language in RUN and not block.file]
     run = [block for block in able if block.runs]
     refused = len(able) - len(run)
     print(f"{len(run)} of {len(able)} blocks of Python and of commands are run; {refused} say why not.")
@@ -92,9 +91,18 @@ def test_a_mark_belongs_to_the_block_below_it() -> None:
     assert blocks("```text\nx\n```\n")[0].runs is False
 
 
-def test_hidden_python_is_a_block_at_its_place() -> None:
-    text = "```python\nx = 1\n```\n<!-- run: hidden\nx += 1\n-->\n```python\nprint(x)\n```\n"
-    assert [block.text for block in blocks(text) if block.runs] == ["x = 1\n", "x += 1\n", "print(x)\n"]
+@pytest.mark.parametrize("page", PAGES, ids=NAMES.get)
+def test_a_comment_holds_no_code(page: Path) -> None:
+    """What a reader needs is not hidden: a comment is one line."""
+    assert [comment for comment in comments(page.read_text()) if "\n" in comment] == []
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if AFTER.search(page.read_text())], ids=NAMES.get)
+def test_a_page_names_what_it_needs_before_it_is_needed(page: Path) -> None:
+    """A page that begins where another ends links that page before its own first block."""
+    text = page.read_text()
+    for earlier in AFTER.findall(text):
+        assert f"]({earlier})" in text.partition("\n```")[0]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from urllib.parse import unquote, urldefrag
 import pytest
 from markdown_it import MarkdownIt
 
+from tests.helpers.browser import browser_tab, needs_browser
 from tests.markdown import DOCS, ROOT
 
 LOADING = {
@@ -112,6 +113,28 @@ def test_the_site_and_the_repository_show_the_same(page: Path, site: Path, pages
     theirs = pages[built(site, page)].article
     hint = "the site needs an empty line before a list, and four spaces before a list within one"
     assert {tag: theirs[tag] for tag in COUNTED} == {tag: ours[tag] for tag in COUNTED}, hint
+
+
+@needs_browser
+def test_the_search_works_from_the_disk(site: Path) -> None:
+    with browser_tab() as page:
+        page.goto((site / "index.html").as_uri())
+        page.click("input.md-search__input")
+        page.get_by_text("Type to start searching").wait_for(state="attached")  # it has read the index
+        page.keyboard.type("shadow variant")
+        found = page.locator("a.md-search-result__link").first
+        assert "shadow-variants.html" in (found.get_attribute("href") or "")
+
+
+@needs_browser
+def test_the_copy_button_takes_commands_without_prompts_and_outputs(site: Path) -> None:
+    with browser_tab(permissions=("clipboard-read", "clipboard-write")) as page:
+        page.goto((site / "tutorial.html").as_uri())
+        block = page.locator("div.highlight", has_text="torpor why Houston_TX.tar.gz")
+        block.hover()
+        block.locator("[data-clipboard-target]").click()
+        page.wait_for_selector(".md-dialog--active")
+        assert page.evaluate("navigator.clipboard.readText()").strip() == "torpor why Houston_TX.tar.gz"
 
 
 def test_the_python_api_is_documented_from_docstrings(site: Path, pages: dict[Path, Tags]) -> None:

@@ -5,10 +5,8 @@
     <!-- run: figures vary -->               Numbers and widths of the shown output are not compared.
     <!-- run: file code/inference.py -->     The block is that file, which later blocks use.
     <!-- run: printed -->                    The block is what the Python block before it prints.
-    <!-- run: after tutorial.md -->          Anywhere in a page: the page begins where that page ends.
-    <!-- run: hidden                         Python that runs at this place, and that the page does not show.
-    ...
-    -->
+    <!-- run: after tutorial.md -->          Anywhere in a page: the page begins where that page ends,
+                                             with names of its own.
 
 In an output, `…` stands for any part of a line; as a line of its own, for any lines.
 """
@@ -22,12 +20,11 @@ PARSED = ("toml", "json", "yaml")
 RUN = ("python", "console")
 SHOWN = ("", "text", "csv", "hcl")
 MARK = r"(?:^<!-- run: (?P<mark>[^\n]*) -->\n)?"
-SHOWN_BLOCK = MARK + r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$"
-HIDDEN_BLOCK = r"^<!-- run: hidden\n(?P<hidden>.*?)^-->$"
-BLOCK = re.compile(f"{HIDDEN_BLOCK}|{SHOWN_BLOCK}", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(MARK + r"^```(?P<language>[^\n]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+COMMENT = re.compile(r"<!--(.*?)-->", re.DOTALL)
 AFTER = re.compile(r"^<!-- run: after (\S+) -->$", re.MULTILINE)
 ANY_MARK = re.compile(r"^<!-- run: (.*)", re.MULTILINE)
-KINDS = re.compile(r"no, \S.{9,}|figures vary|printed|hidden|with \w+|file [\w./-]+")
+KINDS = re.compile(r"no, \S.{9,}|figures vary|printed|with \w+|file [\w./-]+")
 NUMBER = re.compile(r"<?\$?\d[\d,.:]*")
 
 
@@ -66,9 +63,12 @@ def blocks(text: str) -> list[Block]:
 
 
 def _block(found: re.Match[str], line: int) -> Block:
-    if found["hidden"] is not None:
-        return Block("python", found["hidden"], "hidden", line)
     return Block(found["language"], found["text"], found["mark"] or "", line + (found["mark"] is not None))
+
+
+def comments(text: str) -> list[str]:
+    """The comments of a page, which its readers do not see."""
+    return COMMENT.findall(text)
 
 
 def before(page: Path) -> list[Path]:

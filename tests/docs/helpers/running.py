@@ -3,6 +3,7 @@
 import contextlib
 import io
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -14,22 +15,30 @@ from typer.testing import CliRunner
 
 from tests.docs.helpers.reading import Block, Command, before, blocks, commands, matches
 from tests.markdown import ROOT
+from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
+from torpor.testing.clock import MovableClock
 
 AT_MOST_S = 60.0
 WIDTH = "120"
 SHELL = frozenset("|&;<>$`*?\n")
+SLEEP = re.compile(r"sleep (\d+)")
+
+
+def _no_names() -> dict[str, Any]:
+    return {"__name__": "__main__"}
 
 
 @dataclass
 class Reader:
     """Does what a page says, as its reader would: in a folder that looks like the checkout, and with one Python.
 
-    That folder is the process's working directory, and the process's environment leads to the endpoint.
+    That folder is the process's working directory, and the process's environment leads to the endpoint. The clock of
+    the endpoint travels: `$ sleep 65` moves it.
     """
 
     folder: Path
-    names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
+    names: dict[str, Any] = field(default_factory=_no_names)
     printed: str = ""
 
     def prepare(self) -> None:
@@ -40,6 +49,7 @@ class Reader:
         """Runs the pages before this one, and then its own blocks. Returns how many of its own ran."""
         for earlier in before(page):
             self._read(earlier, python_only=True)
+            self.names = _no_names()
         return self._read(page)
 
     def _read(self, page: Path, python_only: bool = False) -> int:
@@ -56,7 +66,7 @@ class Reader:
             elif block.runs and not python_only:
                 for command in commands(block):
                     self.command(command, block, page)
-        return sum(block.runs and block.mark != "hidden" for block in found)
+        return sum(block.runs for block in found)
 
     def python(self, block: Block, page: Path) -> None:
         padded = "\n" * block.line + block.text
@@ -66,6 +76,9 @@ class Reader:
         self.printed = output.getvalue()
 
     def command(self, command: Command, block: Block, page: Path) -> None:
+        if asleep := SLEEP.fullmatch(command.line):
+            MovableClock(EndpointConnection.configured()).advance(seconds=int(asleep[1]))
+            return
         status, printed = self._torpor(command.line) or self._shell(command.line)
         assert status == 0, told(page, block, f"$ {command.line}\n{printed}")
         if command.output.strip():

@@ -21,9 +21,10 @@ from botocore.config import Config
 from botocore.credentials import Credentials
 from botocore.exceptions import ClientError
 
-from tests.endpoint.helpers.dashboard_browser import dashboard_visit, needs_browser
+from tests.endpoint.helpers.dashboard_browser import dashboard_visit
 from tests.endpoint.helpers.live_endpoint import ACCOUNT, REGION, LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import booster, packed, put
+from tests.helpers.browser import needs_browser
 
 HOUSES = f"arn:aws:sagemaker:{REGION}:{ACCOUNT}:endpoint/houses"
 ROW = b"1.0,2.0,3.0,4.0"

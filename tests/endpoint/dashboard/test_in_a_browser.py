@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.endpoint.helpers.constant_models import MIB, constant
-from tests.endpoint.helpers.dashboard_browser import DashboardVisit, dashboard_visit, needs_browser
+from tests.endpoint.helpers.dashboard_browser import DashboardVisit, dashboard_visit
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
+from tests.helpers.browser import needs_browser
 from torpor.calling.target_model import with_target_model
 
 if TYPE_CHECKING:

@@ -1,30 +1,15 @@
-"""A real browser on the dashboard of a live endpoint: the system's Chromium, driven by Playwright.
+"""A real browser on the dashboard of a live endpoint."""
 
-Playwright's own browsers are downloads, which no test may need.
-"""
-
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import pytest
+from tests.helpers.browser import SIZE, browser_tab
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
-
-WITHIN_MS = 15_000
-SIZE = (1360, 900)
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-
-needs_browser = pytest.mark.skipif(
-    CHROMIUM is None or find_spec("playwright") is None,
-    reason="no Chromium is installed, or no Playwright: apt-get install chromium, pip install playwright",
-)
 
 
 @dataclass
@@ -48,21 +33,12 @@ class DashboardVisit:
 @contextmanager
 def dashboard_visit(url: str, size: tuple[int, int] = SIZE) -> Iterator[DashboardVisit]:
     """A tab on the dashboard at this address."""
-    from playwright.sync_api import sync_playwright
-
-    flags = ["--no-sandbox"] * (os.getuid() == 0)  # root has none
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=flags)
-        try:
-            page = browser.new_page(viewport={"width": size[0], "height": size[1]})
-            page.set_default_timeout(WITHIN_MS)
-            visit = DashboardVisit(page, url)
-            page.on("console", lambda said: _listen(visit, said))
-            page.on("pageerror", lambda error: visit.complaints.append(str(error)))
-            page.on("request", lambda request: _follow(visit, request.url))
-            yield visit
-        finally:
-            browser.close()
+    with browser_tab(size) as page:
+        visit = DashboardVisit(page, url)
+        page.on("console", lambda said: _listen(visit, said))
+        page.on("pageerror", lambda error: visit.complaints.append(str(error)))
+        page.on("request", lambda request: _follow(visit, request.url))
+        yield visit
 
 
 def _listen(visit: DashboardVisit, said: Any) -> None:
