@@ -26,7 +26,7 @@ from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
 from torpor_endpoint.core.testing import fault_schedule as injected_faults
 from torpor_endpoint.log_lines import FIELDS
-from torpor_endpoint.metrics.metrics import METRICS, Metric
+from torpor_endpoint.metrics.metrics import METRICS, OF_DEPLOYMENT, Metric
 from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.services.runtime.errors import FAULTS, Situation
@@ -98,6 +98,10 @@ def metrics() -> str:
             for row in METRICS
         ),
     )
+
+
+def deployment_metrics() -> str:
+    return ", ".join(code(metric.name) for metric in OF_DEPLOYMENT)
 
 
 def _elsewhere(metric: Metric) -> tuple[str, str]:
@@ -283,6 +287,7 @@ TABLES = {
     "injected-faults": injected,
     "control-errors": control_errors,
     "metrics": metrics,
+    "deployment-metrics": deployment_metrics,
     "operations": operations,
     "moto-alone": moto_alone,
 }

@@ -340,6 +340,7 @@ class Parts:
             self.surroundings.images,
             vacated=self.host.vacate,
             memory_plan=self._memory_plan,
+            updating=self.observers.settle,  # what has ended counts for the fleet before
             changed=self.tables.changed,
             used_elsewhere=self.routers.uses,
             streams_elsewhere=self.routers.streams,

@@ -118,6 +118,7 @@ class Variant:
     capture: DataCapture | None = None  # its endpoint configuration's
     direct: bool = False
     asynchronous: AsyncInference | None = None  # its endpoint configuration's: requests wait in a queue
+    deployed_by: str = ""  # the endpoint configuration of the update that deployed it; empty since CreateEndpoint
 
     @property
     def multi_model(self) -> bool:

@@ -12,6 +12,7 @@ from torpor_endpoint.metrics.metrics import (
     INVOCATIONS,
     MODEL_CACHE_HIT,
     MODEL_LATENCY,
+    VARIANT,
     Metric,
 )
 from torpor_endpoint.metrics.registry import MetricRegistry
@@ -63,9 +64,9 @@ def figures(registry: MetricRegistry, now_s: float) -> dict[VariantName, Variant
 
 
 def by_variant(series: Iterable[Series]) -> dict[VariantName, Series]:
-    """The series that belong to a variant, by it."""
+    """The series of whole variants, by variant. Those of a container or of a deployment have further dimensions."""
     named = ((dict(one.key.dimensions), one) for one in series)
-    return {(of["EndpointName"], of["VariantName"]): one for of, one in named if "VariantName" in of}
+    return {(of["EndpointName"], of["VariantName"]): one for of, one in named if of.keys() == set(VARIANT)}
 
 
 def _by_variant(registry: MetricRegistry, metric: Metric) -> dict[VariantName, Series]:

@@ -179,6 +179,7 @@ class Deployment:
                 self._begin_dismissal(change.pool, "its deployment failed")
 
     def _swap(self, changes: Sequence[VariantChange]) -> None:
+        self._factory.updating()
         staying = {change.pool for change in changes}
         old = [pool for pool in self.live.pools.values() if pool not in staying]
         for change in changes:

@@ -63,7 +63,8 @@ class InstanceFactory:
     `lived` gets each life whenever it changes. `farewell` runs for each drained instance while it still answers.
     `start_delay_s` is the shortest time until an instance of a variant is ready. `vacated` runs when the last instance
     of a variant that is no longer served has stopped. `memory_plan` says how several containers share the memory of an
-    instance. `changed` is called when a pool has changed. `used_elsewhere` says whether another router may still use an
+    instance. `updating` is called before an update changes what an endpoint's pools are, and `changed` when a pool has
+    changed. `used_elsewhere` says whether another router may still use an
     instance that was withdrawn, and `streams_elsewhere` whether one has a stream of it; the pool looks again whenever
     it changes. `fault` says why a variant cannot be deployed at the endpoint with this ARN. `digest` tells variants
     apart whose instances differ.
@@ -79,6 +80,7 @@ class InstanceFactory:
     timing: InstanceTiming = TIMING
     vacated: Callable[[str, str], Awaitable[None]] = disks_kept
     memory_plan: Callable[[Variant], MemoryPlan | None] = without_sharing
+    updating: Callable[[], None] = unnoticed
     changed: Callable[[], None] = unnoticed
     used_elsewhere: Callable[[str], bool] = by_nobody_else
     streams_elsewhere: Callable[[str], bool] = by_nobody_else

@@ -3,6 +3,7 @@
 Names, units and dimensions are SageMaker's own, except in the namespace `TORPOR`. `metrics.registry` holds the samples.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -16,6 +17,9 @@ VARIANT = ("EndpointName", "VariantName")
 ENDPOINT = ("EndpointName",)
 CONTAINER = (*VARIANT, "ContainerName")
 """The dimensions of one container of several."""
+
+DEPLOYMENT = (*VARIANT, "EndpointConfigName")
+"""The dimensions of a fleet that UpdateEndpoint deployed: an alarm of a rollback names the new fleet so."""
 
 JOB_INSTANCE = ("Host",)
 """The dimension of a job's instance: `<job>/<instance>`."""
@@ -599,6 +603,21 @@ METRICS: tuple[Metric, ...] = (
     TIME_IN_BACKLOG,
     TOTAL_PROCESSING_TIME,
 )
+
+OF_DEPLOYMENT: Mapping[Metric, Metric] = {
+    metric: replace(metric, dimensions=DEPLOYMENT)
+    for metric in (
+        INVOCATIONS,
+        INVOCATIONS_PER_INSTANCE,
+        INVOCATION_4XX_ERRORS,
+        INVOCATION_5XX_ERRORS,
+        INVOCATION_MODEL_ERRORS,
+        MODEL_LATENCY,
+        OVERHEAD_LATENCY,
+    )
+}
+"""The metrics of a variant that its fleet also has with the endpoint configuration of an update. CloudWatch alone has
+them: in Prometheus and OpenTelemetry a sum over all series would count each request twice."""
 
 JOB_METRICS: tuple[Metric, ...] = tuple(
     replace(metric, namespace=TRANSFORM_JOBS, dimensions=JOB_INSTANCE)

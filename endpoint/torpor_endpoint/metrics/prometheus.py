@@ -138,7 +138,7 @@ def cumulative(total: Tally) -> list[tuple[str, float]]:
 
 def _has(dimensions: tuple[str, ...], series: Series) -> bool:
     """Whether these are the dimensions of the series: one name may have series of variants and of containers."""
-    return len(series.key.dimensions) == len(dimensions)
+    return {name for name, _ in series.key.dimensions} == set(dimensions)
 
 
 def _names(metric: Metric) -> list[str]:

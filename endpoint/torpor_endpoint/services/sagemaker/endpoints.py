@@ -60,7 +60,7 @@ def update_endpoint(control: Control, call: Call) -> dict[str, Any]:
         variants = _retained(endpoint.variants, variants, call)
     retained = endpoint.deployment if call.params.get("RetainDeploymentConfig") else None
     deployment = call.params.get("DeploymentConfig", retained)
-    return _update(control, replace(endpoint, deployment=deployment), config.name, variants)
+    return _update(control, replace(endpoint, deployment=deployment), config.name, _deployed_by(config.name, variants))
 
 
 def update_endpoint_weights_and_capacities(control: Control, call: Call) -> dict[str, Any]:
@@ -90,7 +90,7 @@ def redeploy(control: Control, endpoint: EndpointRecord, config_name: str, varia
     """Update an endpoint to these variants. Raises ValidationException if they or the endpoint's status forbid it."""
     if not may(endpoint.status, EndpointEvent.UPDATE):
         raise errors.IN_PROGRESS(arn=endpoint.arn)
-    _update(control, endpoint, config_name, variants)
+    _update(control, endpoint, config_name, _deployed_by(config_name, variants))
 
 
 def found_endpoint(control: Control, call: Call) -> EndpointRecord:
@@ -122,6 +122,11 @@ def _update(
     _moved(control, replace(pending, failure_reason=None), EndpointEvent.UPDATE)
     control.deployed(endpoint.name, variants)
     return {"EndpointArn": endpoint.arn}
+
+
+def _deployed_by(config_name: str, variants: tuple[Variant, ...]) -> tuple[Variant, ...]:
+    """The variants of an update: their metrics also have the dimension EndpointConfigName."""
+    return tuple(replace(variant, deployed_by=config_name) for variant in variants)
 
 
 def _moved(control: Control, endpoint: EndpointRecord, event: EndpointEvent) -> None:

@@ -31,6 +31,7 @@ class AlikeRequests(NamedTuple):
     loading_s: Sequence[float] = ()  # if the requests were no hits
     concurrency: "Sequence[Concurrency]" = ()  # of a serverless variant
     queued: bool = False  # of an asynchronous variant: AWS lacks two of its metrics
+    deployed_by: str = ""  # the endpoint configuration of the update that deployed the variant, if one did
 
 
 class Concurrency(NamedTuple):
@@ -60,6 +61,31 @@ class ServerlessMeter:
                 series.add(value, at_s)
 
 
+class RequestSeries:
+    """The series to which every request of a variant adds."""
+
+    def __init__(self, bound: Callable[[metrics.Metric], Series]) -> None:
+        self._invocations = bound(metrics.INVOCATIONS)
+        self._per_instance = bound(metrics.INVOCATIONS_PER_INSTANCE)
+        self._client_errors = bound(metrics.INVOCATION_4XX_ERRORS)
+        self._server_errors = bound(metrics.INVOCATION_5XX_ERRORS)
+        self._model_errors = bound(metrics.INVOCATION_MODEL_ERRORS)
+        self._model_latency = bound(metrics.MODEL_LATENCY)
+        self._overhead_latency = bound(metrics.OVERHEAD_LATENCY)
+
+    def add(self, samples: AlikeRequests, at_s: float) -> None:
+        """Add requests of one minute. What is equal in all of them is added once, with their number."""
+        count, status = len(samples.model_s), samples.status or 0
+        self._invocations.add(1, at_s, count)
+        if not samples.queued:
+            self._per_instance.add(1 / max(1, samples.instances), at_s, count)
+            self._overhead_latency.add_all([took_s * MICROSECONDS for took_s in samples.overhead_s], at_s)
+        self._client_errors.add(400 <= status < 500, at_s, count)
+        self._server_errors.add(status >= 500, at_s, count)
+        self._model_errors.add(not 200 <= status < 300, at_s, count)
+        self._model_latency.add_all([took_s * MICROSECONDS for took_s in samples.model_s], at_s)
+
+
 class VariantMeter:
     """The series of one variant."""
 
@@ -69,13 +95,8 @@ class VariantMeter:
         def bound(metric: metrics.Metric) -> Series:
             return registry.series(metric, dimensions)
 
-        self._invocations = bound(metrics.INVOCATIONS)
-        self._per_instance = bound(metrics.INVOCATIONS_PER_INSTANCE)
-        self._client_errors = bound(metrics.INVOCATION_4XX_ERRORS)
-        self._server_errors = bound(metrics.INVOCATION_5XX_ERRORS)
-        self._model_errors = bound(metrics.INVOCATION_MODEL_ERRORS)
-        self._model_latency = bound(metrics.MODEL_LATENCY)
-        self._overhead_latency = bound(metrics.OVERHEAD_LATENCY)
+        self._requests = RequestSeries(bound)
+        self._deployments: dict[str, RequestSeries] = {}  # by the endpoint configuration of an update
         self._cache_hit = bound(metrics.MODEL_CACHE_HIT)
         self._loading_wait = bound(metrics.MODEL_LOADING_WAIT_TIME)
         self._no_capacity = bound(metrics.NO_CAPACITY_INVOCATION_FAILURES)
@@ -87,24 +108,28 @@ class VariantMeter:
         self._serverless: ServerlessMeter | None = None  # made for the first request of a serverless variant
 
     def add(self, samples: AlikeRequests, at_s: float) -> None:
-        """Add requests of one minute. What is equal in all of them is added once, with their number."""
-        count, status, hit = len(samples.model_s), samples.status or 0, samples.hit
-        self._invocations.add(1, at_s, count)
-        if not samples.queued:
-            self._per_instance.add(1 / max(1, samples.instances), at_s, count)
-            self._overhead_latency.add_all([took_s * MICROSECONDS for took_s in samples.overhead_s], at_s)
-        self._client_errors.add(400 <= status < 500, at_s, count)
-        self._server_errors.add(status >= 500, at_s, count)
-        self._model_errors.add(not 200 <= status < 300, at_s, count)
-        if hit is not None:
-            self._cache_hit.add(hit, at_s, count)
-        self._model_latency.add_all([took_s * MICROSECONDS for took_s in samples.model_s], at_s)
-        if hit is False:
+        """Add requests of one minute."""
+        self._requests.add(samples, at_s)
+        if samples.deployed_by:
+            self._of_deployment(samples.deployed_by).add(samples, at_s)
+        if samples.hit is not None:
+            self._cache_hit.add(samples.hit, at_s, len(samples.model_s))
+        if samples.hit is False:
             self._loading_wait.add_all([took_s * MICROSECONDS for took_s in samples.loading_s], at_s)
         for seen in samples.concurrency:
             if self._serverless is None:
                 self._serverless = ServerlessMeter(self._bound)
             self._serverless.add(seen, at_s)
+
+    def _of_deployment(self, config: str) -> RequestSeries:
+        """The series of the fleet that the update to this endpoint configuration deployed."""
+        if config not in self._deployments:
+            self._deployments = dict([*self._deployments.items()][-1:])  # the fleet before still ends its requests
+            dimensions = {**self._dimensions, "EndpointConfigName": config}
+            self._deployments[config] = RequestSeries(
+                lambda metric: self._registry.series(metrics.OF_DEPLOYMENT[metric], dimensions)
+            )
+        return self._deployments[config]
 
     def add_stream(self, first_s: float, model_s: float, failed: bool, at_s: float) -> None:
         """Add what a streamed answer has beside any other request (see `StreamMeter.add`)."""

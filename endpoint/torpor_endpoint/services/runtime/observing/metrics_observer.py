@@ -82,7 +82,8 @@ class MetricsObserver:
         allowed = alike.pool.variant.serverless
         concurrency = [_concurrency(allowed, one) for one in served] if allowed is not None else ()
         queued = alike.pool.variant.asynchronous is not None
-        samples = AlikeRequests(alike.instances, OK, alike.hit, model_s, overhead_s, (), concurrency, queued)
+        by = alike.pool.variant.deployed_by
+        samples = AlikeRequests(alike.instances, OK, alike.hit, model_s, overhead_s, (), concurrency, queued, by)
         self._meters.add(alike.endpoint, alike.variant, samples, alike.ended_minute_s)
         for request in requests:
             if request.trail is not None and request.route is not None:
@@ -101,8 +102,8 @@ def _samples(request: Passage, route: Route, served: Served) -> AlikeRequests | 
     allowed = route.pool.variant.serverless
     concurrency = [_concurrency(allowed, served)] if allowed is not None else ()
     status, overhead_s = served.answer.status, request.total_s - model_s
-    queued = route.pool.variant.asynchronous is not None
-    return AlikeRequests(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency, queued)
+    queued, by = route.pool.variant.asynchronous is not None, route.pool.variant.deployed_by
+    return AlikeRequests(served.instances, status, hit, [model_s], [overhead_s], [loading_s], concurrency, queued, by)
 
 
 def _loading_s(request: Passage) -> float:
@@ -113,8 +114,8 @@ def _broken(request: Passage, route: Route, fault: RuntimeFault) -> AlikeRequest
     """A request that broke on its way counts against the model; one that was refused does not."""
     if fault.original is None:
         return None
-    queued = route.pool.variant.asynchronous is not None
-    return AlikeRequests(len(route.pool.ready), None, None, [request.total_s], [0.0], queued=queued)
+    queued, by = route.pool.variant.asynchronous is not None, route.pool.variant.deployed_by
+    return AlikeRequests(len(route.pool.ready), None, None, [request.total_s], [0.0], queued=queued, deployed_by=by)
 
 
 def _concurrency(allowed: Serverless, served: Served) -> Concurrency:

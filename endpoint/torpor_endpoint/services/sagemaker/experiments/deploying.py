@@ -1,6 +1,6 @@
 """Changes an endpoint for an experiment: makes the endpoint configuration, and updates the endpoint to it."""
 
-from torpor_endpoint.core.records import EndpointRecord, Variant
+from torpor_endpoint.core.records import EndpointRecord, ModelRecord, Variant
 from torpor_endpoint.services.sagemaker import errors, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.endpoints import redeploy
@@ -15,16 +15,24 @@ def variants_during(control: Control, endpoint: EndpointRecord, settings: Wire) 
     """The variants of an endpoint while it has an experiment with these settings. Raises ValidationException."""
     check(rules.SETTINGS_RULES, settings)
     rules.check_endpoint(endpoint.variants, settings)
-    parts = roles(settings)
-    name = parts.variants[parts.shadow]["ModelName"]
-    model = control.store.model(name)
-    if model is None:
-        raise errors.INVALID(f'ModelVariants: could not find model "{name}" of {parts.shadow}.')
-    variants = during(endpoint.variants, settings, model)
+    variants = during(endpoint.variants, settings, _models(control, endpoint, settings))
     if control.strict:
         check(rules.STRICT_ENDPOINT_RULES, variants)
     check_variants(control, endpoint, variants)
     return variants
+
+
+def _models(control: Control, endpoint: EndpointRecord, settings: Wire) -> dict[str, ModelRecord]:
+    """The models of the experiment by name, without that which the endpoint's production variant has already."""
+    served = {variant.model_name for variant in endpoint.variants if not variant.shadow}
+    parts, models = roles(settings), {}
+    for variant in settings["ModelVariants"]:
+        name, model = variant["ModelName"], control.store.model(variant["ModelName"])
+        if model is not None:
+            models[name] = model
+        elif variant["VariantName"] == parts.shadow or name not in served:
+            raise errors.INVALID(f'ModelVariants: could not find model "{name}" of {variant["VariantName"]}.')
+    return models
 
 
 def check_variants(control: Control, endpoint: EndpointRecord, variants: tuple[Variant, ...]) -> None:

@@ -8,7 +8,8 @@ from torpor_endpoint.services.sagemaker.members.known import Treatment
 
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateInferenceExperiment": "The endpoint must have one production variant on instances, and no other shadow variant; "
-    "its model and name are those of SourceModelVariantName. An endpoint has one experiment at a time that has not ended. "
+    "its name is SourceModelVariantName. Where its ModelName in ModelVariants is another one, the endpoint serves that model "
+    "until the end of the schedule, or for good with Retain. An endpoint has one experiment at a time that has not ended. "
     "Endpoints of many models may have experiments; `--aws-strict` refuses them. Each change of the endpoint makes an endpoint "
     "configuration, which is deleted when the endpoint leaves it. If another call updates or deletes the endpoint, the experiment is Cancelled. "
     f"Kept without effect: {listed(Treatment.KEPT, 'CreateInferenceExperimentRequest')}, also the KmsKey of DataStorageConfig.",

@@ -51,15 +51,19 @@ Decision = LookAgain | Become | Deploy
 
 
 def reverts(experiment: InferenceExperiment, before: EndpointRecord) -> bool:
-    """Whether a stop gives the endpoint the configuration of before back.
+    """Whether a stop gives the endpoint the configuration of before back: at the end of the schedule, and where the
+    endpoint keeps just what it had before.
 
     AWS: "After the test is complete, the endpoint reverts to the state it was in prior to starting the test."
     """
     order = experiment.stop
     if order is None:
         return False
-    removes = order.actions.get(roles(experiment.settings).shadow) is Action.REMOVE
-    return order.scheduled or (removes and not order.desired and not any(v.shadow for v in before.variants))
+    parts = roles(experiment.settings)
+    removes = order.actions.get(parts.shadow) is Action.REMOVE
+    source = parts.variants[parts.source]["ModelName"]
+    same = all(not variant.shadow and variant.model_name == source for variant in before.variants)
+    return order.scheduled or (removes and not order.desired and same)
 
 
 def target(experiment: InferenceExperiment, before: EndpointRecord) -> str | None:

@@ -55,10 +55,6 @@ ENDPOINT_RULES: Rules[tuple[tuple[Variant, ...], Wire]] = (
         "ShadowModeConfig.SourceModelVariantName must be the endpoint's production variant {production}.",
     ),
     (
-        lambda pair: _productions(pair[0])[0].model_name != _model(pair[1], roles(pair[1]).source),
-        "ModelVariants: the ModelName of {production} must be {model}, the model that the endpoint serves.",
-    ),
-    (
         lambda pair: any(not _is_shadow_of(variant, pair[1]) for variant in pair[0] if variant.shadow),
         "EndpointName: the endpoint has a shadow variant that is not the experiment's {shadow} with the same model. "
         "Update the endpoint to a configuration without it first.",
@@ -88,9 +84,9 @@ STRICT_ENDPOINT_RULES: Rules[tuple[Variant, ...]] = (
 def check_endpoint(variants: tuple[Variant, ...], settings: Wire) -> None:
     """Raises ValidationException unless an endpoint with these variants can have the experiment."""
     production = next((variant for variant in variants if not variant.shadow), None)
-    places = {"production": production and production.name, "model": production and production.model_name}
     check(ASYNC_ENDPOINT_RULES, variants)
-    check(ENDPOINT_RULES, (variants, settings), shadow=roles(settings).shadow, **places)
+    name = production and production.name
+    check(ENDPOINT_RULES, (variants, settings), shadow=roles(settings).shadow, production=name)
 
 
 # -- UpdateInferenceExperiment -----------------------------------------------------------------------------------------

@@ -29,21 +29,36 @@ def capture_config(settings: Wire) -> dict[str, Any] | None:
     }
 
 
-def during(present: Variants, settings: Wire, model: ModelRecord) -> Variants:
-    """Production and shadow variant while the experiment runs. `model` is the shadow's.
+def during(present: Variants, settings: Wire, models: Mapping[str, ModelRecord]) -> Variants:
+    """Production and shadow variant while the experiment runs. `models` are theirs, by name.
 
+    Each has the model that the experiment names, also where the endpoint's production variant had another one before.
     The shadow's weight is the sampling percentage, since the share of copies is the ratio of the weights.
     """
     parts = roles(settings)
-    (production,) = [variant for variant in present if not variant.shadow]
-    source = sized(production, parts.variants[parts.source], 1.0)
+    source = _source(_production(present), parts.variants[parts.source], models)
     infrastructure = parts.variants[parts.shadow]
+    model = models[infrastructure["ModelName"]]
     named = {"VariantName": parts.shadow, "ModelName": model.name, **_sizes(infrastructure)}
     shadow = shapes.variant({**named, "InitialVariantWeight": parts.percentage / 100}, model, shadow=True)
     capture = capture_config(settings)
     if capture is None:
         return source, replace(shadow, capture=_written_by(shadow, source.capture))
     return shapes.with_capture((source, shadow), {"DataCaptureConfig": capture})
+
+
+def _source(production: Variant, wire: Wire, models: Mapping[str, ModelRecord]) -> Variant:
+    """The production variant with the infrastructure and the model of its ModelVariantConfig."""
+    if wire["ModelName"] == production.model_name:  # with the containers that it has: its model may be deleted
+        return sized(production, wire, 1.0)
+    model = models[wire["ModelName"]]
+    other = shapes.variant({**production.request, "ModelName": model.name, "InitialVariantWeight": 1.0}, model)
+    return sized(replace(other, capture=_written_by(other, production.capture)), wire, 1.0)
+
+
+def _production(variants: Variants) -> Variant:
+    (production,) = [variant for variant in variants if not variant.shadow]
+    return production
 
 
 def _written_by(variant: Variant, capture: DataCapture | None) -> DataCapture | None:
@@ -66,8 +81,9 @@ def after(present: Variants, before: Variants, settings: Wire, order: StopOrder)
         promoted = replace(shadow, shadow=False, capture=_written_by(shadow, capture))
         return (sized(promoted, sizes.get(parts.shadow), 1.0),)
     if order.actions[parts.shadow] is Action.REMOVE:
-        (source,) = [variant for variant in before if not variant.shadow]
-        return (sized(source, sizes.get(parts.source), source.weight),)
+        was, now = _production(before), _production(present)
+        kept = was if was.model_name == now.model_name else replace(now, capture=_written_by(now, capture))
+        return (sized(kept, sizes.get(parts.source), was.weight),)
     return tuple(sized(variant, sizes.get(variant.name), variant.weight) for variant in present)
 
 

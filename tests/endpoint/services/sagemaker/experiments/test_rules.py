@@ -52,7 +52,7 @@ def refused(lab: InMemoryExperiments, operation: str, **params: Any) -> tuple[st
         ({"ShadowModeConfig": sampled(5, shadow="Old")}, "must be different variants"),
         ({"ShadowModeConfig": sampled(5, "Old", "New")}, "SourceModelVariantName must be the endpoint's production"),
         ({"ShadowModeConfig": sampled(-1)}, "SamplingPercentage must be from 0 to 100"),
-        ({"ModelVariants": [variant("Old", "new"), NEW]}, "the ModelName of Old must be old"),
+        ({"ModelVariants": [variant("Old", "ghost"), NEW]}, 'could not find model "ghost" of Old'),
         ({"ModelVariants": [OLD, variant("New", "ghost")]}, 'could not find model "ghost" of New'),
         ({"ModelVariants": [OLD, variant("New", "new", 0)]}, "cannot have 0 instances"),
         ({"ModelVariants": [OLD, variant("New", "new", 1, "ml.dl1.24xlarge")]}, "no instance type ml.dl1.24xlarge"),

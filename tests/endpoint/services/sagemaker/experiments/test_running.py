@@ -59,6 +59,35 @@ def test_both_variants_get_the_infrastructure_of_the_experiment(lab: InMemoryExp
     assert [each["DesiredInstanceCount"] for each in lab.endpoint()["ProductionVariants"]] == [2]
 
 
+OTHER_MODEL = {"ModelVariants": [variant("Old", "new"), variant("New", "old")]}
+
+
+def served_models(lab: InMemoryExperiments) -> dict[str, str]:
+    """The model of each variant that the endpoint serves."""
+    record = lab.store.endpoint("houses")
+    assert record is not None
+    return {one.name: one.model_name for one in record.variants}
+
+
+def test_the_production_variant_gets_the_model_of_the_experiment_until_its_end(lab: InMemoryExperiments) -> None:
+    lab.running(**OTHER_MODEL, Schedule={"EndTime": at(NOON_S + 2 * HOUR_S)})
+    assert served_models(lab) == {"Old": "new", "New": "old"}
+    config = lab.client.describe_endpoint_config(EndpointConfigName=lab.endpoint()["EndpointConfigName"])
+    assert config["ProductionVariants"][0]["ModelName"] == "new"
+    lab.look(2 * HOUR_S)
+    assert (lab.described()["Status"], served_models(lab)) == ("Completed", {"Old": "old"})
+
+
+@pytest.mark.parametrize("desired", [{}, {"DesiredModelVariants": [variant("Old", "new", 2)]}])
+def test_a_production_variant_that_is_retained_keeps_the_model_of_the_experiment(
+    lab: InMemoryExperiments, desired: dict[str, Any]
+) -> None:
+    lab.running(**OTHER_MODEL)
+    lab.stop("Retain", "Remove", **desired)
+    assert (lab.described()["Status"], served_models(lab)) == ("Completed", {"Old": "new"})
+    assert lab.serves() == BEFORE
+
+
 def test_an_experiment_starts_when_its_schedule_says_so(lab: InMemoryExperiments) -> None:
     lab.create(**TOMORROW)
     lab.look(DAY_S - 1.0)
