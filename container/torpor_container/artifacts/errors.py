@@ -33,9 +33,6 @@ class TargetForbidden(ArtifactError):
     status = 400
     fault = Fault.TARGET_FORBIDDEN
 
-    def __init__(self, target: str, rule: str) -> None:
-        super().__init__(f"Target model {target[:256]!r} {rule}. Name an object below the model prefix.")
-
 
 class ArtifactMissing(ArtifactError):
     status = 404

@@ -1,37 +1,18 @@
-"""Finds where a target model is: the rules that keep it under the prefix, and its name on disk. It reads nothing."""
+"""Finds where a target model is: its key under the prefix, and its name on disk. It reads nothing."""
 
 import hashlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from torpor_container.artifacts.errors import TargetForbidden
-
-KEY_MAX_BYTES = 1024
-"""S3's own limit, which is also TargetModel's."""
-
-
-# AWS, TargetModelHeader: length 1 to 1024, pattern `\A\S[\p{Print}]*\z`. The last rule is Torpor's: a target that some
-# reader of paths would shorten is refused before any of them reads it. Empty segments are S3's own, and stay.
-Rules = tuple[tuple[str, Callable[[str], bool]], ...]
-
-KEY_RULES: Rules = (
-    ("is longer than 1024 bytes", lambda target: len(target.encode(errors="surrogatepass")) > KEY_MAX_BYTES),
-    ("holds a character that cannot be printed", lambda target: not target.isprintable()),
-    ("has a '.' or '..' segment", lambda target: not {".", ".."}.isdisjoint(target.split("/"))),
-)
-TARGET_RULES: Rules = (
-    ("is empty", lambda target: not target.removeprefix("/")),
-    ("starts with white space", lambda target: target[:1].isspace()),
-    *KEY_RULES,
-)
+from torpor_container.core import target_names
 
 
 def name_of(target: str) -> str:
-    """The one name of a target, however it is spelled: AWS drops one leading slash. Raises TargetForbidden."""
-    for rule, breaks in TARGET_RULES:
-        if breaks(target):
-            raise TargetForbidden(target, rule)
-    return target.removeprefix("/")
+    """See `core.target_names.name_of`. Raises TargetForbidden."""
+    try:
+        return target_names.name_of(target)
+    except target_names.BadTarget as error:
+        raise TargetForbidden(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -55,7 +36,7 @@ class Location:
         bucket, _, key = rest.partition("/")
         if not bucket:
             raise ValueError(f"{url!r} has no bucket")
-        for rule, breaks in KEY_RULES:
+        for rule, breaks in target_names.KEY_RULES:
             if breaks(key):
                 raise ValueError(f"the key of {url!r} {rule}")
         return cls(scheme, bucket, key)
@@ -88,8 +69,8 @@ class Prefix:
         Raises TargetForbidden for a key that is longer than S3 permits.
         """
         key = self.folder + name
-        if len(key.encode(errors="surrogatepass")) > KEY_MAX_BYTES:
-            raise TargetForbidden(name, "makes a key longer than 1024 bytes")
+        if len(key.encode(errors="surrogatepass")) > target_names.KEY_MAX_BYTES:
+            raise TargetForbidden(str(target_names.BadTarget(name, "makes a key longer than 1024 bytes")))
         return key
 
     def name_of_key(self, key: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from collections.abc import Sequence
 from functools import partial
 
 from torpor_endpoint.access.problems import NotAuthentic, Problem
@@ -19,14 +20,20 @@ SIGNED_AS = "sagemaker"
 """The name that clients of the runtime sign for."""
 
 TARGET_MODEL = b"x-amzn-sagemaker-target-model"
-NAMING = frozenset((TARGET_MODEL, b"x-amz-target", b"smithy-protocol"))
-"""The headers that name the model, or another service than the runtime."""
+TARGET_CONTAINER = b"x-amzn-sagemaker-target-container-hostname"
+TARGETS = {
+    TARGET_MODEL: "X-Amzn-SageMaker-Target-Model",
+    TARGET_CONTAINER: "X-Amzn-SageMaker-Target-Container-Hostname",
+}
+"""The headers that say what an invocation is for, and that policies are asked about. Each may be there once."""
+NAMING = frozenset((*TARGETS, b"x-amz-target", b"smithy-protocol"))
+"""The headers that name a target, or another service than the runtime."""
 ALLOWED_MAX = 4096
 """The most invocations of one caller that are remembered as allowed."""
 ALLOWED_MAX_BYTES = 1024
 """The most bytes of one that is remembered: a caller may name models that do not exist."""
-Asked = tuple[str, bytes | None]
-"""An invocation: path and target model."""
+Asked = tuple[str | tuple[bytes, bytes], ...]
+"""An invocation: its path, and the headers that name its targets."""
 
 THROTTLED, _ = Problem.THROTTLED.json
 
@@ -52,13 +59,13 @@ class InvocationDoor:
         if scope["method"] != "POST" or RUNTIME_PATH.fullmatch(path) is None:
             return False
         naming = [header for header in scope["headers"] if header[0] in NAMING]
-        if len(naming) > 1 or (naming and naming[0][0] != TARGET_MODEL):
+        if naming and (naming[0][0] not in TARGETS or (naming[1:] and not _is_one_of_each(naming))):
             return False  # two models, or perhaps another service: the gateway knows
         try:
             known = self._verifier.signer(scope, body, SIGNED_AS)
             if known is None:
                 return False
-            asked = (path, naming[0][1] if naming else None)
+            asked = (path, *naming)
             if asked not in known.allowed:
                 self._check_invocation(scope, known, asked)
         except (NotAuthentic, AccessRefused):
@@ -71,24 +78,27 @@ class InvocationDoor:
         """Raises AccessRefused. Remembers what is allowed until policies change, if no circumstance had a say."""
         access = self._verifier.access(scope, known)
         access.check((invocation_of(scope, access),))
-        is_short = sum(map(len, filter(None, asked))) <= ALLOWED_MAX_BYTES
+        is_short = sum(len(part) if isinstance(part, str) else len(part[1]) for part in asked) <= ALLOWED_MAX_BYTES
         if is_short and not access.circumstances and len(known.allowed) < ALLOWED_MAX:
             known.allowed.add(asked)
 
 
+def _is_one_of_each(naming: Sequence[tuple[bytes, bytes]]) -> bool:
+    return sorted(name for name, _ in naming) == sorted(TARGETS)
+
+
 def invocation_of(scope: Scope, access: CallerAccess) -> AccessNeed:
-    """What a request to the runtime needs. Raises AccessRefused for two target models: either could be meant."""
+    """What a request to the runtime needs. Raises AccessRefused for two targets of a kind: either could be meant."""
     name, _, operation = scope["path"].removeprefix("/endpoints/").rpartition("/")
-    target = _target(scope)
-    text = None if target is None else target.decode("utf-8", "replace")
-    return invocation(OPERATIONS[operation], name, text, access.place)
+    target, container = (_target(scope, header) for header in TARGETS)
+    return invocation(OPERATIONS[operation], name, target, access.place, container)
 
 
-def _target(scope: Scope) -> bytes | None:
-    targets = [value for header, value in scope["headers"] if header == TARGET_MODEL]
+def _target(scope: Scope, header: bytes) -> str | None:
+    targets = [value for name, value in scope["headers"] if name == header]
     if len(targets) > 1:
-        raise AccessRefused("The request has more than one header X-Amzn-SageMaker-Target-Model.", "it has two targets")
-    return targets[0] if targets else None
+        raise AccessRefused(f"The request has more than one header {TARGETS[header]}.", "it has two targets")
+    return targets[0].decode(errors="replace") if targets else None
 
 
 # -- refusals, in the form of the service that was called --------------------------------------------------------------

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from starlette.exceptions import HTTPException
 
 from torpor_container import wire
+from torpor_container.core.target_names import spelling_of
 from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page
@@ -47,7 +48,7 @@ def _folders(live: FleetEndpoint) -> Iterator[tuple[str, int, str]]:
 def _places(live: FleetEndpoint, objects: set[str]) -> Iterator[Place]:
     for variant, number, folder in _folders(live):
         for name in (url.removeprefix(folder) for url in objects if url.startswith(folder)):
-            target = f"/{name}" if name.startswith("/") else name  # TargetModel loses one leading slash
+            target = spelling_of(name)
             for incarnation in live.pools[variant].incarnations:
                 if number < len(incarnation.containers):  # it may not run yet
                     yield live.name, variant, incarnation, incarnation.containers[number], target

@@ -47,7 +47,7 @@ def fields(request: Passage, code: str | None) -> LogFields:
     if request.route is not None:
         found["endpoint"], found["variant"] = request.route.live.name, request.route.variant
         if request.route.target is not None:
-            found["model"] = request.route.target.removeprefix("/")
+            found["model"] = request.route.target
         if request.route.pool.variant.shadow:
             found["shadow"] = True
     if isinstance(request.outcome, Served):

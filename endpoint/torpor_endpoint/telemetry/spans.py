@@ -220,7 +220,7 @@ def _torpor(request: Passage) -> Attributes:
     if request.route is not None:
         attributes["torpor.endpoint"], attributes["torpor.variant"] = request.route.live.name, request.route.variant
         if request.route.target is not None:
-            attributes["torpor.model"] = request.route.target.removeprefix("/")
+            attributes["torpor.model"] = request.route.target
         if request.route.pool.variant.shadow:
             attributes["torpor.shadow"] = True
     if request.request is not None and (inference_id := request.request.text(INFERENCE_ID)):

@@ -12,7 +12,12 @@ from ipaddress import ip_address, ip_network
 from operator import eq, ge, gt, le, lt
 from typing import Any
 
+from torpor_container.core.target_names import without_slash
 from torpor_endpoint.core.access.patterns import Lookup, TextPattern
+
+TARGET_MODEL = "sagemaker:targetmodel"
+"""The key of a target model. Its values are names of models, and a policy may spell them with the slash that AWS drops:
+https://docs.aws.amazon.com/sagemaker/latest/dg/create-multi-model-endpoint.html. Both sides are compared without it."""
 
 ANY_VALUE, ALL_VALUES = "ForAnyValue:", "ForAllValues:"
 IF_EXISTS = "IfExists"
@@ -193,7 +198,8 @@ def condition_test(operator: str, key: str, values: Sequence[str], *, variables:
     known = OPERATORS.get(name.removesuffix(IF_EXISTS))
     if known is None:
         raise BadPolicy(f"there is no condition operator {operator}")
-    matchers = tuple(known.make(value, variables) for value in values)
+    spelled = map(without_slash, values) if key.lower() == TARGET_MODEL else values
+    matchers = tuple(known.make(value, variables) for value in spelled)
     return ConditionTest(operator, key.lower(), tuple(values), matchers, known.negated, if_exists, set_of, key)
 
 

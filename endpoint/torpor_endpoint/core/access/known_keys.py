@@ -37,6 +37,7 @@ SET = frozenset(
         *_of("sagemaker", "AcceleratorTypes", "EnableRemoteDebug", "InstanceTypes", "InterContainerTrafficEncryption"),
         *_of("sagemaker", "KeepAlivePeriod", "MaxRuntimeInSeconds", "ModelArn", "NetworkIsolation", "OutputKmsKey"),
         *_of("sagemaker", "ServerlessMaxConcurrency", "ServerlessMemorySize", "TaggingAction", "TargetModel"),
+        *_of("sagemaker", "TargetContainerHostname"),
         *_of("sagemaker", "VolumeKmsKey", "VpcSecurityGroupIds", "VpcSubnets"),
         *_of("s3", "authType", "delimiter", "if-match", "if-none-match", "max-keys", "object-lock-legal-hold"),
         *_of("s3", "object-lock-mode", "object-lock-retain-until-date", "ObjectCreationOperation", "prefix"),

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_endpoint.core.access.needs import NO_KEYS, AccessNeed, AccessPlace, ConditionKeys
+from torpor_container.core.target_names import is_target, name_of
+from torpor_endpoint.core.access.conditions import TARGET_MODEL
+from torpor_endpoint.core.access.needs import AccessNeed, AccessPlace, ConditionKeys
 
 Params = Mapping[str, Any]
 """The members of a call by their names on the wire."""
@@ -25,7 +27,7 @@ PREFIXES: Mapping[str, str] = {"sagemaker-runtime": "sagemaker", "sagemaker-metr
 DEFAULT_ROLE = "TorporRole"
 """The role of a model that names none, and of everybody where no caller is verified."""
 
-TARGET_MODEL = "sagemaker:targetmodel"
+TARGET_CONTAINER = "sagemaker:targetcontainerhostname"
 
 ANY = ("*",)
 
@@ -96,16 +98,27 @@ def aliases_of(resource: str | None) -> tuple[str, ...]:
 _LOG_GROUP_ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
 
 
-def invocation(operation: str, endpoint: str, target: str | None, place: AccessPlace) -> AccessNeed:
-    """What a call of the runtime needs. `target` is the raw value of the target model's header.
+def invocation(
+    operation: str, endpoint: str, target: str | None, place: AccessPlace, container: str | None = None
+) -> AccessNeed:
+    """What a call of the runtime needs. `target` and `container` are the values of the headers that name a target model
+    and a target container.
 
     AWS's own documents differ on the right for streams: one has InvokeEndpoint, the other an action for them alone.
     """
     actions = [f"sagemaker:{operation}"]
     if operation == "InvokeEndpointWithResponseStream":
         actions.append("sagemaker:InvokeEndpoint")
-    keys = NO_KEYS if target is None else {TARGET_MODEL: (target,)}
+    keys = {} if target is None else {TARGET_MODEL: (target_name(target),)}
+    if container:  # an empty header asks for nothing
+        keys[TARGET_CONTAINER] = (container,)
     return AccessNeed(tuple(actions), place.arn("sagemaker", f"endpoint/{endpoint.lower()}"), keys)
+
+
+def target_name(target: str) -> str:
+    """The name by which the runtime goes. Policies are asked about a text that names no model as it is, and whatever
+    they say, the runtime refuses it."""
+    return name_of(target) if is_target(target) else target
 
 
 def tag_keys(params: Params) -> ConditionKeys:

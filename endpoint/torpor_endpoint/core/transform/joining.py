@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
 from typing import Any, NamedTuple
 
+from torpor_container.core.target_names import is_target
 from torpor_endpoint.core.transform.filters import Filter, NothingKept
-from torpor_endpoint.core.transform.model_names import is_name
 from torpor_endpoint.core.transform.record_formats import RecordFormat
 
 Stamp = Callable[[], tuple[str, str]]
@@ -78,7 +78,7 @@ class DataProcessing:
         assert self.model is not None
         records, places = list(_read(self.format, payload, "input")), dict[str, list[int]]()
         for place, name in enumerate(_kept(self.model, "the filter of models", records)):
-            if not isinstance(name, str) or not is_name(name):
+            if not isinstance(name, str) or not is_target(name):
                 raise NotJoined(f"record {place + 1} names no model: {self.model.text} is {name!r}")
             places.setdefault(name, []).append(place)
         return [ModelPart(name, found, self._body(records[place] for place in found)) for name, found in places.items()]

@@ -75,7 +75,7 @@ def holder_in(pool: VariantPool, target: str | None, session: bytes) -> Incarnat
     if named is not None:
         ready = pool.ready.get(named.slot)
         return ready if ready is not None and mark_of(ready.id) == named.mark else None
-    held = pool.sessions.holder(session_key(target, own))
+    held = pool.sessions.holder(SessionKey(target, own))
     ready = held and pool.ready.get(held.slot)
     return ready if held and ready and ready.id == held.incarnation else None
 
@@ -84,7 +84,7 @@ def knows_session(pool: VariantPool, target: str | None, session: bytes) -> bool
     """Whether the session is of this variant."""
     own, named = without_holder(session)
     if named is None:
-        return pool.sessions.holder(session_key(target, own)) is not None
+        return pool.sessions.holder(SessionKey(target, own)) is not None
     return holder_in(pool, target, session) is not None
 
 
@@ -94,10 +94,10 @@ def note_session(passage: Passage, incarnation: Incarnation, answer: UpstreamAns
         return
     route = routed(passage)
     if (began := answer.header(NEW_SESSION)) is not None:
-        session = session_key(route.target, began.partition(b";")[0])
+        session = SessionKey(route.target, began.partition(b";")[0])
         route.pool.sessions.began(session, SessionHolder(incarnation.slot.number, incarnation.id))
     if (ended := answer.header(CLOSED_SESSION)) is not None:
-        route.pool.sessions.ended(session_key(route.target, ended))
+        route.pool.sessions.ended(SessionKey(route.target, ended))
     if route.pool.names_holders:
         answer.headers = [_naming(name, value, incarnation) for name, value in answer.headers]
 
@@ -108,7 +108,3 @@ def _naming(name: bytes, value: bytes, holder: Incarnation) -> tuple[bytes, byte
         return name, value
     session, more, rest = value.partition(b";")
     return name, with_holder(session, holder.slot.number, holder.id) + more + rest
-
-
-def session_key(target: str | None, session: bytes) -> SessionKey:
-    return SessionKey(target and target.removeprefix("/"), session)

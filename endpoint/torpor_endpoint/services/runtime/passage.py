@@ -65,6 +65,7 @@ class Route(NamedTuple):
     variant: str
     pool: VariantPool
     target: str | None
+    """The target model's one name: see `torpor_container.core.target_names`."""
     path: tuple[int, ...] = ONLY
     """The places of the containers that the request passes, in their order."""
 

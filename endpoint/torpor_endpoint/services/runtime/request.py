@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from torpor_container import wire
+from torpor_container.core.target_names import LOST
 from torpor_container.transport.upstream import Body
 from torpor_endpoint.aws.validation import Violation, message, shown
 from torpor_endpoint.aws.wire.asgi import DRAIN_MAX_BYTES, Disconnected, Receive, Scope
@@ -54,7 +55,7 @@ _session = like(rb"NEW_SESSION|(?:[a-zA-Z0-9](?:-*[a-zA-Z0-9])*)?")
 
 MEMBERS: dict[bytes, HeaderMember] = {
     # A test holds this table against botocore's service model of sagemaker-runtime. A target may have any letters: it
-    # is a key of S3, and the instance checks it.
+    # is a key of S3, and `torpor_container.core.target_names` has its rules.
     TARGET_MODEL: HeaderMember("TargetModel", 1, 1024, PRINTABLE, None),
     TARGET_VARIANT: HeaderMember("TargetVariant", 0, 63, HOSTNAME, _hostname),
     TARGET_CONTAINER: HeaderMember("TargetContainerHostname", 0, 63, HOSTNAME, _hostname),
@@ -108,12 +109,13 @@ class Invoke(NamedTuple):
         return [violation for member, value in broken if (violation := violation_of(member, value)) is not None]
 
     def forwarded(self, target: str | None) -> list[tuple[bytes, bytes]]:
-        """The headers for the container. `target` is the model to name; None on a single-model variant."""
+        """The headers for the container. `target` is the name of a model; None on a single-model variant."""
         headers = [header for header in self.headers.items() if header[0] in PASSED_ON]
         if SESSION_ID in self.headers:
             headers = [(one, without_holder(text)[0] if one == SESSION_ID else text) for one, text in headers]
         if target is not None:
-            headers.append((TARGET_MODEL, target.encode(errors="surrogateescape")))
+            spelled = f"/{target}" if target[0] in LOST else target  # `spelling_of`, without a call
+            headers.append((TARGET_MODEL, spelled.encode()))
         return headers
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from torpor_container.core.target_names import BadTarget, name_in
 from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.roster.endpoints import ServedEndpoint, ServedEndpoints
@@ -49,8 +50,13 @@ class Router:
             raise RuntimeFault(Situation.OVERSIZE, limit=passage.limits.body_bytes)
         request.check()
         named = request.text(TARGET_VARIANT)
-        variant = self._variant(live, _variant_of_session(live, request) if named is None else named, passage)
-        pool, target = live.pools[variant], request.text(TARGET_MODEL)
+        header = request.headers.get(TARGET_MODEL)
+        try:
+            target = None if header is None else name_in(header)
+        except BadTarget as error:
+            raise RuntimeFault(Situation.PARAMETER, detail=str(error)) from None
+        variant = self._variant(live, _variant_of_session(live, request, target) if named is None else named, passage)
+        pool = live.pools[variant]
         _check_supported(live, request)
         path = path_of(pool.variant, request, live.name)
         check_target(pool.variant, path, target)
@@ -132,9 +138,8 @@ def _check_supported(live: ServedEndpoint, request: Invoke) -> None:
         raise RuntimeFault(Situation.PARAMETER, detail=detail)
 
 
-def _variant_of_session(live: ServedEndpoint, request: Invoke) -> str | None:
+def _variant_of_session(live: ServedEndpoint, request: Invoke, target: str | None) -> str | None:
     """The variant that has the request's session; None if no variant has it, or there is only one variant."""
     if len(live.production) == 1 or (session := request.headers.get(SESSION_ID)) is None:
         return None
-    target = request.text(TARGET_MODEL)
     return next((name for name, pool in live.production.items() if knows_session(pool, target, session)), None)

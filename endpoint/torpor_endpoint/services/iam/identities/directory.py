@@ -53,8 +53,8 @@ class KnownKey:
     """Whether SageMaker made it for an instance: it expires by real time, which its SDK knows."""
     keys: ConditionKeys = field(default_factory=dict)
     """The condition keys of every request of this caller."""
-    allowed: set[tuple[str, bytes | None]] = field(default_factory=set, compare=False, repr=False)
-    """Invocations that are allowed whatever their circumstances: path and target model."""
+    allowed: set[tuple[str | tuple[bytes, bytes], ...]] = field(default_factory=set, compare=False, repr=False)
+    """Invocations that are allowed whatever their circumstances: path, and the headers that name their targets."""
 
 
 class Directory:

@@ -11,7 +11,7 @@ from itertools import product
 from typing import Any
 
 from torpor_endpoint.aws.calls import Call, Operation
-from torpor_endpoint.core.access.conditions import BadPolicy
+from torpor_endpoint.core.access.conditions import TARGET_MODEL, BadPolicy
 from torpor_endpoint.core.access.evaluation import applies
 from torpor_endpoint.core.access.explaining.statements import (
     MatchedStatement,
@@ -23,7 +23,7 @@ from torpor_endpoint.core.access.explaining.statements import (
 from torpor_endpoint.core.access.needs import AccessNeed, AccessPlace, CallerAccess, ConditionKeys
 from torpor_endpoint.core.access.policies import AccessPolicy, AccessQuestion, PolicyOrigin, read_policy
 from torpor_endpoint.core.access.principals import Principal, PrincipalKind
-from torpor_endpoint.core.access.rights import aliases_of
+from torpor_endpoint.core.access.rights import aliases_of, target_name
 from torpor_endpoint.services.iam import errors
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.identities.directory import Directory
@@ -150,7 +150,7 @@ def _context(call: Call) -> dict[str, list[str]]:
         name, values = entry["ContextKeyName"], entry["ContextKeyValues"]
         if not entry["ContextKeyType"].endswith("List") and len(values) > 1:
             raise errors.BAD_SIMULATION(f"The context key {name} has several values: its type must be a list's.")
-        found[name.lower()] = values
+        found[name.lower()] = [*map(target_name, values)] if name.lower() == TARGET_MODEL else values
     return found
 
 

@@ -44,7 +44,7 @@ class LedgerObserver:
                 alike.came_minute_s,
                 alike.endpoint,
                 alike.variant,
-                _model(alike.target),
+                alike.target or "",
                 alike.instance,
                 [request.total_s for request in requests],
                 [request.steps.get(PREDICT, 0.0) for request in requests],
@@ -64,7 +64,7 @@ def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes
         request.request_id,
         route.live.name,
         route.variant,
-        _model(route.target),
+        route.target or "",
         instance,
         request.status,
         request.steps,
@@ -86,10 +86,6 @@ def _in_containers(requests: Sequence[Passage]) -> Mapping[str, float]:
         for container, spent_s in (request.container_s or NO_SECONDS).items():
             seconds[container] = seconds.get(container, 0.0) + spent_s
     return seconds
-
-
-def _model(target: str | None) -> str:
-    return (target or "").removeprefix("/")
 
 
 def _cold(headers: Mapping[bytes, bytes]) -> wire.ColdLoad | None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from torpor_endpoint.core.transform.model_names import is_name
+from torpor_container.core.target_names import is_target
 
 SUFFIX = ".out"
 
@@ -56,7 +56,7 @@ def _listed(entry: object, bucket: str, prefix: str, output_prefix: str) -> JobO
     key, model = (entry.get("key"), entry.get("model")) if isinstance(entry, dict) else (entry, "")
     if not isinstance(key, str) or not isinstance(model, str):
         raise InputUnreadable(f"the manifest has an entry that is neither a key nor a key with a model: {entry!r}")
-    if model and not is_name(model):
+    if model and not is_target(model):
         raise InputUnreadable(f"the manifest names {model!r} for {key!r}, which no model can be called")
     if not key.isprintable():
         raise InputUnreadable(f"the manifest has a key with a character that cannot be printed: {key!r}")

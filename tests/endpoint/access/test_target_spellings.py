@@ -1,0 +1,188 @@
+"""Policies are asked about the object that is served: no spelling of a target model, and no face, gets round them."""
+
+import json
+from collections.abc import Iterator, Mapping
+from fnmatch import fnmatchcase
+from http.client import HTTPConnection
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pytest
+from botocore.auth import S3SigV4Auth, SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.endpoint.helpers.constant_models import constant
+from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many, one
+
+NAMES = (
+    *("tenant-a/m", "tenant-b/m", "/tenant-b/m", "tenant-b//m", "tenant-b/m/", "Tenant-B/m", "tenant%2Db/m"),
+    *("tenant-b%2Fm", "tenant-b/\u00e9", "tenant-b/e\u0301", " tenant-b/m"),
+)
+"""The objects below the prefix. The model of each answers its place."""
+SPELLINGS = (
+    *NAMES,
+    *(f"/{name}" for name in NAMES),
+    *("./tenant-b/m", "tenant-a/../tenant-b/m", "/./tenant-b/m", "///tenant-b/m", "tenant-b/./m", "tenant-b/m/.."),
+    *("\u00a0tenant-b/m", "tenant-b/\u200bm", "%2Ftenant-b/m", "\\tenant-b/m", "TENANT-B/M", ".tenant-b/m", "", "/"),
+)
+
+
+class Kind(NamedTuple):
+    """A user's one statement about target models. `allows` says whether one allows them to call what matches."""
+
+    effect: str
+    operator: str
+    pattern: str
+
+    def allows(self, name: str) -> bool:
+        """By the name of the object, which a policy may spell with the slash that AWS drops."""
+        pattern = self.pattern.removeprefix("/")
+        if "IgnoreCase" in self.operator:
+            name, pattern = name.lower(), pattern.lower()
+        matches = fnmatchcase(name, pattern) if "Like" in self.operator else name == pattern
+        return (matches is not ("Not" in self.operator)) is (self.effect == "Allow")
+
+
+KINDS = {
+    f"{effect}-{operator}-{number}".replace(":", "-"): Kind(effect, operator, pattern)
+    for effect in ("Deny", "Allow")
+    for operator, patterns in {
+        "StringEquals": ("tenant-b/m", "/tenant-b/m", "//tenant-b/m"),
+        "StringNotEquals": ("tenant-a/m",),
+        "StringEqualsIgnoreCase": ("TENANT-B/m",),
+        "StringLike": ("tenant-b/*", "/tenant-b/*"),
+        "StringNotLike": ("tenant-a/*", "/tenant-a/*"),
+        "StringLikeIfExists": ("tenant-b/*",),
+        "ForAnyValue:StringLike": ("tenant-b/*",),
+        "ForAllValues:StringNotLike": ("tenant-a/*",),
+    }.items()
+    for number, pattern in enumerate(patterns)
+}
+FACES = ("invocations", "invocations, slowly", "invocations-response-stream", "async-invocations")
+Keys = tuple[str, str]
+
+
+class Tenancy:
+    """An endpoint that verifies its callers, and a user for each kind of statement."""
+
+    def __init__(self, live: LiveEndpoint) -> None:
+        self.live = live
+        self.connection = HTTPConnection(urlsplit(live.url).netloc, timeout=20)
+        self.keys: dict[str, Keys] = {}
+
+    def user(self, name: str, *statements: Mapping[str, Any]) -> None:
+        iam = self.live.client("iam")
+        iam.create_user(UserName=name)
+        document = json.dumps({"Version": "2012-10-17", "Statement": list(statements)})
+        iam.put_user_policy(UserName=name, PolicyName="own", PolicyDocument=document)
+        key = iam.create_access_key(UserName=name)["AccessKey"]
+        self.keys[name] = key["AccessKeyId"], key["SecretAccessKey"]
+
+    def invoke(self, user: str, face: str, target: str) -> tuple[int, bytes]:
+        """Status and body of a call of a model."""
+        endpoint = "later" if face == "async-invocations" else "many"
+        return self.call(user, face, endpoint, {"X-Amzn-SageMaker-Target-Model": target})
+
+    def call(self, user: str, face: str, endpoint: str, headers: dict[str, str]) -> tuple[int, bytes]:
+        """Status and body. `slowly`: the body is chunked, so that the request does not go the short way."""
+        way, _, slowly = face.partition(", ")
+        headers["Content-Type"] = "text/csv"
+        if way == "async-invocations":
+            headers["X-Amzn-SageMaker-Content-Type"] = "text/csv"
+        url = f"{self.live.url}/endpoints/{endpoint}/{way}"
+        request = AWSRequest("POST", url, headers, b"1")
+        SigV4Auth(Credentials(*self.keys[user]), "sagemaker", REGION).add_auth(request)
+        self.connection.putrequest("POST", f"/endpoints/{endpoint}/{way}")
+        for name, value in request.headers.items():
+            self.connection.putheader(name, value.encode())
+        self.connection.putheader(*(("Transfer-Encoding", "chunked") if slowly else ("Content-Length", "1")))
+        self.connection.endheaders(b"1\r\n1\r\n0\r\n\r\n" if slowly else b"1")
+        answer = self.connection.getresponse()
+        return answer.status, answer.read()
+
+    def get(self, user: str, path: str, **headers: str) -> tuple[int, bytes]:
+        """Status and body of a request to S3 whose path goes as it is."""
+        method = "PUT" if headers else "GET"
+        request = AWSRequest(method, f"{self.live.url}{path}", {f"x-amz-{name}": one for name, one in headers.items()})
+        S3SigV4Auth(Credentials(*self.keys[user]), "s3", REGION).add_auth(request)
+        self.connection.request(method, path, headers=dict(request.headers.items()))
+        answer = self.connection.getresponse()
+        return answer.status, answer.read()
+
+
+@pytest.fixture(scope="module")
+def tenancy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenancy]:
+    with LiveEndpoint(tmp_path_factory.mktemp("spellings"), "--auth") as live:
+        found, s3 = Tenancy(live), live.client("s3")
+        s3.create_bucket(Bucket="models")
+        s3.create_bucket(Bucket="copies")
+        for number, name in enumerate(NAMES):
+            s3.put_object(Bucket="models", Key=f"all/{name}", Body=constant(float(number)))
+            s3.put_object(Bucket="models", Key=f"texts/{name}", Body=f"texts/{name}".encode())
+        results = {"OutputConfig": {"S3OutputPath": "s3://copies/results"}}
+        live.deploy("many", Variant(many("models/all/")))
+        live.deploy("later", Variant(many("models/all/")), AsyncInferenceConfig=results)
+        places = [one("models/all/tenant-a/m", ContainerHostname=name) for name in ("common-a", "special-b")]
+        live.deploy("direct", Variant(places, mode="Direct"))
+        every = {"Action": "sagemaker:Invoke*", "Resource": "*"}
+        for name, kind in KINDS.items():
+            told = {
+                "Effect": kind.effect,
+                "Condition": {kind.operator: {"sagemaker:TargetModel": kind.pattern}},
+                **every,
+            }
+            found.user(name, told, *([{"Effect": "Allow", **every}] if kind.effect == "Deny" else []))
+        hosts = {"StringLike": {"sagemaker:TargetContainerHostname": "common*"}}
+        found.user("common", {"Effect": "Allow", "Condition": hosts, **every})
+        special = {"StringLike": {"sagemaker:TargetContainerHostname": "special*"}}
+        found.user("uncommon", {"Effect": "Allow", **every}, {"Effect": "Deny", "Condition": special, **every})
+        yield found
+        found.connection.close()
+
+
+def named(spelling: str) -> str | None:
+    """The object that a spelling names, by AWS's words; None for what no reader takes as it is."""
+    name = spelling.removeprefix("/")
+    unfit = not name or spelling[0].isspace() or not spelling.isprintable()
+    return None if unfit or {".", ".."} & set(spelling.split("/")) else name
+
+
+@settings(max_examples=250)
+@given(st.sampled_from(SPELLINGS), st.sampled_from(FACES), st.sampled_from(sorted(KINDS)))
+@example("/tenant-b/m", "invocations", "Deny-StringLike-0")
+@example("/tenant-b/m", "invocations-response-stream", "Deny-StringEquals-0")
+@example("/tenant-b/m", "async-invocations", "Deny-StringLike-0")
+@example("/tenant-a/m", "invocations", "Deny-StringNotLike-0")
+@example("/tenant-b/m", "invocations", "Allow-StringNotLike-0")
+@example("//tenant-b/m", "invocations", "Deny-StringEquals-2")
+@example("/ tenant-b/m", "invocations", "Deny-StringEquals-0")
+def test_every_spelling_of_an_object_meets_the_decision_about_it(
+    tenancy: Tenancy, spelling: str, face: str, kind: str
+) -> None:
+    status, body = tenancy.invoke(kind, face, spelling.strip(" "))  # HTTP itself drops blanks around a header
+    name = named(spelling.strip(" "))
+    if name is None:
+        assert status in (400, 403), body
+    elif not KINDS[kind].allows(name):
+        assert status == 403, body
+    elif face == "async-invocations":
+        assert status == 202, body
+    elif name in NAMES:
+        assert status == 200, body
+        assert float(body[body.index(b"[") + 1 : body.index(b"]")]) == NAMES.index(name)
+    else:
+        assert status == 400, body
+
+
+@pytest.mark.parametrize("face", FACES[:3])
+@pytest.mark.parametrize("user", ["common", "uncommon"])
+def test_a_policy_limits_direct_calls_to_some_containers(tenancy: Tenancy, user: str, face: str) -> None:
+    host = "X-Amzn-SageMaker-Target-Container-Hostname"
+    for _ in range(2):  # what was allowed for one container is not remembered for the other
+        for name, status in {"common-a": 200, "special-b": 403}.items():
+            assert tenancy.call(user, face, "direct", {host: name})[0] == status
+    none = tenancy.call(user, face, "direct", {})
+    assert none[0] == (403 if user == "common" else 400), none
