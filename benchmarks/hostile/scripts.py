@@ -15,10 +15,8 @@ HARM: Mapping[str, str] = {
     "read a password": "open('/etc/shadow').read()",
     "list the home folder": "os.listdir(os.path.expanduser('~root'))",
     "read the object store": "open('{outside}/s3/secret').read()",
-    "list other models": "os.listdir('..')",
     "write beside the model": "open('../other/inference.py', 'w')",
     "write into the interpreter": "open(os.__file__, 'a')",
-    "write into /tmp": "open('/tmp/torpor-was-here', 'w')",
     "read by a link": "os.symlink('{outside}/s3/secret', 'link'); open('link').read()",
     "link a file in": "os.link('{outside}/s3/secret', 'hard')",
     "move the folder's neighbours": "os.rename('../other', 'mine')",
@@ -49,7 +47,6 @@ HARM: Mapping[str, str] = {
     "use the kernel's keys": CALLED.format(call="syscall(250, 0, -3)"),
     "load a program into the kernel": CALLED.format(call="syscall(321, 0, 0, 0)"),
     "raise its memory limit": "resource.setrlimit(resource.RLIMIT_DATA, (-1, -1))",
-    "list shared memory": "os.listdir('/dev/shm')",
     "start threads without end": "for _ in range(100): threading.Thread(target=time.sleep, args=(1,)).start()",
     "start processes without end": "while True:\n    if not os.fork(): time.sleep(600)",
     "fill a file": "open('big', 'wb').write(bytes(9 << 20))",
@@ -60,6 +57,31 @@ ENDS: Mapping[str, str] = {
 held = []
 for n in range(20):
     held.append(open('gone', 'wb', 0)); os.unlink('gone'); held[-1].write(bytes(1 << 20))
+while True: pass
+""",
+    "make files without end": "for n in range(900): open(f'f{n}', 'w').close()\nwhile True: pass",
+    "make files where nobody may look": """
+os.mkdir('d'); os.chdir('d'); os.chmod('.', 0o300)
+for n in range(900): open(f'f{n}', 'w').close()
+while True: pass
+""",
+    "make folders without end": "while True: os.mkdir('d'); os.chdir('d')",
+    "share memory without end": """
+import mmap
+held = []
+for _ in range(200): held.append(mmap.mmap(-1, 1 << 20)); held[-1].write(bytes(1 << 20))
+while True: pass
+""",
+    "share memory that it has given back": """
+import mmap
+held = []
+for _ in range(200):
+    held.append(mmap.mmap(-1, 1 << 20)); held[-1].write(bytes(1 << 20)); held[-1].madvise(mmap.MADV_DONTNEED)
+while True: pass
+""",
+    "keep files in memory": """
+held = []
+for _ in range(200): held.append(os.memfd_create('x')); os.write(held[-1], bytes(1 << 20))
 while True: pass
 """,
     "hold memory in many processes": """

@@ -197,6 +197,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("TORPOR_SCRIPT_WRITES", "script_writes", _paths, "", "Further folders that scripts may write, likewise."),
     Setting("TORPOR_SCRIPT_PROCESSES", "script_processes", _count, "256", "The most processes and threads that one script may have together."),
     Setting("TORPOR_SCRIPT_DISK_MIB", "script_disk_bytes", _mib, "1024", "The most that one script may write into its folders. Within a second of more, its process is ended."),
+    Setting("TORPOR_SCRIPT_FILES", "script_files", _count, "10000", "The most files and folders that one script may make in its folders. Within a second of more, its process is ended."),
     Setting("TORPOR_SCRIPT_HIDDEN", "script_hidden", _paths, "", "Folders of which scripts see nothing but their own models. The endpoint sets it: its data folder."),
     Setting("TORPOR_REQUIRE_ISOLATION", "require_isolation", _bool, "false", "`true`: the instance does not start where the machine cannot hold a script to its whole box, or where the container's Environment widens it. The endpoint sets it for `--require-isolation`."),
     Setting("TORPOR_REQUIREMENTS", "requirements", _one_of("refuse", "install"), "refuse", "A script's `requirements.txt`. `refuse`: the instance refuses a model whose requirements are not met. `install`: it installs them beside the model."),
@@ -273,6 +274,7 @@ class Settings:
     script_writes: tuple[str, ...]
     script_processes: int
     script_disk_bytes: int
+    script_files: int
     script_hidden: tuple[str, ...]
     require_isolation: bool
     requirements: str

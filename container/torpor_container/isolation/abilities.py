@@ -4,14 +4,17 @@ from dataclasses import dataclass
 from functools import cache
 
 from torpor_container.isolation import landlock, seccomp
+from torpor_container.processes import namespaces
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """The kernel's version of Landlock, 0 for none, and whether it takes a filter of calls."""
+    """The kernel's version of Landlock, 0 for none, whether it takes a filter of calls, and whether a process may have
+    a view of the file system of its own."""
 
     landlock: int
     filters: bool
+    mounts: bool
 
     @property
     def ports(self) -> bool:
@@ -41,10 +44,15 @@ class Abilities:
                 "scripts can make every call of the kernel, reach the network and start processes without end: "
                 "Linux takes no seccomp filter here"
             )
+        if not self.mounts:
+            lacks.append(
+                "scripts share /dev/shm with this machine's programs, without a bound, and leave files there: "
+                "Linux allows no mount namespace here"
+            )
         return lacks
 
 
 @cache
 def found() -> Abilities:
     """This machine's. They do not change while it runs."""
-    return Abilities(landlock.version(), seccomp.available())
+    return Abilities(landlock.version(), seccomp.available(), namespaces.available())

@@ -8,12 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_container.isolation import landlock, places, seccomp
+from torpor_container.isolation import landlock, places, seccomp, views
 from torpor_container.isolation.abilities import Abilities
 from torpor_container.isolation.kernel import give_up_privileges, machine
 from torpor_container.isolation.landlock import READ, WRITE
+from torpor_container.isolation.places import of_python, without
 from torpor_container.isolation.system_calls import NETWORKS, REFUSED
 from torpor_container.processes.memory import end_before_others
+from torpor_container.processes.namespaces import NoNamespace
 
 FILES_MAX = 1024
 """Open descriptors."""
@@ -21,6 +23,8 @@ SCORE = 700
 """When memory runs out, the kernel ends a script before an instance, and after a process of trials."""
 TEMPORARY = ("TMPDIR", "TEMP", "TMP", "HOME")
 """Variables that name the script's own temporary folder. Programs keep files of their own in HOME."""
+LISTENER, SHARED = b"l", b"s"
+"""What a descriptor is that the guardian gets: the listener of the filter, and the script's shared memory."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +33,8 @@ class ScriptBox:
 
     `model` is its model's folder, and `scratch` its temporary one. `reads` and `writes` are further places, which may
     lie within what is `hidden`. `network` is one of `settings.SCRIPT_NETWORKS`, and `ports` are for `endpoint`.
-    `processes` bounds processes and threads together, `disk_bytes` what `model` and `scratch` take together beyond what
-    they took first, and `memory_bytes` what all processes hold together.
+    `processes` bounds processes and threads together, `disk_bytes` and `files` what `scratch` has beyond what it had
+    first, and `memory_bytes` what all processes hold together.
     """
 
     model: str
@@ -42,9 +46,11 @@ class ScriptBox:
     ports: tuple[int, ...]
     processes: int
     disk_bytes: int
+    files: int
     memory_bytes: int
     landlock: int
     filters: bool
+    mounts: bool
 
     @classmethod
     def of(cls, fields: Mapping[str, Any]) -> "ScriptBox":
@@ -55,21 +61,21 @@ class ScriptBox:
     @property
     def abilities(self) -> Abilities:
         """What the machine can hold it to."""
-        return Abilities(self.landlock, self.filters)
-
-    def variables(self) -> dict[str, str]:
-        """The variables that lead to the temporary folder."""
-        return dict.fromkeys(TEMPORARY, self.scratch)
+        return Abilities(self.landlock, self.filters, self.mounts)
 
 
-def enter(box: ScriptBox, guardian: socket.socket, kept: Iterable[int]) -> None:
+def enter(
+    box: ScriptBox, guardian: socket.socket, kept: Iterable[int], shown: Mapping[str, str | None]
+) -> views.ScriptView:
     """Enter the box: this process, which has one thread, and all that it starts. The guardian gets the listener of the
-    filter. Descriptors other than the first three, `kept` and the guardian's line are closed.
+    filter and the script's shared memory. Descriptors other than the first three, `kept` and the guardian's line are
+    closed. `shown` has further paths of the script's view (`views.Wanted`). Returns the view.
 
-    Raises OSError where the machine has an ability and it fails all the same.
+    Raises OSError where the machine has an ability and it fails all the same, and NoNamespace, where it lacks a view.
     """
     close_others({0, 1, 2, guardian.fileno(), *(one for one in kept if one >= 0)})
-    os.environ.update(box.variables())
+    view = _view(box, shown)
+    os.environ.update(dict.fromkeys(TEMPORARY, view.temporary))
     tempfile.tempdir = None  # the zygote may have looked it up already
     end_before_others(SCORE)
     limit(box.disk_bytes)
@@ -78,15 +84,34 @@ def enter(box: ScriptBox, guardian: socket.socket, kept: Iterable[int]) -> None:
     if box.landlock:
         _keep_own_process()
         ports = box.ports if box.network == "endpoint" else None
-        landlock.restrict(_rules(box), box.landlock, ports=ports)
+        landlock.restrict(_rules(box, view), box.landlock, ports=ports)
+    given = {} if view.shared is None else {SHARED: view.shared}
     with guardian:
         if box.filters:
             listener = seccomp.install(
                 seccomp.program((*NETWORKS[box.network], *REFUSED), machine(), asks=True), asks=True
             )
             assert listener is not None
-            socket.send_fds(guardian, [b"."], [listener])
-            os.close(listener)
+            given[LISTENER] = listener
+        if given:
+            socket.send_fds(guardian, given, list(given.values()))
+    for descriptor in given.values():
+        os.close(descriptor)
+    return view
+
+
+def _view(box: ScriptBox, shown: Mapping[str, str | None]) -> views.ScriptView:
+    """Take the view, and lead variables and the working directory to a copy of the model's folder."""
+    python = (part for top in of_python() for part in without(os.path.realpath(top), box.hidden))
+    wanted = views.Wanted(box.model, box.scratch, (*box.reads, *python), box.writes, box.memory_bytes, box.files, shown)
+    if box.mounts:
+        return views.take(wanted)
+    if shown:
+        raise NoNamespace("this machine allows no mount namespace")
+    view = views.copied(wanted)
+    os.environ.update({name: view.at(value, box.model) for name, value in os.environ.items()})
+    os.chdir(view.model)
+    return view
 
 
 def enter_for_reading(abilities: Abilities) -> None:
@@ -102,9 +127,10 @@ def enter_for_reading(abilities: Abilities) -> None:
         seccomp.install(seccomp.program((*NETWORKS["refuse"], *REFUSED), machine()))
 
 
-def _rules(box: ScriptBox) -> list[places.Rule]:
-    given = [*((path, READ) for path in box.reads), *((path, WRITE) for path in box.writes)]
-    return [*given, *places.rules([box.model, box.scratch], places.of_python(), box.hidden)]
+def _rules(box: ScriptBox, view: views.ScriptView) -> list[places.Rule]:
+    reads = (view.at(path, box.model) for path in box.reads)
+    given = [*((path, READ) for path in reads), *((path, WRITE) for path in box.writes)]
+    return [*given, *places.rules(view.writable, of_python(), box.hidden)]
 
 
 def _keep_own_process() -> None:

@@ -26,7 +26,7 @@ SYSTEM = (
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 SHARED_MEMORY = "/dev/shm"
-"""Semaphores of `multiprocessing` are files there. Their names are drawn, and nobody in a box can list them."""
+"""Semaphores of `multiprocessing` are files there. Where it is not the script's own, nobody in a box can list it."""
 
 OWN_PROCESS = "/proc/self"
 
@@ -46,7 +46,7 @@ def of_python(environment: Mapping[str, str] = os.environ) -> list[str]:
 
 
 def rules(
-    own: Iterable[str],
+    own: Sequence[str],
     readable: Iterable[str],
     hidden: Sequence[str],
     entries: List = os.listdir,
@@ -58,7 +58,8 @@ def rules(
     writable = [(place, WRITE) for place in own]
     read = {place: READ for top in (*SYSTEM, *readable) for place in without(os.path.realpath(top), hidden, entries)}
     devices = [(device, USE) for device in DEVICES]
-    return [*writable, *read.items(), *devices, (SHARED_MEMORY, SHARE), (OWN_PROCESS, READ)]
+    shared = [] if SHARED_MEMORY in own else [(SHARED_MEMORY, SHARE)]
+    return [*writable, *read.items(), *devices, *shared, (OWN_PROCESS, READ)]
 
 
 def without(top: str, hidden: Sequence[str], entries: List = os.listdir) -> Iterator[str]:

@@ -1,5 +1,7 @@
 """Watches a script's processes from its guardian: how many there are, what they write, and what they hold together.
 
+Memory that processes share is in no limit of the kernel's: it counts here, with what is in the script's own `/dev/shm`.
+
 It runs on a thread of the guardian, once a second and whenever the script wants another process or thread.
 """
 
@@ -7,15 +9,17 @@ import os
 import select
 import signal
 import socket
-import stat
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from torpor_container.isolation.box import ScriptBox
+from torpor_container.isolation.box import LISTENER, SHARED, ScriptBox
 from torpor_container.isolation.forks import ForkLimit
+from torpor_container.isolation.unnamed_files import unnamed
+from torpor_container.isolation.views import COUNTED
+from torpor_container.isolation.written import Written, written
 from torpor_container.processes.memory import anonymous_bytes, uss_bytes
 from torpor_container.processes.process_tree import cpu_s, descendants
 
@@ -26,6 +30,8 @@ WROTE_TOO_MUCH = 122
 """The exit code of a script that wrote more than it may: EDQUOT."""
 HELD_TOO_MUCH = 137
 """That of one whose processes held more memory together: as the kernel's own killer of processes."""
+MADE_TOO_MANY = 28
+"""That of one that made more files than it may: ENOSPC."""
 
 
 class ScriptWatch:
@@ -36,7 +42,8 @@ class ScriptWatch:
         self._look_s = look_s
         self._child = 0
         self._spent_s = 0.0
-        self._began_bytes = 0
+        self._began = Written(0, 0)
+        self._shared: int | None = None  # a descriptor of the script's own shared memory
         self.verdict: int | None = None
 
     def begin(self, child: int, line: socket.socket) -> None:
@@ -46,12 +53,14 @@ class ScriptWatch:
 
     def _run(self, line: socket.socket) -> None:
         with line:
-            _, descriptors, _, _ = socket.recv_fds(line, 1, 1)
-        self._began_bytes = self._written_bytes()
-        forks = ForkLimit(descriptors[0], self._tasks, self._box.processes) if descriptors else None
+            kinds, descriptors, _, _ = socket.recv_fds(line, 2, 2)
+        given = dict(zip(kinds.decode(), descriptors, strict=True))
+        self._began, self._shared = self._written(), given.get(SHARED.decode())
+        listener = given.get(LISTENER.decode())
+        forks = ForkLimit(listener, self._tasks, self._box.processes) if listener is not None else None
         asked = select.poll()
-        if descriptors:
-            asked.register(descriptors[0], select.POLLIN)
+        if listener is not None:
+            asked.register(listener, select.POLLIN)
         look_at_s = time.monotonic() + self._look_s
         while self.verdict is None:
             for _, event in asked.poll(max(0.0, look_at_s - time.monotonic()) * 1000):
@@ -70,10 +79,24 @@ class ScriptWatch:
         if spent_s == self._spent_s:
             return  # it has done nothing since
         self._spent_s = spent_s
-        if self._written_bytes() + deleted_bytes(pids) > self._began_bytes + self._box.disk_bytes:
+        has, holds = self._written(), unnamed(pids)
+        if has.size_bytes + holds.disk_bytes > self._began.size_bytes + self._box.disk_bytes:
             self._end(WROTE_TOO_MUCH)
-        elif len(pids) > 1 and _hold_more_than(self._box.memory_bytes, pids):
+        elif has.files > self._began.files + self._box.files:
+            self._end(MADE_TOO_MANY)
+        elif self._hold_too_much(pids, holds.memory_bytes + self._shared_bytes()):
             self._end(HELD_TOO_MUCH)
+
+    def _hold_too_much(self, pids: Sequence[int], shared_bytes: int) -> bool:
+        """The kernel limits what one process holds alone."""
+        return (len(pids) > 1 or shared_bytes > 0) and _hold_more_than(self._box.memory_bytes - shared_bytes, pids)
+
+    def _shared_bytes(self) -> int:
+        """What the files in the script's own shared memory take."""
+        if self._shared is None:
+            return 0
+        status = os.fstatvfs(self._shared)
+        return (status.f_blocks - status.f_bfree) * status.f_frsize
 
     def _end(self, verdict: int) -> None:
         self.verdict = verdict
@@ -84,45 +107,13 @@ class ScriptWatch:
         """The processes and threads of the script."""
         return sum(map(_threads, [self._child, *descendants(self._child)]))
 
-    def _written_bytes(self) -> int:
-        return written_bytes((self._box.scratch, self._box.model))
+    def _written(self) -> Written:
+        return written(os.path.join(self._box.scratch, name) for name in COUNTED)
 
 
 def start(arguments: Mapping[str, Any]) -> ScriptWatch:
     """The watch for a box, from its fields."""
     return ScriptWatch(ScriptBox.of(arguments))
-
-
-def written_bytes(folders: Iterable[str]) -> int:
-    """The disk space of all files in folders and below them."""
-    return sum(map(_below_bytes, folders))
-
-
-def _below_bytes(folder: str) -> int:
-    size_bytes = 0
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            with suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
-                    size_bytes += _below_bytes(entry.path)
-                else:
-                    size_bytes += entry.stat(follow_symlinks=False).st_blocks * 512
-    return size_bytes
-
-
-def deleted_bytes(pids: Iterable[int]) -> int:
-    """The disk space of files that these processes hold open and that no folder has any more."""
-    held = {(status.st_dev, status.st_ino): status.st_blocks * 512 for pid in pids for status in _open_files(pid)}
-    return sum(held.values())
-
-
-def _open_files(pid: int) -> Iterator[os.stat_result]:
-    with suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
-        for one in descriptors:
-            with suppress(OSError):
-                status = one.stat()
-                if stat.S_ISREG(status.st_mode) and not status.st_nlink:
-                    yield status
 
 
 def _hold_more_than(most_bytes: int, pids: Sequence[int]) -> bool:

@@ -9,16 +9,24 @@ bound into it, so that the missing folders can be made there.
 import ctypes
 import errno
 import os
+import stat
 import struct
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 MS_BIND, MS_REC, MS_SLAVE = 0x1000, 0x4000, 0x80000
+MS_NOSUID, MS_NODEV = 0x2, 0x4
 """sched.h, mount.h: the numbers are the same on every architecture of Linux."""
+
+MOUNT_SETATTR = 442
+AT_FDCWD, AT_RECURSIVE = -100, 0x8000
+RDONLY = struct.pack("QQQQ", 1, 0, 0, 0)
+"""`struct mount_attr` with MOUNT_ATTR_RDONLY (mount_setattr(2))."""
 
 CAPABILITIES_VERSION = 0x20080522
 """_LINUX_CAPABILITY_VERSION_3 of capability.h: two sets of 32 bits each."""
@@ -40,34 +48,109 @@ def bind_mounts(mounts: Mapping[str, Path]) -> None:
     Raises NoNamespace, also for a source that is not a folder. The process may then have a part of the view, and should
     end.
     """
+    with own_view() as view, ExitStack() as held:
+        # sources are opened first, since a target may cover them
+        sources = {target: opened(source, held, os.O_DIRECTORY) for target, source in mounts.items()}
+        for target, source in sorted(sources.items()):  # a folder comes before those within it
+            view.bind(source, target)
+
+
+@contextmanager
+def own_view() -> Iterator["View"]:
+    """Leave the machine's mount namespace, and change what the process sees in the block. See `bind_mounts`."""
     if not sys.platform.startswith("linux"):
         raise NoNamespace("mount namespaces need Linux")
     try:
         with _same_working_directory():
             new_user = _unshare()
             _mount(None, "/", MS_REC | MS_SLAVE)  # no mount below reaches the machine's own namespace
-            _bind_all(mounts)
+            yield View()
         if new_user and os.geteuid():
             _drop_capabilities()
     except OSError as error:
         raise NoNamespace(f"a mount namespace is not available: {error}") from error
 
 
-def _bind_all(mounts: Mapping[str, Path]) -> None:
-    """Bind every source to its target. Sources are opened first, since a target may cover them."""
-    ours: set[int] = set()
-    sources = {target: os.open(source, os.O_PATH | os.O_DIRECTORY) for target, source in mounts.items()}
-    try:
-        for target, source in sorted(sources.items()):  # a folder comes before those within it
-            path = _make_folder(os.path.realpath(target), ours)
+def opened(path: str | Path, held: ExitStack, flags: int = 0) -> int:
+    """A descriptor of the place, which leads there whatever covers it later, as long as `held` holds it."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC | flags)
+    held.callback(os.close, descriptor)
+    return descriptor
+
+
+def available() -> bool:
+    """Whether this machine allows such a view. It tries in a child."""
+    if not sys.platform.startswith("linux"):
+        return False
+    child = os.fork()
+    if not child:
+        code = 1
+        with suppress(BaseException), own_view() as view:
+            view.memory(tempfile.gettempdir(), MS_NOSUID | MS_NODEV, TMPFS_OPTIONS)
+            code = 0
+        os._exit(code)
+    return os.waitpid(child, 0)[1] == 0
+
+
+class View:
+    """The view of a process in a mount namespace of its own, which it may change. A target that is missing is made."""
+
+    def __init__(self) -> None:
+        self._ours: set[int] = set()  # the devices of this namespace's own tmpfs
+        self._private: list[str] = []
+
+    def bind(self, source: int, target: str, private: bool = False, readonly: bool = False) -> None:
+        """Show what a descriptor of `opened` leads to. `private`: missing folders below it may be made in it."""
+        is_folder = stat.S_ISDIR(os.fstat(source).st_mode)
+        path = self._place(target, is_folder)
+        if is_folder:
             os.fchdir(source)
             _mount(".", path, MS_BIND | MS_REC)
-    finally:
-        for source in sources.values():
-            os.close(source)
+        else:
+            _mount(f"/proc/self/fd/{source}", path, MS_BIND)
+        if readonly:
+            _call(
+                "syscall",
+                MOUNT_SETATTR,
+                AT_FDCWD,
+                os.fsencode(path),
+                AT_RECURSIVE,
+                RDONLY,
+                ctypes.c_size_t(len(RDONLY)),
+            )
+        if private:
+            self._private.append(path.rstrip("/") + "/")
+
+    def layers(self, lower: int, upper: int, work: int, target: str) -> None:
+        """Show the folder `lower`. What is changed in it goes into `upper`, and `work` is the kernel's, on one disk.
+
+        Raises OSError where the disk of `upper` is of a kind that cannot be a layer.
+        """
+        names = (
+            f"{name}=/proc/self/fd/{at}" for name, at in (("lowerdir", lower), ("upperdir", upper), ("workdir", work))
+        )
+        flags, path = MS_NOSUID | MS_NODEV, self._place(target, folder=True)
+        _mount("overlay", path, flags, "overlay", ",".join((*names, "userxattr")))
+
+    def memory(self, target: str, flags: int, options: str) -> None:
+        """Show an empty folder that is in memory."""
+        _mount("tmpfs", self._place(target, folder=True), flags, "tmpfs", options)
+
+    def _place(self, target: str, folder: bool) -> str:
+        """Where to mount what the target shows: a folder, or a file."""
+        path = os.path.realpath(target)
+        if not folder:
+            if not os.path.isfile(path):
+                above = self._place(os.path.dirname(path), folder=True)
+                os.close(os.open(os.path.join(above, os.path.basename(path)), os.O_CREAT | os.O_WRONLY, 0o600))
+        elif path.startswith(tuple(self._private)):
+            os.makedirs(path, exist_ok=True)
+        else:
+            _make_folder(path, self._ours)
+        return path
 
 
-def _make_folder(path: str, ours: set[int]) -> str:
+def _make_folder(path: str, ours: set[int]) -> None:
     """Make the folder if it is missing, in a tmpfs of this namespace. `ours` has the devices of these."""
     if not os.path.isdir(path):
         existing = os.path.dirname(path)
@@ -77,7 +160,6 @@ def _make_folder(path: str, ours: set[int]) -> str:
             _cover(existing)
             ours.add(os.stat(existing).st_dev)
         os.makedirs(path)
-    return path
 
 
 def _cover(folder: str) -> None:

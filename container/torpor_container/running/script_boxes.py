@@ -2,14 +2,13 @@
 
 import asyncio
 import os
-import shutil
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from tempfile import mkdtemp
 
 from torpor_container.isolation.abilities import Abilities, found
 from torpor_container.isolation.box import ScriptBox
+from torpor_container.isolation.written import remove
 from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_container.settings import BadSetting, Settings
 
@@ -51,9 +50,11 @@ class ScriptBoxes:
             ports=settings.script_ports,
             processes=settings.script_processes,
             disk_bytes=settings.script_disk_bytes,
+            files=settings.script_files,
             memory_bytes=memory_bytes,
             landlock=self._abilities.landlock,
             filters=self._abilities.filters,
+            mounts=self._abilities.mounts,
         )
 
 
@@ -82,13 +83,3 @@ def ensure_isolation(settings: Settings, abilities: Abilities | None = None) -> 
 async def removed(scratch: Path) -> None:
     """Remove a temporary folder on a thread, whatever rights a script took from its folders."""
     await asyncio.to_thread(remove, scratch)
-
-
-def remove(folder: Path) -> None:
-    """Remove it with all that is in it."""
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for below, _, _ in os.walk(folder):  # a folder is opened after the one above it
-            with suppress(OSError):
-                os.chmod(below, 0o700)
-        shutil.rmtree(folder, ignore_errors=True)

@@ -12,6 +12,7 @@ from torpor_container.formats import Conventions
 from torpor_container.formats.script import root_of
 from torpor_container.formats.script.environment import Place, environment
 from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.isolation.abilities import Abilities
 from torpor_container.measuring.effort import CLOCKS, Effort
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
@@ -38,10 +39,11 @@ class Scripts:
         environment: Mapping[str, str],
         installer: Mapping[str, str] | None = None,
         at_least_bytes: int = 0,
+        abilities: Abilities | None = None,
     ) -> None:
         """A script may take as much as `memory` has when it starts, or `at_least_bytes`. `environment` has the
         container's variables; scripts also get those that AWS's images set. `installer` has the variables for an
-        installer of packages, if not those of this process."""
+        installer of packages, if not those of this process; `abilities` are the machine's, if not those it has."""
         self._settings = settings
         self._memory = memory
         self._at_least_bytes = at_least_bytes
@@ -49,7 +51,7 @@ class Scripts:
         self._zygote = zygote
         self._environment = without_credentials(environment) if settings.script_network == "refuse" else environment
         self._requirements = Requirements(settings.requirements, Path(settings.base_dir), installer or os.environ)
-        self._boxes = ScriptBoxes(settings) if settings.script_box else None
+        self._boxes = ScriptBoxes(settings, abilities) if settings.script_box else None
 
     async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
         """Run the script and wait until it has loaded. Its runner and effort. Raises LoadFailed, LoadOutOfMemory."""

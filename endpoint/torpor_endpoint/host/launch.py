@@ -28,6 +28,7 @@ WHOLE_BOX = {
     "TORPOR_SCRIPT_WRITES": "",
     "TORPOR_SCRIPT_PROCESSES": str(DEFAULTS.script_processes),
     "TORPOR_SCRIPT_DISK_MIB": str(DEFAULTS.script_disk_bytes // MIB),
+    "TORPOR_SCRIPT_FILES": str(DEFAULTS.script_files),
 }
 """What `--require-isolation` says to each instance, whatever its `Environment` says."""
 NETWORK = "TORPOR_SCRIPT_NETWORK"

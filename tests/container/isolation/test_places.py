@@ -72,20 +72,20 @@ def test_a_kernel_without_landlock_has_version_0() -> None:
 
 
 def test_what_a_machine_cannot_hold_is_said() -> None:
-    assert Abilities(landlock=7, filters=True).missing() == []
-    (files, calls) = Abilities(landlock=0, filters=False).missing()
+    assert Abilities(landlock=7, filters=True, mounts=True).missing() == []
+    (files, calls) = Abilities(landlock=0, filters=False, mounts=True).missing()
     assert "no Landlock" in files
     assert "no seccomp filter" in calls
-    (signals,) = Abilities(landlock=5, filters=True).missing()
+    (signals,) = Abilities(landlock=5, filters=True, mounts=True).missing()
     assert "Landlock is of version 5" in signals
 
 
 def test_connections_to_the_endpoint_alone_need_a_newer_kernel() -> None:
-    assert Abilities(landlock=4, filters=True).ports
-    assert Abilities(landlock=7, filters=True).missing(endpoint_only=True) == []
-    (ports, _) = Abilities(landlock=3, filters=True).missing(endpoint_only=True)
+    assert Abilities(landlock=4, filters=True, mounts=True).ports
+    assert Abilities(landlock=7, filters=True, mounts=True).missing(endpoint_only=True) == []
+    (ports, _) = Abilities(landlock=3, filters=True, mounts=True).missing(endpoint_only=True)
     assert "Linux 6.7" in ports
-    assert not Abilities(landlock=7, filters=False).ports
+    assert not Abilities(landlock=7, filters=False, mounts=True).ports
 
 
 @pytest.mark.parametrize(("kernel", "size_bytes", "ports"), [(3, 8, None), (4, 16, (80, 81)), (7, 24, (80,))])

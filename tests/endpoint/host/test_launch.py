@@ -46,6 +46,7 @@ def test_a_containers_environment_cannot_open_a_box_that_the_owner_requires(tmp_
     around = Surroundings("http://here", "eu-west-1", tmp_path, "", False, isolated=True)
     open_box = {"TORPOR_SCRIPT_BOX": "false", "TORPOR_SCRIPT_READS": "/", "TORPOR_REQUIRE_ISOLATION": "false"}
     open_box |= {"TORPOR_SCRIPT_PROCESSES": "100000", "TORPOR_SCRIPT_DISK_MIB": "100000000"}
+    open_box |= {"TORPOR_SCRIPT_FILES": "100000000"}
     variant = Variant("v", "m", (Container("torpor", environment=open_box),), instance_type="ml.m5.large")
     settings = Settings.read(launch_spec(variant, Slot("shop", "v", 0), around).environment)
     assert (settings.script_box, settings.script_reads, settings.require_isolation) == (True, (), True)

@@ -21,6 +21,10 @@ from torpor_container.formats.script.parts import PartSender, RequestFrames, Str
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.isolation.box import ScriptBox, enter
 from torpor_container.measuring.effort import EffortClocks, descriptor, process_s
+from torpor_container.processes.namespaces import NoNamespace
+
+EnteredBox = Callable[[Path], Path]
+EnterBox = Callable[[Mapping[str, str | None]], EnteredBox]
 
 CLOCKS = EffortClocks(work=process_s)
 """Clocks of the whole process, all its threads and children included, since only the script runs in it."""
@@ -53,8 +57,10 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
     return 0
 
 
-def _enter(box: Mapping[str, Any], guardian: int, connection: int) -> None:
-    enter(ScriptBox.of(box), socket.socket(fileno=guardian), [connection, descriptor()])
+def _enter(box: Mapping[str, Any], guardian: int, connection: int, shown: Mapping[str, str | None]) -> EnteredBox:
+    given = ScriptBox.of(box)
+    view = enter(given, socket.socket(fileno=guardian), [connection, descriptor()], shown)
+    return lambda path: path if view.model == given.model else Path(view.at(os.path.realpath(path), given.model))
 
 
 def main(
@@ -64,11 +70,12 @@ def main(
     conventions: Conventions,
     memory_bytes: int | None = None,
     root: str | None = None,
-    enter_box: Callable[[], None] | None = None,
+    enter_box: EnterBox | None = None,
 ) -> None:
     """Serve the script `program`, a path or a name within `directory`. A script that exits ends the process.
 
-    `enter_box` takes from the process what the script does not need.
+    `enter_box` takes from the process what the script does not need. It is given the paths that the script needs beside
+    its model's folder, and tells where a path of the machine is in the box.
     """
     connection.set_inheritable(False)  # the script's own processes must not hold it open
     if memory_bytes is not None:
@@ -162,14 +169,13 @@ def _load(
     program: str,
     conventions: Conventions,
     root: str | None,
-    enter_box: Callable[[], None] | None,
+    enter_box: EnterBox | None,
 ) -> ScriptModel | None:
     try:
         os.chdir(directory)
-        paths.show(directory / program, directory)
-        if enter_box is not None:
-            enter_box()
-        model = ScriptModel.load(directory / program, directory, conventions, Path(root) if root else None)
+        script = directory / program
+        at = _shown(script, directory) if enter_box is None else _entered(script, directory, enter_box)
+        model = ScriptModel.load(at(script), at(directory), conventions, at(Path(root)) if root else None)
     except ContainerError as error:
         failure: ContainerError = error
     except MemoryError as error:
@@ -181,6 +187,19 @@ def _load(
         return model
     connection.sendall(frames.encode(_error(FrameKind.FAILED, failure)))
     return None
+
+
+def _shown(script: Path, directory: Path) -> EnteredBox:
+    paths.show(script, directory)
+    return lambda path: path
+
+
+def _entered(script: Path, directory: Path, enter_box: EnterBox) -> EnteredBox:
+    found = paths.mentions(script)
+    try:
+        return enter_box(paths.wanted(found, script, directory))
+    except NoNamespace as error:
+        raise paths.failed(found, error) from error
 
 
 def _error(kind: FrameKind, error: ContainerError) -> ScriptFrame:

@@ -6,7 +6,7 @@ some ten microseconds.
 
 import ast
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from torpor_container.processes.namespaces import NoNamespace, bind_mounts
 MODEL = "/opt/ml/model"
 CODE = "/opt/ml/code"
 """The script's folder in AWS's older images."""
+OUTPUT = "/opt/ml/output"
 
 ROOT = "/opt/ml"
 SOURCES_MAX = 100
@@ -44,9 +45,25 @@ def show(script: Path, model: Path, bind: Callable[[Mapping[str, Path]], None] =
     try:
         bind({MODEL: model, CODE: script.parent})
     except NoNamespace as error:
-        raise LoadFailed(
-            f"{found[0]}, which is not there: {error}. Take the folder from model_fn's argument or from SM_MODEL_DIR"
-        ) from error
+        raise failed(found, error) from error
+
+
+def wanted(found: Sequence[Mention], script: Path, model: Path) -> dict[str, str | None]:
+    """The paths that a script in a box needs beside its model's folder, each with the folder to show there; None for an
+    empty one, which it may write."""
+    if not found:
+        return {}
+    folders = {} if _is_there(model) else {MODEL: str(model), CODE: str(script.parent)}
+    return {**folders, OUTPUT: None}
+
+
+def failed(found: Sequence[Mention], error: NoNamespace) -> LoadFailed:
+    """The error of a script that can have no view. It names the line that needs one."""
+    if not found:
+        return LoadFailed(f"the script can have no view of files of its own: {error}")
+    return LoadFailed(
+        f"{found[0]}, which is not there: {error}. Take the folder from model_fn's argument or from SM_MODEL_DIR"
+    )
 
 
 def mentions(script: Path) -> list[Mention]:

@@ -22,7 +22,7 @@ from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
 from torpor_container.formats.script.stream import ScriptStream
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
-from torpor_container.isolation.watch import WROTE_TOO_MUCH
+from torpor_container.isolation.watch import MADE_TOO_MANY, WROTE_TOO_MUCH
 from torpor_container.measuring.effort import Effort
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS, TARGET_MODEL, TRACE_CONTEXT
 
@@ -62,7 +62,10 @@ RETURNED = {name.lower(): name.lower().encode() for name in SESSION_ANSWERS}
 
 GRACE_S = 1.0
 
-EXITS = {WROTE_TOO_MUCH: "it wrote more to the disk than TORPOR_SCRIPT_DISK_MIB allows"}
+EXITS = {
+    WROTE_TOO_MUCH: "it wrote more to the disk than TORPOR_SCRIPT_DISK_MIB allows",
+    MADE_TOO_MANY: "it made more files than TORPOR_SCRIPT_FILES allows",
+}
 """What exit codes of the guardian say."""
 
 
