@@ -9,7 +9,7 @@ from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
 
-from torpor_container.content import Answers
+from torpor_container.content import Answers, RowLayout
 from torpor_container.errors import BadInput, ContainerError, OutOfMemory, PredictionFailed, bare
 from torpor_container.formats.frameworks import said_by
 from torpor_container.invocation import Invocation, Reply
@@ -35,6 +35,8 @@ class ServedModel(Generic[Inputs]):
     predict: Callable[[Inputs], Any]
     answers: Answers
     refusals: tuple[type[Exception], ...] = ()
+    layout: RowLayout | None = None
+    """The rows that `read` makes, if they are an array or a sparse matrix."""
     rowwise: bool = False
     foreign: bool = False
     freed: Callable[[Callable[[], None]], object] = _on_this_thread

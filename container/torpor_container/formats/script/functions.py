@@ -7,8 +7,9 @@
     predict_fn(data, model)                             default: the model's predict
     output_fn(prediction, accept)                       default: encoded as accepted; may return (body, type)
     transform_fn(model, body, content_type, accept)     in place of the last three
+    execution_parameters_fn()                           default: nothing, for AWS's scikit-learn image of one model
 
-Each may take one argument more, the toolkit's `context` (`script.context`).
+Each but the last may take the toolkit's `context` (`script.context`) too: see `with_context`.
 """
 
 import importlib.util
@@ -16,33 +17,38 @@ import sys
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from inspect import signature
+from functools import partial
+from inspect import Parameter, signature
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from torpor_container.content.media import CSV, JSON
 from torpor_container.content.plain import Unwritable
-from torpor_container.errors import BadInput, LoadFailed, PredictionFailed
+from torpor_container.errors import LoadFailed, PredictionFailed
 from torpor_container.formats.script import PACKAGE
 from torpor_container.formats.script.context import Context
+from torpor_container.formats.script.script_images import TORPOR, ScriptImage
 
-NAMES = ("pre_model_fn", "model_fn", "model_warmup_fn", "input_fn", "predict_fn", "output_fn", "transform_fn")
-TEXT_TYPES = (JSON, CSV)
+ARGUMENTS = {
+    "pre_model_fn": 1,
+    "model_fn": 1,
+    "model_warmup_fn": 2,
+    "input_fn": 2,
+    "predict_fn": 2,
+    "output_fn": 2,
+    "transform_fn": 4,
+    "execution_parameters_fn": 0,
+}
+"""The functions, and how many arguments each takes without the context."""
+CONTEXT = "context"
+POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 ERROR_STATUSES = range(400, 600)
 Function = Callable[..., Any]
 
 
-class Text(str):
-    """A body of a text type. The toolkit passes `str` to scripts, the framework containers `bytes`: this is both."""
-
-    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
-        return str(self)
-
-
 @dataclass(frozen=True)
 class Functions:
-    """The functions that the script defines; None for the others."""
+    """The functions that the script defines, each with the context that it takes; None for the others."""
 
     pre_model_fn: Function | None
     model_fn: Function | None
@@ -51,29 +57,56 @@ class Functions:
     predict_fn: Function | None
     output_fn: Function | None
     transform_fn: Function | None
+    execution_parameters_fn: Function | None
     context: Context
 
     @classmethod
-    def of(cls, module: ModuleType, directory: Path) -> "Functions":
+    def of(cls, module: ModuleType, directory: Path, image: ScriptImage = TORPOR) -> "Functions":
         """The functions of a module. Raises LoadFailed for transform_fn beside one of those that it replaces."""
-        found = {name: getattr(module, name, None) for name in NAMES}
+        found = {name: getattr(module, name, None) for name in ARGUMENTS}
         if found["transform_fn"] and (found["input_fn"] or found["predict_fn"] or found["output_fn"]):
             raise LoadFailed(
                 "Cannot use transform_fn implementation in conjunction with "
                 "input_fn, predict_fn, and/or output_fn implementation"
             )
-        return cls(**found, context=Context(directory))
+        context = Context(directory)
+        bound = {
+            name: function and with_context(function, ARGUMENTS[name], context, image)
+            for name, function in found.items()
+        }
+        return cls(**bound, context=context)
 
     @property
     def only_loads(self) -> bool:
         """Whether the script has no function after model_fn."""
         return not (self.input_fn or self.predict_fn or self.output_fn or self.transform_fn)
 
-    def call(self, function: Function, *arguments: Any) -> Any:
-        """Call a function, with the context if it takes one more argument."""
-        if len(signature(function).parameters) == len(arguments) + 1:
-            return function(*arguments, self.context)
-        return function(*arguments)
+
+def with_context(function: Function, arguments: int, context: Context, image: ScriptImage) -> Function:
+    """The function, called with the context if a parameter is meant for it: one called `context`, or one more than its
+    arguments that has no default of its own.
+
+    The inference toolkit passes it to any one parameter more (so does `image.strict`), and the scikit-learn image of
+    one model to none: a parameter without a default would end its calls.
+    """
+    try:
+        parameters = list(signature(function).parameters.values())
+    except (TypeError, ValueError):  # a callable that does not say
+        return function
+    if image.strict and not image.flask:
+        return _positional(function, context) if len(parameters) == arguments + 1 else function
+    places = [parameter for parameter in parameters if parameter.kind in POSITIONAL]
+    further = [*places[arguments:], *(one for one in parameters if one.kind is Parameter.KEYWORD_ONLY)]
+    if any(one.name == CONTEXT and one.kind is not Parameter.POSITIONAL_ONLY for one in further):
+        return partial(function, **{CONTEXT: context})
+    own = {Parameter.empty} if image.flask else {Parameter.empty, None}
+    if len(places) == arguments + 1 and any(places[-1].default is default for default in own):
+        return _positional(function, context)
+    return function
+
+
+def _positional(function: Function, context: Context) -> Function:
+    return lambda *arguments: function(*arguments, context)
 
 
 def import_script(path: Path, root: Path | None = None) -> ModuleType:
@@ -94,16 +127,6 @@ def import_script(path: Path, root: Path | None = None) -> ModuleType:
     sys.modules[name] = module  # pickles and the script's modules find its classes by this name
     spec.loader.exec_module(module)
     return module
-
-
-def body_of(body: bytes, content_type: str) -> Any:
-    """The body for a script: decoded for text types, here also for those with parameters. Raises BadInput."""
-    if content_type.partition(";")[0].strip().lower() not in TEXT_TYPES:
-        return body
-    try:
-        return Text(body, "utf-8")
-    except UnicodeDecodeError as error:
-        raise BadInput(f"the body is not UTF-8: {error}") from None
 
 
 def failure_of(error: Exception) -> PredictionFailed:

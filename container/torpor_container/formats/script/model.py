@@ -4,17 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from torpor_container.content import TOOLKIT, RowLayout, decode
+from torpor_container.content import RowLayout, decode
 from torpor_container.content.answers import json_list
-from torpor_container.content.media import CSV, JSON, media_type
+from torpor_container.content.media import JSON, LIBSVM, media_type
 from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
 from torpor_container.formats.frameworks import is_xgboost_booster
 from torpor_container.formats.script.context import RequestProcessor
 from torpor_container.formats.script.frames import STATUSES
-from torpor_container.formats.script.functions import Functions, body_of, import_script
+from torpor_container.formats.script.functions import Functions, import_script
 from torpor_container.formats.script.parts import Streamed, in_parts
 from torpor_container.formats.script.responses import unwrapped
+from torpor_container.formats.script.script_images import image_of
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.wire import CUSTOM_ATTRIBUTES, SESSION_ANSWERS
@@ -37,6 +38,8 @@ class ScriptModel:
         self._native = native
         self._default = default
         self._conventions = conventions
+        self._image = image_of(conventions)
+        self._answers = self._image.answers(conventions.toolkit)
 
     @classmethod
     def load(cls, script: Path, directory: Path, conventions: Conventions, root: Path | None = None) -> "ScriptModel":
@@ -44,12 +47,12 @@ class ScriptModel:
 
         Raises whatever the script raises, and LoadFailed and LoadOutOfMemory.
         """
-        functions = Functions.of(import_script(script, root), directory)
+        functions = Functions.of(import_script(script, root), directory, image_of(conventions))
         if functions.pre_model_fn:
-            functions.call(functions.pre_model_fn, str(directory))
+            functions.pre_model_fn(str(directory))
         model = cls(functions, *_loaded(functions, directory, conventions), conventions)
         if functions.model_warmup_fn:
-            functions.call(functions.model_warmup_fn, str(directory), model._native)
+            functions.model_warmup_fn(str(directory), model._native)
         return model
 
     def invoke(self, invocation: Invocation) -> Reply | Streamed:
@@ -57,7 +60,7 @@ class ScriptModel:
 
         Raises whatever the script raises, and the errors of the defaults.
         """
-        if self._functions.only_loads and self._default is not None:
+        if self._functions.only_loads and self._default is not None and not self._as_image_alone:
             return self._default.invoke(invocation)
         context = self._functions.context
         context.begin(_headers(invocation))
@@ -78,49 +81,88 @@ class ScriptModel:
         status = _status(answered.get_response_status_code())
         return reply._replace(custom_attributes=attributes, status=status, more=_sessions(answered))
 
+    @property
+    def _as_image_alone(self) -> bool:
+        """Whether an image of AWS answers for a script that only loads a model."""
+        return self._image.is_aws and not self._conventions.inference_output
+
     def close(self) -> None:
         """Nothing to do: the process ends with the script."""
 
     def _answer(self, invocation: Invocation) -> Reply | Streamed:
         accept = self._accept(invocation.accept)
-        content_type = invocation.content_type or CSV
+        content_type = invocation.content_type or self._image.untyped
         if self._functions.transform_fn:
-            body = body_of(invocation.body, content_type)
-            result = self._functions.call(self._functions.transform_fn, self._native, body, content_type, accept)
+            body = self._image.body(invocation.body, content_type)
+            result = self._functions.transform_fn(self._native, body, content_type, accept)
         else:
-            result = self._steps(invocation, content_type, accept)
-        return _reply(unwrapped(result, self._functions.context), accept)
+            invocation.content_type = content_type
+            result = self._steps(invocation, accept)
+        answer = unwrapped(result, self._functions.context)
+        return self._reply(answer, accept, is_typed=answer is not result)
 
-    def _steps(self, invocation: Invocation, content_type: str, accept: str) -> Any:
-        functions = self._functions
+    def _steps(self, invocation: Invocation, accept: str) -> Any:
+        functions, image = self._functions, self._image
         if functions.input_fn:
-            body = body_of(invocation.body, content_type)
-            prediction = self._predict(functions.call(functions.input_fn, body, content_type))
+            prediction = self._predict(functions.input_fn(self._body(invocation), invocation.content_type))
+        elif image.strict:
+            prediction = self._predict(image.default("input_fn")(self._body(invocation), invocation.content_type))
         elif functions.predict_fn or self._default is None:
             prediction = self._predict(self._read(invocation))
         else:
-            prediction = self._default.predict(self._default.read(invocation))
+            rows = self._default.read(invocation)
+            prediction = self._default.predict(image.rows(rows, invocation.content_type) if image.as_float32 else rows)
         if functions.output_fn:
-            return functions.call(functions.output_fn, prediction, accept)
+            return functions.output_fn(prediction, accept)
+        if image.strict:
+            return _paired(image.default("output_fn")(prediction, accept), accept)
         prediction = in_parts(prediction)
         if isinstance(prediction, Streamed):  # no encoder takes it
             return prediction
-        answers = self._conventions.toolkit
-        kind = answers.choose(accept)
-        return answers.encode(prediction, kind), kind
+        kind = self._answers.choose(accept)
+        return self._answers.encode(prediction, kind), kind
+
+    def _body(self, invocation: Invocation) -> Any:
+        return self._image.body(invocation.body, invocation.content_type)
 
     def _read(self, invocation: Invocation) -> Any:
-        if self._default is not None:
+        """Rows for the script's predict_fn, which may take other columns than its model."""
+        content_type = invocation.content_type
+        layout = RowLayout() if self._default is None else self._default.layout
+        if layout is None:
+            assert self._default is not None  # it has the only reader then
             inputs = self._default.read(invocation)
-            return _as_taken_by(self._native, getattr(inputs, "feed", inputs))  # an ONNX session's tensors, by name
-        return decode(invocation.body, invocation.content_type, RowLayout())
+            inputs = getattr(inputs, "feed", inputs)  # an ONNX session's tensors, by name
+        else:
+            width = layout.columns if media_type(content_type) == LIBSVM else None
+            inputs = decode(invocation.body, content_type, replace(layout, columns=width))
+        return self._image.rows(_as_taken_by(self._native, inputs), content_type)
 
     def _predict(self, inputs: Any) -> Any:
         if self._functions.predict_fn:
-            return self._functions.call(self._functions.predict_fn, inputs, self._native)
+            return self._functions.predict_fn(inputs, self._native)
+        if self._image.strict:
+            return self._image.default("predict_fn")(inputs, self._native)
         if not callable(getattr(self._native, "predict", None)):
             raise PredictionFailed("Please provide a predict_fn implementation: the model has no predict method")
         return self._native.predict(_as_taken_by(self._native, inputs))
+
+    def _reply(self, result: Any, accept: str, is_typed: bool) -> Reply | Streamed:
+        """`is_typed`: the type is that of a response object, which stays as it is."""
+        typed = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], str)
+        body, named = result if typed else (result, accept)
+        kind = named if is_typed else self._image.type_of(named, typed)
+        body = in_parts(body)
+        if isinstance(body, str):
+            return Reply(body.encode(), kind)
+        if isinstance(body, bytes | bytearray | memoryview):
+            return Reply(bytes(body), kind)
+        if isinstance(body, Streamed):
+            body.head = Reply(b"", kind)
+            return body
+        if typed and (encoder := self._answers.encoders.get(media_type(named))):
+            return Reply(encoder(body), kind)
+        return Reply(json_list(body), JSON)
 
     def _accept(self, accept: str) -> str:
         """The accepted type, as in the toolkit: the caller's unchanged, or the default if there is none."""
@@ -160,7 +202,7 @@ def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> 
     if functions.model_fn is None:
         served = _load_beside(directory, conventions.image, scripted)
         return served.native, served
-    native = functions.call(functions.model_fn, str(directory))
+    native = functions.model_fn(str(directory))
     return native, _served(native, scripted)
 
 
@@ -198,17 +240,6 @@ def _as_taken_by(native: Any, rows: Any) -> Any:
     return DMatrix(rows, nthread=1, feature_names=native.feature_names)  # in the order of the rows' columns
 
 
-def _reply(result: Any, accept: str) -> Reply | Streamed:
-    typed = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], str)
-    body, kind = result if typed else (result, accept)
-    body = in_parts(body)
-    if isinstance(body, str):
-        return Reply(body.encode(), kind)
-    if isinstance(body, bytes | bytearray | memoryview):
-        return Reply(bytes(body), kind)
-    if isinstance(body, Streamed):
-        body.head = Reply(b"", kind)
-        return body
-    if typed and (encoder := TOOLKIT.encoders.get(media_type(kind))):
-        return Reply(encoder(body), kind)
-    return Reply(json_list(body), JSON)
+def _paired(result: Any, accept: str) -> Any:
+    """A default's answer with its type, which Multi Model Server takes from Accept."""
+    return (result, accept) if isinstance(result, str | bytes) else result

@@ -44,6 +44,7 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
         predict=estimator.predict if taken else _predictor(estimator, layout),
         answers=conventions.toolkit,
         refusals=(ValueError,),  # scikit-learn's word for rows it does not take, such as NaN
+        layout=None if taken else layout,
         rowwise=taken is None and inherits(estimator, "sklearn", *TREES),
         foreign=not all(map(_is_known, parts)),
     )

@@ -98,6 +98,7 @@ def serve_members(
         predict=in_pieces(_combined([member.predictor() for member in members], combined)),
         answers=answers,
         refusals=(XGBoostError,),  # SageMaker's container too answers 400 for whatever XGBoost finds in the rows
+        layout=layout,
         rowwise=True,
         freed=_apart,
         note="; ".join(member.note for member in members if member.note),

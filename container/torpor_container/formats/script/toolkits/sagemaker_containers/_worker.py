@@ -5,6 +5,8 @@ from typing import Any
 
 from sagemaker_containers import _content_types
 
+from torpor_container.formats.script.script_images import with_charset
+
 
 class Response:
     """A body, its type and a status. Torpor answers with them."""
@@ -24,7 +26,9 @@ class Response:
         self._body = _joined(response)
         self.status_code = int(str(200 if status is None else status).split()[0])
         self.headers: dict[str, str] = dict(headers or {})
-        self.content_type = mimetype or self.headers.get("Content-Type") or self.default_mimetype
+        self.content_type = (
+            with_charset(mimetype) if mimetype else self.headers.get("Content-Type") or self.default_mimetype
+        )
 
     @property
     def mimetype(self) -> str:

@@ -1,0 +1,146 @@
+"""How each image runs a script, as a table: the context, bodies, and the defaults of input_fn, predict_fn, output_fn.
+
+| image | server | one argument more | text bodies | rows by default | types of answers |
+|---|---|---|---|---|---|
+| Torpor's own | - | the context | text, also with parameters | the model's | as returned |
+| scikit-learn, one model | Flask | its own | text, without parameters | float32 | Flask's, with charset |
+| scikit-learn, many | Multi Model Server | the context | text, without parameters | float32 | as returned |
+| XGBoost | Multi Model Server | the context | text, without parameters | a DMatrix | as returned |
+
+Sources: sagemaker_sklearn_container (serving.py, handler_service.py), sagemaker_xgboost_container (handler_service.py,
+encoder.py), sagemaker_containers (_transformer.py, _worker.py, _encoders.py), sagemaker_inference (transformer.py).
+Their own default functions are those of the stand-ins, which `--aws-strict` calls. Without it, the default functions
+read and write more than those, and what both take has the same types.
+"""
+
+from dataclasses import dataclass, replace
+from pkgutil import resolve_name
+from typing import Any, Final
+
+import numpy as np
+
+from torpor_container.content import TOOLKIT, Answers
+from torpor_container.content.media import CSV, JSON, media_type
+from torpor_container.errors import BadInput
+from torpor_container.formats.format import Conventions
+from torpor_container.formats.script.coding import quoted_rows_to_csv
+from torpor_container.image.aws_images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
+
+TEXT_TYPES: Final = (JSON, CSV)
+"""Bodies of these types are text to a script."""
+HTML: Final = "text/html"
+"""Flask's type of a body without one."""
+
+
+class Text(str):
+    """A body of a text type. The toolkit passes `str` to scripts, the framework containers `bytes`: this is both."""
+
+    def decode(self, encoding: str = "utf-8", errors: str = "strict") -> str:
+        return str(self)
+
+
+@dataclass(frozen=True)
+class ScriptImage:
+    """One row of the table. `defaults` is where the image's own default functions are: a module, or a class in one."""
+
+    defaults: str = ""
+    flask: bool = False
+    as_float32: bool = False
+    as_matrix: bool = False
+    strict: bool = False
+    """Whether the image's own functions read, predict and write where the script does not (`--aws-strict`)."""
+
+    @property
+    def is_aws(self) -> bool:
+        return bool(self.defaults)
+
+    @property
+    def untyped(self) -> str:
+        """The content type of a request without one."""
+        return JSON if self.flask else CSV
+
+    def body(self, body: bytes, content_type: str) -> Any:
+        """The body as a script gets it. Raises BadInput for a text that is not UTF-8."""
+        kind = content_type if self.is_aws else content_type.partition(";")[0].strip().lower()
+        if kind not in TEXT_TYPES:
+            return body
+        try:
+            return Text(body, "utf-8", "replace" if self.flask and self.strict else "strict")
+        except UnicodeDecodeError as error:
+            raise BadInput(f"the body is not UTF-8: {error}") from None
+
+    def rows(self, rows: Any, content_type: str) -> Any:
+        """Rows that were read for a script, as the image's default input_fn gives them."""
+        is_array = isinstance(rows, np.ndarray) and rows.dtype.kind in "fiub"
+        if self.as_float32 and is_array and media_type(content_type) in TEXT_TYPES:
+            with np.errstate(over="ignore"):
+                return rows.astype(np.float32)
+        if self.as_matrix and is_array:
+            from xgboost import DMatrix
+
+            return DMatrix(rows, nthread=1)
+        return rows
+
+    def default(self, name: str) -> Any:
+        """A default function of the image itself, such as `input_fn`."""
+        where = resolve_name(self.defaults)
+        return getattr(where() if isinstance(where, type) else where, f"default_{name}")
+
+    def answers(self, answers: Answers) -> Answers:
+        """How predictions are written: CSV as the older toolkit of AWS's images writes it."""
+        if not self.is_aws:
+            return answers
+        encoders = {kind: _csv if kind == CSV else encoder for kind, encoder in answers.encoders.items()}
+        return replace(answers, encoders=encoders)
+
+    def type_of(self, kind: str, named: bool) -> str:
+        """The content type of an answer. `named`: the script or its caller named it, and not only the default."""
+        if not self.flask:
+            return kind
+        return with_charset(kind if named or not self.strict else HTML)
+
+
+def with_charset(mimetype: str) -> str:
+    """A type as Flask sends it: text has a charset. (Flask adds a second one where there is one.)"""
+    is_text = mimetype.startswith("text/") or mimetype in XML_AND_CODE or mimetype.endswith("+xml")
+    return f"{mimetype}; charset=utf-8" if is_text and "charset" not in mimetype else mimetype
+
+
+XML_AND_CODE: Final = frozenset(
+    f"application/{name}"
+    for name in ("ecmascript", "javascript", "sql", "xml", "xml-dtd", "xml-external-parsed-entity")
+)
+"""werkzeug.utils._charset_mimetypes."""
+
+
+def _csv(prediction: Any) -> bytes:
+    """Rows of plain values as the older toolkit writes them, where a float32 keeps its own digits."""
+    if isinstance(prediction, np.ndarray | list | tuple):
+        try:
+            array = np.array(prediction)
+        except ValueError:  # rows of several lengths
+            return TOOLKIT.encoders[CSV](prediction)
+        if array.ndim in (1, 2) and array.dtype.kind in "fiubU":
+            return quoted_rows_to_csv(array).encode()
+    return TOOLKIT.encoders[CSV](prediction)
+
+
+TORPOR: Final = ScriptImage()
+SCIKIT_LEARN: Final = ScriptImage("sagemaker_sklearn_container.serving", flask=True, as_float32=True)
+SCIKIT_LEARN_MULTI_MODEL: Final = ScriptImage(
+    "sagemaker_sklearn_container.handler_service:HandlerService.DefaultSKLearnUserModuleInferenceHandler",
+    as_float32=True,
+)
+XGBOOST: Final = ScriptImage(
+    "sagemaker_xgboost_container.handler_service:HandlerService.DefaultXGBoostUserModuleInferenceHandler",
+    as_matrix=True,
+)
+
+
+def image_of(conventions: Conventions) -> ScriptImage:
+    """The row of an instance's conventions."""
+    if conventions.image == SCIKIT_LEARN_IMAGE:
+        row = SCIKIT_LEARN_MULTI_MODEL if conventions.multi_model else SCIKIT_LEARN
+    else:
+        row = XGBOOST if conventions.image == XGBOOST_IMAGE else TORPOR
+    return replace(row, strict=conventions.strict and row.is_aws)
