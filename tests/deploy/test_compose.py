@@ -101,7 +101,7 @@ def running(name: str, control: str, log: Path) -> Iterator[str]:
 
 def is_well(url: str) -> bool:
     try:
-        with urlopen(f"{url}/_torpor/health", timeout=5) as answer:
+        with urlopen(f"{url}/_torpor/health", timeout=60) as answer:
             return b'"role":"router"' in answer.read()
     except OSError:
         return False

@@ -145,7 +145,7 @@ def prometheus(observed: LiveEndpoint, tmp_path_factory: pytest.TempPathFactory)
 def call(live: LiveEndpoint, operation: str, model: str) -> None:
     headers = {"content-type": "text/csv", "x-amzn-sagemaker-target-model": model}
     request = urllib.request.Request(f"{live.url}/endpoints/shop/{operation}", b"1", headers)
-    with urllib.request.urlopen(request, timeout=30.0) as answer:
+    with urllib.request.urlopen(request, timeout=60) as answer:
         answer.read()
 
 
@@ -162,7 +162,7 @@ def test_every_panel_has_data_after_a_few_requests(observed: LiveEndpoint, prome
         return not empty
 
     try:
-        until(all_filled, within_s=40.0, look_s=0.2)
+        until(all_filled, within_s=60, look_s=0.2)
     except AssertionError:
         pytest.fail(f"no data: {sorted(empty)}")
     rules = prometheus.get("rules")["groups"][0]["rules"]

@@ -5,7 +5,7 @@ import signal
 from contextlib import suppress
 from pathlib import Path
 
-from tests.helpers.waiting import soon
+from tests.helpers.waiting import PATIENCE_S, soon
 from torpor_container.processes.process_tree import TRIAL, is_named
 
 
@@ -56,7 +56,7 @@ def stop(pid: int) -> None:
     assert soon(lambda: state(pid) == "T")
 
 
-def gone(pid: int, within_s: float = 5.0) -> bool:
+def gone(pid: int, within_s: float = PATIENCE_S) -> bool:
     """Whether the process ends within so many seconds. One that has ended and is not reaped yet is gone too."""
     return soon(lambda: has_ended(pid), within_s)
 

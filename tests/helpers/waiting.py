@@ -8,9 +8,11 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 LOOK_S = 0.01
+PATIENCE_S = 60.0
+"""A deadline is no verdict: it ends a test that would wait for ever. A busy machine may take long."""
 
 
-def soon(true: Callable[[], Any], within_s: float = 5.0, look_s: float = LOOK_S) -> bool:
+def soon(true: Callable[[], Any], within_s: float = PATIENCE_S, look_s: float = LOOK_S) -> bool:
     """Whether the condition holds within so many seconds. It looks once more at the deadline."""
     deadline = time.monotonic() + within_s
     while not true():
@@ -20,7 +22,7 @@ def soon(true: Callable[[], Any], within_s: float = 5.0, look_s: float = LOOK_S)
     return True
 
 
-def until(true: Callable[[], T], within_s: float = 10.0, look_s: float = LOOK_S) -> T:
+def until(true: Callable[[], T], within_s: float = PATIENCE_S, look_s: float = LOOK_S) -> T:
     """The first value of the condition that is true. Raises AssertionError at the deadline."""
     deadline = time.monotonic() + within_s
     while not (value := true()):
@@ -29,7 +31,7 @@ def until(true: Callable[[], T], within_s: float = 10.0, look_s: float = LOOK_S)
     return value
 
 
-async def reached(true: Callable[[], Any], within_s: float = 10.0, look_s: float = 0.0) -> None:
+async def reached(true: Callable[[], Any], within_s: float = PATIENCE_S, look_s: float = 0.0) -> None:
     """Let the other tasks run until the condition holds; it may be a coroutine function. Raises AssertionError.
 
     The deadline is real time, also in an event loop of virtual time, whose clock stands still while `look_s` is 0.

@@ -16,9 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from torpor_container.core.waiting import WALL_MULTIPLE
 from torpor_container.image.command import ServerCommand
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.process_tree import session
+from torpor_container.processes.quiet_time import patiently
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.transport.upstream import Upstream, UpstreamError
@@ -156,8 +158,9 @@ class ForeignServer:
     async def _answers(self) -> bool:
         for path in self._command.ready:
             try:
-                answer = await self.upstream.send("GET", path, (), [], PING_TIMEOUT_S)
-            except UpstreamError:
+                async with patiently(PING_TIMEOUT_S):
+                    answer = await self.upstream.send("GET", path, (), [], PING_TIMEOUT_S * WALL_MULTIPLE)
+            except (UpstreamError, TimeoutError):
                 return False
             if not 200 <= answer.status < 300:
                 return False

@@ -72,3 +72,23 @@ class WorkWait:
         first, last = self._first, self._last
         wanted_s = last.at_s - first.at_s - self._rested_s
         return last.all_cpu_s - first.all_cpu_s < wanted_s * FAIR_SHARE
+
+
+class QuietTime:
+    """A time that goes on while the machine is quiet, and a twelfth as fast while it is busy.
+
+    A time limit that counts it holds on a quiet machine as on any clock, and is up to WALL_MULTIPLE times as long on a
+    busy one.
+    """
+
+    def __init__(self, at_s: float, busy_s: float) -> None:
+        """`at_s` is the time of a clock, `busy_s` the time so far in which processes waited for a processor."""
+        self._at_s, self._busy_s = at_s, busy_s
+        self._so_far_s = 0.0
+
+    def so_far_s(self, at_s: float, busy_s: float) -> float:
+        """The quiet time since the beginning."""
+        passed_s, busy_passed_s = at_s - self._at_s, busy_s - self._busy_s
+        self._at_s, self._busy_s = at_s, busy_s
+        self._so_far_s += max(passed_s - max(0.0, busy_passed_s), passed_s / WALL_MULTIPLE)
+        return self._so_far_s

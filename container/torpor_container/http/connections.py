@@ -16,6 +16,7 @@ from torpor_container.core.clients import client_of
 from torpor_container.core.patience import ClientTimeouts, Kind
 from torpor_container.http.short_requests import ShortRequests
 from torpor_container.processes.memory import give_back
+from torpor_container.processes.quiet_time import QuietClock
 
 LOOK_S = 1.0
 """How often the connections are looked at for clients that keep them waiting."""
@@ -182,14 +183,14 @@ class Connections:
 
     async def watch(self) -> None:
         """End connections whose clients keep the server waiting, and give memory back, until cancelled."""
+        clock = QuietClock(asyncio.get_running_loop().time)
         while True:
             await asyncio.sleep(min(LOOK_S, self._patience.head_s / 4, self._patience.body_s / 4))
             await self._give_back_memory()
-            self._end_overdue()
+            self._end_overdue(clock())
 
-    def _end_overdue(self) -> None:
+    def _end_overdue(self, now_s: float) -> None:
         """A function of its own: its locals would keep a connection while the loop above sleeps."""
-        now_s = asyncio.get_running_loop().time()
         for connection in tuple(self._open):
             match connection.waiting.overdue(connection.stage(), self._patience, now_s):
                 case Kind.SILENT:

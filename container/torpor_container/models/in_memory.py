@@ -17,6 +17,7 @@ from torpor_container.models.loader import Found, Loaded, ModelLoader
 from torpor_container.models.relief import Relief
 from torpor_container.models.resizing import Resizing
 from torpor_container.models.tier import Tier
+from torpor_container.processes.quiet_time import patiently
 from torpor_container.running.runners import Runner
 from torpor_container.wire import UNLOAD, ColdLoad, WaitStep
 
@@ -148,7 +149,7 @@ class ModelsInMemory:
 
     async def _load_in_time(self, name: str, spans: LoadSpans) -> Loaded:
         try:
-            async with asyncio.timeout(self._load_timeout_s) as limit:
+            async with patiently(self._load_timeout_s) as limit:
                 return await self._load_from_disk(name, spans)
         except TimeoutError as error:
             if not limit.expired():  # the system raised it

@@ -15,6 +15,7 @@ from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import Loaded, ModelLoader, Placed
 from torpor_container.processes.memory_budget import MemoryBudget
+from torpor_container.processes.quiet_time import patiently
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner
 from torpor_container.wire import Fault, LoadedModel, WaitStep
@@ -166,7 +167,7 @@ class Single:
         """The model. A busy machine can keep a trial from its end: then it is tried until the machine lets it."""
         while True:
             try:
-                async with asyncio.timeout(self._limits.load_timeout_s):
+                async with patiently(self._limits.load_timeout_s):
                     placed = await self._placed()
                     found = await self._loader.recognise(placed)
                     return placed, await found.load()

@@ -12,9 +12,6 @@ from torpor_container.processes.process_tree import descendants
 RESTING = frozenset("SIZX")
 """States of threads that sleep or have ended: proc(5). A thread that runs, waits for a processor or a disk, or was
 stopped has another."""
-QUIET_SHARE = 0.25
-"""A machine is quiet while processes wait for a processor less than this share of the time."""
-PRESSURE = Path("/proc/pressure/cpu")
 
 
 def looked_at(pid: int, clock: Callable[[], float] = monotonic) -> WorkLook:
@@ -27,14 +24,6 @@ def looked_at(pid: int, clock: Callable[[], float] = monotonic) -> WorkLook:
     states = [state for one in (pid, *below) for state in _states(one)]
     all_s = own_s + waited_s + sum(sum(_cpu_s(one)) for one in below)
     return WorkLook(clock(), own_s, all_s, bool(states) and RESTING.issuperset(states))
-
-
-def is_quiet(pressure: Path = PRESSURE) -> bool:
-    """Whether a process that wants a processor gets one now, on the whole of this machine."""
-    with suppress(OSError, LookupError, ValueError):
-        some = pressure.read_text().splitlines()[0]  # some avg10=8.03 avg60=10.49 avg300=5.76 total=29363369
-        return float(some.split("avg10=")[1].split()[0]) < 100 * QUIET_SHARE
-    return os.getloadavg()[0] < (os.cpu_count() or 1)
 
 
 def _cpu_s(pid: int) -> tuple[float, float]:

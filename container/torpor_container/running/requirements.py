@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from torpor_container.errors import LoadFailed
+from torpor_container.processes.quiet_time import patiently
 from torpor_container.processes.threads import run_to_completion
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class Requirements:
             return home
         await run_to_completion(_make_empty, home)
         try:
-            async with asyncio.timeout(timeout_s):
+            async with patiently(timeout_s):
                 await self._install(file, home)
         except TimeoutError:
             raise LoadFailed(f"{FILE} of the script was not installed within {timeout_s:g} s") from None

@@ -175,7 +175,7 @@ sys.exit(start({"command": ["true"], **place, "environment": {"PATH": "/bin:/usr
 
 def become(folder: Path) -> "subprocess.CompletedProcess[str]":
     """A process of its own, for it gets a mount namespace."""
-    return subprocess.run([sys.executable, "-c", BECOMES, str(folder)], capture_output=True, text=True, timeout=20)
+    return subprocess.run([sys.executable, "-c", BECOMES, str(folder)], capture_output=True, text=True, timeout=60)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def post(path: str = "/a/invocations", body: bytes = b"1,2", *headers: str, vers
 
 
 def connected(server: Address) -> socket.socket:
-    return socket.create_connection(server, timeout=10)
+    return socket.create_connection(server, timeout=60)
 
 
 def answer(connection: socket.socket) -> tuple[int, dict[str, str], Any]:

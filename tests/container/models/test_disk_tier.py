@@ -39,7 +39,7 @@ def found(folder: Path, pattern: str) -> list[Path]:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 10.0))
+    asyncio.run(asyncio.wait_for(story, 60.0))
 
 
 def test_an_artifact_on_disk_is_not_downloaded_again_even_after_a_restart(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from torpor_container.wire import UNLOAD
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 10.0))
+    asyncio.run(asyncio.wait_for(story, 60.0))
 
 
 def test_two_hundred_first_calls_make_one_download_and_one_load() -> None:

@@ -12,7 +12,7 @@ from torpor_container.models.keeper import WaitLimits
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 10.0))
+    asyncio.run(asyncio.wait_for(story, 60.0))
 
 
 def loads(instance: KeeperWithFakes) -> int:

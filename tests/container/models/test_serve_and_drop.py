@@ -54,4 +54,4 @@ def test_the_keeper_unloads_a_rare_model_after_its_last_call() -> None:
         assert {runner.name for runner in loader.loaded} == {"a", "b"}
         assert models.counts()["load", "c"] == models.counts()["unload", "c"] == 1
 
-    asyncio.run(asyncio.wait_for(story(), 10.0))
+    asyncio.run(asyncio.wait_for(story(), 60.0))

@@ -38,7 +38,7 @@ def folder(tmp_path: Path) -> Path:
 def view(*targets: str, user: int = os.getuid(), cwd: str = "/usr") -> str:
     """The output of a fresh process that gives itself such a view."""
     command = [sys.executable, "-c", PROGRAM, str(user), *targets]
-    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=20)
+    ended = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60)
     assert not ended.stderr, ended.stderr
     if "not permitted" in ended.stdout:
         pytest.skip(f"this machine allows no mount namespace: {ended.stdout}")

@@ -55,7 +55,7 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 30.0))
+    asyncio.run(asyncio.wait_for(story, 60.0))
 
 
 def rests(pid: int) -> int:

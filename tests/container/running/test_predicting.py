@@ -46,7 +46,7 @@ async def turns_of(model: Model, count: int) -> None:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 20.0))
+    asyncio.run(asyncio.wait_for(story, 60.0))
 
 
 def test_a_quiet_model_is_served_next_however_many_wait_for_a_busy_one() -> None:

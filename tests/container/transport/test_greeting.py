@@ -127,4 +127,4 @@ def test_a_stranger_gets_no_answer_and_no_patience(said: bytes) -> None:
 
 def run(story: Coroutine[Any, Any, None], loop: Callable[[], asyncio.AbstractEventLoop] = LOOPS[0]) -> None:
     with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(asyncio.wait_for(story, 10.0))
+        runner.run(asyncio.wait_for(story, 60.0))

@@ -92,7 +92,7 @@ async def framed_server(folder: Path, connect: bool = True) -> AsyncIterator[Fra
 
 
 def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    asyncio.run(asyncio.wait_for(story(), 10.0))
+    asyncio.run(asyncio.wait_for(story(), 60.0))
 
 
 def never(outcome: UpstreamAnswer | UpstreamError) -> None:

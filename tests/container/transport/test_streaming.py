@@ -46,7 +46,7 @@ def called(tmp_path: Path, serve: Server, steps: Callable[[StreamConnection], Aw
             writer.close()
             served.set()
 
-        async with await asyncio.start_unix_server(accept, tmp_path / "s"), asyncio.timeout(10.0):
+        async with await asyncio.start_unix_server(accept, tmp_path / "s"), asyncio.timeout(60.0):
             try:
                 async with streamed(str(tmp_path / "s"), "/invocations", [], [b"body"], 0.5) as connection:
                     await steps(connection)

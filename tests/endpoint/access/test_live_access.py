@@ -99,7 +99,7 @@ def answered(
     account: Account, method: str, path: str, body: Any = b"", **headers: str
 ) -> tuple[int, HTTPMessage, bytes]:
     """A request as it is, unsigned unless the headers say otherwise."""
-    connection = HTTPConnection(urlsplit(account.live.url).netloc, timeout=20)
+    connection = HTTPConnection(urlsplit(account.live.url).netloc, timeout=60)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()

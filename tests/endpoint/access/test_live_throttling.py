@@ -57,7 +57,7 @@ def test_an_invocation_has_the_runtimes_error(account: Account) -> None:
 
 def test_boto3_tries_again_until_its_call_is_let_through(account: Account) -> None:
     client = account.client("sagemaker", user(account, "patient", "*"), retries={"total_max_attempts": 10})
-    assert until(lambda: client.list_models()["ResponseMetadata"]["RetryAttempts"], within_s=30.0)
+    assert until(lambda: client.list_models()["ResponseMetadata"]["RetryAttempts"], within_s=60)
 
 
 def test_one_users_calls_are_not_anothers_and_the_refusal_is_audited(account: Account) -> None:

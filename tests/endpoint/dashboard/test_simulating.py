@@ -71,7 +71,7 @@ def test_a_process_that_is_no_longer_needed_ends(written: Path) -> None:
 
     async def story() -> None:
         work = asyncio.create_task(Simulating("sleeps", Path("ledger.sqlite")).answer(QUESTION))
-        async with asyncio.timeout(30.0):
+        async with asyncio.timeout(60.0):
             while not (written / "pid").exists() or not (written / "pid").read_text():
                 await asyncio.sleep(0.01)
         work.cancel()

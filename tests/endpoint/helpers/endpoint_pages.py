@@ -15,7 +15,7 @@ from torpor_endpoint.storage.data_dir import DataDir
 
 def page(live: LiveEndpoint, name: str, **query: str) -> Any:
     url = f"{live.url}/_torpor/{name}?{urllib.parse.urlencode(query)}"
-    with urllib.request.urlopen(url, timeout=30.0) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         return json.load(answer)
 
 

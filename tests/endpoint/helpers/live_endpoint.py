@@ -115,7 +115,7 @@ class LiveEndpoint:
             )
         return self
 
-    def stop(self, within_s: float = 30.0) -> int:
+    def stop(self, within_s: float = 60.0) -> int:
         """Sends SIGTERM, and returns the exit code. An endpoint that does not end in time is killed."""
         assert self._process is not None
         self._process.terminate()
@@ -125,7 +125,7 @@ class LiveEndpoint:
             self.kill()
             raise
 
-    def ended(self, within_s: float = 30.0) -> int:
+    def ended(self, within_s: float = 60.0) -> int:
         """The exit code of an endpoint that ends by itself."""
         assert self._process is not None
         return self._process.wait(within_s)
@@ -240,7 +240,7 @@ class LiveEndpoint:
             raise NotInService(f"{described['EndpointStatus']}: {described.get('FailureReason')}")
         return name
 
-    def settled(self, name: str, within_s: float = 60.0) -> Any:
+    def settled(self, name: str, within_s: float = 180.0) -> Any:
         """DescribeEndpoint's answer once nothing is in progress any more."""
         began = time.monotonic()
         while (described := self.sagemaker.describe_endpoint(EndpointName=name))["EndpointStatus"] in BUSY:

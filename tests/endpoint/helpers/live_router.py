@@ -44,7 +44,7 @@ class LiveRouter:
     def page(self, name: str) -> dict[str, Any]:
         """One of its pages. Its certificate is not verified."""
         unverified = ssl._create_unverified_context() if self._secure else None
-        with urlopen(f"{self.url}/_torpor/{name}", timeout=5, context=unverified) as answer:
+        with urlopen(f"{self.url}/_torpor/{name}", timeout=60, context=unverified) as answer:
             page: dict[str, Any] = json.load(answer)
         return page
 

@@ -70,7 +70,7 @@ class Received:
 
     def tree(self, request_id: str) -> list[ReceivedSpan]:
         """The spans of one request, once they are there."""
-        until(lambda: request_id in self.trees(), within_s=20.0)
+        until(lambda: request_id in self.trees(), within_s=60)
         return self.trees()[request_id]
 
     def metric(self, name: str, fits: Callable[[Any], object] = lambda metric: True) -> Any:

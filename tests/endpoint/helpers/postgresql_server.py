@@ -41,7 +41,7 @@ class PostgresqlServer:
         settings = [f"--{name}={value}" for name, value in SETTINGS.items()]
         command = ["postgres", "-D", str(self._folder / "data"), "-k", str(self._folder), *settings]
         self._process = subprocess.Popen(self._of(command), user=self._user, stderr=subprocess.DEVNULL)
-        until(self._answers, within_s=30.0)
+        until(self._answers, within_s=60)
 
     def stop(self) -> None:
         """End it at once, as a machine's loss does: every connection breaks."""

@@ -336,8 +336,8 @@ def test_terminating_asks_first_and_forces_when_the_grace_is_over(at: Ground, ru
         willing, stuck = await at.launched(0), await at.launched(1)
         (pid,) = [pid for pid in at.instances() if pid != at.instances()[0]]
         stop(pid)
-        await asyncio.wait_for(at.host.terminate(willing.slot, 30.0), 5.0)
-        await asyncio.wait_for(at.host.terminate(stuck.slot, 0.2), 5.0)
+        await asyncio.wait_for(at.host.terminate(willing.slot, 30.0), 25.0)
+        await asyncio.wait_for(at.host.terminate(stuck.slot, 0.2), 25.0)
         assert (at.host.list(), at.host.health(stuck.slot)) == ((), None)
         await reached(lambda: at.instances() == [])
         await at.host.terminate(stuck.slot, 1.0)  # nothing there is no error
@@ -359,7 +359,7 @@ def test_a_stopped_instance_ends_on_termination(at: Ground, run: Callable[[Story
     async def story() -> None:
         launched = await at.launched()
         stop(at.instances()[0])
-        await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 5.0)
+        await asyncio.wait_for(at.host.terminate(launched.slot, 30.0), 25.0)
         assert at.instances() == []
 
     run(story())

@@ -15,7 +15,7 @@ def rss_bytes(pids: list[int]) -> int:
 def connect(live: LiveEndpoint, times: int) -> None:
     """A connection of its own for each request."""
     for _ in range(times):
-        connection = http.client.HTTPConnection("127.0.0.1", int(live.url.rpartition(":")[2]), timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", int(live.url.rpartition(":")[2]), timeout=60)
         connection.request("GET", "/_torpor/health")
         connection.getresponse().read()
         connection.close()

@@ -79,7 +79,7 @@ class Shop:
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(story, 10.0))
+    asyncio.run(asyncio.wait_for(story, 60.0))
 
 
 def test_held_requests_of_a_closing_pool_fail_as_closed_and_wake_nothing() -> None:

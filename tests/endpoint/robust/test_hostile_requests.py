@@ -65,7 +65,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
 
 def status(live: LiveEndpoint, face: str, about: Mapping[str, str]) -> tuple[int, bytes]:
     method, path, headers, body = FACES[face]
-    connection = HTTPConnection(urlsplit(live.url).netloc, timeout=20)
+    connection = HTTPConnection(urlsplit(live.url).netloc, timeout=60)
     try:
         connection.request(method, path, body, {**headers, **about})
         answer = connection.getresponse()

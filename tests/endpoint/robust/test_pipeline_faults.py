@@ -126,7 +126,7 @@ def test_a_container_is_killed_in_mid_request(
             call.result(10.0)
         again = caller.submit(live.invoke, "Request", body, "text/plain", TargetModel="first.tar.gz")
         # The script of the killed container may still wait at the gate, and be the first to go through.
-        until(lambda: again.done() or (opened(places[1]) and again.done()), within_s=30.0)
+        until(lambda: again.done() or (opened(places[1]) and again.done()), within_s=60)
         assert again.result()["Body"] == b"done"
     assert hits(live, "Request")[0] > before[0], "the first container has kept its model"
 

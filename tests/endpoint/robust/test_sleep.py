@@ -72,7 +72,7 @@ def test_an_update_of_a_sleeping_endpoint_completes(sleepy: tuple[LiveEndpoint, 
     live.sagemaker.update_endpoint_weights_and_capacities(
         EndpointName=name, DesiredWeightsAndCapacities=[{"VariantName": "AllTraffic", "DesiredWeight": 2.0}]
     )
-    assert live.settled(name, within_s=20.0)["EndpointStatus"] == "InService"
+    assert live.settled(name)["EndpointStatus"] == "InService"
     assert number_of(live.invoke(name, b"1", TargetModel="a.tar")) == 5.0
 
 

@@ -40,7 +40,7 @@ def control(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
 
 def deployed(live: LiveEndpoint) -> None:
     put(live.folder("models"), {"parts.tar.gz": script(PARTS)})
-    assert soon(lambda: live.trusted is None or live.trusted.exists(), within_s=30)
+    assert soon(lambda: live.trusted is None or live.trusted.exists(), within_s=60)
     live.deploy("Parts", Variant(one("models/parts.tar.gz")))
 
 
@@ -81,7 +81,7 @@ def test_a_router_speaks_https_with_files_that_may_change_while_it_runs(control:
 
         shutil.copy(second.key, first.key)
         shutil.copy(second.certificate, first.certificate)
-        assert soon(lambda: trusts(router.url, second.certificate), within_s=10)
+        assert soon(lambda: trusts(router.url, second.certificate), within_s=60)
         assert not trusts(router.url, began)
         assert invoked(before) == b"onetwo"  # its connection stayed open
 
@@ -91,7 +91,7 @@ def test_the_routers_beside_an_endpoint_speak_https_with_its_certificate(control
     address, _, port = control.url.rpartition(":")
     for number in (1, 2):
         client = runtime(f"{address}:{int(port) + number}", control.trusted)
-        assert until(lambda client=client: answered(client), within_s=30) == b"onetwo"  # type: ignore[misc]
+        assert until(lambda client=client: answered(client), within_s=60) == b"onetwo"  # type: ignore[misc]
         assert streamed(client) == b"onetwo"
 
 

@@ -47,7 +47,7 @@ class Routed:
     def share_with(self, ports: int) -> None:
         """Wait until the routers know that. Their pages have a limit too."""
         wanted = [ports] * len(self.routers)
-        assert soon(lambda: [self.ports(one) for one in self.routers] == wanted, within_s=30, look_s=0.5)
+        assert soon(lambda: [self.ports(one) for one in self.routers] == wanted, within_s=60, look_s=0.5)
 
     def user(self, name: str) -> Keys:
         return self.account.user(name, allow("sagemaker:InvokeEndpoint"))

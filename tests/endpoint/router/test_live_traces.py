@@ -34,7 +34,7 @@ def test_a_router_sends_traces_as_its_own_instance_of_the_service_and_no_metrics
         router = LiveRouter(live.url, tmp_path / "router.log", variables, "--otel")
         try:
             url, headers = f"{router.url}/endpoints/Telling/invocations", {"traceparent": f"00-{TRACE}-{SPAN}-01"}
-            with urllib.request.urlopen(urllib.request.Request(url, b"1", headers), timeout=30) as answer:
+            with urllib.request.urlopen(urllib.request.Request(url, b"1", headers), timeout=60) as answer:
                 told = answer.read().decode()
                 spans = collector.tree(answer.headers["x-amzn-requestid"])
         finally:
@@ -42,7 +42,7 @@ def test_a_router_sends_traces_as_its_own_instance_of_the_service_and_no_metrics
         assert [span.name for span in spans][:2] == ["POST /endpoints/{EndpointName}/invocations", "invoke"]
         assert (spans[0].trace, spans[0].parent) == (TRACE, SPAN)
         assert told == f"00-{TRACE}-{spans[1].id}-01"
-        assert soon(lambda: collector.resources, within_s=30)
+        assert soon(lambda: collector.resources, within_s=60)
         ((service, instance),) = {named(span.resource) for span in spans}
         ((service_of_control, control),) = {named(resource) for resource in collector.resources}  # of metrics
         assert service == service_of_control == "shops"

@@ -51,7 +51,7 @@ class Observed:
         url = f"{self.live.url}/endpoints/{endpoint}/invocations"
         request = urllib.request.Request(url, body, {"content-type": "text/csv", **sent})
         try:
-            with urllib.request.urlopen(request, timeout=30.0) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.headers["x-amzn-requestid"], json.loads(answer.read())
         except urllib.error.HTTPError as error:
             return error.headers["x-amzn-requestid"], json.loads(error.read())

@@ -38,7 +38,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
 
 def opened(live: LiveEndpoint, url: str, **headers: str) -> bytes:
     context = ssl.create_default_context(cafile=live.trusted)
-    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=context, timeout=30) as answer:
+    with urllib.request.urlopen(urllib.request.Request(url, headers=headers), context=context, timeout=60) as answer:
         return bytes(answer.read())
 
 

@@ -24,6 +24,7 @@ from torpor_container.formats.script.stream import ScriptStream
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.isolation.watch import MADE_TOO_MANY, WROTE_TOO_MUCH
 from torpor_container.measuring.effort import Effort
+from torpor_container.processes.quiet_time import patiently
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS, TARGET_MODEL, TRACE_CONTEXT
 
 T = TypeVar("T")
@@ -101,7 +102,7 @@ class ScriptProcess:
         self._streams = await asyncio.open_unix_connection(sock=self._connection)
         self._watch = asyncio.create_task(self._end_stream_with_process())
         try:
-            async with asyncio.timeout(timeout_s):
+            async with patiently(timeout_s):
                 frame = await self._receive(FrameKind.LOADED, FrameKind.FAILED)
             effort = frames.effort_of(frame) if frame.kind is FrameKind.LOADED else None
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -280,7 +281,7 @@ class ScriptProcess:
     async def _exit_code(self) -> int | None:
         """The exit code of a process that has ended or is about to; None if the instance ended it."""
         try:
-            async with asyncio.timeout(GRACE_S):
+            async with patiently(GRACE_S):
                 code = await self._child.wait()
         except TimeoutError:
             self._end("it stopped answering")

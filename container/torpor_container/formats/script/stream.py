@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, FrameBuffer, FrameKind, ScriptFrame
+from torpor_container.processes.quiet_time import patiently
 
 READ_BYTES = 64 * 1024
 LAST = frozenset({FrameKind.REPLY, FrameKind.END, FrameKind.ERROR})
@@ -45,7 +46,7 @@ class ScriptStream:
     async def stop(self, within_s: float) -> None:
         """Ask the script to end, and drop the rest. Raises as `read`, and TimeoutError."""
         self._writer.write(frames.encode(ScriptFrame(FrameKind.STOP)))
-        async with asyncio.timeout(within_s):
+        async with patiently(within_s):
             while not self.ended:
                 await self.read()
 

@@ -20,9 +20,11 @@ from typing import Any, Self
 
 import numpy as np
 
+from torpor_container.core.waiting import WorkWait
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.xgboost.boosters import Member
+from torpor_container.processes.work import looked_at
 
 OLDER = "2.1.4"
 PACKAGE = "xgboost" if sys.platform == "darwin" else "xgboost-cpu"
@@ -30,6 +32,8 @@ FOLDER = Path(sys.prefix) / "share" / "torpor" / "older-xgboost"
 """The folder of the older XGBoost."""
 READER = Path(__file__).with_name("older_versions_reader.py")
 TIMEOUT_S = 120.0
+"""How much processor time the older one may take, and how long it may rest; see `core.waiting`."""
+LOOK_S = 0.2
 KEPT = "read-by-older-xgboost"
 """A folder beside an unpacked artifact, with its converted models. It is removed with that version of the artifact."""
 MODEL, PROBE, RESULT = "model.ubj", "probe.npz", "told.json"
@@ -112,13 +116,23 @@ def _run_reader(path: Path, made: Path, folder: Path, memory_bytes: int, timeout
     )
     with process:
         try:
-            _, printed = process.communicate(timeout=timeout_s)
-        except subprocess.TimeoutExpired:
+            printed = _printed(process, WorkWait(timeout_s, looked_at(process.pid)))
+        except TimeoutError:
             raise LoadFailed(f"{reason} XGBoost {OLDER} did not read it within {timeout_s:g} s") from None
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
     _check(_result(made), process.returncode, printed.decode(errors="replace"), reason)
+
+
+def _printed(process: "subprocess.Popen[bytes]", waiting: WorkWait) -> bytes:
+    """What the reader printed, once it has ended. Raises TimeoutError for one that does not end."""
+    while True:
+        try:
+            return process.communicate(timeout=LOOK_S)[1]
+        except subprocess.TimeoutExpired:
+            if waiting.gave_up(looked_at(process.pid)):
+                raise TimeoutError from None
 
 
 def _check(result: dict[str, Any], exit_code: int, printed: str, reason: str) -> None:

@@ -12,7 +12,9 @@ import socket
 from contextlib import ExitStack
 from typing import Any
 
+from torpor_container.core.waiting import WALL_MULTIPLE
 from torpor_container.http.connections import Peer, TrackedConnection
+from torpor_container.processes.quiet_time import patiently
 
 HANDSHAKE_S = 10.0
 """How long a handshake may take, and before it the wait for its first byte."""
@@ -87,7 +89,7 @@ class Handshake:
             closing.callback(self.end)
             closing.callback(client.close)
             try:
-                async with asyncio.timeout(HANDSHAKE_S):
+                async with patiently(HANDSHAKE_S):
                     await _readable(client)
                 if client.recv(1, socket.MSG_PEEK) == TLS_HANDSHAKE:
                     await self._connect(client)
@@ -98,13 +100,14 @@ class Handshake:
                 self._worker.log.debug("nothing has come of a connection: %s", error)
 
     async def _connect(self, client: socket.socket) -> None:
-        await asyncio.get_running_loop().connect_accepted_socket(
-            lambda: SecureConnection(self._worker, self),
-            client,
-            ssl=self._worker.certificate.context,
-            ssl_handshake_timeout=HANDSHAKE_S,
-            ssl_shutdown_timeout=FAREWELL_S,
-        )
+        async with patiently(HANDSHAKE_S):
+            await asyncio.get_running_loop().connect_accepted_socket(
+                lambda: SecureConnection(self._worker, self),
+                client,
+                ssl=self._worker.certificate.context,
+                ssl_handshake_timeout=HANDSHAKE_S * WALL_MULTIPLE,
+                ssl_shutdown_timeout=FAREWELL_S,
+            )
 
 
 class SecureConnection(TrackedConnection):

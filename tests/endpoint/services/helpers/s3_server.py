@@ -55,7 +55,7 @@ def serving(root: Path, **environment: str) -> Iterator[Server]:
         )
     server = Server(f"http://127.0.0.1:{port}", root, process)
     try:
-        urllib.request.urlopen(server.url, timeout=30).close()
+        urllib.request.urlopen(server.url, timeout=60).close()
         yield server
     finally:
         if process.poll() is None:

@@ -269,7 +269,7 @@ def test_a_long_poll_blocks_no_other_call_and_ends_with_the_message(tail: LongTa
         assert (await sqs(tail, "ListQueues"))["QueueUrls"]
         assert not polling.done()
         await sqs(tail, "SendMessage", QueueUrl=queue, MessageBody="at last")
-        (message,) = (await asyncio.wait_for(polling, 5))["Messages"]
+        (message,) = (await asyncio.wait_for(polling, 60.0))["Messages"]
         assert message["Body"] == "at last"
 
     asyncio.run(story())
@@ -307,7 +307,7 @@ def test_a_queue_may_set_the_time_of_a_poll(tail: LongTail, form: bool) -> None:
         polling = asyncio.create_task(tail.answer("sqs", "ReceiveMessage", request_of(body.encode())))
         assert await asyncio.wait({polling}, timeout=0.5) == (set(), {polling})
         await sqs(tail, "SendMessage", QueueUrl=queue, MessageBody="at last")
-        assert b"at last" in (await asyncio.wait_for(polling, 5)).body
+        assert b"at last" in (await asyncio.wait_for(polling, 60.0)).body
 
     asyncio.run(story())
 

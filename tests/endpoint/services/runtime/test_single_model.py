@@ -100,7 +100,7 @@ def test_an_endpoint_that_cannot_serve_fails_soon_with_the_reason(live: LiveEndp
     failing = FAILING[name]
     endpoint = f"Failing-{name.replace(' ', '-')}"
     live.create(endpoint, Variant(failing.container))
-    described = live.settled(endpoint, within_s=15)
+    described = live.settled(endpoint)
     assert described["EndpointStatus"] == "Failed"
     assert described["FailureReason"].startswith(failing.begins)
     assert failing.says in described["FailureReason"]

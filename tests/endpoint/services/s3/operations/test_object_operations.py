@@ -339,7 +339,7 @@ def test_a_presigned_link_brings_the_headers_that_it_was_signed_with(s3: Any, se
     said = {"ContentType": "text/x", "Metadata": {"a": "1"}, "Tagging": "b=2", "StorageClass": "STANDARD_IA"}
     signer = client(server.url, signature_version="s3")  # these it writes into the link
     into = signer.generate_presigned_url("put_object", Params={"Bucket": bucket, "Key": "k", **said})
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
     connection.request("PUT", into.removeprefix(server.url), b"hello")
     assert connection.getresponse().status == 200
     connection.close()

@@ -44,7 +44,7 @@ class HalfwayTree(Tree):
     def survey(self, bucket: str, path: str) -> Survey | None:
         if path:
             self.half_way.set()
-            assert self._looked.wait(timeout=20)
+            assert self._looked.wait(timeout=60)
         return super().survey(bucket, path)
 
 
@@ -53,7 +53,7 @@ def test_a_list_during_another_sees_all_that_was_copied_in(tmp_path: Path) -> No
     with store_without_server(tmp_path, lambda _: tree) as bare_store, ThreadPoolExecutor() as pool:
         copy_in(bare_store.folder, "a/b", "a/c/d", "e/f")
         first = pool.submit(bare_store.listed)
-        assert tree.half_way.wait(timeout=20)
+        assert tree.half_way.wait(timeout=60)
         second = pool.submit(bare_store.listed)
         assert second.result() == first.result() == ["a/b", "a/c/d", "e/f"]
 

@@ -33,7 +33,7 @@ def posted(
     url: str, fields: Mapping[str, str], file: bytes = FILE, filename: str = "a.txt"
 ) -> tuple[int, dict[str, str], bytes]:
     where = urlsplit(url)
-    connection = http.client.HTTPConnection(where.netloc, timeout=20)
+    connection = http.client.HTTPConnection(where.netloc, timeout=60)
     try:
         connection.request("POST", where.path, written(fields, file, filename), {"content-type": TYPE})
         answer = connection.getresponse()

@@ -26,7 +26,7 @@ def framed(signed: bool, trailer: str = "") -> bytes:
 def asked(
     server: Server, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
 ) -> tuple[int, dict[str, str], bytes]:
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
     try:
         connection.request(method, path, body, headers or {})
         answer = connection.getresponse()
@@ -152,7 +152,7 @@ def test_every_answer_has_a_request_id_and_an_error_says_it_too(server: Server, 
 
 
 def test_an_error_to_a_head_has_no_body(server: Server, bucket: str) -> None:
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as raw:
         raw.sendall(f"HEAD /{bucket}/none HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n".encode())
         answer = b"".join(iter(lambda: raw.recv(4096), b""))
     assert answer.startswith(b"HTTP/1.1 404")
@@ -160,7 +160,7 @@ def test_an_error_to_a_head_has_no_body(server: Server, bucket: str) -> None:
 
 
 def test_a_refused_upload_is_read_to_its_end_and_the_connection_stays_open(server: Server) -> None:
-    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=20)
+    connection = http.client.HTTPConnection(urlsplit(server.url).netloc, timeout=60)
     for _ in range(2):
         connection.request("PUT", "/no-such-bucket/k", b"x" * 3_000_000)
         answer = connection.getresponse()
@@ -169,7 +169,7 @@ def test_a_refused_upload_is_read_to_its_end_and_the_connection_stays_open(serve
 
 
 def test_a_client_that_waits_for_a_continue_gets_the_refusal_and_keeps_its_connection(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as raw:
         answers = raw.makefile("rb")
         for _ in range(2):  # on the same connection
             raw.sendall(
@@ -187,7 +187,7 @@ def test_a_client_that_waits_for_a_continue_gets_the_refusal_and_keeps_its_conne
 def test_a_body_without_a_length_is_refused(server: Server, s3: Any, bucket: str, part: bool) -> None:
     upload = s3.create_multipart_upload(Bucket=bucket, Key="k")["UploadId"]
     path = f"/{bucket}/k?uploadId={upload}&partNumber=1" if part else f"/{bucket}/k"
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=20) as connection:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as connection:
         connection.sendall(f"PUT {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".encode())
         answer = b"".join(iter(lambda: connection.recv(4096), b""))
     assert answer.startswith(b"HTTP/1.1 411")
@@ -196,7 +196,7 @@ def test_a_body_without_a_length_is_refused(server: Server, s3: Any, bucket: str
 
 
 def test_a_refused_upload_too_long_to_be_read_closes_its_connection(server: Server) -> None:
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as raw:
         raw.sendall(b"PUT /no-such-bucket/k HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n")
         answer = b"".join(iter(lambda: raw.recv(65536), b""))
     assert answer.startswith(b"HTTP/1.1 404 Not Found\r\n")
@@ -208,7 +208,7 @@ def test_a_refused_upload_too_long_to_be_read_closes_its_connection(server: Serv
     ["transfer-encoding: chunked\r\n\r\n5\r\nhello\r\n5\r\nwo", "content-length: 9\r\n\r\nhello"],
 )
 def test_a_truncated_body_stores_nothing(server: Server, s3: Any, bucket: str, rest: str) -> None:
-    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=10) as raw:
+    with socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=60) as raw:
         raw.sendall(f"PUT /{bucket}/k HTTP/1.1\r\nhost: x\r\n{rest}".encode())
         raw.shutdown(socket.SHUT_WR)
         assert b" 200 " not in raw.recv(65536)
