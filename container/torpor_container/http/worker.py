@@ -15,7 +15,7 @@ from functools import partial
 from threading import Thread
 from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from torpor_container.http.connections import Connections, TrackedConnection
 from torpor_container.http.exchange import Framed, InlineApp, InParts, Tell
@@ -36,7 +36,10 @@ LAST_S = 0.2
 
 
 class InFlight:
-    """An ASGI application around another one. It counts requests by either way, and `drained` waits for none."""
+    """An ASGI application around another one. It counts requests by either way, and `drained` waits for none.
+
+    The answer to a HEAD has no body, whatever the inner application sends: many send that of a GET.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -52,7 +55,7 @@ class InFlight:
             return
         self.requests += 1
         try:
-            await self._app(scope, receive, send)
+            await self._app(scope, receive, send if scope["method"] != "HEAD" else _without_body(send))
         finally:
             self._request_ended()
 
@@ -83,6 +86,13 @@ class InFlight:
         if self._none is not None and not self.requests:
             self._none.set()
             self._none = None
+
+
+def _without_body(send: Send) -> Send:
+    async def bare(message: Message) -> None:
+        await send({**message, "body": b""} if message["type"] == "http.response.body" else message)
+
+    return bare
 
 
 def _never(scope: Scope, body: bytes, tell: Tell) -> bool:

@@ -144,6 +144,33 @@ def test_the_page_of_health_needs_no_signature(account: Account) -> None:
     assert (status, json.loads(body)["auth"]) == (200, "on")
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("/", "/models", "/models/all/a/one.tar.gz", "/models?list-type=2", "/endpoints/houses/invocations"),
+        "/?Action=ListUsers",
+        *(
+            "/_torpor/",
+            "/_torpor/endpoints",
+            "/_torpor/health",
+            "/_torpor/login",
+            "/_torpor/none",
+            "/?Action=ListUsers",
+        ),
+    ],
+)
+@pytest.mark.parametrize("authorization", ["", "Basic dG9ycG9yOnRvcnBvcg==", "AWS4-HMAC-SHA256 Credential=x"])
+def test_a_head_has_the_status_of_a_get_no_body_and_no_line_in_the_log(
+    account: Account, path: str, authorization: str
+) -> None:
+    headers = {"authorization": authorization} if authorization else {}
+    before = account.live.output()
+    status, _, body = answered(account, "HEAD", path, **headers)
+    assert (body, account.live.output().removeprefix(before)) == (b"", "")
+    if "_torpor" in path:
+        assert status == answered(account, "GET", path, **headers)[0]
+
+
 def test_the_root_credential_is_made_once_and_for_its_owner_only(account: Account) -> None:
     path = account.live.data_dir / "credentials"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
