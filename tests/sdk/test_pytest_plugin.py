@@ -92,19 +92,69 @@ OF_FAULTS = """
 from torpor.testing import FaultSchedule
 
 def test_it_is_throttled(torpor_endpoint, torpor_faults):
-    torpor_faults.inject(FaultSchedule.parse("skewed-clock model=a.txt"))
     torpor_endpoint.bucket_folder("models").joinpath("a.txt").write_text("hello")
+    torpor_faults.inject(FaultSchedule.parse("skewed-clock times=100"))
     s3 = torpor_endpoint.client("s3")
     try:
         s3.get_object(Bucket="models", Key="a.txt")
         raise AssertionError("no fault struck")
     except s3.exceptions.ClientError as error:
         assert error.response["Error"]["Code"] == "RequestTimeTooSkewed"
-    torpor_faults.inject(FaultSchedule.parse("skewed-clock times=100"))
 
 def test_nothing_strikes_afterwards(torpor_endpoint):
     s3 = torpor_endpoint.client("s3")
     assert s3.get_object(Bucket="models", Key="a.txt")["Body"].read() == b"hello"
+"""
+
+ANEW = """
+import boto3
+import pytest
+
+pytestmark = pytest.mark.usefixtures("torpor_reset")
+seen = []
+
+@pytest.mark.parametrize("turn", range(2))
+def test_each_test_finds_nothing(torpor_environment, torpor_clock, turn):
+    s3, sagemaker = boto3.client("s3"), boto3.client("sagemaker")
+    assert s3.list_buckets()["Buckets"] == []
+    assert sagemaker.list_endpoints()["Endpoints"] == []
+    seen.append(torpor_clock.now)
+    assert seen == sorted(seen, reverse=turn > 0)  # the clock of the turn before was ahead
+    torpor_clock.advance(hours=1)
+    s3.create_bucket(Bucket="mine")
+    seen[-1] = torpor_clock.now
+    torpor_environment.local(name="open")  # and nobody closes it
+    assert sagemaker.list_endpoints()["Endpoints"]
+"""
+
+WITHOUT_ITS_FAULT = """
+from torpor.testing import FaultSchedule
+
+def test_it_proves_nothing(torpor_endpoint, torpor_faults):
+    torpor_faults.inject(FaultSchedule.parse("failing-s3 model=first.txt"))
+    torpor_faults.inject(FaultSchedule.parse("failing-s3 model=nothing.txt times=2"))
+"""
+
+BESIDE_DYNAMODB = """
+import boto3
+import pytest
+from moto import mock_aws
+from torpor.testing import Start
+
+@pytest.fixture(scope="session")
+def torpor_start():
+    return Start(services={"DYNAMODB": "https://dynamodb.us-east-1.amazonaws.com"})
+
+@mock_aws
+def test_an_application_of_both(torpor_environment):
+    boto3.client("s3").create_bucket(Bucket="in-torpor")
+    boto3.client("dynamodb").create_table(
+        TableName="in-moto", BillingMode="PAY_PER_REQUEST",
+        KeySchema=[{"AttributeName": "k", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "k", "AttributeType": "S"}],
+    )
+    assert boto3.client("dynamodb").list_tables()["TableNames"] == ["in-moto"]
+    assert [one["Name"] for one in torpor_environment.client("s3").list_buckets()["Buckets"]] == ["in-torpor"]
 """
 
 OTHERWISE = """
@@ -153,6 +203,22 @@ def test_each_worker_of_xdist_gets_an_endpoint_of_its_own(tmp_path: Path, tempor
     seen = tmp_path / "seen.txt"
     assert "4 passed" in session(tmp_path, temporary, OF_A_WORKER, "-n", "2", "--dist=load", SEEN=str(seen))
     assert len(set(seen.read_text().split())) == 2
+
+
+def test_a_test_that_asks_for_it_finds_nothing_of_the_tests_before(tmp_path: Path, temporary: Path) -> None:
+    assert "2 passed" in session(tmp_path, temporary, ANEW)
+
+
+def test_a_fault_that_never_struck_is_a_warning(tmp_path: Path, temporary: Path) -> None:
+    output = session(tmp_path, temporary, WITHOUT_ITS_FAULT, "-W", "default")
+    assert "1 passed, 1 warning" in output
+    lines = "failing-s3 model=first.txt; failing-s3 model=nothing.txt times=2"
+    assert f"NeverStruck: injected faults never struck: {lines}" in output
+
+
+@pytest.mark.thorough
+def test_an_application_calls_other_services_elsewhere(tmp_path: Path, temporary: Path) -> None:
+    assert "1 passed" in session(tmp_path, temporary, BESIDE_DYNAMODB)
 
 
 def test_a_project_starts_it_with_options_of_its_own(tmp_path: Path, temporary: Path) -> None:

@@ -72,6 +72,7 @@ class EndpointConnection:
         proxy."""
         return {
             URL_VARIABLE: self.url,
+            **{f"{URL_VARIABLE}_{name}": url for name, url in self.services.items()},
             **self.keys.variables,
             "AWS_DEFAULT_REGION": self.region,
             "AWS_REGION": self.region,  # the SDK for JavaScript reads this one

@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tempfile
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
 
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import REGION
@@ -29,6 +30,7 @@ from torpor_endpoint.up import BadOption, secured
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
 
+ANY_PORT = 0
 READY_WITHIN_S = 60.0
 STOPPED_WITHIN_S = 4.8
 """The endpoint takes at most four seconds to stop; see `torpor_endpoint.up`."""
@@ -52,6 +54,9 @@ class Start:
     faults: bool = False
     otel: bool = False
     tls_self_signed: bool = False
+    services: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The URLs of services that are called elsewhere, by the ends of their variables: `{"DYNAMODB": "http://…"}` is
+    AWS_ENDPOINT_URL_DYNAMODB. It is an option of the environment of callers, and not of the process."""
 
 
 class ChildEndpoint:
@@ -62,18 +67,21 @@ class ChildEndpoint:
 
     def __init__(self, start: Start = Start()) -> None:
         require("an endpoint", "endpoint", "container")
-        temporary = start.data_dir is None
+        self._start = start
         self.data_dir = Path(start.data_dir or tempfile.mkdtemp(prefix="torpor-")).resolve()
         ensure_writable(self.data_dir)
         ensure_free(self.data_dir)
         self._log = self.data_dir / "endpoint.log"
-        # The socket listens before the process runs: nobody else can take the port, and early requests wait.
-        folder = self.data_dir if temporary else None
         self._clients: list[Any] = []
+        self._begin(ANY_PORT)
+
+    def _begin(self, port: int) -> None:
+        """Start the process. The socket listens before it: nobody else can take the port, and early requests wait."""
+        start, folder = self._start, self.data_dir if self._start.data_dir is None else None
         with ExitStack() as failed:
             if folder is not None:
                 failed.callback(shutil.rmtree, folder, ignore_errors=True)
-            listener = failed.enter_context(socket.create_server(("127.0.0.1", 0), backlog=1024))
+            listener = failed.enter_context(socket.create_server(("127.0.0.1", port), backlog=1024))
             self.connection = _connection(start, self.data_dir, listener.getsockname()[1])
             self._process = _spawn(listener, _arguments(start, self.data_dir, listener), self._log)
             failed.pop_all()
@@ -133,6 +141,19 @@ class ChildEndpoint:
             raise EndpointFailed(f"the endpoint did not start: {reason}") from error
         return self
 
+    def reset(self) -> Self:
+        """Remove everything: endpoints, buckets, users, queues, metrics, ledger. The clock is the real one again.
+
+        The process starts anew with an empty data folder, on the same port; clients and callers stay usable. Raises
+        TorporError for a data folder that the caller has given.
+        """
+        if self._start.data_dir is not None:
+            raise TorporError(f"reset would remove {self.data_dir}: start the endpoint without data_dir to reset it")
+        self._end()
+        self.data_dir.mkdir(mode=0o700)
+        self._begin(urlsplit(self.url).port or ANY_PORT)
+        return self.until_ready()
+
     def output(self) -> str:
         """The last lines that the endpoint printed."""
         lines = self._log.read_text(errors="replace").splitlines() if self._log.exists() else []
@@ -147,18 +168,18 @@ def _connection(start: Start, data_dir: Path, port: int) -> EndpointConnection:
     """The connection to an endpoint that is to start. Its own certificate is made now, so that this process has it."""
     options = Options(data_dir, port=port, tls_self_signed=start.tls_self_signed)
     if not options.tls:
-        return EndpointConnection(options.url, start.region)
+        return EndpointConnection(options.url, start.region, services=start.services)
     try:
         known, _ = secured(options)
     except BadOption as error:
         raise EndpointFailed(f"the endpoint did not start: {error}") from error
-    return EndpointConnection(known.url, start.region, ca_bundle=str(known.ca_bundle))
+    return EndpointConnection(known.url, start.region, services=start.services, ca_bundle=str(known.ca_bundle))
 
 
 def _arguments(start: Start, data_dir: Path, listener: socket.socket) -> list[str]:
     """The arguments of `torpor.hosting.attached`: `Options` as JSON, and whether the data folder is temporary."""
     options = {
-        **vars(start),
+        **{name: value for name, value in vars(start).items() if name != "services"},
         "data_dir": str(data_dir),
         "images": str(start.images.resolve()) if start.images else None,
         "port": listener.getsockname()[1],

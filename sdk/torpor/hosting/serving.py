@@ -9,7 +9,7 @@ from dataclasses import fields, replace
 from inspect import signature
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.rows import decode, encode
@@ -30,6 +30,7 @@ from torpor_endpoint.core.pages.story import Story
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
 
+MINUTE_S = 60.0
 INLINE_MAX_BYTES = 128_000
 """The largest body of InvokeEndpointAsync."""
 
@@ -284,6 +285,23 @@ class SharedProcess(ChildEndpoint):
         super().__init__(start or Start())
         self._opened: dict[str, Local] = {}
         """The latest endpoint of each name."""
+        self._named: set[str] = set()
+        """The names of endpoints that were served here."""
+
+    def reset(self) -> Self:
+        """As `ChildEndpoint.reset`: each endpoint that is open is gone, and its `close` does nothing."""
+        for endpoint in self._opened.values():
+            endpoint._open, endpoint._withdrawn = False, True
+        self._opened.clear()
+        self._named.clear()
+        return super().reset()
+
+    def _take(self, name: str) -> None:
+        """Take the name of a new endpoint. CloudWatch keeps the metrics of an earlier one by the minute: a clock that
+        travels moves on to the next minute, so that none counts both."""
+        if name in self._named and self._start.travelling_clock:
+            clock.advance(self.connection, MINUTE_S - clock.now_s(self.connection) % MINUTE_S)
+        self._named.add(name)
 
     def named(self, name: str) -> NamedEndpoint:
         """An endpoint that somebody else deploys on this process, such as the application under test."""
@@ -297,6 +315,7 @@ class SharedProcess(ChildEndpoint):
         """
         _check(options)
         plan = replace(EndpointOptions(**options).plan(name), model_data_url=model_data_url)
+        self._take(name)
         sagemaker, revision = self.client("sagemaker"), new_revision(name)
         try:
             deploy(sagemaker, plan, revision)
@@ -330,6 +349,7 @@ class SharedProcess(ChildEndpoint):
             unfinished.callback(undone)
             folder = self.bucket_folder(BUCKET) / name
             endpoint._clear()
+            self._take(name)
             copy_models(models, folder)
             endpoint.deploy()
             unfinished.pop_all()

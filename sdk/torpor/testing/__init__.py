@@ -10,7 +10,7 @@ from torpor.testing.endpoints import (
     assert_evicted,
     assert_metric,
 )
-from torpor.testing.faults import FaultInjection, drawn
+from torpor.testing.faults import FaultInjection, NeverStruck, drawn
 from torpor.testing.unittests import EndpointTestCase, endpoint_process
 from torpor_endpoint.core.testing.fault_schedule import BadFault, FaultKind, FaultSchedule, InjectedFault
 
@@ -23,6 +23,7 @@ __all__ = [
     "InjectedFault",
     "MovableClock",
     "NamedEndpoint",
+    "NeverStruck",
     "Start",
     "assert_asleep",
     "assert_awake",

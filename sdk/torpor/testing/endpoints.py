@@ -68,18 +68,19 @@ def assert_metric(
 ) -> None:
     """Assert on one statistic (`Sum`, `Average`, `Maximum`, `p99`, …) of a metric of the endpoint's variant.
 
-    CloudWatch's API is asked for one value over the last `last_s` seconds. No sample in them is a failure, unless the
-    value 0 is expected of a `Sum` or a `SampleCount`.
+    CloudWatch's API is asked for one value over the last `last_s` seconds, from the minute on in which the endpoint was
+    created: what an earlier endpoint of its name counted before is not in it. No sample in them is a failure, unless
+    the value 0 is expected of a `Sum` or a `SampleCount`.
     """
     __tracebackhide__ = True
     if value is None and at_least is None and at_most is None:
         raise TypeError("say what is expected: value=, at_least= or at_most=")
     wanted = Expected(value, at_least, at_most)
+    now_s = clock.now_s(endpoint.connection)
+    lives_s = now_s - _created_s(endpoint, now_s - last_s)
     cloudwatch = endpoint.connection.client("cloudwatch")
     try:
-        found = MetricRead(cloudwatch, endpoint.name, variant, name, statistic).last(
-            last_s, clock.now_s(endpoint.connection)
-        )
+        found = MetricRead(cloudwatch, endpoint.name, variant, name, statistic).last(min(last_s, lives_s), now_s)
     finally:
         cloudwatch.close()
     if not wanted.holds(found.value):
@@ -116,9 +117,9 @@ class MetricValue:
 
     def __str__(self) -> str:
         if self.value is not None:
-            return f"{self.value:g} in the last {self.last_s:g} s"
+            return f"{self.value:g} in the last {self.last_s:.0f} s"
         listed = ", ".join(self.known) or "none"
-        return f"without a sample in the last {self.last_s:g} s (metrics of this variant: {listed})"
+        return f"without a sample in the last {self.last_s:.0f} s (metrics of this variant: {listed})"
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,18 @@ class MetricRead:
         [point] = answer["Datapoints"]
         found: float = point["ExtendedStatistics"][self.statistic] if percentile else point[self.statistic]
         return found
+
+
+def _created_s(endpoint: ObservedEndpoint, otherwise_s: float) -> float:
+    """When the endpoint was created, in epoch seconds; `otherwise_s` for one that is deleted."""
+    sagemaker = endpoint.connection.client("sagemaker")
+    try:
+        created: datetime = sagemaker.describe_endpoint(EndpointName=endpoint.name)["CreationTime"]
+        return created.timestamp()
+    except sagemaker.exceptions.ClientError:
+        return otherwise_s
+    finally:
+        sagemaker.close()
 
 
 def _variants(endpoint: ObservedEndpoint, name: str | None) -> list[VariantState]:

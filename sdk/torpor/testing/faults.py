@@ -1,6 +1,7 @@
 """Has faults strike an endpoint in a test, and draws schedules of them."""
 
 import random
+import warnings
 from collections.abc import Sequence
 
 from torpor.calling.connection import EndpointConnection
@@ -36,6 +37,10 @@ def _drawn(dice: random.Random, kinds: Sequence[FaultKind], models: Sequence[str
     return InjectedFault(kind, model, after, dice.randint(1, 3), seconds if KINDS[kind].seconds is not None else None)
 
 
+class NeverStruck(UserWarning):
+    """A fault was injected, and no request of the test met it."""
+
+
 class FaultInjection:
     """The faults of one endpoint process. Raises TorporError for one that was started without faults."""
 
@@ -45,10 +50,14 @@ class FaultInjection:
             faults.state(connection)
         except EndpointRefused as error:
             raise TorporError(f"{error}; in tests: torpor.testing.Start(faults=True)") from None
+        self._schedule = FaultSchedule()
+        self._missed: list[InjectedFault] = []
 
     def inject(self, schedule: FaultSchedule) -> None:
         """Have these faults strike from now on, in place of former ones."""
+        self._missed = list(self.never_struck)
         faults.begin(self._connection, schedule)
+        self._schedule = schedule
 
     def clear(self) -> None:
         """Have nothing strike from now on."""
@@ -63,3 +72,15 @@ class FaultInjection:
     def left(self) -> FaultSchedule:
         """What has not struck yet, as a schedule of its own."""
         return faults.state(self._connection).left
+
+    @property
+    def never_struck(self) -> tuple[InjectedFault, ...]:
+        """The faults that were injected here, and that have struck nothing, or had not when another schedule began."""
+        struck = {one.fault for one in self.struck} if len(self._schedule) else set()
+        return (*self._missed, *(fault for fault in self._schedule if str(fault) not in struck))
+
+    def warn(self) -> None:
+        """Warn of faults that never struck: a test that passes without its fault proves nothing."""
+        if missed := self.never_struck:
+            lines = "; ".join(map(str, missed))
+            warnings.warn(f"injected faults never struck: {lines}", NeverStruck, stacklevel=2)

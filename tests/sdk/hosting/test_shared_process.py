@@ -12,6 +12,7 @@ import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS, train_booster
 from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.options import BUCKET, EndpointOptions
+from torpor.hosting.process import Start
 from torpor.hosting.serving import Local, SharedProcess
 
 
@@ -41,6 +42,14 @@ def sockets() -> int:
 
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="only Linux lists descriptors")
+
+
+def test_a_data_folder_that_somebody_has_given_is_not_removed(tmp_path: Path) -> None:
+    with SharedProcess(Start(data_dir=tmp_path)) as process:
+        process.bucket_folder("kept").joinpath("a").touch()
+        with pytest.raises(TorporError, match=r"reset would remove .*: start the endpoint without data_dir"):
+            process.reset()
+        assert (tmp_path / "s3/kept/a").exists()
 
 
 @needs_proc

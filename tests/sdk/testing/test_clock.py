@@ -43,6 +43,14 @@ def test_an_endpoint_sleeps_after_twenty_minutes_and_the_next_call_is_cold(
         assert len(endpoint.cold_starts(last_s=600)) == 1
 
 
+def test_an_earlier_endpoint_of_the_name_counts_in_no_metric(travelling: SharedProcess, models: Path) -> None:
+    for calls in (3, 2):
+        with travelling.local(models, name="again") as endpoint:
+            for _ in range(calls):
+                endpoint.invoke(CITIES[0], ROWS)
+            assert_metric(endpoint, "Invocations", "Sum", calls)
+
+
 def test_a_story_is_told_at_the_endpoints_time(travelling: SharedProcess, clock: MovableClock, models: Path) -> None:
     with travelling.local(models, name="story") as endpoint:
         clock.advance(days=2)

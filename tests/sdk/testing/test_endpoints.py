@@ -53,11 +53,11 @@ def test_a_metric_is_read_through_cloudwatch(endpoint: torpor.Local) -> None:
 def test_a_metric_with_another_value_tells_what_it_is(endpoint: torpor.Local) -> None:
     endpoint.invoke(CITIES[0], ROWS)
     with pytest.raises(
-        AssertionError, match=r"Invocations \(Sum\) of shared/AllTraffic is \d+ in the last 3600 s, not 0"
+        AssertionError, match=r"Invocations \(Sum\) of shared/AllTraffic is \d+ in the last \d+ s, not 0"
     ):
         assert_metric(endpoint, "Invocations", "Sum", 0)
     with pytest.raises(
-        AssertionError, match=r"without a sample in the last 60 s \(metrics of this variant: .*Invocations"
+        AssertionError, match=r"without a sample in the last \d+ s \(metrics of this variant: .*Invocations"
     ):
         assert_metric(endpoint, "Invocatons", "Sum", at_least=1, last_s=60)
 

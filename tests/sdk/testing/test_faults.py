@@ -10,7 +10,16 @@ import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.errors import EndpointRefused, TorporError
 from torpor.hosting.serving import SharedProcess
-from torpor.testing import FaultInjection, FaultKind, FaultSchedule, InjectedFault, MovableClock, Start, drawn
+from torpor.testing import (
+    FaultInjection,
+    FaultKind,
+    FaultSchedule,
+    InjectedFault,
+    MovableClock,
+    NeverStruck,
+    Start,
+    drawn,
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +66,18 @@ def test_faults_strike_an_endpoint_until_they_are_cleared(faulty: SharedProcess,
         injection.clear()
         assert len(injection.left) == 0
         assert len(endpoint.invoke(CITIES[0], ROWS)) == len(ROWS)
+
+
+def test_a_fault_that_never_struck_is_named(faulty: SharedProcess) -> None:
+    injection = FaultInjection(faulty.connection)
+    faulty.bucket_folder("never").joinpath("met.txt").touch()
+    injection.inject(FaultSchedule.parse("failing-s3 model=met.txt times=9\nfailing-s3 model=other.txt"))
+    with pytest.raises(ClientError):
+        faulty.client("s3", config=Config(retries={"total_max_attempts": 1})).get_object(Bucket="never", Key="met.txt")
+    assert [str(fault) for fault in injection.never_struck] == ["failing-s3 model=other.txt"]
+    injection.clear()
+    with pytest.warns(NeverStruck, match=r"never struck: failing-s3 model=other\.txt$"):
+        injection.warn()
 
 
 def test_a_fault_waits_for_its_moment(faulty: SharedProcess, models: object) -> None:
