@@ -23,6 +23,8 @@ class Invocation:
     `wire.FORWARDED` and `wire.TRACE_CONTEXT`."""
     streamed: bool = field(default=False, init=False)
     """Whether the caller takes the answer in parts. Otherwise a model that makes parts joins them."""
+    asks_parameters: bool = field(default=False, init=False)
+    """Whether a script is asked what it advises for transform jobs, and not to predict."""
     wants_version: bool = field(default=False, init=False)
     """Whether the caller wants to know which version of the artifact answers (see `Timing.version`)."""
 

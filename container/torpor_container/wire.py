@@ -42,6 +42,7 @@ RETURNED = ("Content-Type", CUSTOM_ATTRIBUTES, *SESSION_ANSWERS)
 PING = "/ping"
 MODELS = "/models"
 INVOCATIONS = "/invocations"
+EXECUTION_PARAMETERS = "/execution-parameters"
 
 # -- Torpor's own --------------------------------------------------------------------------------------------------
 SERVER_TIMING = "Server-Timing"

@@ -10,6 +10,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -32,6 +33,7 @@ from torpor_container.invocation import Invocation, Reply, StreamReply
 from torpor_container.measuring.timing import Clock, Timing
 from torpor_container.modes.contract import ContractMode
 from torpor_container.modes.serving import KeptMode, Serving
+from torpor_container.modes.single import Single
 from torpor_container.transport.frames import Header
 
 log = logging.getLogger(__name__)
@@ -82,6 +84,7 @@ class Routes:
             Route(wire.MODELS, self.load_model, methods=["POST"]),
             Route(wire.MODELS + "/{name}", self.get_model, methods=["GET"]),
             Route(wire.MODELS + "/{name}", self.unload_model, methods=["DELETE"]),
+            Route(wire.EXECUTION_PARAMETERS, self.execution_parameters),
             Route(wire.STATE, self.state),
             Route(wire.MEMORY, self.resize, methods=["POST"]),
             Route(wire.RELOAD_MODEL, self.reload, methods=["POST"]),
@@ -163,6 +166,23 @@ class Routes:
                 "this instance keeps no models that leave and come: it was started for one, or by a platform"
             )
         return self._serving
+
+    # -- transform jobs --------------------------------------------------------------------------------------------
+    async def execution_parameters(self, request: Request) -> Response:
+        """What a script advises. A container without a script advises nothing."""
+        timing = Timing(self._clock)
+        outcome: Reply | ContainerError | None = None
+        if isinstance(self._serving, Single):
+            try:
+                outcome = await self._serving.execution_parameters(timing)
+            except ContainerError as error:
+                outcome = error
+        if outcome is None:
+            raise HTTPException(404)
+        status, headers, content = _answer(None, outcome, timing)
+        answer = Response(content, status)
+        answer.raw_headers = headers
+        return answer
 
     # -- invocations -----------------------------------------------------------------------------------------------
     async def invoke(self, target: str | None, scope: Scope, receive: Receive, send: Send) -> None:

@@ -17,7 +17,7 @@ from torpor_container.models.loader import Loaded, ModelLoader, Placed
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.quiet_time import patiently
 from torpor_container.running.retry import retry_until_called
-from torpor_container.running.runners import Runner
+from torpor_container.running.runners import Runner, Scripted
 from torpor_container.wire import Fault, LoadedModel, WaitStep
 
 log = logging.getLogger(__name__)
@@ -106,6 +106,18 @@ class Single:
         async with self._used(timing) as runner:
             if invocation.wants_version:
                 timing.version = self._version
+            return await runner.invoke(invocation, self._timeout_s, timing)
+
+    async def execution_parameters(self, timing: Timing) -> Reply | None:
+        """What the model's script advises for transform jobs; None if it has no script. Raises as `invoke`."""
+        return await retry_until_called(partial(self._execution_parameters, timing), self._timeout_s)
+
+    async def _execution_parameters(self, timing: Timing) -> Reply | None:
+        async with self._used(timing) as runner:
+            if not isinstance(runner, Scripted):
+                return None
+            invocation = Invocation(b"")
+            invocation.asks_parameters = True
             return await runner.invoke(invocation, self._timeout_s, timing)
 
     @asynccontextmanager

@@ -94,3 +94,18 @@ def test_a_model_that_fails_between_two_parts_ends_the_connection() -> None:
     assert bodies(messages) == [(b"one", True)], "no end: a caller must not take it for whole"
     assert "no more" in str(broken)
     assert serving.given_back
+
+
+def test_an_instance_without_a_script_of_one_model_advises_nothing_for_transform_jobs() -> None:
+    serving, messages = Answering(in_one_part(Reply(b"1", "text/csv"))), list[Message]()
+    app = Routes(serving, nothing, nothing, 1000, lambda: 0.0).app("", lambda app: nothing())  # type: ignore[arg-type]
+    scope = {**SCOPE, "method": "GET", "path": "/execution-parameters", "query_string": b"", "root_path": ""}
+
+    async def send(message: Message) -> None:
+        messages.append(message)
+
+    async def story() -> None:
+        await app(scope, nothing, send)
+
+    asyncio.run(story())
+    assert messages[0]["status"] == 404

@@ -121,8 +121,10 @@ def _fields(reply: Reply) -> dict[str, str]:
 def _invocation(request: ScriptFrame) -> Invocation:
     others: dict[str, str] = json.loads(request.fields.pop(frames.HEADERS, "{}"))
     streamed = request.fields.pop(frames.STREAM, None)
+    parameters = request.fields.pop(frames.PARAMETERS, None)
     invocation = Invocation(request.body, **request.fields)
     invocation.streamed = streamed is not None
+    invocation.asks_parameters = parameters is not None
     invocation.headers = [(name.encode(), value.encode()) for name, value in others.items()]
     return invocation
 

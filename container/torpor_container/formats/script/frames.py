@@ -1,9 +1,9 @@
 """Encodes and decodes the frames between an instance and a script's process: lengths, a JSON head, a body.
 
-The instance sends INVOKE {content_type, accept, custom_attributes, headers} + body; `headers` is JSON of others. The
-script's process first says LOADED, or FAILED {type} + message; then, for each INVOKE, REPLY {content_type,
-custom_attributes, headers} + body, or ERROR {type} + message. LOADED and REPLY have the effort too, and all but LOADED
-may have an HTTP status.
+The instance sends INVOKE {content_type, accept, custom_attributes, headers} + body; `headers` is JSON of others, and
+`parameters` asks for what the script advises for transform jobs. The script's process first says LOADED, or FAILED
+{type} + message; then, for each INVOKE, REPLY {content_type, custom_attributes, headers} + body, or ERROR {type} +
+message. LOADED and REPLY have the effort too, and all but LOADED may have an HTTP status.
 
 An INVOKE with `stream` may be answered in parts instead: HEAD {content_type}, then PART + body for each part, then END,
 or ERROR if the script fails between two parts. The script's process makes at most WINDOW parts that the instance has
@@ -40,6 +40,7 @@ class FrameKind(StrEnum):
 
 EFFORT = "effort"
 HEADERS = "headers"
+PARAMETERS = "parameters"
 PARTS = "parts"
 STREAM = "stream"
 STATUS = "status"

@@ -7,7 +7,7 @@
     predict_fn(data, model)                             default: the model's predict
     output_fn(prediction, accept)                       default: encoded as accepted; may return (body, type)
     transform_fn(model, body, content_type, accept)     in place of the last three
-    execution_parameters_fn()                           default: nothing, for AWS's scikit-learn image of one model
+    execution_parameters_fn()                           default: nothing; what to advise for transform jobs
 
 Each but the last may take the toolkit's `context` (`script.context`) too: see `with_context`.
 """

@@ -60,6 +60,8 @@ class ScriptModel:
 
         Raises whatever the script raises, and the errors of the defaults.
         """
+        if invocation.asks_parameters:
+            return self._parameters()
         if self._functions.only_loads and self._default is not None and not self._as_image_alone:
             return self._default.invoke(invocation)
         context = self._functions.context
@@ -71,6 +73,17 @@ class ScriptModel:
             answer.head = self._checked(answer.head)
             return answer
         return self._checked(answer)
+
+    def _parameters(self) -> Reply:
+        """What the script advises for transform jobs; 404 for nothing, as where AWS's image has no such route."""
+        advises = self._functions.execution_parameters_fn if self._image.advises else None
+        if advises is None:
+            return Reply(b"", "", 404)
+        self._functions.context.begin({})
+        result = advises()
+        answer = unwrapped(result, self._functions.context)
+        reply = self._reply(answer, JSON, is_typed=answer is not result)
+        return self._checked(reply.joined() if isinstance(reply, Streamed) else reply)
 
     def _checked(self, reply: Reply) -> Reply:
         """The answer with the status and custom attributes that the script has set. Raises PredictionFailed."""

@@ -311,6 +311,8 @@ def _request(invocation: Invocation) -> bytes:
             raise BadInput(f"{', '.join(others)} are over {OTHERS_MAX_BYTES} bytes together: make them shorter")
     if invocation.streamed:
         fields[frames.STREAM] = "parts"
+    if invocation.asks_parameters:
+        fields[frames.PARAMETERS] = "advised"
     if len(invocation.body) > frames.BODY_MAX:
         raise BadInput(f"the body has {len(invocation.body)} bytes, and a script is sent {frames.BODY_MAX} at most")
     return frames.encode(ScriptFrame(FrameKind.INVOKE, fields, invocation.body))

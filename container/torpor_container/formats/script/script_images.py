@@ -55,6 +55,11 @@ class ScriptImage:
         return bool(self.defaults)
 
     @property
+    def advises(self) -> bool:
+        """Whether the script's execution_parameters_fn is asked for what it advises for transform jobs."""
+        return self.flask or not self.is_aws
+
+    @property
     def untyped(self) -> str:
         """The content type of a request without one."""
         return JSON if self.flask else CSV

@@ -317,3 +317,55 @@ def test_strict_answers_one_row_as_the_scikit_learn_image_does(call: Call) -> No
     four = Invocation(b"1,0,0,0", "text/csv")
     assert "Expected 2D array, got 1D array" in str(call(replace(ONE, strict=True), source, four)[0])
     assert isinstance(call(ONE, source, four)[0], Reply)
+
+
+# -- what a script advises ---------------------------------------------------------------------------------------------
+ADVICE = """
+import json
+from sagemaker_containers.beta.framework import worker
+def model_fn(d): return 1
+def execution_parameters_fn():
+    return worker.Response(response=json.dumps({"MaxPayloadInMB": 1}), mimetype="application/json")
+"""
+
+
+def asked() -> Invocation:
+    invocation = Invocation(b"")
+    invocation.asks_parameters = True
+    return invocation
+
+
+@pytest.mark.parametrize(
+    ("conventions", "status"),
+    [(ONE, 200), (OWN, 200), (MANY, 404), (BOOSTERS, 404)],
+    ids=["one", "torpor", "many", "xgboost"],
+)
+def test_execution_parameters_fn_advises_where_the_image_has_it(
+    call: Call, conventions: Conventions, status: int
+) -> None:
+    [reply] = call(conventions, ADVICE, asked())
+    assert isinstance(reply, Reply)
+    assert (reply.status, reply.body) == (status, b'{"MaxPayloadInMB": 1}' if status == 200 else b"")
+
+
+@pytest.mark.parametrize(
+    ("returned", "status", "body"),
+    [
+        ('{"MaxPayloadInMB": 1}', 200, b'{"MaxPayloadInMB": 1}'),
+        ("'{}'", 200, b"{}"),
+        ("worker.Response('no', status=503)", 503, b"no"),
+    ],
+)
+def test_what_it_returns_is_the_answer(call: Call, returned: str, status: int, body: bytes) -> None:
+    source = f"{HEAD}def execution_parameters_fn(): return {returned}\n"
+    [reply] = call(ONE, source, asked())
+    assert isinstance(reply, Reply)
+    assert (reply.status, reply.body) == (status, body)
+
+
+def test_a_script_without_it_advises_nothing_and_one_that_fails_says_why(call: Call) -> None:
+    [nothing] = call(ONE, LOOK, asked())
+    assert isinstance(nothing, Reply)
+    assert nothing.status == 404
+    [failed] = call(ONE, HEAD + "def execution_parameters_fn(): raise ValueError('no advice')\n", asked())
+    assert "no advice" in str(failed)

@@ -33,6 +33,21 @@ def transform_fn(model, body, content_type, accept):
     return f"{len(body)} bytes", "text/csv"
 """
 
+ADVISES = """
+import json
+from sagemaker_containers.beta.framework import worker
+
+def model_fn(folder):
+    return None
+
+def execution_parameters_fn():
+    advice = {"MaxConcurrentTransforms": 2, "BatchStrategy": "SINGLE_RECORD", "MaxPayloadInMB": 1}
+    return worker.Response(response=json.dumps(advice), mimetype="application/json")
+
+def transform_fn(model, body, content_type, accept):
+    return f"{len(body.splitlines())}\\n", "text/csv"
+"""
+
 WAITS = """
 import pathlib, time
 
@@ -122,6 +137,33 @@ def test_without_a_split_type_an_object_is_one_payload_whatever_the_strategy(
     assert ended(live, name)["TransformJobStatus"] == "Completed"
     out = live.folder("transform") / name / "out"
     assert {path.name: path.read_text() for path in out.iterdir()} == {"a.csv.out": "8 bytes", "b.csv.out": "2 bytes"}
+
+
+@pytest.mark.parametrize(
+    ("named", "result", "settings"),
+    [
+        ({}, "1\n1\n1\n", "MaxConcurrentTransforms=2, MaxPayloadInMB=1, BatchStrategy=SINGLE_RECORD"),
+        (
+            {"BatchStrategy": "MultiRecord", "MaxPayloadInMB": 6, "MaxConcurrentTransforms": 1},
+            "3\n",
+            "MaxConcurrentTransforms=1, MaxPayloadInMB=6, BatchStrategy=MULTI_RECORD",
+        ),
+    ],
+    ids=["advised", "named"],
+)
+def test_a_script_advises_what_the_job_does_not_name(
+    live: LiveEndpoint, model: str, named: dict[str, Any], result: str, settings: str
+) -> None:
+    name = f"advised-{len(named)}"
+    put(live.folder("transform"), {f"{name}/in/a.csv": b"1,2\n3,4\n5,6\n", f"{name}.tar.gz": script(ADVISES)})
+    live.sagemaker.create_model(ModelName=name, ExecutionRoleArn=ROLE, PrimaryContainer=one(f"transform/{name}.tar.gz"))
+    request = job(name, name, **named)
+    del request["TransformOutput"]["AssembleWith"]
+    live.sagemaker.create_transform_job(**request)
+    assert ended(live, name)["TransformJobStatus"] == "Completed"
+    assert (live.folder("transform") / name / "out/a.csv.out").read_text() == result
+    lines = logged(live, {"logGroupName": "/aws/sagemaker/TransformJobs", "logStreamName": f"{name}/data-log"})
+    assert lines[0]["message"].endswith(settings)
 
 
 def test_an_object_that_fails_leaves_no_result_and_the_others_have_theirs(live: LiveEndpoint, model: str) -> None:

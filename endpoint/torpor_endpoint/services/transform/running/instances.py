@@ -17,7 +17,6 @@ from torpor_container.transport.upstream import (
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.roster.incarnation import Incarnation
 
-PARAMETERS = "/execution-parameters"
 ADVICE_S = 60.0
 ANSWER_MAX_BYTES = 1 << 30
 MESSAGE_MAX = 2048
@@ -74,7 +73,7 @@ class JobInstances:
         incarnation = await self._ready("")
         try:
             to = incarnation.containers[0].upstream
-            answer = await to.send("GET", PARAMETERS, [], [], ADVICE_S)
+            answer = await to.send("GET", wire.EXECUTION_PARAMETERS, [], [], ADVICE_S)
             found = json.loads(b"".join(answer.chunks)) if answer.status == 200 else {}
         except (UpstreamError, ValueError, RecursionError):
             return {}
