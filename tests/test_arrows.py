@@ -43,7 +43,8 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.running.requirements",
         "torpor_container.formats.script.toolkits",
     ),
-    # The endpoint's public start-up, both pure cores, the settings, and the words that a ledger's rows are written in.
+    # The endpoint's public start-up, both pure cores, the settings, the words that a ledger's rows are written in, and
+    # the container's codec: a client writes what the container reads.
     SDK: (
         SDK,
         "torpor_endpoint.up",
@@ -55,6 +56,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.settings",
         "torpor_container.wire",
         "torpor_container.extras",
+        "torpor_container.content.writing",
     ),
 }
 

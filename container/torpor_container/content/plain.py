@@ -46,6 +46,8 @@ class Unwritable(TypeError):
 
     elsewhere = False
     """Whether another content type can hold it, so that the caller has asked for a wrong one."""
+    of = ""
+    """The type of the value that cannot be written, where that is the reason."""
 
     @classmethod
     def here(cls, message: str) -> Self:
@@ -63,7 +65,9 @@ def refused(value: Any, kind: str) -> Unwritable:
     """The error for a value that cannot be written in a content type."""
     name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     advice = next((text for known, text in ADVICE.items() if isinstance(value, known)), f"return {WRITABLE}")
-    return Unwritable(f"a prediction of type {name} cannot be written as {kind}: {advice}")
+    error = Unwritable(f"a prediction of type {name} cannot be written as {kind}: {advice}")
+    error.of = f"a value of type {name}"
+    return error
 
 
 def listed(prediction: Any, kind: str) -> Any:

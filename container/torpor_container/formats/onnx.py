@@ -2,7 +2,8 @@
 
 A model with one input takes rows of any content type, or a tensor as JSON or npy. A model with several takes each by
 name: JSON as `{"inputs": {"age": [[41]], "city": [["Oslo"]]}}`, or the inner object alone; tensors of the Open
-Inference Protocol; and, where an input is a column, records, CSV with a header and data frames. A tensor of text takes
+Inference Protocol; and, where an input is a column, records, CSV with a header and data frames. Named columns of a
+model with one input go by their order, and records, which have none, are refused. A tensor of text takes
 text alone, a CSV cell as it stands; one of whole numbers or of truths takes no value that is not one of its own.
 
 One output is named in Accept, `application/json; output=probabilities`, or by the protocol's `outputs`.
@@ -22,9 +23,10 @@ from torpor_container.content.media import JSON, media_type, parameters
 from torpor_container.content.names import misnamed
 from torpor_container.content.plain import Outputs
 from torpor_container.content.reading import tensors as protocol
-from torpor_container.content.reading.json_rows import Table, numbers, parse, table
+from torpor_container.content.reading.json_rows import laid, numbers, parse, parse_exactly, table
 from torpor_container.content.reading.tables import as_rows, read_table
 from torpor_container.content.reading.tensors import Tensor, are_tensors
+from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, LoadFailed
 from torpor_container.formats.format import Conventions, Format, ServableModel, named
 from torpor_container.formats.served import ServedModel
@@ -92,14 +94,20 @@ def read(call: Invocation, layouts: Layouts, outputs: Sequence[str]) -> SessionC
     """A tensor for each input. Raises BadInput, which names the inputs, and UnsupportedContentType."""
     wanted = _named_outputs(call.accept, outputs) if "output" in call.accept.lower() else outputs
     if media_type(call.content_type) == JSON and call.body:
-        value = parse(call.body)
-        if isinstance(value, dict) and are_tensors(value.get("inputs")):
-            named = _known(protocol.asked(value).outputs, outputs)
-            return SessionCall(_from_tensors(protocol.tensors(value["inputs"]), layouts), named or wanted)
-        return SessionCall(_from_json(value, layouts), wanted)
+        asked = _of_json(parse(call.body), layouts, outputs, wanted)
+        if any(layouts[name].floats and np.isinf(rows).any() for name, rows in asked.feed.items()):
+            _of_json(parse_exactly(call.body), layouts, outputs, wanted)  # it refuses what no float can hold
+        return asked
     if len(layouts) == 1:
         return SessionCall({name: decode(call.body, call.content_type, one) for name, one in layouts.items()}, wanted)
     return SessionCall(_from_table(read_table(call.body, call.content_type), layouts), wanted)
+
+
+def _of_json(value: Any, layouts: Layouts, outputs: Sequence[str], wanted: Sequence[str]) -> SessionCall:
+    if isinstance(value, dict) and are_tensors(value.get("inputs")):
+        named = _known(protocol.asked(value).outputs, outputs)
+        return SessionCall(_from_tensors(protocol.tensors(value["inputs"]), layouts), named or wanted)
+    return SessionCall(_from_json(value, layouts), wanted)
 
 
 def _named_outputs(accept: str, outputs: Sequence[str]) -> Sequence[str]:
@@ -118,10 +126,20 @@ def _from_json(value: Any, layouts: Layouts) -> Feed:
     tensors = value.get("inputs", value) if isinstance(value, dict) else value
     if isinstance(tensors, dict) and (layouts.keys() & tensors.keys() or tensors is not value):
         _check_names(list(tensors), layouts)
-        return {name: layout.fit(numbers(tensors[name], layout)) for name, layout in layouts.items()}
-    if len(layouts) > 1:
-        return _from_table(as_rows(table(value)), layouts)
-    return {name: layout.fit(numbers(table(value).values, layout)) for name, layout in layouts.items()}
+        return {name: _tensor(name, tensors[name], layout) for name, layout in layouts.items()}
+    read = table(value)
+    if len(layouts) > 1 or (read.names and set(map(str, read.names)) == layouts.keys()):
+        return _from_table(as_rows(read), layouts)
+    return {name: layout.fit(laid(read, layout)) for name, layout in layouts.items()}
+
+
+def _tensor(name: str, value: Any, layout: RowLayout) -> Rows:
+    """The tensor of an input. One of a single column may be given flat, or by the rows' labels, as pandas writes it."""
+    if isinstance(value, dict) and layout.columns == 1:
+        value = list(value.values())
+    if layout.columns == 1 and isinstance(value, list) and not any(isinstance(cell, list) for cell in value):
+        return _column(name, value, False, layout)
+    return layout.fit(numbers(value, layout))
 
 
 def _from_tensors(tensors: Mapping[str, Tensor], layouts: Layouts) -> Feed:

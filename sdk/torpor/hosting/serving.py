@@ -118,7 +118,7 @@ class Local:
     ) -> Any:
         """The prediction of the model `target` for rows (lists, arrays, a data frame), an object, text or bytes.
 
-        Rows are sent as CSV by default, a data frame with the names of its columns. A JSON answer is returned as its
+        Rows are sent as JSON by default, a data frame with the names of its columns. A JSON answer is returned as its
         value, CSV as numbers, npy as an array, and any other as bytes. Raises botocore's ClientError, with the errors
         of AWS's own endpoint.
         """

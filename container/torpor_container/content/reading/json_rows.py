@@ -17,7 +17,7 @@ records and tensors, which have none, are refused.
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from torpor_container.content.faults import explain, refusal
 from torpor_container.content.kinds import read_number
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.content.reading.tensors import are_tensors, asked, table_of_tensors
+from torpor_container.content.table import Table
 from torpor_container.errors import BadInput
 
 STEPS = ("data", "features", "values")
@@ -38,33 +39,22 @@ ONLY_OUTPUT = "predict"
 """What MLServer calls the output of XGBoost's and scikit-learn's models."""
 
 
-class Table(NamedTuple):
-    """Nested lists, and the names of the columns if the body has them."""
-
-    values: Any
-    names: Sequence[object] | None = None
-    in_order: bool = True
-    """Whether the order of the columns is defined; that of an object's members is not (RFC 8259)."""
-    text: bool = False
-    """Whether each cell is text that may mean another value, as in CSV."""
-
-
 def decode_json(body: bytes, layout: RowLayout) -> Rows:
     """Raises BadInput."""
     envelope = QUOTES_OF_AN_ENVELOPE if body[:1] == b"{" else 0
     with_text = body.count(b'"') > envelope
-    rows = _laid(table(parse(body)), layout, with_text)
+    rows = laid(table(parse(body)), layout, with_text)
     if layout.floats and np.count_nonzero(np.isinf(rows)):
-        _laid(table(parse_exactly(body)), layout, with_text)
+        laid(table(parse_exactly(body)), layout, with_text)
     return rows
 
 
 def decode_jsonlines(body: bytes, layout: RowLayout) -> Rows:
     """One row a line: a list, a record, an object with `features`, or the row's only number. Raises BadInput, which
     names the line."""
-    rows = _laid(json_lines(body, layout.table), layout, b'"' in body)
+    rows = laid(json_lines(body, layout.table), layout, b'"' in body)
     if layout.floats and np.count_nonzero(np.isinf(rows)):
-        _laid(json_lines(body, layout.table, parse_exactly), layout, b'"' in body)
+        laid(json_lines(body, layout.table, parse_exactly), layout, b'"' in body)
     return rows
 
 
@@ -118,7 +108,8 @@ def numbers(value: Any, layout: RowLayout, names: Sequence[object] | None = None
     return rows
 
 
-def _laid(read: Table, layout: RowLayout, with_text: bool) -> Rows:
+def laid(read: Table, layout: RowLayout, with_text: bool = True) -> Rows:
+    """The rows as an array, with their columns in the model's order. `with_text` as of `numbers`. Raises BadInput."""
     rows = numbers(read.values, layout, read.names, with_text)
     return layout.ordered(rows, read.names, read.in_order) if read.names else rows
 

@@ -15,8 +15,8 @@ import numpy as np
 from torpor_container.content import Rows
 from torpor_container.content.kinds import TRUTHS, Beyond, read_number, shown
 from torpor_container.content.names import listed, places
-from torpor_container.content.reading.json_rows import Table
 from torpor_container.content.reading.tables import as_rows, read_cells, read_table
+from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, PredictionFailed
 from torpor_container.extras import how_to_install
 from torpor_container.formats.sklearn.columns import Cell, EstimatorColumns, Form

@@ -184,7 +184,8 @@ OTHERS = {
 def test_others_that_take_more_than_numbers_are_seen_too(name: str) -> None:
     estimator, rows = OTHERS[name]()
     estimator.fit(rows, PRICES)
-    for body, content_type in (encode(rows[:2]), encode(rows[:2], "text/csv")):
+    bodies = [encode(rows[:2]), encode(pd.DataFrame(rows[:2]), "text/csv")]
+    for body, content_type in bodies:
         np.testing.assert_allclose(answer(estimator, body, content_type), estimator.predict(rows[:2]), atol=1e-9)
 
 
