@@ -1,5 +1,6 @@
 """The tables of the pages in docs/, made from the code's own tables. `make reference` writes them into the pages."""
 
+import errno
 import inspect
 import re
 from collections.abc import Iterable, Iterator
@@ -24,6 +25,8 @@ from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
+from torpor_endpoint.core.outages.error_owners import FOLLOWS, ErrorSource
+from torpor_endpoint.core.outages.error_owners import TABLE as OWNED
 from torpor_endpoint.core.testing import fault_schedule as injected_faults
 from torpor_endpoint.log_lines import FIELDS
 from torpor_endpoint.metrics.metrics import METRICS, OF_DEPLOYMENT, Metric
@@ -88,6 +91,23 @@ def faults() -> str:
 def control_errors() -> str:
     rows = ((kind.situation, code(kind.code), kind.status, kind.text) for kind in error_kinds(control_faults))
     return table(("situation", "code", "status", "message"), rows)
+
+
+def error_owners() -> str:
+    rows = (
+        (row.source.value, ", ".join(_named(row.source, value) for value in row.values), row.owner.value, row.why)
+        for row in OWNED
+    )
+    return table(("from", "error", "whose", "why"), rows)
+
+
+def _named(source: ErrorSource, value: int | str) -> str:
+    """The errors of the system have names."""
+    return code(errno.errorcode[int(value)] if source is ErrorSource.SYSTEM else value)
+
+
+def error_consequences() -> str:
+    return table(("whose", "what follows"), ((owner.value, text) for owner, text in FOLLOWS.items()))
 
 
 def metrics() -> str:
@@ -286,6 +306,8 @@ TABLES = {
     "faults": faults,
     "injected-faults": injected,
     "control-errors": control_errors,
+    "error-owners": error_owners,
+    "error-consequences": error_consequences,
     "metrics": metrics,
     "deployment-metrics": deployment_metrics,
     "operations": operations,

@@ -15,7 +15,7 @@ from functools import cache
 from itertools import count
 from pathlib import Path
 
-from torpor_container.artifacts.errors import DiskFull, disk_full_for
+from torpor_container.artifacts.errors import DiskFull, DiskTooSmall, disk_full_for
 from torpor_container.artifacts.location import artifact_id
 
 PACKED = "artifact"
@@ -103,7 +103,7 @@ class UnpackedArtifacts:
         Raises DiskFull if the artifact is over the whole budget.
         """
         if size_bytes > self.budget_bytes:
-            raise DiskFull(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
+            raise DiskTooSmall(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
         folder = self._root / self.id_of(key, version)
         entry = UnpackedArtifact(key, version, folder.name, folder / MODEL, size_bytes)
         self.remove(key)

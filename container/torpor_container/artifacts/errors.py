@@ -8,6 +8,7 @@ ArtifactError
 ├── StoreUnreachable    the store did not answer
 │   └── DownloadBroken  it answered, but with other bytes than it promised
 └── DiskFull            no room on the instance's disk
+    └── DiskTooSmall    and there never will be
 """
 
 import errno
@@ -87,10 +88,16 @@ class DownloadBroken(StoreUnreachable):
 
 class DiskFull(ArtifactError):
     status = 507
-    fault = Fault.NO_ROOM
+    fault = Fault.DISK_FULL
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"No room on the instance's disk for the model data (key: {key}): {reason}.")
+
+
+class DiskTooSmall(DiskFull):
+    """The artifact is over the whole budget of the disk."""
+
+    fault = Fault.NO_ROOM
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from torpor_endpoint.routers.facts import ControlFacts
 from torpor_endpoint.routers.role_keys import RoleKeys
 from torpor_endpoint.services.runtime.capture.delivery import CaptureStore
 from torpor_endpoint.services.runtime.capture.files import CaptureFile
-from torpor_endpoint.services.s3.access.embedded import StorageError
+from torpor_endpoint.services.s3.access.embedded import StorageAway, StorageError
 
 RENEWED_S = 600.0
 """Credentials that hold for less than this are not used any more."""
@@ -74,7 +74,7 @@ class RoleStore:
         try:
             return self._control.role_keys(*self._whose)
         except ControlAway as error:
-            raise StorageError(str(error)) from error
+            raise StorageAway(str(error)) from error
 
     def _as(self, keys: RoleKeys) -> CaptureStore:
         from torpor_endpoint.services.s3.access.remote import RemoteStorage

@@ -52,21 +52,34 @@ class OutOfTime:
 
 @dataclass(frozen=True)
 class PlatformFailed:
-    """The platform broke: an instance, or the store of the inputs. It is worth another attempt."""
+    """The platform broke, such as an instance that ended. It is worth another attempt."""
 
     reason: str
 
 
 @dataclass(frozen=True)
 class Postponed:
-    """Nothing was sent, as no instance had room any more. It counts as no attempt."""
+    """No instance had room any more, or the model is not ready there. It counts as no attempt."""
+
+    reason: str = ""
 
 
-Outcome = Completed | ModelFailed | Unanswerable | OutOfTime | PlatformFailed | Postponed
+@dataclass(frozen=True)
+class MachineFailed:
+    """The machine failed: no disk, no descriptor, no database, no store. It counts as no attempt, and every request
+    waits until it is over."""
+
+    reason: str
+
+
+Outcome = Completed | ModelFailed | Unanswerable | OutOfTime | PlatformFailed | Postponed | MachineFailed
+
+
+def is_attempt(outcome: Outcome) -> bool:
+    """Whether the request was tried, so that it counts."""
+    return not isinstance(outcome, Postponed | MachineFailed)
 
 
 def is_final(outcome: Outcome, attempts: int) -> bool:
     """Whether the request has ended, after so many attempts."""
-    if isinstance(outcome, Postponed):
-        return False
-    return not isinstance(outcome, PlatformFailed) or attempts >= ATTEMPTS
+    return is_attempt(outcome) and (not isinstance(outcome, PlatformFailed) or attempts >= ATTEMPTS)

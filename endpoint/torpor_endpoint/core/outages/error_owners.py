@@ -52,7 +52,8 @@ class ErrorOwner(StrEnum):
 
 
 FOLLOWS: Mapping[ErrorOwner, str] = {
-    ErrorOwner.MACHINE: "The work waits, and goes on when the machine does. It is no attempt.",
+    ErrorOwner.MACHINE: "The work waits, with longer and longer pauses up to ten seconds, and goes on when the machine "
+    "does. It is no attempt.",
     ErrorOwner.TORPOR: "The work is tried again, three times in all.",
     ErrorOwner.MODEL: "The work has failed, with the model's own words.",
     ErrorOwner.CALLER: "The work has failed, and the text says what to change.",
@@ -107,6 +108,7 @@ TABLE: tuple[ErrorRow, ...] = (
     ErrorRow(_STATUS, (0,), _MACHINE, "no answer: the store is away"),
     ErrorRow(_STATUS, (4,), _CALLER, "each other 4xx: no such object or bucket, or no right to use it"),
     ErrorRow(_INSTANCE, (Fault.STORE_UNREACHABLE,), _MACHINE, "S3 did not answer the instance"),
+    ErrorRow(_INSTANCE, (Fault.DISK_FULL,), _MACHINE, "the disk of the instance's machine is full"),
     ErrorRow(_INSTANCE, (Fault.NOT_READY,), _MACHINE, "the model is still coming: the load goes on"),
     ErrorRow(_INSTANCE, (Fault.TARGET_MISSING, Fault.TARGET_FORBIDDEN), _CALLER, "the target is no model's name"),
     ErrorRow(_INSTANCE, (Fault.ARTIFACT_MISSING, Fault.ARTIFACT_INVALID), _CALLER, "the artifact cannot be used"),

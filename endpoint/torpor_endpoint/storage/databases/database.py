@@ -7,6 +7,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from torpor_endpoint.core.records import RecordsFault
+from torpor_endpoint.storage.outage_log import OutageLog
 
 
 class DatabaseFault(RecordsFault):
@@ -97,6 +98,12 @@ class Database(ABC):
     def transaction(self) -> AbstractContextManager[None]:
         """Make all changes of the block, or none. Other threads wait. Transactions do not nest. Raises OutcomeUnknown
         if it is not known which."""
+
+
+def outage_log(name: str) -> OutageLog:
+    """Says when the machine fails a database of this name."""
+    database = f"the database {name}"
+    return OutageLog(f"{database} cannot be used, and what needs it fails or waits", f"{database} can be used again")
 
 
 def steps_from(version: int, where: object, migrations: Sequence[Migration]) -> Iterator[tuple[int, Migration]]:

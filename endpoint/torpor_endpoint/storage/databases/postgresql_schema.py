@@ -25,9 +25,9 @@ from torpor_endpoint.storage.databases.database import (
     DatabaseInUse,
     DatabasePart,
     OutcomeUnknown,
+    outage_log,
     steps_from,
 )
-from torpor_endpoint.storage.databases.outages import DatabaseOutage
 from torpor_endpoint.storage.databases.spelling import placed, spelled
 
 LOCK_PATIENCE_S = 30.0
@@ -84,7 +84,7 @@ class PostgresqlSchema(Database):
         self._schema = part.name if part.name == "torpor" else f"torpor_{part.name}"
         self._taken_over = taken_over
         self._holder = token_hex(16)
-        self._outage = DatabaseOutage(self._schema)
+        self._outage = outage_log(self._schema)
         self._begun = False
         self._lock = RLock()
         self._changes = 0

@@ -15,9 +15,9 @@ from torpor_endpoint.storage.databases.database import (
     DatabaseAway,
     DatabaseFault,
     DatabasePart,
+    outage_log,
     steps_from,
 )
-from torpor_endpoint.storage.databases.outages import DatabaseOutage
 from torpor_endpoint.storage.databases.transaction import transaction
 
 log = logging.getLogger(__name__)
@@ -30,7 +30,7 @@ class SqliteFile(Database):
         """Open the file, or `:memory:`, with the tables of this part. Raises SchemaTooNew, DatabaseFault."""
         self._path = path
         self._lock = RLock()
-        self._outage = DatabaseOutage(str(path))
+        self._outage = outage_log(str(path))
         try:
             self._connection = _opened(path, part)
         except sqlite3.DatabaseError as error:

@@ -9,7 +9,8 @@ import mmap
 import shutil
 from collections.abc import Callable
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from torpor_container.transport.streaming import StreamConnection, StreamFailed
@@ -17,6 +18,7 @@ from torpor_container.transport.upstream import Body, UpstreamBroken, size_of
 from torpor_endpoint.aws.wire.asgi import Headers
 from torpor_endpoint.core.async_inference.attempts import (
     Completed,
+    MachineFailed,
     ModelFailed,
     Outcome,
     OutOfTime,
@@ -26,6 +28,7 @@ from torpor_endpoint.core.async_inference.attempts import (
 )
 from torpor_endpoint.core.async_inference.messages import RESPONSE_MAX_BYTES
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
+from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.log_lines import about
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.roster.endpoints import ServedEndpoint
@@ -46,16 +49,33 @@ from torpor_endpoint.services.runtime.observing.observers import Observers
 from torpor_endpoint.services.runtime.passage import CallLimits, InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.services.runtime.request import CONTENT_TYPE, Invoke
 from torpor_endpoint.services.runtime.sending import RequestSender
-from torpor_endpoint.services.s3.access.embedded import AsRole, NotStored, Storage, StorageError, as_endpoint
+from torpor_endpoint.services.s3.access.embedded import (
+    AsRole,
+    NotStored,
+    Storage,
+    StorageAway,
+    StorageError,
+    as_endpoint,
+)
+from torpor_endpoint.storage.failures import is_machines
+from torpor_endpoint.storage.outage_log import OutageLog
 
 INPUT_MAX_BYTES = 1024 * 1024 * 1024
 """AWS: "payload sizes up to 1 GB"."""
 PIECE_BYTES = 1 << 20
-PUT_PAUSES_S = (1.0, 5.0, 30.0)
-"""Before a result is written again. The model is not asked again for what it has answered."""
+PUTS = 4
+"""How often a result is written that the store fails for a reason that is not the machine's. The model is not asked
+again for what it has answered."""
 
-AGAIN = {Situation.NOT_READY, Situation.DEPENDENCY, Situation.HOLD_FULL, Situation.INTERNAL}
+WAITED = {Situation.NOT_READY, Situation.DEPENDENCY, Situation.HOLD_FULL, Situation.BODIES_FULL, Situation.UNAVAILABLE}
+"""Failures that pass: the request waits."""
+AGAIN = {Situation.INTERNAL}
 """Failures that are the platform's."""
+
+UNWRITTEN = (
+    "results of asynchronous requests wait to be written",
+    "results of asynchronous requests are written again",
+)
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +95,7 @@ class AttemptSite:
     epoch: Callable[[], float]
     steady: Callable[[], float]
     as_role: AsRole = as_endpoint
+    unwritten: OutageLog = field(default_factory=lambda: OutageLog(*UNWRITTEN))
 
 
 class Attempt:
@@ -94,7 +115,9 @@ class Attempt:
         try:
             await threads.finished(self._folder.mkdir, parents=True, exist_ok=True)
             return await self._tried()
-        except Exception:  # outer edge of one request: its fault must not stop the others
+        except Exception as error:  # outer edge of one request: its fault must not stop the others
+            if isinstance(error, StorageAway) or is_machines(error):
+                return MachineFailed(str(error))
             log.exception("request %s failed", request.inference_id, extra=about(endpoint=request.endpoint))
             return PlatformFailed("InternalServerError: The request failed because of an unknown error.")
         finally:
@@ -108,12 +131,16 @@ class Attempt:
             await site.threads.finished(self._storage.check_writable, bucket, key)
         except NotStored as error:
             return Unanswerable(f"ClientError: The result cannot be written: {error}")
+        except StorageAway:
+            raise
         except StorageError as error:
             return PlatformFailed(f"InternalServerError: {error}")
         try:
             body, content_type = await self._input()
         except StorageError as error:
             site.meter.count(metrics.REQUEST_DOWNLOAD_FAILURES, request.endpoint, request.variant)
+            if isinstance(error, StorageAway):
+                raise
             if isinstance(error, NotStored):
                 return Unanswerable(f"ClientError: The input cannot be read: {error}")
             return PlatformFailed(f"InternalServerError: The input cannot be read: {error}")
@@ -180,22 +207,23 @@ class Attempt:
         return size + held_bytes
 
     async def _delivered(self, result_bytes: int, content_type: str) -> Outcome:
-        """The result is in S3, or it can never be."""
+        """The result is in S3, or it can never be. While the machine fails, it is a file here, and is written again."""
         request, site = self._request, self._site
-        bucket, key = _split(request.output)
-        head = b""
-        if result_bytes <= RESPONSE_MAX_BYTES:
-            head = await site.threads.finished(self._result.read_bytes)
-        began_s = site.steady()
-        for pause_s in (*PUT_PAUSES_S, None):
+        began_s, tries, head = site.steady(), count(1), b""
+        while True:
             try:
-                await site.threads.finished(self._storage.put, self._result, bucket, key, content_type)
+                if result_bytes <= RESPONSE_MAX_BYTES:
+                    head = await site.threads.finished(self._result.read_bytes)
+                await site.threads.finished(self._storage.put, self._result, *_split(request.output), content_type)
+                site.unwritten.ended()
                 break
-            except StorageError as error:
+            except (StorageError, OSError, RuntimeError) as error:
+                tried, away = next(tries), isinstance(error, StorageAway) or is_machines(error)
                 site.meter.count(metrics.RESPONSE_UPLOAD_FAILURES, request.endpoint, request.variant)
-                if pause_s is None or isinstance(error, NotStored):
+                if isinstance(error, NotStored) or (tried >= PUTS and not away):
                     return Unanswerable(f"InternalServerError: The result cannot be written: {error}")
-            await asyncio.sleep(pause_s)
+                site.unwritten.began(error)
+                await asyncio.sleep(pause_s(tried))
         site.meter.took(metrics.RESPONSE_UPLOAD_LATENCY, request.endpoint, request.variant, site.steady() - began_s)
         return Completed(content_type, result_bytes, head)
 
@@ -265,6 +293,8 @@ def _of_fault(fault: RuntimeFault, place: ErrorPlace) -> Outcome:
     """The outcome of a request that no model answered."""
     text = message_of(fault, place) or fault.situation.name
     broken = fault.original is not None and fault.original[0] == 0 and not fault.timed_out
+    if fault.situation in WAITED:
+        return Postponed(text)
     if fault.situation in AGAIN or broken:
         return PlatformFailed(f"InternalServerError: {text}")
     return Unanswerable(f"ClientError: {text}")

@@ -14,9 +14,17 @@ from math import inf
 from typing import Any
 
 from torpor_endpoint.clocks.clock import Pause
-from torpor_endpoint.core.async_inference.attempts import Outcome, PlatformFailed, Postponed, is_final
+from torpor_endpoint.core.async_inference.attempts import (
+    MachineFailed,
+    Outcome,
+    PlatformFailed,
+    Postponed,
+    is_attempt,
+    is_final,
+)
 from torpor_endpoint.core.async_inference.requests import AsyncState, KeptRequest
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.outages.waiting import pause_s
+from torpor_endpoint.core.records import RecordsFault, Variant
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.log_lines import about
 from torpor_endpoint.metrics import metrics
@@ -27,6 +35,7 @@ from torpor_endpoint.services.runtime.asynchronous.ending import RequestEnds
 from torpor_endpoint.services.runtime.asynchronous.line import Line
 from torpor_endpoint.services.runtime.asynchronous.metering import AsyncMeter, QueueLevel
 from torpor_endpoint.services.runtime.asynchronous.queue import AsyncQueue, Waiting
+from torpor_endpoint.storage.failures import is_machines
 
 LOOK_S = 0.2
 """How soon to look again for an endpoint that is not there yet, or for an instance of one that does not wake."""
@@ -65,7 +74,10 @@ class AsyncDispatcher:
         self._attempts: dict[int, asyncio.Task[None]] = {}
         self._taken = Counter[VariantPool]()
         """How many requests each pool has, from their way to S3 for the input until their answer."""
+        self._setbacks = Counter[int]()
+        """How often in a row each request's attempt was none."""
         self._given_up: deque[int] = deque()
+        self._unsure = False
         self._freed = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # between start and close
         self._others: set[asyncio.Task[None]] = set()
@@ -94,10 +106,16 @@ class AsyncDispatcher:
         if line is None:
             line = self._lines[key] = Line()
             self._meter.begin(*key)
+        if line.has(one.number):  # it was found in the queue before its own task came here
+            return
         line.add(one)
         if (found := self._pool(*key)) is not None:
             found[1].traffic.queued += 1  # until the next look counts anew
         self._go_on(key, line)
+
+    def unsure(self) -> None:
+        """The queue may have a request of which nobody knows here: look for it, once the queue answers."""
+        self._unsure = True
 
     def introduce(self, endpoint: str, variants: Collection[Variant]) -> None:
         """Send a test message to the topics of an endpoint that was created with these variants, or updated to them.
@@ -150,7 +168,11 @@ class AsyncDispatcher:
     async def run(self, pause: Pause) -> None:
         """Look once a second, and forget once an hour what ended long ago, for ever."""
         while True:
-            await self._queue.prune()
+            try:
+                await self._queue.prune()
+            except RecordsFault as fault:  # what needs no room goes on, and the next hour prunes more
+                if not fault.told:
+                    log.error("the queue of asynchronous requests cannot be pruned: %s", fault)
             pruned_s = self._clock()
             while 0 <= self._clock() - pruned_s < PRUNING_S:  # not so if the clock was set back
                 await self.look()
@@ -159,6 +181,11 @@ class AsyncDispatcher:
     async def look(self) -> None:
         """Put the levels of every queue, and give up what has waited too long, or waits for what is deleted."""
         self.put_levels()
+        if self._unsure:
+            waiting = await asyncio.to_thread(self._queue.waiting)
+            self._unsure = False
+            for one in waiting:
+                self.add(one)
         for name in {name for name, _ in self._lines if self._roster.get(name) is None}:
             await self.deleted(name)
         for line in self._lines.values():
@@ -207,9 +234,10 @@ class AsyncDispatcher:
                 live, pool = found
                 if not pool.ready:
                     await self._until_ready(pool)
-                elif self._taken[pool] >= _room(pool) or not pool.ready.has_room:
+                elif (one := self._next(line, pool)) is None:
                     await self._until_freed()
-                elif (one := line.take()) is not None:
+                else:
+                    line.probe = one.number if line.outage.lasts else None
                     self._taken[pool] += 1
                     task = asyncio.create_task(self._send(key, line, one, live, pool), name=f"async {one.number}")
                     self._attempts[one.number] = task
@@ -217,6 +245,15 @@ class AsyncDispatcher:
         finally:
             if self._serving.get(key) is asyncio.current_task():
                 del self._serving[key]
+
+    def _next(self, line: Line, pool: VariantPool) -> Waiting | None:
+        """The next request that may be sent now. While the machine fails, one at a time tries whether it still does."""
+        now_s, outage = self._site.steady(), line.outage
+        if self._taken[pool] >= _room(pool) or not pool.ready.has_room:
+            return None
+        if outage.lasts and (line.probe is not None or now_s < outage.next_try_s):
+            return None
+        return line.take(now_s)
 
     async def _until_freed(self) -> None:
         """Returns when a request has ended, and after `LOOK_S`: there may be more instances meanwhile."""
@@ -246,36 +283,57 @@ class AsyncDispatcher:
         kept: KeptRequest | None = None
         began_s = self._clock()
         try:
-            kept = await self._queue.begin(one.number)
+            kept = await self._queue.begin(one.number, one.attempts + 1)
             if kept is None:  # it was cancelled
                 line.ended(one.number)
                 return
             outcome = await Attempt(self._site, one.number, kept.request, live, pool).outcome()
-        except Exception:  # the queue's file cannot be written: the request waits for better times
+        except RecordsFault as fault:
+            if not fault.told:
+                log.error("asynchronous request %d cannot be sent: %s", one.number, fault, extra=about(endpoint=key[0]))
+            outcome = MachineFailed(str(fault))
+        except Exception:  # outer edge of one request: it waits for better times
             log.exception("asynchronous request %d cannot be sent", one.number, extra=about(endpoint=one.endpoint))
-            outcome = Postponed()
+            outcome = MachineFailed("an unknown error")
         finally:
+            line.probe = None if line.probe == one.number else line.probe
             self._taken[pool] -= 1
             self._freed.set()
-        if kept is not None and kept.attempts == 1 and not isinstance(outcome, Postponed):
-            waited_s = max(0.0, began_s - kept.request.received_s)
-            self._meter.took(metrics.TIME_IN_BACKLOG, one.endpoint, one.variant, waited_s)
+        self._note(key, line, outcome)
         if kept is None or not is_final(outcome, kept.attempts):
             await self._again(key, line, one, kept, outcome)
             return
+        if kept.attempts == 1:
+            waited_s = max(0.0, began_s - kept.request.received_s)
+            self._meter.took(metrics.TIME_IN_BACKLOG, one.endpoint, one.variant, waited_s)
+        self._setbacks.pop(one.number, None)
         await self._ends.end(one.number, kept.request, outcome)
         line.ended(one.number)
 
+    def _note(self, key: Key, line: Line, outcome: Outcome) -> None:
+        """The log has the first attempt that the machine fails, and the first one after it that it does not."""
+        if isinstance(outcome, MachineFailed):
+            if line.outage.failed(self._site.steady()):
+                text = "asynchronous requests of endpoint %s wait for the machine: %s"
+                log.error(text, key[0], outcome.reason, extra=about(endpoint=key[0]))
+        elif is_attempt(outcome) and line.outage.worked():
+            log.warning("asynchronous requests of endpoint %s go on", key[0], extra=about(endpoint=key[0]))
+
     async def _again(self, key: Key, line: Line, one: Waiting, kept: KeptRequest | None, outcome: Outcome) -> None:
-        pause_s = LOOK_S
         if isinstance(outcome, PlatformFailed) and kept is not None:
             log.warning("asynchronous request %d is sent again: %s", one.number, outcome.reason)
-            pause_s = PAUSES_S[min(kept.attempts, len(PAUSES_S)) - 1]
-        elif kept is not None:
-            with suppress(Exception):  # it has one attempt less then
-                await self._queue.postpone(one.number)
-        await asyncio.sleep(pause_s)
-        line.back(one)
+            one = one._replace(attempts=kept.attempts)
+            rest_s = PAUSES_S[min(kept.attempts, len(PAUSES_S)) - 1]
+        elif isinstance(outcome, Postponed) and not outcome.reason:
+            rest_s = LOOK_S
+        else:
+            self._setbacks[one.number] += 1
+            rest_s = 2 * pause_s(self._setbacks[one.number])  # so another one tries next
+        if kept is not None and not is_attempt(outcome):
+            with suppress(RecordsFault):  # the next attempt has the same number, which a restart alone counts
+                await self._queue.uncount(one.number, one.attempts)
+        if one.number in line.running:  # else its endpoint was deleted meanwhile
+            line.back(one, self._site.steady() + rest_s)
         self._go_on(key, line)
 
     def _give_up(self) -> None:
@@ -289,11 +347,14 @@ class AsyncDispatcher:
             ended = await asyncio.gather(*map(self._give_up_one, some), return_exceptions=True)
             failed = [number for number, outcome in zip(some, ended, strict=True) if isinstance(outcome, Exception)]
             if failed:
-                log.error("asynchronous requests cannot be given up yet: %s", next(one for one in ended if one))
+                why = next(one for one in ended if isinstance(one, Exception))
+                if not is_machines(why):
+                    log.error("asynchronous requests cannot be given up yet: %s", why)
                 self._given_up.extendleft(reversed(failed))
                 await asyncio.sleep(LOOKING_S)
 
     async def _give_up_one(self, number: int) -> None:
+        self._setbacks.pop(number, None)
         kept = await asyncio.to_thread(self._queue.get, number)
         if kept is not None and kept.state is AsyncState.QUEUED:
             await self._ends.give_up(kept)

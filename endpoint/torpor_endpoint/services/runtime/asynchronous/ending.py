@@ -3,12 +3,14 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from torpor_endpoint.core.async_inference.attempts import (
     Completed,
+    MachineFailed,
     ModelFailed,
     Outcome,
     OutOfTime,
@@ -18,17 +20,27 @@ from torpor_endpoint.core.async_inference.attempts import (
 )
 from torpor_endpoint.core.async_inference.messages import RESPONSE_MAX_BYTES, notice_of_failure, notice_of_result
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, KeptRequest
+from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.services.jobs.data_log import DataLog
 from torpor_endpoint.services.jobs.work import WorkThreads
 from torpor_endpoint.services.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.services.runtime.asynchronous.notifying import NoticeBoard
 from torpor_endpoint.services.runtime.asynchronous.queue import AsyncQueue
-from torpor_endpoint.services.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
+from torpor_endpoint.services.s3.access.embedded import (
+    AsRole,
+    NotStored,
+    Storage,
+    StorageAway,
+    StorageError,
+    as_endpoint,
+)
+from torpor_endpoint.storage.failures import is_machines
+from torpor_endpoint.storage.outage_log import OutageLog
 
 EXPIRED = "ClientError: The request waited longer than its RequestTTLSeconds."
-PAUSES_S = (0.5, 2.0, 10.0, 60.0)
-"""Before an end that could not be kept is kept again, by the number of tries; the last one is repeated."""
+UNKEPT = ("the ends of asynchronous requests wait to be kept", "the ends of asynchronous requests are kept again")
+UNLOGGED = ("the data logs of asynchronous requests cannot be written", "the data logs of requests are written again")
 JSON = "application/json"
 LOGGED_BYTES = 2048
 """So much of what a model answered is in the data log."""
@@ -55,6 +67,8 @@ class RequestEnds:
     noted: Callable[[Path], object]
     account: str = ""
     as_role: AsRole = as_endpoint
+    unkept: OutageLog = field(default_factory=lambda: OutageLog(*UNKEPT))
+    unlogged: OutageLog = field(default_factory=lambda: OutageLog(*UNLOGGED))
 
     async def end(self, number: int, request: AsyncRequest, outcome: Outcome) -> None:
         """The request's last attempt came to this. Raises nothing but CancelledError."""
@@ -65,7 +79,7 @@ class RequestEnds:
                 await self._failed(number, request, AsyncState.FAILED, outcome.reason, outcome)
             case Unanswerable() | OutOfTime() | PlatformFailed():
                 await self._failed(number, request, AsyncState.FAILED, outcome.reason)
-            case Postponed():
+            case Postponed() | MachineFailed():
                 raise AssertionError("a request that is postponed has not ended")
         took_s = max(0.0, self.clock() - request.received_s)
         self.meter.took(metrics.TOTAL_PROCESSING_TIME, request.endpoint, request.variant, took_s)
@@ -100,46 +114,64 @@ class RequestEnds:
         failure: str | None = None,
     ) -> None:
         """Keep the end, with its notice, however often it takes."""
-        now_s, tries = self.clock(), 0
+        now_s = self.clock()
         if isinstance(answer, Completed):
             small = answer.head if answer.result_bytes <= RESPONSE_MAX_BYTES else None
             notice = notice_of_result(request, self.region, now_s, answer.content_type, small)
         else:
             notice = notice_of_failure(request, self.region, now_s, reason or "", failure, answer.body)
-        while True:
-            try:
-                await self.queue.end(number, state, reason, notice)
-            except Exception:  # whatever it is, the work is done, and must not be done again
-                pause_s = PAUSES_S[min(tries, len(PAUSES_S) - 1)]
-                log.exception("the end of request %s cannot be kept; again in %g s", request.inference_id, pause_s)
-                await asyncio.sleep(pause_s)
-                tries += 1
-            else:
-                break
+        await self._until_done(lambda: self.queue.end(number, state, reason, notice))
         if notice is not None:
             self.board.news()
 
     async def _kept_failure(self, request: AsyncRequest, body: bytes, content_type: str) -> str | None:
-        """Where the failure object is; None if there is none."""
+        """Where the failure object is; None if there is none, since the request wants none or S3 refuses it."""
         if request.failure is None:
             return None
         bucket, _, key = request.failure.removeprefix("s3://").partition("/")
+
+        async def write() -> None:
+            try:
+                await self.threads.finished(self._storage(request).write, body, bucket, key, content_type)
+            except StorageError:
+                self.meter.count(metrics.RESPONSE_UPLOAD_FAILURES, request.endpoint, request.variant)
+                raise
+
         try:
-            await self.threads.finished(self._storage(request).write, body, bucket, key, content_type)
-        except StorageError as error:
-            self.meter.count(metrics.RESPONSE_UPLOAD_FAILURES, request.endpoint, request.variant)
+            await self._until_done(write)
+        except NotStored as error:
             log.warning("the failure of request %s cannot be written: %s", request.inference_id, error)
             return None
         return request.failure
 
+    async def _until_done(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Do it, however often it takes: what a model has answered must not be asked again. Raises NotStored."""
+        for tried in count(1):
+            try:
+                await work()
+            except NotStored:
+                raise
+            except Exception as error:  # whatever it is, the request has ended
+                if not isinstance(error, StorageAway) and not is_machines(error):
+                    log.exception("the end of an asynchronous request cannot be kept")
+                else:
+                    self.unkept.began(error)
+                await asyncio.sleep(pause_s(tried))
+            else:
+                self.unkept.ended()
+                return
+
     async def _log(self, request: AsyncRequest, reason: str, answer: bytes) -> None:
-        """Say in the variant's data log why the request has no result. A log that cannot be written stops nothing."""
+        """Say in the variant's data log why the request has no result. A log that cannot be written stops nothing: the
+        failure object says the same."""
         data_log = DataLog(self.logs / request.endpoint / request.variant, self.clock, self.noted)
         lines = [reason, *answer[:LOGGED_BYTES].decode(errors="replace").splitlines()]
         try:
             await self.threads.finished(data_log.write, *lines, about=request.inference_id)
-        except OSError as error:  # such as of a full disk
-            log.warning("the data log of %s cannot be written: %s", request.endpoint, error)
+        except (OSError, RuntimeError) as error:  # such as of a full disk
+            self.unlogged.began(error)
+        else:
+            self.unlogged.ended()
 
     def _storage(self, request: AsyncRequest) -> Storage:
         """It acts as the role of the model that was to answer."""

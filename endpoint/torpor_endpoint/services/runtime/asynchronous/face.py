@@ -14,6 +14,7 @@ from torpor_endpoint.services.runtime.passage import Passage, Step, routed
 from torpor_endpoint.services.runtime.request import read_body
 from torpor_endpoint.services.runtime.router import Router
 from torpor_endpoint.services.runtime.streams import StreamEnds
+from torpor_endpoint.storage.databases.database import OutcomeUnknown
 
 ACCEPTED = 202
 
@@ -84,7 +85,11 @@ class AsyncInvocations:
             b"".join(body),
             self._clock(),
         )
-        number = await self._queue.add(request)
+        try:
+            number = await self._queue.add(request)
+        except OutcomeUnknown:  # its caller is told that it failed, and it is answered if the queue has it
+            self._dispatcher.unsure()
+            raise
         waiting = Waiting(number, request.endpoint, request.variant, request.received_s, request.expires_s)
         self._dispatcher.add(waiting)
         return request

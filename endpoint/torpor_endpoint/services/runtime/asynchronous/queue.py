@@ -35,17 +35,18 @@ _TABLES = """
 """
 ASYNC_REQUESTS = DatabasePart("async", (Migration(_TABLES),))
 
-WAITING = "number, endpoint, variant, received_s, expires_s"
+WAITING = "number, endpoint, variant, received_s, expires_s, attempts"
 COLUMNS = "number, state, attempts, ended_s, reason, request"
 INSERT = """
     INSERT INTO requests (inference_id, endpoint, variant, state, received_s, expires_s, request, body)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
 END = """
-    UPDATE requests SET state = ?, ended_s = ?, reason = ?, topic = ?, notice = ?, body = NULL WHERE number = ?
+    UPDATE requests SET state = ?, ended_s = ?, reason = ?, topic = ?, notice = ?, body = NULL
+    WHERE number = ? AND state = ?
 """
 CANCEL = "UPDATE requests SET state = ?, ended_s = ?, body = NULL WHERE number = ? AND state = ?"
-ATTEMPT = "UPDATE requests SET attempts = attempts + ? WHERE number = ? AND state = ?"
+ATTEMPT = "UPDATE requests SET attempts = ? WHERE number = ? AND state = ?"
 DOOM = "UPDATE requests SET expires_s = 0, reason = ? WHERE endpoint = ? AND state = ?"
 PRUNE = "DELETE FROM requests WHERE number IN (SELECT number FROM requests WHERE ended_s < ? LIMIT ?)"
 
@@ -58,6 +59,7 @@ class Waiting(NamedTuple):
     variant: str
     received_s: float
     expires_s: float
+    attempts: int = 0  # those that count
 
 
 class UnsentNotice(NamedTuple):
@@ -89,21 +91,23 @@ class AsyncQueue:
         number: int = await self._changed(partial(self._insert, _row(request)))
         return number
 
-    async def begin(self, number: int) -> KeptRequest | None:
-        """Count an attempt, and return the request with it; None if it waits no more."""
-        kept: KeptRequest | None = await self._changed(partial(self._begin, number))
+    async def begin(self, number: int, attempt: int) -> KeptRequest | None:
+        """Keep that the request's attempt of this number begins, and return the request; None if it waits no more."""
+        kept: KeptRequest | None = await self._changed(partial(self._begin, number, attempt))
         return kept
 
-    async def postpone(self, number: int) -> None:
-        """The last attempt was none."""
-        await self._changed(partial(self._database.changed, ATTEMPT, -1, number, AsyncState.QUEUED))
+    async def uncount(self, number: int, attempts: int) -> None:
+        """The last attempt was none: there were so many before it."""
+        await self._changed(partial(self._database.changed, ATTEMPT, attempts, number, AsyncState.QUEUED))
 
     async def end(
         self, number: int, state: AsyncState, reason: str | None = None, notice: Notice | None = None
     ) -> None:
-        """The request has ended. Its input is kept no longer. `notice` is kept until its topic has it."""
+        """The request has ended. Its input is kept no longer. `notice` is kept until its topic has it. A second call
+        changes nothing: so it may be made again where the outcome of the first is unknown."""
         topic, text = (None, None) if notice is None else notice
-        await self._changed(partial(self._database.changed, END, state, self._clock(), reason, topic, text, number))
+        values = (state, self._clock(), reason, topic, text, number, AsyncState.QUEUED)
+        await self._changed(partial(self._database.changed, END, *values))
 
     async def sent(self, number: int) -> None:
         """The topic has the notice."""
@@ -201,8 +205,8 @@ class AsyncQueue:
     def _insert(self, row: tuple[object, ...]) -> int:
         return self._database.inserted(INSERT, *row)
 
-    def _begin(self, number: int) -> KeptRequest | None:
-        return self.get(number) if self._database.changed(ATTEMPT, 1, number, AsyncState.QUEUED) else None
+    def _begin(self, number: int, attempt: int) -> KeptRequest | None:
+        return self.get(number) if self._database.changed(ATTEMPT, attempt, number, AsyncState.QUEUED) else None
 
 
 def _settle(done: "asyncio.Future[Any]", outcome: Any) -> None:

@@ -4,13 +4,15 @@ Every method blocks, so call it in a worker thread.
 """
 
 import shutil
+import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple, Protocol
 
+from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_s3
 from torpor_endpoint.services.s3.errors import S3Error
 from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft
@@ -18,10 +20,9 @@ from torpor_endpoint.services.s3.storage.paging import KeyQuery
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.s3.wire.checksums import DEFAULT, RequestedChecksum
 from torpor_endpoint.services.s3.wire.intake import Intake, Promise
+from torpor_endpoint.storage.failures import owner_of
 
 PIECE_BYTES = 1 << 20
-AGAIN = (408, 429)
-"""Refusals of an S3 that is busy."""
 
 
 class StorageError(Exception):
@@ -30,6 +31,10 @@ class StorageError(Exception):
 
 class NotStored(StorageError):
     """There is no such object or bucket, or it may not be used: it will not be otherwise soon."""
+
+
+class StorageAway(StorageError):
+    """The machine failed: no disk, no descriptor, no store. It passes, and is nobody's attempt."""
 
 
 UNTYPED: Final = "binary/octet-stream"
@@ -147,23 +152,27 @@ def typed(content_type: str) -> str:
     return "" if content_type == UNTYPED else content_type
 
 
+def storage_owner(error: Exception) -> ErrorOwner:
+    """Whose an error of the embedded store is."""
+    return of_s3(error.status, error.refusal.name) if isinstance(error, S3Error) else owner_of(error)
+
+
+KINDS: Mapping[ErrorOwner, type[StorageError]] = {
+    ErrorOwner.MACHINE: StorageAway,
+    ErrorOwner.CALLER: NotStored,
+}
+"""The error for each owner; `StorageError` itself for the others."""
+
+
 @contextmanager
-def storage_errors(url: str, *errors: type[Exception]) -> Iterator[None]:
-    """Raise these errors, and OSError, as StorageError with the address: as NotStored, if it is the object's own."""
-    expected: tuple[type[Exception], ...] = (*errors, OSError)
+def storage_errors(
+    url: str, *errors: type[Exception], owner: Callable[[Exception], ErrorOwner] = storage_owner
+) -> Iterator[None]:
+    """Raise these errors, and those of the disk, as StorageError with the address: of the kind that their owner has."""
+    expected: tuple[type[Exception], ...] = (*errors, OSError, sqlite3.Error)
     try:
         yield
     except StorageError:
         raise
     except expected as error:
-        status = _status(error)
-        kind = NotStored if 400 <= status < 500 and status not in AGAIN else StorageError
-        raise kind(f"{url}: {error}") from error
-
-
-def _status(error: Exception) -> int:
-    """The HTTP status of an S3's refusal; 0 if there is none."""
-    if isinstance(error, S3Error):
-        return error.status
-    answer = getattr(error, "response", {})
-    return int(answer.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) if isinstance(answer, dict) else 0
+        raise KINDS.get(owner(error), StorageError)(f"{url}: {error}") from error

@@ -3,16 +3,39 @@
 Every method blocks, so call it in a worker thread.
 """
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import boto3
-from boto3.exceptions import Boto3Error
-from botocore.exceptions import BotoCoreError, ClientError
+from boto3.exceptions import Boto3Error, RetriesExceededError, S3UploadFailedError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionError,
+    CredentialRetrievalError,
+    HTTPClientError,
+    IncompleteReadError,
+    NoCredentialsError,
+    ParamValidationError,
+    ResponseStreamingError,
+)
 
+from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_s3
 from torpor_endpoint.services.s3.access.embedded import ObjectHead, storage_errors, typed
+from torpor_endpoint.storage.failures import owner_of
 
 ERRORS = (ClientError, BotoCoreError, Boto3Error)
+AWAY = (
+    ConnectionError,
+    HTTPClientError,
+    IncompleteReadError,
+    ResponseStreamingError,
+    CredentialRetrievalError,
+    NoCredentialsError,
+    RetriesExceededError,
+)
+"""No whole answer came, or there was nobody to ask for credentials."""
 
 
 class RemoteStorage:
@@ -32,24 +55,24 @@ class RemoteStorage:
         return cls(boto3.client("s3", region, endpoint_url=url, verify=trusted, **given))
 
     def keys(self, bucket: str, prefix: str) -> list[str]:
-        with storage_errors(f"s3://{bucket}/{prefix}", *ERRORS):
+        with _errors(f"s3://{bucket}/{prefix}"):
             pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
             return [found["Key"] for page in pages for found in page.get("Contents", ())]
 
     def check(self, bucket: str) -> None:
-        with storage_errors(f"s3://{bucket}", *ERRORS):
+        with _errors(f"s3://{bucket}"):
             self._client.head_bucket(Bucket=bucket)
 
     def check_writable(self, bucket: str, key: str) -> None:
         """It is known once the object is written."""
 
     def head(self, bucket: str, key: str) -> ObjectHead:
-        with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
+        with _errors(f"s3://{bucket}/{key}"):
             found = self._client.head_object(Bucket=bucket, Key=key)
             return ObjectHead(int(found["ContentLength"]), typed(found.get("ContentType", "")))
 
     def fetch(self, bucket: str, key: str, into: Path) -> None:
-        with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
+        with _errors(f"s3://{bucket}/{key}"):
             self._client.download_file(bucket, key, str(into))
 
     def opened(self, bucket: str, key: str, copy: Path) -> BinaryIO:
@@ -58,11 +81,27 @@ class RemoteStorage:
             return copy.open("rb")
 
     def put(self, file: Path, bucket: str, key: str, content_type: str = "") -> None:
-        with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
+        with _errors(f"s3://{bucket}/{key}"):
             further = {"ContentType": content_type} if content_type else {}
             self._client.upload_file(str(file), bucket, key, ExtraArgs=further)
 
     def write(self, body: bytes, bucket: str, key: str, content_type: str = "") -> None:
-        with storage_errors(f"s3://{bucket}/{key}", *ERRORS):
+        with _errors(f"s3://{bucket}/{key}"):
             further = {"ContentType": content_type} if content_type else {}
             self._client.put_object(Bucket=bucket, Key=key, Body=body, **further)
+
+
+def _errors(url: str) -> AbstractContextManager[None]:
+    return storage_errors(url, *ERRORS, owner=_owner)
+
+
+def _owner(error: BaseException) -> ErrorOwner:
+    """Whose an error of the other S3, or of the disk beside it, is."""
+    if isinstance(error, S3UploadFailedError) and error.__context__ is not None:  # boto3 hides what S3 said behind it
+        return _owner(error.__context__)
+    if isinstance(error, ClientError):
+        status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+        return of_s3(int(status), error.response.get("Error", {}).get("Code", ""))
+    if isinstance(error, ParamValidationError):
+        return ErrorOwner.CALLER
+    return of_s3(0) if isinstance(error, AWAY) else owner_of(error)

@@ -19,17 +19,20 @@ def test_requests_leave_in_the_order_of_their_arrival(ends_s: list[int], steps: 
     line = Line()
     waiting = {number: one(number, float(end_s)) for number, end_s in enumerate(ends_s)}
     running: dict[int, Waiting] = {}
+    rests, now_s = dict[int, int](), 0
     for request in waiting.values():
         line.add(request)
     for step, value in steps:
         if step == "take":
-            first = min(waiting, default=None)
-            taken = line.take()
+            now_s += 1
+            first = min((number for number in waiting if rests.get(number, 0) <= now_s), default=None)
+            taken = line.take(float(now_s))
             assert (taken and taken.number) == first
             if taken is not None:
                 running[taken.number] = waiting.pop(taken.number)
         elif step == "back" and value in running:
-            line.back(running[value])
+            rests[value] = now_s + value % 3
+            line.back(running[value], float(rests[value]))
             waiting[value] = running.pop(value)
         elif step == "end" and value in running:
             line.ended(value)

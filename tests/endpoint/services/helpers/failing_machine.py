@@ -1,0 +1,121 @@
+"""A machine that fails a chosen step of some work: the disk, the database or the store is away from the n-th step on,
+for a few steps, and comes back. A clean run counts the steps."""
+
+import errno
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar
+
+from torpor_endpoint.services.jobs.work import WorkThreads
+from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage, StorageAway
+from torpor_endpoint.storage.databases.database import Database, DatabaseAway, OutcomeUnknown
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+DISK = "no room on the disk"
+DESCRIPTORS = "no descriptor"
+STORE = "the store is away"
+STORE_AFTER = "the store has it, and does not say so"
+DATABASE = "the database is away"
+COMMIT = "the database has it, and does not say so"
+KINDS = (DISK, DESCRIPTORS, STORE, STORE_AFTER, DATABASE, COMMIT)
+
+
+class FailingMachine:
+    """`kind` says what fails. `steps` counts the steps of this kind so far; those in `away` fail."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.steps = 0
+        self.away: range = range(0)
+        self.failed = 0
+
+    def fail_next(self, first: int, count: int) -> None:
+        """Fail so many steps, from the `first` one from now on."""
+        self.away = range(self.steps + first, self.steps + first + count)
+
+    @property
+    def works_again(self) -> bool:
+        """Whether it failed all that it was to fail."""
+        return self.steps >= self.away.stop
+
+    def step(self, kind: str) -> bool:
+        """A step that this kind would fail: whether it fails."""
+        if kind != self.kind:
+            return False
+        self.steps += 1
+        fails = self.steps - 1 in self.away
+        self.failed += fails
+        return fails
+
+
+class FailingThreads(WorkThreads):
+    """Whatever runs in these threads writes to the disk, or to the store."""
+
+    def __init__(self, machine: FailingMachine, count: int = 4) -> None:
+        super().__init__("failing", count)
+        self._machine = machine
+
+    async def finished(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        machine = self._machine
+        if getattr(function, "__name__", "") == "rmtree":  # it frees room
+            return await super().finished(function, *args, **kwargs)
+        closes = getattr(function, "__name__", "") == "close"
+        if closes:  # the system closes a file also where it fails
+            await super().finished(function, *args, **kwargs)
+        if machine.step(DISK):
+            raise OSError(errno.ENOSPC, "No space left on device")
+        if machine.step(DESCRIPTORS):
+            raise OSError(errno.EMFILE, "Too many open files")
+        stores = isinstance(getattr(function, "__self__", None), EmbeddedStorage)
+        if stores and machine.step(STORE):
+            raise StorageAway("the store is away")
+        done = await super().finished(function, *args, **kwargs)
+        if stores and machine.step(STORE_AFTER):
+            raise StorageAway("the store is away")
+        return done
+
+
+class FailingDatabase(Database):
+    """Another database, whose statements and commits fail."""
+
+    def __init__(self, database: Database, machine: FailingMachine) -> None:
+        self._database = database
+        self._machine = machine
+
+    def close(self) -> None:
+        self._database.close()
+
+    @property
+    def changes(self) -> int:
+        return self._database.changes
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        self._step()
+        return self._database.rows(statement, *values)
+
+    def changed(self, statement: str, *values: object) -> bool:
+        self._step()
+        return self._database.changed(statement, *values)
+
+    def inserted(self, statement: str, *values: object) -> int:
+        self._step()
+        return self._database.inserted(statement, *values)
+
+    def write_many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+        self._step()
+        self._database.write_many(statement, rows)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        self._step()
+        with self._database.transaction():
+            yield
+            self._step()
+        if self._machine.step(COMMIT):
+            raise OutcomeUnknown("the connection broke")
+
+    def _step(self) -> None:
+        if self._machine.step(DATABASE):
+            raise DatabaseAway("the database does not answer")
