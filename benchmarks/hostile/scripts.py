@@ -49,6 +49,18 @@ HARM: Mapping[str, str] = {
     "raise its memory limit": "resource.setrlimit(resource.RLIMIT_DATA, (-1, -1))",
     "start threads without end": "for _ in range(100): threading.Thread(target=time.sleep, args=(1,)).start()",
     "start processes without end": "while True:\n    if not os.fork(): time.sleep(600)",
+    "open a neighbour to all": "os.chmod('../other', 0o777)",
+    "set the mode of the interpreter's folder": "os.chmod(os.path.dirname(os.__file__), 0o755)",
+    "lock the object store": "os.chmod('{outside}/s3/secret', 0)",
+    "date the object store": "os.utime('{outside}/s3/secret', (0, 0))",
+    "date it by a link": "os.symlink('{outside}/s3/secret', 'dated'); os.utime('dated', (0, 0))",
+    "date it by a descriptor": "os.utime(os.open('{outside}/s3/secret', os.O_PATH))",
+    "mark the object store": "os.setxattr('{outside}/s3/secret', b'user.x', b'y')",
+    "make a program with the rights of its owner": "os.open('root', os.O_CREAT | os.O_WRONLY, 0o4755)",
+    "give a program the rights of its owner": "open('own', 'w'); os.chmod('own', 0o4755)",
+    "lease a file of the interpreter": "import fcntl; fcntl.fcntl(open(os.__file__), 1024, 0)",
+    "hide from its guardian": CALLED.format(call="prctl(4, 0, 0, 0, 0)"),
+    "answer in its guardian's place": CALLED.format(call="syscall(317, 1, 8, 0)"),
     "fill a file": "open('big', 'wb').write(bytes(9 << 20))",
 }
 ENDS: Mapping[str, str] = {

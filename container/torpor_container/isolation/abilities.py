@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from functools import cache
 
-from torpor_container.isolation import landlock, seccomp
+from torpor_container.isolation import landlock, seccomp, tracing
 from torpor_container.processes import namespaces
 
 
 @dataclass(frozen=True)
 class Abilities:
-    """The kernel's version of Landlock, 0 for none, whether it takes a filter of calls, and whether a process may have
-    a view of the file system of its own."""
+    """The kernel's version of Landlock, 0 for none, whether a filter of calls may ask a process's tracer, and whether a
+    process may have a view of the file system of its own."""
 
     landlock: int
     filters: bool
@@ -41,8 +41,9 @@ class Abilities:
             )
         if not self.filters:
             lacks.append(
-                "scripts can make every call of the kernel, reach the network and start processes without end: "
-                "Linux takes no seccomp filter here"
+                "scripts can make every call of the kernel, change modes and dates of every file of this user, reach "
+                "the network and start processes without end: Linux takes no seccomp filter here, or lets no process "
+                "trace its children (kernel.yama.ptrace_scope)"
             )
         if not self.mounts:
             lacks.append(
@@ -55,4 +56,4 @@ class Abilities:
 @cache
 def found() -> Abilities:
     """This machine's. They do not change while it runs."""
-    return Abilities(landlock.version(), seccomp.available(), namespaces.available())
+    return Abilities(landlock.version(), seccomp.available() and tracing.available(), namespaces.available())

@@ -1,5 +1,6 @@
 """The box of a script's process: what it may reach and take, and the steps by which the process enters it for good."""
 
+import json
 import os
 import resource
 import socket
@@ -23,8 +24,9 @@ SCORE = 700
 """When memory runs out, the kernel ends a script before an instance, and after a process of trials."""
 TEMPORARY = ("TMPDIR", "TEMP", "TMP", "HOME")
 """Variables that name the script's own temporary folder. Programs keep files of their own in HOME."""
-LISTENER, SHARED = b"l", b"s"
-"""What a descriptor is that the guardian gets: the listener of the filter, and the script's shared memory."""
+TRACED, NOT_TRACED = b".", b"!"
+"""What the guardian says before the process enters its box: whether it traces it."""
+MESSAGE_BYTES = 65536
 
 
 @dataclass(frozen=True)
@@ -67,9 +69,9 @@ class ScriptBox:
 def enter(
     box: ScriptBox, guardian: socket.socket, kept: Iterable[int], shown: Mapping[str, str | None]
 ) -> views.ScriptView:
-    """Enter the box: this process, which has one thread, and all that it starts. The guardian gets the listener of the
-    filter and the script's shared memory. Descriptors other than the first three, `kept` and the guardian's line are
-    closed. `shown` has further paths of the script's view (`views.Wanted`). Returns the view.
+    """Enter the box: this process, which has one thread, and all that it starts. The guardian, which traces it, learns
+    over its line what the script may change (`told`). Descriptors other than the first three, `kept` and the guardian's
+    line are closed. `shown` has further paths of the script's view (`views.Wanted`). Returns the view.
 
     Raises OSError where the machine has an ability and it fails all the same, and NoNamespace, where it lacks a view.
     """
@@ -85,19 +87,33 @@ def enter(
         _keep_own_process()
         ports = box.ports if box.network == "endpoint" else None
         landlock.restrict(_rules(box, view), box.landlock, ports=ports)
-    given = {} if view.shared is None else {SHARED: view.shared}
     with guardian:
+        _tell(guardian, box, view)
         if box.filters:
-            listener = seccomp.install(
-                seccomp.program((*NETWORKS[box.network], *REFUSED), machine(), asks=True), asks=True
-            )
-            assert listener is not None
-            given[LISTENER] = listener
-        if given:
-            socket.send_fds(guardian, given, list(given.values()))
-    for descriptor in given.values():
-        os.close(descriptor)
+            if guardian.recv(1) != TRACED:
+                raise PermissionError("its guardian may not trace it, as the box needs (ptrace(2))")
+            seccomp.install(seccomp.program((*NETWORKS[box.network], *REFUSED), machine(), asks=True))
     return view
+
+
+def _tell(guardian: socket.socket, box: ScriptBox, view: views.ScriptView) -> None:
+    """Tell the guardian what the script may change, and give it the script's shared memory (`told`)."""
+    own = json.dumps((*view.writable, *box.writes)).encode()
+    socket.send_fds(guardian, [own + b"\n"], [] if view.shared is None else [view.shared])
+    if view.shared is not None:
+        os.close(view.shared)
+
+
+def told(guardian: socket.socket) -> tuple[tuple[str, ...], int | None]:
+    """What a script says on the other end of a line as it enters its box: the places whose files it may change, and a
+    descriptor of its own shared memory, if it has one. Nothing from a script that ended before."""
+    said, given = b"", list[int]()
+    while not said.endswith(b"\n"):
+        part, descriptors, _, _ = socket.recv_fds(guardian, MESSAGE_BYTES, 1)
+        said, given = said + part, given + descriptors
+        if not part:
+            return (), None
+    return tuple(json.loads(said)), given[0] if given else None
 
 
 def _view(box: ScriptBox, shown: Mapping[str, str | None]) -> views.ScriptView:

@@ -10,64 +10,81 @@ import struct
 from collections.abc import Callable, Iterable
 
 from torpor_container.isolation.kernel import machine, syscall
-from torpor_container.isolation.system_calls import FORKS, MACHINES, SystemCall
+from torpor_container.isolation.system_calls import FORKS, LAST, MACHINES, METADATA, SystemCall
 
 NUMBERS = {"x86_64": 317, "aarch64": 277}
 """The numbers of seccomp(2) itself."""
 
 SET_MODE_FILTER, GET_ACTION_AVAIL = 1, 2
-ALL_THREADS, NO_MITIGATIONS, NEW_LISTENER = 1, 4, 8
-"""SECCOMP_FILTER_FLAG_TSYNC, SPEC_ALLOW (older kernels slow a filtered process down otherwise) and NEW_LISTENER."""
+ALL_THREADS, NO_MITIGATIONS = 1, 4
+"""SECCOMP_FILTER_FLAG_TSYNC, and SPEC_ALLOW: older kernels slow a filtered process down otherwise."""
 
-ALLOW, ERRNO, ASK, KILL = 0x7FFF0000, 0x00050000, 0x7FC00000, 0x80000000
-"""SECCOMP_RET_*. ASK: another process, which holds the listener, decides."""
+ALLOW, ERRNO, ASK, KILL = 0x7FFF0000, 0x00050000, 0x7FF00000, 0x80000000
+"""SECCOMP_RET_*. ASK (SECCOMP_RET_TRACE): the process that traces the caller decides; without one, the call fails with
+ENOSYS."""
 
-LOAD, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-"""BPF: LD|W|ABS, JMP|JEQ|K, JMP|JGE|K, JMP|JSET|K, RET|K."""
+LOAD, MASK, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
+"""BPF: LD|W|ABS, ALU|AND|K, JMP|JEQ|K, JMP|JGE|K, JMP|JSET|K, RET|K."""
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 """Offsets in `struct seccomp_data`. An argument has 8 bytes, the lower half first on both architectures."""
-X32 = 0x40000000
-"""Numbers from here on are of another convention for calls, which the table does not have."""
-
 Instruction = tuple[int, int, int, int]
 """Code, the jumps if true and if false, and the value."""
 Call = Callable[..., int]
 
 
 def program(refused: Iterable[SystemCall], of: str, asks: bool = False) -> list[Instruction]:
-    """The filter for an architecture. `asks`: the holder of the listener decides each new process and thread."""
+    """The filter for an architecture. `asks`: the tracer decides each new process and thread, and each change of a
+    file's metadata; without it, processes may start and metadata may not change."""
     rules = [
         (LOAD, 0, 0, ARCHITECTURE),
         (EQUAL, 1, 0, MACHINES[of]),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, NUMBER),
-        (AT_LEAST, 0, 1, X32),
+        (AT_LEAST, 0, 1, LAST + 1),  # of later kernels, and of another convention for calls (x32)
         (RETURN, 0, 0, ERRNO | errno.ENOSYS),
     ]
     for row in refused:
         if (number := row.number(of)) is not None:
             test = _test(row)
             rules += [(EQUAL, 0, len(test), number), *test]
-    for row in FORKS if asks else ():
+    for row in (*FORKS, *METADATA) if asks else METADATA:
         if (number := row.number(of)) is not None:
-            rules += [(EQUAL, 0, 1, number), (RETURN, 0, 0, ASK)]
+            rules += [(EQUAL, 0, 1, number), (RETURN, 0, 0, ASK if asks else ERRNO | row.error)]
     return [*rules, (RETURN, 0, 0, ALLOW)]
 
 
 def _test(row: SystemCall) -> list[Instruction]:
     """What follows once the number is the row's. It leaves the number loaded for the rows after it."""
     refusal = (RETURN, 0, 0, ERRNO | row.error)
-    argument = (LOAD, 0, 0, ARGUMENTS + 8 * row.argument)
-    if row.only:
-        found = [(EQUAL, len(row.only) - at, 0, value & 0xFFFFFFFF) for at, value in enumerate(row.only)]
-        return [argument, *found, refusal, (LOAD, 0, 0, NUMBER)]
-    if row.without:
-        return [argument, (ANY_BIT, 0, 1, row.without), refusal, (LOAD, 0, 0, NUMBER)]
-    return [refusal]
+    argument, number = (LOAD, 0, 0, ARGUMENTS + 8 * row.argument), (LOAD, 0, 0, NUMBER)
+    if row.matching:
+        found = [argument, *_matched(row), refusal, number]
+    elif row.only:
+        allowed = [(EQUAL, len(row.only) - at, 0, value & 0xFFFFFFFF) for at, value in enumerate(row.only)]
+        found = [argument, *allowed, refusal, number]
+    elif row.without:
+        found = [argument, (ANY_BIT, 0, 1, row.without), refusal, number]
+    else:
+        found = [refusal]
+    if row.where is not None:
+        place, bits = row.where
+        return [(LOAD, 0, 0, ARGUMENTS + 8 * place), (ANY_BIT, 0, len(found) - 1, bits), *found]
+    return found
+
+
+def _matched(row: SystemCall) -> list[Instruction]:
+    """What follows once the argument is loaded: it goes on to the refusal, which is next, or to what comes after it."""
+    left = 3 * len(row.matching)
+    found = [(EQUAL, len(row.only) - at + left, 0, value) for at, value in enumerate(row.only)]
+    for mask, value in row.matching:
+        left -= 3
+        found += [(LOAD, 0, 0, ARGUMENTS + 8 * row.argument), (MASK, 0, 0, mask)]
+        found += [(EQUAL, left, 0 if left else 1, value)]
+    return found
 
 
 def available(call: Call = syscall, of: str | None = None) -> bool:
-    """Whether the kernel takes filters that ask another process, and the table has this architecture's numbers."""
+    """Whether the kernel takes filters that ask a tracer, and the table has this architecture's numbers."""
     of = machine() if of is None else of
     if of not in NUMBERS:
         return False
@@ -78,14 +95,12 @@ def available(call: Call = syscall, of: str | None = None) -> bool:
         return False
 
 
-def install(rules: list[Instruction], asks: bool = False, call: Call = syscall) -> int | None:
-    """Filter the calls of this process, all its threads, and all that it starts. The listener's descriptor, if it asks.
+def install(rules: list[Instruction], call: Call = syscall) -> None:
+    """Filter the calls of this process, all its threads, and all that it starts.
 
-    It must have no new privileges (`kernel.give_up_privileges`), and one thread if it asks. Raises OSError.
+    It must have no new privileges (`kernel.give_up_privileges`). Raises OSError.
     """
     packed = b"".join(struct.pack("=HBBI", *rule) for rule in rules)
     buffer = ctypes.create_string_buffer(packed, len(packed))
     given = ctypes.create_string_buffer(struct.pack("@HP", len(rules), ctypes.addressof(buffer)))
-    flags = NO_MITIGATIONS | (NEW_LISTENER if asks else ALL_THREADS)
-    listener = call(NUMBERS[machine()], SET_MODE_FILTER, flags, given)
-    return listener if asks else None
+    call(NUMBERS[machine()], SET_MODE_FILTER, ALL_THREADS | NO_MITIGATIONS, given)

@@ -1,7 +1,8 @@
 """The calls of the kernel that foreign code may not make, as a table. A script that makes one gets an ordinary error.
 
-They reach other processes, the kernel itself, or ways around the other rules. The numbers are those of
-asm/unistd_64.h (x86_64) and asm-generic/unistd.h (aarch64); None where an architecture does not have the call.
+They reach other processes, the kernel itself, or ways around the other rules. Calls that are newer than the table are
+refused too. The numbers are those of asm/unistd_64.h (x86_64) and asm-generic/unistd.h (aarch64); None where an
+architecture does not have the call.
 """
 
 import errno
@@ -14,7 +15,9 @@ from typing import Final
 @dataclass(frozen=True)
 class SystemCall:
     """One row. `only`: the call is allowed with these values of the argument `argument`. `without`: it is allowed
-    without these bits in it. With neither, it is refused always."""
+    without these bits in it. `matching`: it is refused where the bits of a mask have a value (mask, value), but for
+    values of `only`. With none of these, it is refused always. `where`: the row holds only where an argument (its
+    place, bits) has one of these bits."""
 
     name: str
     x86_64: int | None
@@ -22,6 +25,8 @@ class SystemCall:
     argument: int = 0
     only: tuple[int, ...] = ()
     without: int = 0
+    matching: tuple[tuple[int, int], ...] = ()
+    where: tuple[int, int] | None = None
     error: int = errno.EPERM
 
     def number(self, machine: str) -> int | None:
@@ -31,6 +36,11 @@ class SystemCall:
 
 MACHINES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 """The architectures whose numbers are here, each by its AUDIT_ARCH."""
+
+LAST: Final = 462
+"""The newest call that was looked at when the table was written (mseal, Linux 6.10); from 424 on, the numbers are the
+same on every architecture. Later ones do not exist for a script, so that libraries use what came before them: the calls
+of Linux 6.13 for extended attributes and those of 6.17 for attributes of files would get around the table."""
 
 NEW_NAMESPACES = 0x7E020080
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME."""
@@ -47,6 +57,27 @@ FLAGS = (0, NONBLOCK, CLOEXEC, NONBLOCK | CLOEXEC)
 TCP = 6
 FAST_OPEN = 0x20000000
 """MSG_FASTOPEN"""
+
+WHOLE = 0xFFFFFFFF
+SET_LEASE, SET_DUMPABLE = 1024, 4
+"""F_SETLEASE and PR_SET_DUMPABLE"""
+NEW_LISTENER = 8
+"""SECCOMP_FILTER_FLAG_NEW_LISTENER"""
+SET_ID_BITS = 0o6000
+CREATE = 0x40 | 0x400000
+"""O_CREAT, and the bit of O_TMPFILE"""
+
+OF_FILE_SYSTEMS = ("f", "X", "v")
+FILE_EXTENTS = 0xC020660B
+"""FS_IOC_FIEMAP, which reads."""
+TERMINAL_INPUT, TERMINAL_CONSOLE = 0x5412, 0x541C
+"""TIOCSTI and TIOCLINUX: they write what a terminal then reads as typed."""
+
+
+def _changing(kind: str) -> tuple[tuple[int, int], ...]:
+    """Requests of ioctl with this letter that do more than read (`_IOR`): they set attributes, versions, encryption."""
+    return tuple((0xC000FF00, direction | ord(kind) << 8) for direction in (0, 0x40000000, 0xC0000000))
+
 
 OF_OTHERS: Final[tuple[SystemCall, ...]] = (
     SystemCall("ptrace", 101, 117),
@@ -79,9 +110,12 @@ OF_OTHERS: Final[tuple[SystemCall, ...]] = (
     SystemCall("msgctl", 71, 187),
     SystemCall("mq_open", 240, 180),
     SystemCall("mq_unlink", 241, 181),
+    SystemCall("fcntl", 72, 25, 1, matching=((WHOLE, SET_LEASE),), error=errno.EACCES),
+    SystemCall("prctl", 157, 167, 0, matching=((WHOLE, SET_DUMPABLE),)),
 )
 """These read or change another process of the same user, or what it shares. An argument of some is a process, 0 for the
-caller."""
+caller. A lease on a file keeps whoever opens it waiting. A process that is not dumpable cannot be read by its guardian,
+which counts what it holds."""
 
 OF_KERNEL: Final[tuple[SystemCall, ...]] = (
     SystemCall("kexec_load", 246, 104),
@@ -112,6 +146,7 @@ OF_KERNEL: Final[tuple[SystemCall, ...]] = (
     SystemCall("request_key", 249, 218),
     SystemCall("keyctl", 250, 219),
     SystemCall("fanotify_init", 300, 262),
+    SystemCall("memfd_secret", 447, 447, error=errno.ENOSYS),
 )
 """These change the machine, or are parts of the kernel that models do not need and attackers like."""
 
@@ -129,11 +164,15 @@ AROUND: Final[tuple[SystemCall, ...]] = (
     SystemCall("mount_setattr", 442, 442),
     SystemCall("unshare", 272, 97),
     SystemCall("setns", 308, 268),
+    SystemCall("statmount", 457, 457, error=errno.ENOSYS),
+    SystemCall("listmount", 458, 458, error=errno.ENOSYS),
     SystemCall("name_to_handle_at", 303, 264),
     SystemCall("open_by_handle_at", 304, 265),
     SystemCall("io_uring_setup", 425, 425, error=errno.ENOSYS),
     SystemCall("io_uring_enter", 426, 426, error=errno.ENOSYS),
     SystemCall("io_uring_register", 427, 427, error=errno.ENOSYS),
+    SystemCall("openat2", 437, 437, error=errno.ENOSYS),
+    SystemCall("seccomp", 317, 277, 1, without=NEW_LISTENER, error=errno.EACCES),
     SystemCall("clone", 56, 220, without=NEW_NAMESPACES),
     SystemCall("clone3", 435, 435, error=errno.ENOSYS),
     SystemCall("socketpair", 53, 199, only=(AF_UNIX,), error=errno.EACCES),
@@ -146,11 +185,34 @@ AROUND: Final[tuple[SystemCall, ...]] = (
         error=errno.EACCES,
     ),
 )
-"""These lead around the other rules. Of clone3 the filter cannot see the arguments: without it, programs use clone. An
-end of a pair of datagram sockets (SOCK_DGRAM, SOCK_RAW) sends to every Unix datagram socket of the machine, and one of
-another family (AF_TIPC) to other machines. An end of the other pairs stays connected to its peer."""
+"""These lead around the other rules. Of clone3 and openat2 the filter cannot see the arguments: without them, programs
+use clone and openat. A filter with a listener of the script's own would answer in its guardian's place. An end of a
+pair of datagram sockets (SOCK_DGRAM, SOCK_RAW) sends to every Unix datagram socket of the machine, and one of another
+family (AF_TIPC) to other machines. An end of the other pairs stays connected to its peer."""
 
-REFUSED: Final = (*OF_OTHERS, *OF_KERNEL, *AROUND)
+OF_FILES: Final[tuple[SystemCall, ...]] = (
+    SystemCall(
+        "ioctl",
+        16,
+        29,
+        1,
+        only=(FILE_EXTENTS,),
+        matching=(
+            *(one for kind in OF_FILE_SYSTEMS for one in _changing(kind)),
+            (WHOLE, TERMINAL_INPUT),
+            (WHOLE, TERMINAL_CONSOLE),
+        ),
+    ),
+    SystemCall("open", 2, None, 2, without=SET_ID_BITS, where=(1, CREATE)),
+    SystemCall("openat", 257, 56, 3, without=SET_ID_BITS, where=(2, CREATE)),
+    SystemCall("creat", 85, None, 1, without=SET_ID_BITS),
+    SystemCall("mknod", 133, None, 1, without=SET_ID_BITS),
+    SystemCall("mknodat", 259, 33, 2, without=SET_ID_BITS),
+)
+"""These change what Landlock does not hold of a file that they can open: its attributes (`chattr`), its project, a seal
+of its content. A program that others may run as its owner (setuid) is a way out of the box."""
+
+REFUSED: Final = (*OF_OTHERS, *OF_KERNEL, *AROUND, *OF_FILES)
 
 FORKS: Final[tuple[SystemCall, ...]] = (
     SystemCall("clone", 56, 220),
@@ -158,6 +220,30 @@ FORKS: Final[tuple[SystemCall, ...]] = (
     SystemCall("vfork", 58, None),
 )
 """The calls that make a process or a thread."""
+
+METADATA: Final[tuple[SystemCall, ...]] = (
+    SystemCall("chmod", 90, None),
+    SystemCall("fchmod", 91, 52),
+    SystemCall("fchmodat", 268, 53),
+    SystemCall("fchmodat2", 452, 452),
+    SystemCall("chown", 92, None),
+    SystemCall("fchown", 93, 55),
+    SystemCall("lchown", 94, None),
+    SystemCall("fchownat", 260, 54),
+    SystemCall("utime", 132, None),
+    SystemCall("utimes", 235, None),
+    SystemCall("futimesat", 261, None),
+    SystemCall("utimensat", 280, 88),
+    SystemCall("setxattr", 188, 5),
+    SystemCall("lsetxattr", 189, 6),
+    SystemCall("fsetxattr", 190, 7),
+    SystemCall("removexattr", 197, 14),
+    SystemCall("lremovexattr", 198, 15),
+    SystemCall("fremovexattr", 199, 16),
+    SystemCall("inotify_add_watch", 254, 27),
+)
+"""The calls that change a file's mode, owner, dates and extended attributes, which Landlock does not hold, and the one
+that watches a file or folder."""
 
 
 def _socket(argument: int, *only: int) -> SystemCall:

@@ -2,21 +2,27 @@
 
 Memory that processes share is in no limit of the kernel's: it counts here, with what is in the script's own `/dev/shm`.
 
-It runs on a thread of the guardian, once a second and whenever the script wants another process or thread.
+It looks at them once a second, on a thread of the guardian. The guardian's first thread traces them, and decides each
+new process or thread, and each change of a file's metadata.
 """
 
+import errno
 import os
-import select
 import signal
 import socket
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from torpor_container.isolation.box import LISTENER, SHARED, ScriptBox
+from torpor_container.isolation import metadata, tracing
+from torpor_container.isolation.box import NOT_TRACED, TRACED, ScriptBox, told
+from torpor_container.isolation.calling_task import OwnPlaces
 from torpor_container.isolation.forks import ForkLimit
+from torpor_container.isolation.kernel import machine
+from torpor_container.isolation.system_calls import FORKS
+from torpor_container.isolation.tracing import TracedCall
 from torpor_container.isolation.unnamed_files import unnamed
 from torpor_container.isolation.views import COUNTED
 from torpor_container.isolation.written import Written, written
@@ -44,34 +50,51 @@ class ScriptWatch:
         self._spent_s = 0.0
         self._began = Written(0, 0)
         self._shared: int | None = None  # a descriptor of the script's own shared memory
+        self._starting: Collection[int | None] = ()
+        self._changing: Mapping[int, str] = {}
+        self._places = OwnPlaces(0, ())
+        self._entered = threading.Event()
         self.verdict: int | None = None
 
     def begin(self, child: int, line: socket.socket) -> None:
-        """Watch the process `child`, which sends a listener over the line once it is in its box."""
+        """Watch the process `child`, and tell it over the line whether it is traced. The thread that calls this is the
+        one that traces."""
         self._child = child
+        self._forks = ForkLimit(self._tasks, self._box.processes)
+        if self._box.filters:
+            self._starting = {row.number(machine()) for row in FORKS}
+            self._changing = metadata.by_number()
+            with suppress(OSError):  # it has ended
+                line.send(_traced(child))
         threading.Thread(target=self._run, args=(line,), daemon=True).start()
+
+    def stopped(self, task: int, status: int) -> None:
+        """Let a process or thread go on that stopped, as the tracer sees it."""
+        tracing.go_on(task, status, self._decide)
+
+    def _decide(self, call: TracedCall) -> int | None:
+        if call.number in self._starting:
+            return -errno.EAGAIN if self._forks.is_full() else None
+        name = self._changing.get(call.number)
+        return None if name is None else self._made(call, name)
+
+    def _made(self, call: TracedCall, name: str) -> int:
+        self._entered.wait()  # it said what it may change before it had the filter
+        return metadata.made(call, name, self._places)
 
     def _run(self, line: socket.socket) -> None:
         with line:
-            kinds, descriptors, _, _ = socket.recv_fds(line, 2, 2)
-        given = dict(zip(kinds.decode(), descriptors, strict=True))
-        self._began, self._shared = self._written(), given.get(SHARED.decode())
-        listener = given.get(LISTENER.decode())
-        forks = ForkLimit(listener, self._tasks, self._box.processes) if listener is not None else None
-        asked = select.poll()
-        if listener is not None:
-            asked.register(listener, select.POLLIN)
-        look_at_s = time.monotonic() + self._look_s
+            own, self._shared = told(line)
+        self._places = OwnPlaces(self._child, own)
+        self._entered.set()
+        self._began = self._written()
+        pause_s = self._look_s
         while self.verdict is None:
-            for _, event in asked.poll(max(0.0, look_at_s - time.monotonic()) * 1000):
-                if not event & select.POLLIN:  # no process is left that could ask
-                    return
-                if forks is not None:
-                    forks.answer()
-            if (began_s := time.monotonic()) >= look_at_s:
-                with suppress(OSError):  # a process cannot be read now: without this thread, each fork would wait
-                    self._look()
-                look_at_s = time.monotonic() + max(self._look_s, REST * (time.monotonic() - began_s))
+            time.sleep(pause_s)
+            began_s = time.monotonic()
+            with suppress(OSError):  # a process cannot be read now
+                self._look()
+            pause_s = max(self._look_s, REST * (time.monotonic() - began_s))
 
     def _look(self) -> None:
         pids = [self._child, *descendants(self._child)]
@@ -109,6 +132,14 @@ class ScriptWatch:
 
     def _written(self) -> Written:
         return written(os.path.join(self._box.scratch, name) for name in COUNTED)
+
+
+def _traced(child: int) -> bytes:
+    try:
+        tracing.begin(child)
+    except OSError:
+        return NOT_TRACED
+    return TRACED
 
 
 def start(arguments: Mapping[str, Any]) -> ScriptWatch:

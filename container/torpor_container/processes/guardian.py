@@ -4,13 +4,15 @@
 
 The kernel hands it the orphans below it, whatever their sessions (Linux). Once the child has ended, by itself or
 because SIGTERM asked the guardian to end it, the guardian kills and reaps what is left, and exits as the child did.
-So its own end, which the zygote reports, is the end of all of them. It also reaps orphans while the child lives.
+So its own end, which the zygote reports, is the end of all of them. It also reaps orphans while the child lives, and
+lets tasks go on that stopped, if its watch traces them.
 """
 
 import os
 import resource
 import signal
 import socket
+import sys
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import NoReturn, Protocol
@@ -18,6 +20,8 @@ from typing import NoReturn, Protocol
 from torpor_container.processes.process_tree import adopt_orphans, end_with_parent, kill_descendants, kill_group
 
 SIGNALS = (signal.SIGTERM, signal.SIGCHLD)
+ALL_TASKS = 0x40000000 if sys.platform.startswith("linux") else 0
+"""__WALL of `waitpid`: threads that are traced too."""
 
 
 class GuardianWatch(Protocol):
@@ -27,7 +31,10 @@ class GuardianWatch(Protocol):
     """The exit code in place of the child's own."""
 
     def begin(self, child: int, line: socket.socket) -> None:
-        """Watch it from now on. What the child writes to its end of the line can be read from this one."""
+        """Watch it from now on. What is written to this end of the line the child can read from its own."""
+
+    def stopped(self, task: int, status: int) -> None:
+        """Let a traced process or thread go on. This is called on the thread that called `begin`."""
 
 
 def guarded(descriptors: Sequence[int], watch: GuardianWatch | None = None) -> socket.socket:
@@ -59,7 +66,7 @@ def _guard(child: int, descriptors: Sequence[int], watch: GuardianWatch | None, 
         os.close(descriptor)
     if watch is not None:
         watch.begin(child, line)
-    code = _wait_for(child)
+    code = _wait_for(child, watch)
     if watch is not None and watch.verdict is not None:
         code = watch.verdict
     kill_group(child)  # on systems that hand over no orphans
@@ -67,17 +74,18 @@ def _guard(child: int, descriptors: Sequence[int], watch: GuardianWatch | None, 
     _exit_like(code)
 
 
-def _wait_for(child: int) -> int:
+def _wait_for(child: int, watch: GuardianWatch | None) -> int:
     """Wait for the child, and reap orphans meanwhile; kill the child after SIGTERM. Its exit code."""
     while True:
-        received = signal.sigwait(SIGNALS)
-        if received == signal.SIGTERM:
+        if signal.sigwait(SIGNALS) == signal.SIGTERM:
             os.kill(child, signal.SIGKILL)
-            return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         pid = -1
         while pid:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-            if pid == child:
+            pid, status = os.waitpid(-1, os.WNOHANG | ALL_TASKS)
+            if pid and os.WIFSTOPPED(status):
+                assert watch is not None
+                watch.stopped(pid, status)
+            elif pid == child:
                 return os.waitstatus_to_exitcode(status)
 
 

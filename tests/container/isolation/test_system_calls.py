@@ -15,11 +15,21 @@ from torpor_container.isolation.seccomp import (
     ERRNO,
     KILL,
     LOAD,
+    MASK,
     RETURN,
     Instruction,
     program,
 )
-from torpor_container.isolation.system_calls import FORKS, MACHINES, NETWORKS, REFUSED, SystemCall
+from torpor_container.isolation.system_calls import (
+    FORKS,
+    LAST,
+    MACHINES,
+    METADATA,
+    NETWORKS,
+    OF_FILES,
+    REFUSED,
+    SystemCall,
+)
 
 CLONE, FORK, SOCKET, READ, PTRACE, PRLIMIT, SETPRIORITY, SOCKETPAIR = 56, 57, 41, 0, 101, 302, 141, 53
 (SOCKETS,) = NETWORKS["refuse"]
@@ -37,6 +47,9 @@ def decided(rules: list[Instruction], number: int, *arguments: int, architecture
         if code == LOAD:
             (loaded,) = struct.unpack_from("<I", words, value)
             at += 1
+        elif code == MASK:
+            loaded &= value
+            at += 1
         else:
             holds = {EQUAL: loaded == value, AT_LEAST: loaded >= value, ANY_BIT: bool(loaded & value)}[code]
             at += 1 + (if_true if holds else if_false)
@@ -45,16 +58,75 @@ def decided(rules: list[Instruction], number: int, *arguments: int, architecture
 @pytest.mark.parametrize("machine", MACHINES)
 def test_each_row_is_refused_and_the_others_are_not(machine: str) -> None:
     rules = program((*NETWORKS["refuse"], *REFUSED), machine)
-    known = {row.number(machine): row for row in REFUSED}
-    for number in range(500):
+    known = {row.number(machine): row for row in (*REFUSED, *METADATA)}
+    for number in range(LAST + 1):
         told = decided(rules, number, 9, architecture=MACHINES[machine])
         row = known.get(number)
         if number == SOCKETS.number(machine):
             assert told == ERRNO | errno.EACCES
-        elif row is None or row.without:
+        elif row is None or row.without or row.matching:
             assert told == ALLOW
         else:
             assert told == ERRNO | row.error
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("asks", [True, False])
+def test_calls_of_later_kernels_do_not_exist(machine: str, asks: bool) -> None:
+    rules = program(REFUSED, machine, asks=asks)
+    later = [*range(LAST + 1, 1000), 0x40000000, 0x40000000 + PTRACE, 0xFFFFFFFF]
+    assert {decided(rules, number, architecture=MACHINES[machine]) for number in later} == {ERRNO | errno.ENOSYS}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_the_tracer_is_asked_about_each_change_of_metadata(machine: str) -> None:
+    asked, alone = program(REFUSED, machine, asks=True), program(REFUSED, machine)
+    numbers = [number for row in (*METADATA, *FORKS) if (number := row.number(machine)) is not None]
+    assert {decided(asked, number, architecture=MACHINES[machine]) for number in numbers} == {ASK}
+    changes = [number for row in METADATA if (number := row.number(machine)) is not None]
+    assert {decided(alone, number, architecture=MACHINES[machine]) for number in changes} == {ERRNO | errno.EPERM}
+
+
+IOCTL, FCNTL, PRCTL, SECCOMP, OPEN, OPENAT = 16, 72, 157, 317, 2, 257
+
+
+def test_attributes_of_files_are_read_and_not_set() -> None:
+    rules = program(OF_FILES, "x86_64")
+    reads = {"FS_IOC_GETFLAGS": 0x80086601, "FS_IOC_FSGETXATTR": 0x801C581F, "FS_IOC_FIEMAP": 0xC020660B}
+    others = {"FIONREAD": 0x541B, "FIONBIO": 0x5421, "TCGETS": 0x5401, "TIOCGWINSZ": 0x5413, "FICLONE": 0x40049409}
+    changes = {
+        "FS_IOC_SETFLAGS": 0x40086602,
+        "FS_IOC32_SETFLAGS": 0x40046602,
+        "FS_IOC_FSSETXATTR": 0x401C5820,
+        "FS_IOC_SETVERSION": 0x40087602,
+        "FS_IOC_ENABLE_VERITY": 0x40806685,
+        "EXT4_IOC_MIGRATE": 0x6609,
+        "FS_IOC_ADD_ENCRYPTION_KEY": 0xC0506617,
+        "FIFREEZE": 0xC0045877,
+        "TIOCSTI": 0x5412,
+        "TIOCLINUX": 0x541C,
+    }
+    assert {name: decided(rules, IOCTL, 3, number) for name, number in (reads | others).items()} == dict.fromkeys(
+        reads | others, ALLOW
+    )
+    assert {name: decided(rules, IOCTL, 3, number) for name, number in changes.items()} == dict.fromkeys(
+        changes, ERRNO | errno.EPERM
+    )
+
+
+def test_no_file_is_made_that_lends_the_rights_of_its_owner() -> None:
+    rules, created, unnamed, setuid = program(OF_FILES, "x86_64"), 0x41, 0x410002, 0o4755
+    assert [decided(rules, OPEN, 0, flags, 0o644) for flags in (created, unnamed, 0)] == [ALLOW] * 3
+    assert [decided(rules, OPEN, 0, flags, setuid) for flags in (created, unnamed)] == [ERRNO | errno.EPERM] * 2
+    assert decided(rules, OPENAT, 0, 0, created, setuid) == ERRNO | errno.EPERM
+    assert decided(rules, OPENAT, 0, 0, 0x80000, setuid) == ALLOW  # without a file to make, that argument is none
+
+
+def test_a_script_takes_no_lease_no_listener_and_hides_from_nobody() -> None:
+    rules = program(REFUSED, "x86_64", asks=True)
+    assert [decided(rules, FCNTL, 3, command) for command in (1, 1025, 1024)] == [ALLOW, ALLOW, ERRNO | errno.EACCES]
+    assert [decided(rules, PRCTL, option, 0) for option in (15, 4)] == [ALLOW, ERRNO | errno.EPERM]
+    assert [decided(rules, SECCOMP, 1, flags) for flags in (0, 1, 8, 9)] == [ALLOW] * 2 + [ERRNO | errno.EACCES] * 2
 
 
 def test_an_argument_decides_where_the_row_says_so() -> None:
@@ -113,7 +185,7 @@ def test_calls_by_another_convention_are_none() -> None:
 
 @pytest.mark.parametrize("machine", MACHINES)
 def test_no_number_stands_for_two_calls(machine: str) -> None:
-    rows: list[SystemCall] = [*NETWORKS["endpoint"], *REFUSED, *FORKS]
+    rows: list[SystemCall] = [*NETWORKS["endpoint"], *REFUSED, *FORKS, *METADATA]
     known = {(row.name, row.number(machine)) for row in rows if row.number(machine) is not None}
     assert [name for name, count in Counter(name for name, _ in known).items() if count > 1] == []
     assert [number for number, count in Counter(number for _, number in known).items() if count > 1] == []
