@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from functools import cache
 
-from torpor_container.isolation import landlock, seccomp, tracing
+from torpor_container.isolation import landlock, seccomp
+from torpor_container.isolation.tracing import tracer
 from torpor_container.processes import namespaces
 
 
@@ -56,4 +57,4 @@ class Abilities:
 @cache
 def found() -> Abilities:
     """This machine's. They do not change while it runs."""
-    return Abilities(landlock.version(), seccomp.available() and tracing.available(), namespaces.available())
+    return Abilities(landlock.version(), seccomp.available() and tracer.available(), namespaces.available())

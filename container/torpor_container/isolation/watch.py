@@ -16,13 +16,13 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from torpor_container.isolation import metadata, tracing
 from torpor_container.isolation.box import NOT_TRACED, TRACED, ScriptBox, told
-from torpor_container.isolation.calling_task import OwnPlaces
-from torpor_container.isolation.forks import ForkLimit
 from torpor_container.isolation.kernel import machine
 from torpor_container.isolation.system_calls import FORKS
-from torpor_container.isolation.tracing import TracedCall
+from torpor_container.isolation.tracing import metadata, tracer
+from torpor_container.isolation.tracing.calling_task import OwnPlaces
+from torpor_container.isolation.tracing.forks import ForkLimit
+from torpor_container.isolation.tracing.tracer import TracedCall
 from torpor_container.isolation.unnamed_files import unnamed
 from torpor_container.isolation.views import COUNTED
 from torpor_container.isolation.written import Written, written
@@ -70,7 +70,7 @@ class ScriptWatch:
 
     def stopped(self, task: int, status: int) -> None:
         """Let a process or thread go on that stopped, as the tracer sees it."""
-        tracing.go_on(task, status, self._decide)
+        tracer.go_on(task, status, self._decide)
 
     def _decide(self, call: TracedCall) -> int | None:
         if call.number in self._starting:
@@ -136,7 +136,7 @@ class ScriptWatch:
 
 def _traced(child: int) -> bytes:
     try:
-        tracing.begin(child)
+        tracer.begin(child)
     except OSError:
         return NOT_TRACED
     return TRACED

@@ -14,8 +14,8 @@ import pytest
 from tests.container.helpers.boxed_scripts import answers
 from torpor_container.isolation.abilities import found
 from torpor_container.isolation.kernel import machine
-from torpor_container.isolation.metadata import CALLS
 from torpor_container.isolation.system_calls import METADATA, OF_FILES, REFUSED
+from torpor_container.isolation.tracing.metadata import CALLS
 from torpor_container.processes.zygote_client import ZygoteClient
 
 pytestmark = pytest.mark.skipif(bool(found().missing()), reason="; ".join(found().missing()))

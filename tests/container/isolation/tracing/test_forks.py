@@ -2,7 +2,7 @@
 
 import errno
 
-from torpor_container.isolation.forks import ForkLimit
+from torpor_container.isolation.tracing.forks import ForkLimit
 
 
 def test_tasks_are_counted_only_when_the_room_is_used_up() -> None:

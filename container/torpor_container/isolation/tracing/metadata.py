@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from torpor_container.isolation.calling_task import AT_FDCWD, CallingTask, OwnPlaces
 from torpor_container.isolation.kernel import library, machine, syscall
 from torpor_container.isolation.system_calls import METADATA
-from torpor_container.isolation.tracing import TracedCall
+from torpor_container.isolation.tracing.calling_task import AT_FDCWD, CallingTask, OwnPlaces
+from torpor_container.isolation.tracing.tracer import TracedCall
 
 NO_FOLLOW, EMPTY_PATH = 0x100, 0x1000
 """AT_SYMLINK_NOFOLLOW and AT_EMPTY_PATH"""
