@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from torpor_container.processes.quiet_time import QuietClock
 from torpor_endpoint.clocks.clock import Pause
 from torpor_endpoint.core.testing.travel import Appointment, due, next_stop
 
@@ -142,7 +143,7 @@ class TravellingClock:
 
     async def _until(self, missing: Callable[[], str | None]) -> None:
         """SleepingChore until nothing is missing, also after other tasks had their turns. Raises NotDone."""
-        until_s = self._real_steady() + DONE_WITHIN_S
+        clock = QuietClock(self._real_steady)
         pause_s = 0.001
         while True:
             for _ in range(TURNS):
@@ -150,7 +151,7 @@ class TravellingClock:
             self._paused.clear()
             if (what := missing()) is None:
                 return
-            if self._real_steady() > until_s:
+            if clock() > DONE_WITHIN_S:
                 raise NotDone(f"{what}, after {DONE_WITHIN_S:g} s of real time; the clock shows {self.epoch():.3f}")
             with suppress(TimeoutError):  # a chore says when it is done; all else is looked at again and again
                 async with asyncio.timeout(pause_s):

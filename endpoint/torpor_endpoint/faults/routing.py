@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from torpor_container import wire
+from torpor_container.processes.quiet_time import patiently
 from torpor_container.transport.streaming import StreamConnection
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.testing.fault_schedule import FaultKind, InjectedFault, Occasion
@@ -97,7 +98,7 @@ class FaultySender(RequestSender):
         if fault.kind is FaultKind.INSTANCE_KILLED:
             for slot in slots:
                 self._host.signal(slot, signal.SIGKILL)
-            async with asyncio.timeout(GONE_WITHIN_S):
+            async with patiently(GONE_WITHIN_S):
                 await pool.until(lambda: not pool.offered(incarnation))
             return
         for slot in slots:

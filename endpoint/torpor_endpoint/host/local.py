@@ -15,6 +15,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from torpor_container.processes.quiet_time import patiently
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.disks import Disks
@@ -115,7 +116,7 @@ class LocalHost:
         with ExitStack() as unfinished:
             unfinished.callback(_forget, address)
             try:
-                async with asyncio.timeout(FORK_TIMEOUT_S):
+                async with patiently(FORK_TIMEOUT_S):
                     child = await self._fork(job, address)
             except (OSError, ValueError) as error:  # TimeoutError is an OSError
                 raise HostError(f"the instance could not be started: {error or 'no answer in time'}") from error

@@ -6,6 +6,8 @@ from contextlib import suppress
 from functools import partial
 
 from torpor_container import wire
+from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.processes.quiet_time import patiently
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream, UpstreamError
 from torpor_endpoint.clocks.repeating import repeated
@@ -167,8 +169,10 @@ async def _answers(incarnation: Incarnation) -> bool:
 
 
 async def _pinged(container: LiveContainer) -> bool:
-    with suppress(UpstreamError):
-        return (await container.upstream.send("GET", wire.PING, (), [], ANSWERS_WITHIN_S)).status == OK
+    with suppress(UpstreamError, TimeoutError):
+        async with patiently(ANSWERS_WITHIN_S):
+            within_s = ANSWERS_WITHIN_S * WALL_MULTIPLE
+            return (await container.upstream.send("GET", wire.PING, (), [], within_s)).status == OK
     return False
 
 

@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from torpor.errors import EndpointFailed
+from torpor_container.processes.quiet_time import QuietClock
 
 IMAGE = "torpor"
 IN_SERVICE_WITHIN_S = 300.0
@@ -162,9 +163,9 @@ def _put(sagemaker: Any, name: str, config: str) -> EndpointChange:
 
 def _settled(sagemaker: Any, name: str, within_s: float = IN_SERVICE_WITHIN_S) -> dict[str, Any]:
     """The endpoint's description once it is no longer in progress; empty if there is none. Raises EndpointFailed."""
-    began_s = time.monotonic()
+    clock = QuietClock()
     while (found := _described(sagemaker, name)).get("EndpointStatus") in IN_PROGRESS:
-        waited_s = time.monotonic() - began_s
+        waited_s = clock()
         if waited_s > within_s:
             raise EndpointFailed(f"endpoint {name} is still {found['EndpointStatus']} after {within_s:g} s")
         time.sleep(max(POLL_S, POLL_SHARE * waited_s))

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 
 from torpor.errors import EndpointFailed
+from torpor_container.processes.quiet_time import QuietClock
 from torpor_endpoint.up import abandoned
 
 PATIENCE_S = 2.0
@@ -18,9 +19,9 @@ POLL_S = 0.05
 
 def ensure_free(data_dir: Path, option: str = "data_dir", patience_s: float = PATIENCE_S) -> None:
     """Raises EndpointFailed, which names the option, if another endpoint uses the folder for `patience_s` seconds."""
-    began_s, announced = time.monotonic(), False
+    clock, announced = QuietClock(), False
     while in_use(data_dir):
-        waited_s = time.monotonic() - began_s
+        waited_s = clock()
         if waited_s > patience_s and abandoned(data_dir):
             patience_s = max(patience_s, ORPHAN_PATIENCE_S)
         if waited_s > patience_s:

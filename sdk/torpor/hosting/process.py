@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 import weakref
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -18,11 +19,12 @@ from urllib.parse import urlsplit
 
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import REGION
-from torpor.errors import EndpointFailed, TorporError
+from torpor.errors import EndpointFailed, EndpointUnreachable, TorporError
 from torpor.extras import require
 from torpor.hosting.attached import TEMPORARY
 from torpor.hosting.occupancy import ensure_free, ensure_writable
 from torpor.hosting.simulator_module import simulator
+from torpor_container.processes.quiet_time import QuietClock
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import Options
 from torpor_endpoint.up import BadOption, secured
@@ -133,7 +135,7 @@ class ChildEndpoint:
     def until_ready(self) -> Self:
         """Wait until the endpoint answers. Raises EndpointFailed with what it printed last."""
         try:
-            self.connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
+            self._answer()
         except TorporError as error:
             ended, output = self._process.poll() is not None, self.output()
             self.close()
@@ -153,6 +155,19 @@ class ChildEndpoint:
         self.data_dir.mkdir(mode=0o700)
         self._begin(urlsplit(self.url).port or ANY_PORT)
         return self.until_ready()
+
+    def _answer(self) -> None:
+        """Wait for the first answer, and on a busy machine for longer. Raises TorporError."""
+        quiet_s = QuietClock()
+        while True:
+            asked_s = time.monotonic()
+            try:
+                self.connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
+                return
+            except EndpointUnreachable:
+                timed_out = time.monotonic() - asked_s >= READY_WITHIN_S
+                if not timed_out or quiet_s() >= READY_WITHIN_S or self._process.poll() is not None:
+                    raise
 
     def output(self) -> str:
         """The last lines that the endpoint printed."""
@@ -208,8 +223,10 @@ def _end(process: "subprocess.Popen[bytes]", clients: list[Any], temporary: Path
             client.close()  # a draining server waits for open connections
         process.terminate()
         process.send_signal(signal.SIGCONT)  # a stopped process does not handle SIGTERM
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(STOPPED_WITHIN_S)
+        quiet_s = QuietClock()
+        while process.poll() is None and (left_s := STOPPED_WITHIN_S - quiet_s()) > 0:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(left_s)
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)  # its whole session

@@ -3,11 +3,14 @@
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from torpor_container import wire
+from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.processes.quiet_time import busy_s, patiently
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamError
 from torpor_endpoint.host.exits import last_output
 from torpor_endpoint.roster.incarnation import LiveContainer
@@ -18,10 +21,13 @@ LOG_MAX_BYTES = 32 * 1024 * 1024
 """An instance's output file is truncated beyond this."""
 
 
-async def answers(upstream: Upstream, multi_model: bool, within_s: float) -> bool:
-    """Whether `/ping` answers 2xx, and in a multi-model container `GET /models` too, as AWS requires."""
+async def answers(upstream: Upstream, multi_model: bool, within_s: float, busy_s: Callable[[], float] = busy_s) -> bool:
+    """Whether `/ping` answers 2xx, and in a multi-model container `GET /models` too, as AWS requires.
+
+    `within_s` counts the time in which processes get a processor. `busy_s` says how long they got none so far.
+    """
     paths = (wire.PING, wire.MODELS) if multi_model else (wire.PING,)
-    return all([await _good(upstream, path, within_s) for path in paths])
+    return all([_is_good(await _get(upstream, path, within_s, busy_s)) for path in paths])
 
 
 async def final_fault(upstream: Upstream, within_s: float) -> str | None:
@@ -60,14 +66,17 @@ async def truncate_if_large(output: Path | None) -> None:
         await asyncio.to_thread(_truncate_if_large, output)
 
 
-async def _good(upstream: Upstream, path: str, within_s: float) -> bool:
-    answer = await _get(upstream, path, within_s)
+def _is_good(answer: UpstreamAnswer | None) -> bool:
     return answer is not None and 200 <= answer.status < 300
 
 
-async def _get(upstream: Upstream, path: str, within_s: float) -> UpstreamAnswer | None:
-    with suppress(UpstreamError):
-        return await upstream.send("GET", path, (), [], within_s)
+async def _get(
+    upstream: Upstream, path: str, within_s: float, busy_s: Callable[[], float] = busy_s
+) -> UpstreamAnswer | None:
+    """The answer within so much quiet time; None if there is none."""
+    with suppress(UpstreamError, TimeoutError):
+        async with patiently(within_s, busy_s):
+            return await upstream.send("GET", path, (), [], within_s * WALL_MULTIPLE)
     return None
 
 

@@ -10,11 +10,13 @@ needed at all.
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
 from types import MappingProxyType
 from typing import Final, Protocol
 
+from torpor_container.processes.quiet_time import patiently
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.records import Variant
@@ -178,8 +180,11 @@ class SlotSupervisor:
         waiting = {asyncio.ensure_future(until_ready(one, self._timing)): one for one in containers}
         within_s = self._pool.variant.startup_timeout_s
         try:
-            done, late = await asyncio.wait(waiting, timeout=within_s, return_when=asyncio.FIRST_EXCEPTION)
-            for one in done:
+            with suppress(TimeoutError):
+                async with patiently(within_s):
+                    await asyncio.wait(waiting, return_when=asyncio.FIRST_EXCEPTION)
+            late = {one for one in waiting if not one.done()}
+            for one in waiting.keys() - late:
                 one.result()
             if late:
                 names = tuple(waiting[one].name for one in waiting if one in late)

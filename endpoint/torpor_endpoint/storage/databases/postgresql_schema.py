@@ -17,6 +17,7 @@ import psycopg
 from psycopg.adapt import Dumper, Loader
 from psycopg.types.string import StrDumper
 
+from torpor_container.processes.quiet_time import QuietClock
 from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_postgresql
 from torpor_endpoint.storage.databases.database import (
     Database,
@@ -239,12 +240,12 @@ class PostgresqlSchema(Database):
 
     def _begin(self, patience_s: float) -> None:
         """Wait for the lock, note who has it, and bring the tables to this version."""
-        until_s, warned = time.monotonic() + patience_s, False
+        clock, warned = QuietClock(), False
         while not _locks(self._connection):
             if not warned:
                 log.warning(IN_USE, self._schema, patience_s)
                 warned = True
-            if time.monotonic() > until_s:
+            if clock() > patience_s:
                 raise DatabaseInUse(
                     f"another endpoint uses the schema {self._schema} of the database: stop it, or name another one"
                 )

@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
+from torpor_container.processes.quiet_time import patiently
 from torpor_container.processes.zygote_client import Child, Job, ZygoteClient
 from torpor_endpoint.services.training.running.output import Output
 
@@ -103,7 +104,8 @@ async def _pipe_into(output: Output) -> AsyncIterator[int]:
         yield writer
     finally:
         with suppress(TimeoutError):
-            await asyncio.wait_for(draining, LAST_WORDS_S)
+            async with patiently(LAST_WORDS_S):
+                await draining
         transport.close()
 
 
