@@ -14,26 +14,27 @@ LABEL, KEY, VALUE, FLOAT32_TENSOR, VALUES = 2, 1, 2, 2, 1
 
 def write_records(rows: Iterable[Mapping[str, Sequence[float]]]) -> bytes:
     """Write rows; each is a map from a name to numbers."""
-    return b"".join(_record(b"".join(_label(name, numbers) for name, numbers in row.items())) for row in rows)
+    return b"".join(framed(b"".join(_label(name, numbers) for name, numbers in row.items())) for row in rows)
 
 
-def _record(message: bytes) -> bytes:
-    """RecordIO: a magic number, the length, and the message, filled up to four bytes."""
+def framed(message: bytes) -> bytes:
+    """A record of RecordIO: a magic number, the length, and the message, filled up to four bytes."""
     return struct.pack("<II", MAGIC, len(message)) + message + bytes(-len(message) % 4)
 
 
 def _label(name: str, numbers: Sequence[float]) -> bytes:
-    packed = _field(VALUES, struct.pack(f"<{len(numbers)}f", *numbers))
-    value = _field(FLOAT32_TENSOR, packed)
-    return _field(LABEL, _field(KEY, name.encode()) + _field(VALUE, value))
+    packed = field(VALUES, struct.pack(f"<{len(numbers)}f", *numbers))
+    value = field(FLOAT32_TENSOR, packed)
+    return field(LABEL, field(KEY, name.encode()) + field(VALUE, value))
 
 
-def _field(number: int, content: bytes) -> bytes:
-    """Of wire type 2: its length, and then itself."""
-    return _varint(number << 3 | 2) + _varint(len(content)) + content
+def field(number: int, content: bytes) -> bytes:
+    """A field of wire type 2: its length, and then itself."""
+    return varint(number << 3 | 2) + varint(len(content)) + content
 
 
-def _varint(value: int) -> bytes:
+def varint(value: int) -> bytes:
+    """A number from 0 in base 128, its lowest digits first."""
     out = bytearray()
     while value > 127:
         out.append(value & 127 | 128)

@@ -6,14 +6,15 @@ from typing import Any
 
 from torpor_container.content import RowLayout, decode
 from torpor_container.content.answers import json_list
-from torpor_container.content.media import JSON, LIBSVM, media_type
-from torpor_container.errors import LoadFailed, PredictionFailed, UnknownFormat
+from torpor_container.content.media import JSON, LIBSVM, RECORDIO, media_type
+from torpor_container.errors import BadInput, LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
 from torpor_container.formats.frameworks import is_xgboost_booster
 from torpor_container.formats.script.context import RequestProcessor
 from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, import_script
 from torpor_container.formats.script.parts import Streamed, in_parts
+from torpor_container.formats.script.recordio_protobuf import NoRecords
 from torpor_container.formats.script.responses import unwrapped
 from torpor_container.formats.script.script_images import image_of
 from torpor_container.formats.served import ServedModel
@@ -118,8 +119,8 @@ class ScriptModel:
         functions, image = self._functions, self._image
         if functions.input_fn:
             prediction = self._predict(functions.input_fn(self._body(invocation), invocation.content_type))
-        elif image.strict:
-            prediction = self._predict(image.default("input_fn")(self._body(invocation), invocation.content_type))
+        elif image.strict or (image.as_matrix and media_type(invocation.content_type) == RECORDIO):
+            prediction = self._predict(self._read_as_image(invocation), as_image=True)
         elif functions.predict_fn or self._default is None:
             prediction = self._predict(self._read(invocation))
         else:
@@ -151,10 +152,20 @@ class ScriptModel:
             inputs = decode(invocation.body, content_type, replace(layout, columns=width))
         return self._image.rows(_as_taken_by(self._native, inputs), content_type)
 
-    def _predict(self, inputs: Any) -> Any:
+    def _read_as_image(self, invocation: Invocation) -> Any:
+        """What the image's own default input_fn makes of a body. Raises BadInput for records that are none, unless the
+        image's own error is asked for."""
+        try:
+            return self._image.default("input_fn")(self._body(invocation), invocation.content_type)
+        except NoRecords as error:
+            if self._image.strict:
+                raise
+            raise BadInput(f"the body is not {RECORDIO}: {error}") from None
+
+    def _predict(self, inputs: Any, as_image: bool = False) -> Any:
         if self._functions.predict_fn:
             return self._functions.predict_fn(inputs, self._native)
-        if self._image.strict:
+        if as_image or self._image.strict:
             return self._image.default("predict_fn")(inputs, self._native)
         if not callable(getattr(self._native, "predict", None)):
             raise PredictionFailed("Please provide a predict_fn implementation: the model has no predict method")

@@ -10,14 +10,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from tests.container.helpers.script_processes import started, write_script
 from torpor_container.content import TOOLKIT
-from torpor_container.content.media import CSV
-from torpor_container.errors import ContainerError
+from torpor_container.content.media import CSV, RECORDIO
+from torpor_container.errors import BadInput, ContainerError, PredictionFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.context import Context
 from torpor_container.formats.script.functions import with_context
+from torpor_container.formats.script.recordio_protobuf import written
 from torpor_container.formats.script.script_images import (
     SCIKIT_LEARN,
     SCIKIT_LEARN_MULTI_MODEL,
@@ -310,6 +312,19 @@ def test_a_script_that_only_loads_answers_as_the_xgboost_image_s_script_mode_doe
     [value] = json.loads(plain.body)
     assert (plain.content_type, lines.content_type) == ("application/json", "text/csv")
     assert lines.body.decode() == str(np.float32(value)) + "\n"
+
+
+@pytest.mark.parametrize("strict", [False, True])
+@pytest.mark.parametrize("rest", ["", "def predict_fn(rows, model): return model.predict(rows)\n"])
+def test_the_xgboost_image_reads_records_of_protobuf(call: Call, rest: str, strict: bool) -> None:
+    rows = np.eye(4, dtype=np.float32)
+    calls = (written(rows), written(csr_matrix(rows)), b"no records")
+    conventions = replace(BOOSTERS, strict=strict)
+    dense, sparse, bad = call(conventions, LOADS + rest, *(Invocation(body, RECORDIO) for body in calls))
+    assert isinstance(dense, Reply)
+    assert isinstance(sparse, Reply)
+    assert len(json.loads(dense.body)) == len(json.loads(sparse.body)) == 4
+    assert isinstance(bad, PredictionFailed if strict else BadInput)
 
 
 def test_strict_answers_one_row_as_the_scikit_learn_image_does(call: Call) -> None:

@@ -132,10 +132,41 @@ def script(zygote: ZygoteClient, tmp_path_factory: pytest.TempPathFactory) -> It
             assert (matrix.num_row(), matrix.num_col()) == (2, 2) and matrix.get_label().tolist() == [1, 0]
         """,
         """
+        import numpy as np, scipy.sparse as sp, io
+        from sagemaker_containers.beta.framework import encoders
+        from sagemaker_containers import _recordio
+        rows = np.array([[1, 2, 0], [0, 5, 6]], "float32")
+        dense = encoders.array_to_recordio_protobuf(rows, np.ones(2))
+        assert len(list(_recordio._read_recordio(io.BytesIO(dense)))) == 2
+        assert encoders.array_to_recordio_protobuf(rows[0]) == encoders.array_to_recordio_protobuf(rows[:1])
+        from sagemaker_xgboost_container import encoder
+        for body in (dense, encoders.array_to_recordio_protobuf(sp.csr_matrix(rows), np.ones(2))):
+            matrix = encoder.decode(body, "application/x-recordio-protobuf")
+            assert (matrix.num_row(), matrix.num_col()) == (2, 3)
+        """,
+        """
+        import numpy as np
+        from sagemaker_sklearn_container.handler_service import HandlerService
+        defaults = HandlerService.DefaultSKLearnUserModuleInferenceHandler()
+        assert HandlerService() and defaults.default_input_fn("1,2", "text/csv").dtype == "float32"
+        assert defaults.default_output_fn(np.array([1.5]), "text/csv") == "1.5\\n"
+        """,
+        """
+        import numpy as np, xgboost
+        from sagemaker_xgboost_container.handler_service import HandlerService
+        defaults = HandlerService.DefaultXGBoostUserModuleInferenceHandler()
+        data = xgboost.DMatrix(np.eye(2), np.arange(2.0), feature_names=["a", "b"])
+        model = xgboost.train({}, data, 1)
+        prediction = defaults.default_predict_fn(defaults.default_input_fn("1,0", "text/csv"), model)
+        assert defaults.default_output_fn(prediction, "text/csv") == f"{prediction[0]!s}\\n".encode()
+        """,
+        """
         from sagemaker_sklearn_container import serving
         response = serving.default_output_fn([[1.0]], "text/csv")
         assert (response.data, response.mimetype, response.status_code) == (b"1.0\\n", "text/csv", 200)
+        assert response.content_type == "text/csv; charset=utf-8"
         assert serving.default_input_fn("[[1]]", "application/json").dtype == "float32"
+        assert serving.default_input_fn("1,2,3", "text/csv").shape == (3,)
         """,
         """
         import os
@@ -160,6 +191,11 @@ def test_lines_of_public_scripts_run(script: Script, lines: str) -> None:
         ),
         ("import sagemaker_containers.beta.framework.server", r"has no beta\.framework\.server; it has .*entry_point"),
         ("import sagemaker_xgboost_container.callback", r"install sagemaker-xgboost-container beside Torpor"),
+        (
+            "from sagemaker_containers.beta.framework import encoders; encoders.array_to_parquet",
+            r"stand-in for sagemaker_containers\._encoders has no array_to_parquet; it has .*array_to_npy.* install",
+        ),
+        ("import sagemaker_inference; sagemaker_inference.decoder", r"sagemaker_inference has no decoder; it has"),
         ("import sagemaker_training as t; t.environment.Environment().jobb", "has no jobb of the training job; it has"),
     ],
 )

@@ -13,11 +13,13 @@ from torpor_container.formats.script.coding import (
     quoted_csv_to_numpy,
     quoted_rows_to_csv,
 )
+from torpor_container.formats.script.recordio_protobuf import written
 
 __all__ = [
     "array_to_csv",
     "array_to_json",
     "array_to_npy",
+    "array_to_recordio_protobuf",
     "csv_to_numpy",
     "decode",
     "encode",
@@ -34,6 +36,13 @@ def csv_to_numpy(string_like: Any, dtype: Any = None) -> Any:
         return quoted_csv_to_numpy(string_like, dtype)
     except ValueError as error:
         raise _errors.ClientError(f"Error while writing numpy array: {error}. dtype is: {dtype}") from error
+
+
+def array_to_recordio_protobuf(array_like: Any, labels: Any = None) -> bytes:
+    """A record for each row of an array or a sparse matrix. Raises ValueError."""
+    if len(array_like.shape) == 1:
+        array_like = array_like.reshape(1, array_like.shape[0])
+    return written(array_like, labels)
 
 
 _encoders_map = {

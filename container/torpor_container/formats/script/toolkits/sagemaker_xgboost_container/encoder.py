@@ -13,6 +13,8 @@ import xgboost as xgb
 from sagemaker_containers import _content_types, _errors
 from sagemaker_xgboost_container.constants import xgb_content_types
 
+from torpor_container.formats.script.recordio_protobuf import rows_of
+
 
 def csv_to_dmatrix(input: str | bytes, dtype: Any = None) -> xgb.DMatrix:
     """The delimiter is guessed from the first line; an empty cell is missing. Raises ValueError for a text."""
@@ -43,7 +45,8 @@ def libsvm_to_dmatrix(string_like: str | bytes) -> xgb.DMatrix:
 
 
 def recordio_protobuf_to_dmatrix(string_like: bytes) -> xgb.DMatrix:
-    raise NotImplementedError("recordio-protobuf is not part of Torpor's stand-in: send text/csv or text/libsvm")
+    """Labels are passed over. Raises ValueError."""
+    return xgb.DMatrix(rows_of(bytes(string_like)))
 
 
 def json_to_jsonlines(json_data: Any) -> bytes:
