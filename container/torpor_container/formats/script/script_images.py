@@ -23,7 +23,7 @@ from torpor_container.content import TOOLKIT, Answers
 from torpor_container.content.media import CSV, JSON, media_type
 from torpor_container.errors import BadInput
 from torpor_container.formats.format import Conventions
-from torpor_container.formats.script.coding import quoted_rows_to_csv
+from torpor_container.formats.script.encodings.arrays import quoted_rows_to_csv
 from torpor_container.image.aws_images import SCIKIT_LEARN_IMAGE, XGBOOST_IMAGE
 
 TEXT_TYPES: Final = (JSON, CSV)

@@ -18,8 +18,8 @@ from torpor_container.content.media import CSV, RECORDIO
 from torpor_container.errors import BadInput, ContainerError, PredictionFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.context import Context
+from torpor_container.formats.script.encodings.recordio_protobuf import written
 from torpor_container.formats.script.functions import with_context
-from torpor_container.formats.script.recordio_protobuf import written
 from torpor_container.formats.script.script_images import (
     SCIKIT_LEARN,
     SCIKIT_LEARN_MULTI_MODEL,

@@ -195,7 +195,7 @@ def test_lines_of_public_scripts_run(script: Script, lines: str) -> None:
             "from sagemaker_containers.beta.framework import encoders; encoders.array_to_parquet",
             r"stand-in for sagemaker_containers\._encoders has no array_to_parquet; it has .*array_to_npy.* install",
         ),
-        ("import sagemaker_inference; sagemaker_inference.decoder", r"sagemaker_inference has no decoder; it has"),
+        ("import sagemaker_inference; sagemaker_inference.decoders", r"sagemaker_inference has no decoders; it has"),
         ("import sagemaker_training as t; t.environment.Environment().jobb", "has no jobb of the training job; it has"),
     ],
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from sagemaker_containers import _content_types, _errors
 
-from torpor_container.formats.script.coding import (
+from torpor_container.formats.script.encodings.arrays import (
     array_to_json,
     array_to_npy,
     json_to_numpy,
@@ -13,7 +13,7 @@ from torpor_container.formats.script.coding import (
     quoted_csv_to_numpy,
     quoted_rows_to_csv,
 )
-from torpor_container.formats.script.recordio_protobuf import written
+from torpor_container.formats.script.encodings.recordio_protobuf import written
 
 __all__ = [
     "array_to_csv",

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from torpor_container.content.recordio import framed
-from torpor_container.formats.script.recordio_protobuf import records, written
+from torpor_container.formats.script.encodings.recordio_protobuf import records, written
 
 
 def _write_numpy_to_dense_tensor(file: BinaryIO, array: Any, labels: Any = None) -> None:

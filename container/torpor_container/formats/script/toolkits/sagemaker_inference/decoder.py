@@ -5,7 +5,7 @@ from typing import Any
 
 from sagemaker_inference import content_types, errors
 
-from torpor_container.formats.script.coding import csv_to_numpy, json_to_numpy, npy_to_numpy, npz_to_sparse
+from torpor_container.formats.script.encodings.arrays import csv_to_numpy, json_to_numpy, npy_to_numpy, npz_to_sparse
 
 _decoder_map: dict[str, Callable[[Any], Any]] = {
     content_types.NPY: npy_to_numpy,

@@ -4,7 +4,7 @@ from typing import Any
 
 from sagemaker_inference import content_types, errors
 
-from torpor_container.formats.script.coding import array_to_json, array_to_npy, rows_to_csv
+from torpor_container.formats.script.encodings.arrays import array_to_json, array_to_npy, rows_to_csv
 
 _encoder_map = {
     content_types.NPY: array_to_npy,

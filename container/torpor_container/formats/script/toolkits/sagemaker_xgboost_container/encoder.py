@@ -13,7 +13,7 @@ import xgboost as xgb
 from sagemaker_containers import _content_types, _errors
 from sagemaker_xgboost_container.constants import xgb_content_types
 
-from torpor_container.formats.script.recordio_protobuf import rows_of
+from torpor_container.formats.script.encodings.recordio_protobuf import rows_of
 
 
 def csv_to_dmatrix(input: str | bytes, dtype: Any = None) -> xgb.DMatrix:

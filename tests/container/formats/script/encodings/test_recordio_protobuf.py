@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from torpor_container.content.recordio import field, framed, varint
-from torpor_container.formats.script.recordio_protobuf import NoRecords, records, rows_of, tensor_kind, written
+from torpor_container.formats.script.encodings.recordio_protobuf import (
+    NoRecords,
+    records,
+    rows_of,
+    tensor_kind,
+    written,
+)
 
 TENSORS = {"Float32Tensor": ("TYPE_FLOAT", 2), "Float64Tensor": ("TYPE_DOUBLE", 3), "Int32Tensor": ("TYPE_INT32", 7)}
 FIELDS = {np.dtype("float32"): "float32_tensor", np.dtype(float): "float64_tensor", np.dtype(int): "int32_tensor"}

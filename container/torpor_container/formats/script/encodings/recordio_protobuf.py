@@ -88,7 +88,7 @@ def _entry(map_number: int, kind: int, tensor: bytes) -> bytes:
 
 
 # -- reading -----------------------------------------------------------------------------------------------------------
-class Tensor(NamedTuple):
+class FeatureTensor(NamedTuple):
     """The features of one row. `keys` are the columns of a sparse one."""
 
     values: Any
@@ -129,7 +129,7 @@ def records(body: bytes) -> Iterator[bytes]:
         at += 8 + (size + 3) // 4 * 4
 
 
-def _features(message: bytes) -> Tensor:
+def _features(message: bytes) -> FeatureTensor:
     """Raises NoRecords."""
     for number, entry in _fields(message):
         if number == FEATURES:
@@ -139,14 +139,14 @@ def _features(message: bytes) -> Tensor:
     raise NoRecords('a record has no features called "values"')
 
 
-def _tensor(value: bytes) -> Tensor:
+def _tensor(value: bytes) -> FeatureTensor:
     for kind, content in _fields(value):
         if kind in (*TENSORS, INT32):
             return _read(kind, _bytes(content))
     raise NoRecords("features are no tensor of numbers")
 
 
-def _read(kind: int, content: bytes) -> Tensor:
+def _read(kind: int, content: bytes) -> FeatureTensor:
     values: list[Any] = []
     keys: list[int] = []
     shape: list[int] = []
@@ -157,11 +157,11 @@ def _read(kind: int, content: bytes) -> Tensor:
             (keys if number == KEYS else shape).extend(_varints(part))
     numbers = np.concatenate(values) if values else np.zeros(0, np.float32)
     if not shape and not keys:
-        return Tensor(numbers, None, len(numbers))
+        return FeatureTensor(numbers, None, len(numbers))
     width = shape[-1] if shape else max(keys) + 1
     if len(keys) != len(numbers) or width > INT32_RANGE[1] or any(key >= width for key in keys):
         raise NoRecords("the keys of a sparse record do not fit its values and its shape")
-    return Tensor(numbers, keys, width)
+    return FeatureTensor(numbers, keys, width)
 
 
 def _numbers(kind: int, part: "bytes | int") -> Any:
