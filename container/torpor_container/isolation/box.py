@@ -5,7 +5,7 @@ import os
 import resource
 import socket
 import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,6 @@ from torpor_container.isolation import landlock, places, seccomp, views
 from torpor_container.isolation.abilities import Abilities
 from torpor_container.isolation.kernel import give_up_privileges, machine
 from torpor_container.isolation.landlock import READ, WRITE
-from torpor_container.isolation.places import of_python, without
 from torpor_container.isolation.system_calls import NETWORKS, REFUSED
 from torpor_container.processes.memory import end_before_others
 from torpor_container.processes.namespaces import NoNamespace
@@ -76,7 +75,8 @@ def enter(
     Raises OSError where the machine has an ability and it fails all the same, and NoNamespace, where it lacks a view.
     """
     close_others({0, 1, 2, guardian.fileno(), *(one for one in kept if one >= 0)})
-    view = _view(box, shown)
+    readable = places.readable(places.of_python(), box.hidden)
+    view = _view(box, readable, shown)
     os.environ.update(dict.fromkeys(TEMPORARY, view.temporary))
     tempfile.tempdir = None  # the zygote may have looked it up already
     end_before_others(SCORE)
@@ -86,7 +86,7 @@ def enter(
     if box.landlock:
         _keep_own_process()
         ports = box.ports if box.network == "endpoint" else None
-        landlock.restrict(_rules(box, view), box.landlock, ports=ports)
+        landlock.restrict(_rules(box, readable, view), box.landlock, ports=ports)
     with guardian:
         _tell(guardian, box, view)
         if box.filters:
@@ -116,10 +116,10 @@ def told(guardian: socket.socket) -> tuple[tuple[str, ...], int | None]:
     return tuple(json.loads(said)), given[0] if given else None
 
 
-def _view(box: ScriptBox, shown: Mapping[str, str | None]) -> views.ScriptView:
+def _view(box: ScriptBox, readable: Sequence[str], shown: Mapping[str, str | None]) -> views.ScriptView:
     """Take the view, and lead variables and the working directory to a copy of the model's folder."""
-    python = (part for top in of_python() for part in without(os.path.realpath(top), box.hidden))
-    wanted = views.Wanted(box.model, box.scratch, (*box.reads, *python), box.writes, box.memory_bytes, box.files, shown)
+    reads = (*box.reads, *readable)
+    wanted = views.Wanted(box.model, box.scratch, reads, box.writes, box.memory_bytes, box.files, shown)
     if box.mounts:
         return views.take(wanted)
     if shown:
@@ -143,10 +143,9 @@ def enter_for_reading(abilities: Abilities) -> None:
         seccomp.install(seccomp.program((*NETWORKS["refuse"], *REFUSED), machine()))
 
 
-def _rules(box: ScriptBox, view: views.ScriptView) -> list[places.Rule]:
+def _rules(box: ScriptBox, readable: Sequence[str], view: views.ScriptView) -> list[places.Rule]:
     reads = (view.at(path, box.model) for path in box.reads)
-    given = [*((path, READ) for path in reads), *((path, WRITE) for path in box.writes)]
-    return [*given, *places.rules(view.writable, of_python(), box.hidden)]
+    return places.rules((*box.writes, *view.writable), (*reads, *readable))
 
 
 def _keep_own_process() -> None:

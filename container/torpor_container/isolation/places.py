@@ -7,6 +7,7 @@ the endpoint's data in it is split into its entries.
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 
 from torpor_container.isolation.landlock import READ, SHARE, USE, WRITE, FileAccess
 
@@ -45,21 +46,24 @@ def of_python(environment: Mapping[str, str] = os.environ) -> list[str]:
     return [place for place in dict.fromkeys(map(os.path.abspath, filter(None, places))) if place != "/"]
 
 
-def rules(
-    own: Sequence[str],
-    readable: Iterable[str],
-    hidden: Sequence[str],
-    entries: List = os.listdir,
-) -> list[Rule]:
-    """The rules of a box: `own` may be written, `readable` and the system's own may be read but for what is `hidden`.
+@cache
+def system() -> tuple[str, ...]:
+    """The real paths of the system's own places. They do not change while it runs, and scripts find them looked up."""
+    return tuple(dict.fromkeys(map(os.path.realpath, SYSTEM)))
 
-    Paths are absolute. A folder of `own` may lie in a hidden one.
-    """
-    writable = [(place, WRITE) for place in own]
-    read = {place: READ for top in (*SYSTEM, *readable) for place in without(os.path.realpath(top), hidden, entries)}
+
+def readable(others: Iterable[str], hidden: Sequence[str], entries: List = os.listdir) -> list[str]:
+    """What a script may read, as real paths: the system's own places and `others` but for what is `hidden`."""
+    tops = dict.fromkeys((*system(), *map(os.path.realpath, others)))
+    return [place for top in tops for place in without(top, hidden, entries)]
+
+
+def rules(own: Sequence[str], read: Iterable[str]) -> list[Rule]:
+    """The rules of a box: `own` may be written, and `read` may be read. Paths are absolute."""
+    given = [*((place, WRITE) for place in own), *((place, READ) for place in read)]
     devices = [(device, USE) for device in DEVICES]
     shared = [] if SHARED_MEMORY in own else [(SHARED_MEMORY, SHARE)]
-    return [*writable, *read.items(), *devices, *shared, (OWN_PROCESS, READ)]
+    return [*given, *devices, *shared, (OWN_PROCESS, READ)]
 
 
 def without(top: str, hidden: Sequence[str], entries: List = os.listdir) -> Iterator[str]:

@@ -57,7 +57,8 @@ class ScriptView:
 
 def take(wanted: Wanted) -> ScriptView:
     """Give this process, which has one thread, its view. Raises NoNamespace, after which the process should end."""
-    own = {name: os.path.join(wanted.scratch, name) for name in (TEMPORARY, CHANGES, WORK, OUTPUT)}
+    names = (TEMPORARY, CHANGES, WORK, *([OUTPUT] if None in wanted.shown.values() else []))
+    own = {name: os.path.join(wanted.scratch, name) for name in names}
     for folder in own.values():
         os.mkdir(folder, 0o700)
     covered, apart = (not any(_is_within(one, place) for place in wanted.writes) for one in (TEMPORARY_PLACE, SHARED))

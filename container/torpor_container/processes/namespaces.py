@@ -12,9 +12,9 @@ import os
 import stat
 import struct
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 CLONE_NEWNS = 0x00020000
@@ -52,7 +52,7 @@ def bind_mounts(mounts: Mapping[str, Path]) -> None:
         # sources are opened first, since a target may cover them
         sources = {target: opened(source, held, os.O_DIRECTORY) for target, source in mounts.items()}
         for target, source in sorted(sources.items()):  # a folder comes before those within it
-            view.bind(source, target)
+            view.bind(source, os.path.realpath(target))
 
 
 @contextmanager
@@ -82,18 +82,20 @@ def available() -> bool:
     """Whether this machine allows such a view. It tries in a child."""
     if not sys.platform.startswith("linux"):
         return False
+    library()
     child = os.fork()
     if not child:
         code = 1
         with suppress(BaseException), own_view() as view:
-            view.memory(tempfile.gettempdir(), MS_NOSUID | MS_NODEV, TMPFS_OPTIONS)
+            view.memory("/", MS_NOSUID | MS_NODEV, TMPFS_OPTIONS)
             code = 0
         os._exit(code)
     return os.waitpid(child, 0)[1] == 0
 
 
 class View:
-    """The view of a process in a mount namespace of its own, which it may change. A target that is missing is made."""
+    """The view of a process in a mount namespace of its own, which it may change. A target is a real path. One that is
+    missing is made."""
 
     def __init__(self) -> None:
         self._ours: set[int] = set()  # the devices of this namespace's own tmpfs
@@ -138,7 +140,7 @@ class View:
 
     def _place(self, target: str, folder: bool) -> str:
         """Where to mount what the target shows: a folder, or a file."""
-        path = os.path.realpath(target)
+        path = target
         if not folder:
             if not os.path.isfile(path):
                 above = self._place(os.path.dirname(path), folder=True)
@@ -247,12 +249,17 @@ def _mount(source: str | None, target: str, flags: int, kind: str | None = None,
         raise OSError(error.errno, error.strerror, target) from None
 
 
+@cache
+def library() -> ctypes.CDLL:
+    """Looked up once, in the zygote: the look-up would be a notable part of a child's start."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
 def _call(function: str, *arguments: object) -> None:
     """Call a function of the C library. Raises OSError."""
-    library = ctypes.CDLL(None, use_errno=True)
-    if not hasattr(library, function):
+    if not hasattr(library(), function):
         raise OSError(errno.ENOSYS, f"the C library has no {function}")
-    if getattr(library, function)(*arguments):
+    if getattr(library(), function)(*arguments):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), function)
 

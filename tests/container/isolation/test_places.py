@@ -18,7 +18,7 @@ from torpor_container.isolation.landlock import (
     restrict,
     version,
 )
-from torpor_container.isolation.places import OWN_PROCESS, SHARED_MEMORY, of_python, rules, without
+from torpor_container.isolation.places import OWN_PROCESS, SHARED_MEMORY, of_python, readable, rules, without
 
 TREE = {"/srv": ["app", "data", "lib"], "/srv/data": ["objects", "public"]}
 
@@ -44,7 +44,7 @@ def test_nothing_of_a_hidden_folder_or_of_one_that_cannot_be_listed_is_readable(
 
 
 def test_own_folders_may_be_written_even_within_hidden_ones() -> None:
-    found = dict(rules(["/srv/data/models/a"], ["/srv/app"], ["/srv/data"], listed))
+    found = dict(rules(["/srv/data/models/a"], readable(["/srv/app"], ["/srv/data"], listed)))
     assert (found["/srv/data/models/a"], found["/srv/app"]) == (WRITE, READ)
     assert not any(
         FileAccess.WRITE_FILE in found[path] for path in ("/usr", "/etc/hosts", OWN_PROCESS) if path in found
