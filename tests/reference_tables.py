@@ -4,6 +4,7 @@ import errno
 import inspect
 import re
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
+from torpor_endpoint.core.access.condition_keys import CONDITION_KEYS
 from torpor_endpoint.core.outages.error_owners import FOLLOWS, ErrorSource
 from torpor_endpoint.core.outages.error_owners import TABLE as OWNED
 from torpor_endpoint.core.testing import fault_schedule as injected_faults
@@ -37,7 +39,7 @@ from torpor_endpoint.services.sagemaker import errors as control_faults
 from torpor_endpoint.telemetry.otlp_metrics import otlp_name
 
 PAGES = sorted((Path(__file__).parent.parent / "docs").rglob("*.md"))
-TABLE = re.compile(r"<!-- table: ([a-z-]+) -->\n.*?<!-- end -->", re.DOTALL)
+TABLE = re.compile(r"<!-- table: ([a-z0-9-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
@@ -286,7 +288,24 @@ def _first_sentence(public: object) -> str:
     return re.split(r"(?<=\.) (?=[A-Z`])", text)[0]
 
 
+def condition_keys(service: str) -> str:
+    """Keys of one service. Those with one meaning share a row."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for key in CONDITION_KEYS:
+        if key.name.partition(":")[0] == service:
+            name = f"{key.name}…" if key.is_beginning else key.name
+            rows.setdefault((key.presence.value, key.meaning), []).append(code(name))
+    return table(
+        ("key", "here", "value, or why there is none"),
+        ((", ".join(names), here, meaning) for (here, meaning), names in rows.items()),
+    )
+
+
 TABLES = {
+    **{
+        f"condition-keys-of-{service}": partial(condition_keys, service)
+        for service in {key.name.partition(":")[0] for key in CONDITION_KEYS}
+    },
     "conformance-rules": conformance_rules,
     "conformance-limits": conformance_limits,
     "exit-codes": exit_codes,

@@ -64,6 +64,7 @@ PRIVATE_NAMES: dict[str, dict[str, str]] = {
         "_send_error_response": "Writes a whole refusal with `Connection: close`.",
         "_strip_body_framing_headers": "Takes out what an answer without a body may not have. Part of the same rule.",
         # Methods that are overridden.
+        "_build_http_scope": "Makes the scope of a request. With TLS, it gets the version: policies of S3 ask for it.",
         "_arm_keepalive_timer": "Called as it begins to wait for a request. A half-closed connection ends instead.",
         "_feed_callback_parser": "Called with the bytes behind a request. Without it, they would be parsed unbounded.",
         "_http1_buffered": "Counts what waits. Without it, unparsed slices would not count.",
@@ -100,6 +101,9 @@ PRIVATE_NAMES: dict[str, dict[str, str]] = {
 
 HeadRefused = parser.InvalidHeader
 """Raised by `GunicornConnection.check_head`: the request is answered with 400."""
+
+TLS_VERSIONS = {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}
+"""The numbers of ASGI's extension, by Python's names. The server speaks no older ones."""
 
 SERVER_HEADER: bytes = protocol._CACHED_SERVER_HEADER
 
@@ -399,6 +403,17 @@ class GunicornConnection(protocol.ASGIProtocol):  # type: ignore[misc]  # gunico
             task.cancel()
         else:
             self.cancel_after_grace(task)
+
+
+class TlsScopes:
+    """What a connection with TLS has beside `GunicornConnection`: its scopes have the version, by ASGI's extension."""
+
+    transport: Any
+
+    def _build_http_scope(self, *request: Any) -> dict[str, Any]:
+        scope: dict[str, Any] = super()._build_http_scope(*request)  # type: ignore[misc]  # gunicorn's
+        version = self.transport.get_extra_info("ssl_object").version()
+        return {**scope, "extensions": {"tls": {"tls_version": TLS_VERSIONS.get(version)}}}
 
 
 class GunicornWorker(gasgi.ASGIWorker):  # type: ignore[misc]  # gunicorn has no types

@@ -346,6 +346,18 @@ def test_s3_follows_the_callers_and_the_buckets_policies(account: Account) -> No
     assert code(lambda: root.put_bucket_policy(Bucket="shared", Policy='{"Statement": "none"}'))[0] == "MalformedPolicy"
 
 
+def test_a_new_bucket_is_decided_by_its_region_and_its_tags(account: Account) -> None:
+    elsewhere = {"StringNotEquals": {"s3:LocationConstraint": "eu-west-1"}}
+    untagged = {"Null": {"aws:RequestTag/Team": "true"}}
+    denials = [allow("s3:CreateBucket", effect="Deny", Condition=one) for one in (elsewhere, untagged)]
+    s3 = account.client("s3", account.user("maker", allow("s3:*"), *denials))
+    tagged = {"Tags": [{"Key": "Team", "Value": "a"}]}
+    for bad in ({}, tagged, {"LocationConstraint": "eu-west-1"}, {**tagged, "LocationConstraint": "us-west-2"}):
+        given = {"CreateBucketConfiguration": bad} if bad else {}
+        assert code(lambda given=given: s3.create_bucket(Bucket="made", **given)) == ("AccessDenied", 403)
+    s3.create_bucket(Bucket="made", CreateBucketConfiguration={**tagged, "LocationConstraint": "eu-west-1"})
+
+
 def test_presigned_links_and_forms_carry_the_rights_of_their_signer(account: Account) -> None:
     root = account.client("s3", signature_version="s3v4")  # boto3 signs links in the old way by itself
     root.create_bucket(Bucket="links")

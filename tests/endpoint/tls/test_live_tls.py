@@ -6,9 +6,11 @@ import ssl
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted, put, script
@@ -53,6 +55,18 @@ def test_uploads_without_a_signed_body_and_presigned_links_work(live: LiveEndpoi
     url = s3.generate_presigned_url("get_object", Params={"Bucket": "objects", "Key": "large"})
     assert url.startswith("https://")
     assert len(opened(live, url)) == 12 << 20
+
+
+def test_a_bucket_can_ask_for_a_version_of_tls(live: LiveEndpoint) -> None:
+    s3 = live.client("s3")
+    s3.create_bucket(Bucket="modern")
+    for least, allowed in (("1.2", True), ("1.4", False)):
+        old = {"NumericLessThan": {"s3:TlsVersion": least}}
+        statement = {"Effect": "Deny", "Principal": "*", "Action": "s3:ListBucket", "Condition": old}
+        document = {"Version": "2012-10-17", "Statement": [{**statement, "Resource": "arn:aws:s3:::modern"}]}
+        s3.put_bucket_policy(Bucket="modern", Policy=json.dumps(document))
+        with nullcontext() if allowed else pytest.raises(ClientError, match="explicit deny"):
+            s3.list_objects_v2(Bucket="modern")
 
 
 def test_a_model_is_invoked_and_its_script_calls_the_endpoint(live: LiveEndpoint) -> None:

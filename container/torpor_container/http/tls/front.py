@@ -14,6 +14,7 @@ from typing import Any
 
 from torpor_container.core.waiting import WALL_MULTIPLE
 from torpor_container.http.connections import Peer, TrackedConnection
+from torpor_container.http.gunicorn_internals import TlsScopes
 from torpor_container.processes.quiet_time import patiently
 
 HANDSHAKE_S = 10.0
@@ -110,7 +111,7 @@ class Handshake:
             )
 
 
-class SecureConnection(TrackedConnection):
+class SecureConnection(TlsScopes, TrackedConnection):
     """A connection whose handshake is done: it counts from now on by itself."""
 
     def __init__(self, worker: Any, handshake: Handshake) -> None:

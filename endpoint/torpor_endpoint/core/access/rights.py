@@ -271,7 +271,7 @@ def _bounded(kind: str, member: str) -> Keys:
 
 _ATTACHED = _members(PolicyARN="PolicyArn")
 _OF_ROLE, _OF_USER = _bounded("role", "RoleName"), _bounded("user", "UserName")
-_OF_TRAINING = _members(
+_OF_TRAINING_JOB = _members(
     InstanceTypes="ResourceConfig.InstanceType",
     VolumeKmsKey="ResourceConfig.VolumeKmsKeyId",
     OutputKmsKey="OutputDataConfig.KmsKeyId",
@@ -283,6 +283,22 @@ _OF_TRAINING = _members(
     VpcSecurityGroupIds="VpcConfig.SecurityGroupIds",
     VpcSubnets="VpcConfig.Subnets",
 )
+
+
+_OF_CHANNEL = _members(
+    FileSystemAccessMode="DataSource.FileSystemDataSource.FileSystemAccessMode",
+    FileSystemDirectoryPath="DataSource.FileSystemDataSource.DirectoryPath",
+    FileSystemId="DataSource.FileSystemDataSource.FileSystemId",
+    FileSystemType="DataSource.FileSystemDataSource.FileSystemType",
+)
+
+
+def _of_training(params: Params, place: AccessPlace) -> Mapping[str, Sequence[Any]]:
+    found: dict[str, Sequence[Any]] = dict(_OF_TRAINING_JOB(params, place))
+    for channel in params.get("InputDataConfig", ()):
+        for key, values in _OF_CHANNEL(channel, place).items():
+            found[key] = (*found.get(key, ()), *values)
+    return found
 
 
 def _of_transform(params: Params, place: AccessPlace) -> Mapping[str, Sequence[Any]]:
@@ -315,7 +331,7 @@ RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
         **_rows(_both(_ENDPOINT, _CONFIG), "CreateEndpoint", tagged=True),
         **_rows(_both(_ENDPOINT, _CONFIG), "UpdateEndpoint"),
         **_rows(_ENDPOINT, "DescribeEndpoint", "DeleteEndpoint", "UpdateEndpointWeightsAndCapacities"),
-        **_rows(_TRAINING, "CreateTrainingJob", keys=_OF_TRAINING, passes=("RoleArn",), tagged=True),
+        **_rows(_TRAINING, "CreateTrainingJob", keys=_of_training, passes=("RoleArn",), tagged=True),
         **_rows(_TRAINING, "DescribeTrainingJob", "StopTrainingJob"),
         **_rows(_TRANSFORM, "CreateTransformJob", keys=_of_transform, tagged=True),
         **_rows(_TRANSFORM, "DescribeTransformJob", "StopTransformJob"),

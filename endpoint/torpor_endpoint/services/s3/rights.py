@@ -19,6 +19,7 @@ from torpor_endpoint.services.s3.access.request_keys import (
     COPIES,
     CREATIONS,
     keys_of,
+    keys_of_bucket,
     keys_of_every,
     keys_of_object,
     keys_of_tags,
@@ -88,7 +89,7 @@ _FURTHER: Final[Mapping[str, Mapping[str, str]]] = {
 }
 """The actions that a request needs as well, by its own action and the beginning of a header."""
 
-IN_BODIES: Final = ("DeleteObjects", "PutObjectTagging")
+IN_BODIES: Final = ("CreateBucket", "DeleteObjects", "PutObjectTagging")
 """The operations whose bodies say what they need. They ask when they have read them."""
 
 POLICY_IDS: Final = "policy-ids"
@@ -110,6 +111,14 @@ def check_deletion(call: S3Call, key: str, version: str | None, etag: str | None
         keys |= {} if etag is None else {"s3:if-match": (etag,)}
         need = AccessNeed(_actions("DeleteObject", version), _arn(call.bucket, key), keys)
         _check(request.access, [(call.bucket, need)], store)
+
+
+def check_creation(call: S3Call, region: str | None, tags: Iterable[tuple[str, str]]) -> None:
+    """Raises AccessDenied if the caller may not make a bucket with this region and these tags, which a body names."""
+    request, store = call.request, call.store
+    if request.access is not None:
+        needs = _needs("CreateBucket", request, request.access, store, keys_of_bucket(region, tags))
+        _check(request.access, needs, store)
 
 
 def check_tagging(call: S3Call, tags: Mapping[str, str]) -> None:

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from torpor_endpoint.core.access.condition_keys import SERVED
 from torpor_endpoint.core.access.conditions import BadPolicy
-from torpor_endpoint.core.access.known_keys import SERVED, check_condition_keys, is_known
+from torpor_endpoint.core.access.known_keys import check_condition_keys, is_known
 from torpor_endpoint.core.access.needs import AccessPlace
 from torpor_endpoint.core.access.policies import read_policy
 from torpor_endpoint.core.access.principals import anonymous
@@ -19,6 +20,18 @@ EVERYTHING = {
     "EnableInterContainerTrafficEncryption": True,
     "EnableNetworkIsolation": True,
     "ExecutionRoleArn": "r",
+    "InputDataConfig": [
+        {
+            "DataSource": {
+                "FileSystemDataSource": {
+                    "DirectoryPath": "/d",
+                    "FileSystemAccessMode": "ro",
+                    "FileSystemId": "fs-1",
+                    "FileSystemType": "EFS",
+                }
+            }
+        }
+    ],
     "KmsKeyId": "k",
     "ModelName": "m",
     "Namespace": "n",

@@ -20,6 +20,7 @@ from torpor_endpoint.core.access.explaining.statements import (
     missing_keys,
     position_of,
 )
+from torpor_endpoint.core.access.known_keys import check_condition_keys
 from torpor_endpoint.core.access.needs import AccessNeed, AccessPlace, CallerAccess, ConditionKeys
 from torpor_endpoint.core.access.policies import AccessPolicy, AccessQuestion, PolicyOrigin, read_policy
 from torpor_endpoint.core.access.principals import Principal, PrincipalKind
@@ -47,7 +48,7 @@ class SimulatedCaller:
 def simulate_custom_policy(iam: Iam, call: Call) -> dict[str, Any]:
     """What the policies of the call allow together."""
     _check_applied(call)
-    policies = tuple(_inputs(call, "PolicyInputList"))
+    policies = tuple(_enforced(call, "PolicyInputList"))
     return _answered(call, _simulated(iam, call, replace(_caller(iam, call), identity=policies)))
 
 
@@ -72,7 +73,7 @@ def simulating(directory: Directory) -> Operation[Iam]:
         if "ResourcePolicy" in call.params and "CallerArn" not in call.params and not USER_ARN.fullmatch(arn):
             raise errors.BAD_SIMULATION("CallerArn must name a user: the ResourcePolicy needs one to speak to.")
         caller = source if "CallerArn" not in call.params else _caller(iam, call)
-        policies = (*source.identity, *_inputs(call, "PolicyInputList"))
+        policies = (*source.identity, *_enforced(call, "PolicyInputList"))
         principal = replace(caller, identity=policies, boundary=source.boundary, session=source.session)
         return _answered(call, _simulated(iam, call, principal))
 
@@ -127,7 +128,7 @@ def _source(directory: Directory, call: Call) -> Principal:
 
 
 def _simulated(iam: Iam, call: Call, principal: Principal) -> SimulatedCaller:
-    boundaries = list(_inputs(call, "PermissionsBoundaryPolicyInputList"))
+    boundaries = list(_enforced(call, "PermissionsBoundaryPolicyInputList"))
     if len(boundaries) > 1:
         raise errors.BAD_SIMULATION("PermissionsBoundaryPolicyInputList may have one policy.")
     limited = replace(principal, boundary=boundaries[0]) if boundaries else principal
@@ -136,7 +137,7 @@ def _simulated(iam: Iam, call: Call, principal: Principal) -> SimulatedCaller:
     resource_policy = None
     if "ResourcePolicy" in call.params:
         origin = PolicyOrigin("ResourcePolicy", "resource")
-        resource_policy = _read(call.params["ResourcePolicy"], "resource", origin)
+        resource_policy = _checked(call, _read(call.params["ResourcePolicy"], "resource", origin))
     return SimulatedCaller(access, resource_policy, _context(call))
 
 
@@ -152,6 +153,19 @@ def _context(call: Call) -> dict[str, list[str]]:
             raise errors.BAD_SIMULATION(f"The context key {name} has several values: its type must be a list's.")
         found[name.lower()] = [*map(target_name, values)] if name.lower() == TARGET_MODEL else values
     return found
+
+
+def _enforced(call: Call, member: str) -> Iterable[AccessPolicy]:
+    """As `_inputs`. Raises MalformedPolicyDocument for one that the endpoint would refuse to keep."""
+    return (_checked(call, policy) for policy in _inputs(call, member))
+
+
+def _checked(call: Call, policy: AccessPolicy) -> AccessPolicy:
+    try:
+        check_condition_keys(policy, _context(call))
+    except BadPolicy as error:
+        raise errors.MALFORMED(f"The policy cannot be enforced: {policy.name}: {error}.") from None
+    return policy
 
 
 def _inputs(call: Call, member: str) -> Iterable[AccessPolicy]:

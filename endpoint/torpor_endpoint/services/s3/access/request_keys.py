@@ -3,11 +3,12 @@
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazons3.html
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from torpor_endpoint.core.access.needs import ConditionKeys
+from torpor_endpoint.core.access.rights import tag_keys
 from torpor_endpoint.services.s3.wire.exchange import S3Request
 from torpor_endpoint.services.s3.wire.headers import TAGGING, header_tags
 
@@ -34,7 +35,7 @@ _HEADERS: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(COPIES, (*_ACL, *_PUTS, "x-amz-copy-source")),
     "PutObjectAcl": (*_ACL, "x-amz-storage-class"),
     "PutBucketAcl": _ACL,
-    "CreateBucket": (*_ACL, "x-amz-object-ownership"),
+    "CreateBucket": (*_ACL, "x-amz-bucket-namespace", "x-amz-object-ownership"),
     "DeleteObject": ("if-match",),
 }
 """The headers that are condition keys of an operation, by the operation's name."""
@@ -89,6 +90,12 @@ def keys_of_tags(tags: Tags) -> ConditionKeys:
     return {**found, "s3:requestobjecttagkeys": tuple(tags)} if tags else {}
 
 
+def keys_of_bucket(region: str | None, tags: Iterable[tuple[str, str]]) -> ConditionKeys:
+    """The keys of what CreateBucket's body says of the new bucket."""
+    found: ConditionKeys = tag_keys({"Tags": [{"Key": key, "Value": value} for key, value in tags]})
+    return found if region is None else {**found, "s3:locationconstraint": (region,)}
+
+
 def keys_of(operation: str, request: S3Request, now_s: float) -> ConditionKeys:
     """The keys of a request. `now_s` is in epoch seconds."""
     keys: dict[str, Sequence[str]] = dict(_of_operation(operation, request))
@@ -123,7 +130,7 @@ class _Signature(NamedTuple):
 
 def keys_of_every(operation: str, request: S3Request, now_s: float) -> ConditionKeys:
     """The keys of every request, whatever it asks for."""
-    keys: dict[str, str] = {}
+    keys: dict[str, str] = {} if request.tls_version is None else {"s3:tlsversion": request.tls_version}
     signature = _signature(operation, request)
     if signature is not None:
         keys |= {"s3:authtype": signature.kind, "s3:signatureversion": signature.version}

@@ -8,7 +8,7 @@ from torpor_endpoint.services.s3.edge import refusal
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import US_EAST_1, legal_constraint, only_version
 from torpor_endpoint.services.s3.operations.configurations import tag_pairs
-from torpor_endpoint.services.s3.rights import check_deletion
+from torpor_endpoint.services.s3.rights import check_creation, check_deletion
 from torpor_endpoint.services.s3.storage.buckets import Bucket
 from torpor_endpoint.services.s3.storage.entries import ObjectName
 from torpor_endpoint.services.s3.wire.conditions import Conditions
@@ -50,13 +50,13 @@ async def list_buckets(call: S3Call) -> S3Answer:
 
 
 async def create_bucket(call: S3Call) -> S3Answer:
+    configuration = await document_of(call.request, _configuration)
+    region, tags = configuration.findtext("LocationConstraint") or None, tag_pairs(configuration)
+    await asyncio.to_thread(check_creation, call, region, tags)
     if call.headers.get("x-amz-bucket-object-lock-enabled", "").lower() == "true":
         raise S3Error(Refusal.NotImplemented, "This object store has no Object Lock.")
-    configuration = await document_of(call.request, _configuration)
-    region = configuration.findtext("LocationConstraint") or None
     if region is not None and not legal_constraint(region):
         raise S3Error(Refusal.InvalidLocationConstraint, LocationConstraint=region)
-    tags = tag_pairs(configuration)
     ownership = call.headers.get("x-amz-object-ownership")
     if ownership not in (None, *_OWNERSHIPS):
         raise S3Error(Refusal.InvalidArgument, f"Invalid x-amz-object-ownership header: {ownership}")

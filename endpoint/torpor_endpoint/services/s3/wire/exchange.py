@@ -24,6 +24,9 @@ BATCH_BYTES: Final = 2**20
 PATIENCE_S: Final = 25.0
 """How long a caller may pause within its body: less than the 30 s after which gunicorn closes the connection."""
 
+_TLS_VERSIONS: Final = {0x0303: "1.2", 0x0304: "1.3"}
+"""By the numbers of ASGI's extension `tls`."""
+
 _DRAIN_MAX_BYTES: Final = 64 * 2**20
 _DRAIN_MAX_S: Final = 20.0
 
@@ -104,6 +107,7 @@ class S3Request:
     body: Body
     access: "CallerAccess | None" = None  # the verified caller; None where signatures are not verified
     signer_of: FormSigner | None = None  # finds the caller of a form, for a request without a signature of its own
+    tls_version: str | None = None  # such as 1.3; None without TLS
 
 
 @dataclass(frozen=True)
@@ -136,6 +140,7 @@ def parsed_request(scope: Scope, body: Body) -> S3Request:
         body,
         scope.get(ACCESS),
         scope.get(FORMS),
+        _TLS_VERSIONS.get(scope.get("extensions", {}).get("tls", {}).get("tls_version")),
     )
 
 

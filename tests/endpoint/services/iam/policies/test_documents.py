@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.core.access.known_keys import SERVED
+from torpor_endpoint.core.access.condition_keys import SERVED
 from torpor_endpoint.core.access.policies import read_policy
 from torpor_endpoint.services.iam.policies import aws_managed
 from torpor_endpoint.services.iam.policies.documents import check_permissions

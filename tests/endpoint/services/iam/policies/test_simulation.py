@@ -152,3 +152,41 @@ def test_what_a_simulation_would_ignore_is_refused(iam: Any, more: dict[str, Any
     for call in calls:
         with pytest.raises(ClientError, match=f"InvalidInput.*{why}"):
             call()
+
+
+INVOKE = {"ActionNames": ["sagemaker:InvokeEndpoint"], "ResourceArns": ["arn:aws:sagemaker:us-east-1:1:endpoint/e"]}
+
+
+def simulated(iam: Any, condition: Any, effect: str = "Deny", **entries: str) -> str:
+    """The decision about an invocation, by one statement with this condition and, for a Deny, an Allow."""
+    every = {"Action": "*", "Resource": "*"}
+    statements = [{"Effect": effect, "Condition": condition, **every}, {"Effect": "Allow", **every}]
+    document = json.dumps({"Version": "2012-10-17", "Statement": statements[: 2 if effect == "Deny" else 1]})
+    context = [
+        {"ContextKeyName": f"sagemaker:{name}", "ContextKeyValues": [value], "ContextKeyType": "string"}
+        for name, value in entries.items()
+    ]
+    found = iam.simulate_custom_policy(PolicyInputList=[document], ContextEntries=context, **INVOKE)
+    return str(found["EvaluationResults"][0]["EvalDecision"])
+
+
+@pytest.mark.parametrize("spelling", ["tenant-b/m", "/tenant-b/m"])
+def test_a_simulated_target_model_has_the_name_of_a_real_one(iam: Any, spelling: str) -> None:
+    for pattern in ("tenant-b/*", "/tenant-b/*"):
+        of_b = {"StringLike": {"sagemaker:TargetModel": pattern}}
+        assert simulated(iam, of_b, TargetModel=spelling) == "explicitDeny"
+        assert simulated(iam, of_b, "Allow", TargetModel=spelling) == "allowed"
+        assert simulated(iam, of_b, TargetModel="/tenant-a/m") == "allowed"
+
+
+def test_a_simulated_container_is_denied_as_a_real_one_is(iam: Any) -> None:
+    special = {"StringLike": {"sagemaker:TargetContainerHostname": "special*"}}
+    assert simulated(iam, special, TargetContainerHostname="special-b") == "explicitDeny"
+    assert simulated(iam, special, TargetContainerHostname="common-a") == "allowed"
+
+
+def test_a_policy_that_the_endpoint_would_refuse_is_not_simulated_unless_its_key_is_given(iam: Any) -> None:
+    unread = {"StringEquals": {"sagemaker:TargetVariant": "A"}}
+    with pytest.raises(ClientError, match=r"cannot be enforced: .* no request has the condition key sagemaker:TargetV"):
+        simulated(iam, unread)
+    assert simulated(iam, unread, TargetVariant="A") == "explicitDeny"
