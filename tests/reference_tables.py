@@ -3,7 +3,7 @@
 import errno
 import inspect
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -301,7 +301,7 @@ def condition_keys(service: str) -> str:
     )
 
 
-TABLES = {
+TABLES: dict[str, Callable[[], str]] = {
     **{
         f"condition-keys-of-{service}": partial(condition_keys, service)
         for service in {key.name.partition(":")[0] for key in CONDITION_KEYS}
