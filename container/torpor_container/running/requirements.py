@@ -8,10 +8,11 @@ another version.
 import asyncio
 import hashlib
 import os
+import re
 import shutil
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
@@ -19,8 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from torpor_container.errors import LoadFailed
+from torpor_container.formats.script import toolkits
 from torpor_container.processes.quiet_time import patiently
 from torpor_container.processes.threads import run_to_completion
+from torpor_container.running import requirement_files
+from torpor_container.running.requirement_files import LineKind, RequirementLine
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement
@@ -34,6 +38,12 @@ LOADED: Final = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "x
 
 SAME: Final[Mapping[str, str]] = {"xgboost": "xgboost-cpu"}
 """Distributions that hold the same modules."""
+
+STAND_INS: Final = frozenset(name.replace("_", "-") for name in toolkits.NAMES)
+"""Packages of AWS's images, which a script may import without an installation."""
+
+OF_LINE: Final = re.compile(r"\s--\w")
+"""Where the options of one requirement begin, such as `--hash`."""
 
 OUTPUT_MAX: Final = 600
 """How many characters of an installer's last output an error has."""
@@ -52,19 +62,13 @@ class Unmet:
 
 
 def unmet(file: Path) -> list[Unmet]:
-    """The requirements of the file that are not installed. Raises OSError, UnicodeDecodeError."""
-    return [fault for line in _lines(file) if (fault := _fault(line)) is not None]
+    """The requirements of the file that are not installed. Raises as `requirement_files.read`."""
+    return _unmet(requirement_files.read(file))
 
 
-def _lines(file: Path, depth: int = 0) -> Iterator[str]:
-    """The lines with requirements, also of included files. Options are left out: they are for the installer."""
-    for line in file.read_text().replace("\\\n", " ").splitlines():
-        text = line.strip() if line.lstrip().startswith(("-", "http")) else line.partition("#")[0].strip()
-        option, _, value = text.partition(" ")
-        if option in ("-r", "--requirement") and depth < 5:
-            yield from _lines(file.parent / value.strip(), depth + 1)
-        elif text and not text.startswith("#") and (not text.startswith("-") or option in ("-e", "--editable")):
-            yield text.partition(" --hash")[0].strip()
+def _unmet(lines: Iterable[RequirementLine]) -> list[Unmet]:
+    asked = (line.shown for line in lines if line.kind is LineKind.REQUIREMENT)
+    return [fault for shown in asked if (fault := _fault(OF_LINE.split(shown)[0])) is not None]
 
 
 def _fault(line: str) -> Unmet | None:
@@ -82,6 +86,8 @@ def _fault(line: str) -> Unmet | None:
 
 
 def _missing(required: "Requirement", line: str) -> Unmet | None:
+    if _by_stand_in(required):
+        return None
     installed = _installed(required.name)
     if installed is None:
         return Unmet(line, "not installed")
@@ -111,6 +117,11 @@ def _installed(name: str) -> Distribution | None:
     return None
 
 
+def _by_stand_in(required: "Requirement") -> bool:
+    """Whether a stand-in answers for the package: every script may import it, whatever version is asked for."""
+    return _name(required.name) in STAND_INS and _installed(required.name) is None
+
+
 def _name(name: str) -> str:
     return name.lower().replace("_", "-").replace(".", "-")
 
@@ -134,15 +145,16 @@ class Requirements:
         if not file.is_file():
             return None
         try:
-            missing = await asyncio.to_thread(unmet, file)
-            digest = _digest(file)
-        except (OSError, UnicodeDecodeError) as error:
+            lines = await asyncio.to_thread(requirement_files.read, file)
+        except (OSError, ValueError, LookupError) as error:
             raise LoadFailed(f"{FILE} of the script cannot be read: {error}") from error
+        missing = await asyncio.to_thread(_unmet, lines)
         if not missing:
             return None
         _check(missing, self._permission)
+        digest = _digest(lines)
         async with self._installing:
-            return await self._installed(file, self._home(model, digest), digest, timeout_s)
+            return await self._installed(code, lines, self._home(model, digest), digest, timeout_s)
 
     def _home(self, model: Path, digest: str) -> Path:
         """The folder to install to: beside the unpacked artifact, and removed with it; else that of the instance."""
@@ -150,30 +162,39 @@ class Requirements:
             return model.parent / "requirements"
         return self._base_dir / "requirements" / digest
 
-    async def _installed(self, file: Path, home: Path, digest: str, timeout_s: float) -> Path:
+    async def _installed(
+        self, code: Path, lines: Sequence[RequirementLine], home: Path, digest: str, timeout_s: float
+    ) -> Path:
         marker = home / COMPLETE
         if marker.is_file() and marker.read_text() == digest:
             return home
         await run_to_completion(_make_empty, home)
         try:
             async with patiently(timeout_s):
-                await self._install(file, home)
+                await self._install(code, lines, home)
         except TimeoutError:
             raise LoadFailed(f"{FILE} of the script was not installed within {timeout_s:g} s") from None
         marker.write_text(digest)
         return home
 
-    async def _install(self, file: Path, home: Path) -> None:
-        """Run the installer. Raises LoadFailed with the end of its output."""
-        constraints = home / ".constraints"
-        constraints.write_text(_constraints())
+    async def _install(self, code: Path, lines: Sequence[RequirementLine], home: Path) -> None:
+        """Run the installer. It gets the lines in UTF-8, whatever the encoding of the file.
+
+        Raises LoadFailed with the end of its output.
+        """
+        wanted, constraints = home / ".wanted", home / ".constraints"
+        wanted.write_text(
+            _joined(line.text for line in lines if line.kind is not LineKind.CONSTRAINT and _is_wanted(line))
+        )
+        given = _joined(line.text for line in lines if line.kind is LineKind.CONSTRAINT)
+        constraints.write_text(_constraints() + given)
         process = await asyncio.create_subprocess_exec(
             *_installer(self._environment, home),
             "-r",
-            str(file),
+            str(wanted),
             "-c",
             str(constraints),
-            cwd=file.parent,
+            cwd=code,
             env=dict(self._environment),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -218,9 +239,23 @@ def _constraints() -> str:
     return "".join(f"{name}=={known.version}\n" for name, known in found if known is not None)
 
 
-def _digest(file: Path) -> str:
+def _is_wanted(line: RequirementLine) -> bool:
+    """Whether the installer gets the line: not where a stand-in answers for its package."""
+    from packaging.requirements import InvalidRequirement, Requirement
+
+    try:
+        return not _by_stand_in(Requirement(OF_LINE.split(line.shown)[0]))
+    except InvalidRequirement:
+        return True
+
+
+def _joined(texts: Iterable[str]) -> str:
+    return "".join(f"{text}\n" for text in texts)
+
+
+def _digest(lines: Sequence[RequirementLine]) -> str:
     """A digest of all that decides what is installed."""
-    content = "\n".join((*_lines(file), file.read_text(), sys.version))
+    content = "\n".join((*(f"{line.kind.value} {line.shown}" for line in lines), sys.version))
     return hashlib.sha256(content.encode()).hexdigest()[:32]
 
 

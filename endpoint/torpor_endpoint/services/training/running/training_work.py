@@ -155,7 +155,7 @@ def _preamble(planned: TrainingCommand, layout: ToolkitFolders) -> str:
         return text
     try:
         missing = ", ".join(map(str, unmet(requirements)))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError, LookupError) as error:
         missing = f"it cannot be read: {error}"
     if missing:
         return f"{FILE} is not installed: the script runs with the endpoint's own packages. Not met: {missing}.\n{text}"
