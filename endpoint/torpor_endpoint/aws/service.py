@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import logging
+import re
 import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
@@ -56,6 +57,9 @@ NAMING_MAX_BYTES = 64 * 1024
 """A longer body is not read for the names of its operation and endpoint."""
 
 C = TypeVar("C")
+
+ITEM = re.compile(r"\.(\d+)\.member")
+"""The place of an item of a list in the path of a violation."""
 
 NO_GUARDS: Mapping[str, Any] = MappingProxyType({})
 
@@ -260,14 +264,22 @@ def access_denied(model: ServiceModel, text: str) -> AwsError:
 
 
 def refusal(found: list[Violation], operation: OperationModel) -> AwsError:
-    """The error for violated constraints: a service with the query protocol, now or once, has its own codes."""
-    codes = {shape.metadata.get("error", {}).get("code") for shape in operation.error_shapes}
+    """The error for violated constraints: a service with the query protocol, now or once, has its own codes, and
+    CloudWatch its own words for some operations."""
+    codes = {shape.metadata.get("error", {}).get("code", shape.name) for shape in operation.error_shapes}
     if "MissingParameter" in codes and all(violation.missing for violation in found):
-        return AwsError("MissingParameter", 400, f"The parameter {_pascal(found[0].path)} is required.")
+        return AwsError("MissingParameter", 400, f"The parameter {_parameter(found[0].path)} is required.")
+    if "MissingParameter" in codes and all(violation.allowed for violation in found):
+        text = f"The parameter {_parameter(found[0].place)} must be a value in the set [ {found[0].allowed} ]."
+        return AwsError("InvalidParameterValue", 400, text)
     metadata = operation.service_model.metadata
-    query = metadata["protocol"] == "query" or "awsQueryCompatible" in metadata
-    return AwsError("ValidationError" if query else "ValidationException", 400, message(found))
+    if metadata["protocol"] == "query" or "awsQueryCompatible" in metadata:
+        return AwsError("ValidationError", 400, message(found))
+    own = operation.service_model.shape_for_error_code("InvalidParameterException")
+    return AwsError("ValidationException" if own is None else own.name, 400, message(found))
 
 
-def _pascal(path: str) -> str:
-    return ".".join(part if part == "member" else part[:1].upper() + part[1:] for part in path.split("."))
+def _parameter(path: str) -> str:
+    """The path of a member as the query protocol writes it: `MetricData.member.1.Unit`."""
+    parts = ITEM.sub(r".member.\1", path).split(".")
+    return ".".join(part if part == "member" else part[:1].upper() + part[1:] for part in parts)

@@ -3,30 +3,22 @@
 It checks required members, lengths, ranges, enums and patterns. `wire.reading` checks the types.
 """
 
-import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import dataclass, replace
 from typing import Any
 
+from torpor_endpoint.aws.java_patterns import Untranslatable, translated
 from torpor_endpoint.aws.models import Shape
 
 SHOWN = 10
 """The most violations that a message spells out. The message counts all of them."""
 LARGEST = sys.float_info.max
 
-JAVA_PATTERNS = {
-    # AWS writes its patterns for Java. Python has no \p{..}; these match the same or slightly more.
-    r"\p{L}": r"\w",
-    r"\p{N}": r"\d",
-    r"\p{Z}": r" \u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000",
-    r"\uD800\uDC00-\uDBFF\uDFFF": r"\U00010000-\U0010FFFF",
-}
-ANY_CHARACTER = r"[^\n\r\u0085\u2028\u2029]"
-"""What a dot matches in Java. In Python it matches a carriage return too."""
-TOKEN = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]|\.", re.DOTALL)
-"""An escaped character, a class of characters, or a dot."""
+LONGER_MATCHED = 1_024
+"""A text that is so many letters longer than allowed is still matched against its pattern. That bounds the time."""
+ENUM = "Member must satisfy enum value set: ["
+CONTAINERS = ("structure", "list", "map")
 
 
 @dataclass(frozen=True)
@@ -38,10 +30,23 @@ class Violation:
     constraint: str
     sensitive: bool = False
     """AWS leaves the value of a sensitive member out of its message."""
+    item: int | None = None
+    """The number of the first item of the list at `path` that fails, where the constraint is one of its items."""
+
+    @property
+    def place(self) -> str:
+        """The path of the member, or of its item, that fails."""
+        return self.path if self.item is None else f"{self.path}.{self.item}.member"
 
     @property
     def missing(self) -> bool:
         return self.value is None
+
+    @property
+    def allowed(self) -> str:
+        """The values of the enumeration that the value is not in; empty for another constraint."""
+        _, is_enum, values = self.constraint.partition(ENUM)
+        return values.rstrip("]") if is_enum else ""
 
     def __str__(self) -> str:
         value = "null " if self.value is None else f"'{self.value}' "
@@ -59,14 +64,22 @@ def message(violations: list[Violation]) -> str:
 def violations(value: Any, shape: Shape, path: str = "") -> Iterator[Violation]:
     """Every constraint that `value` violates. `wire.reading` has made `value`."""
     for constraint in _broken(value, shape):
-        yield Violation(path, shown(value), constraint)
+        yield Violation(path, shown(value), constraint, sensitive=is_sensitive(shape))
     if shape.type_name == "structure" and not shape.is_document_type:
         yield from _in_structure(value, shape, path)
     elif shape.type_name == "list":
-        for number, item in enumerate(value, start=1):
-            yield from violations(item, shape.member, f"{path}.{number}.member")
+        yield from _in_list(value, shape, path)
     elif shape.type_name == "map":
         yield from _in_map(value, shape, path)
+
+
+def is_sensitive(shape: Shape) -> bool:
+    """Whether AWS leaves values of this shape out of its messages, alone or within a list or a map."""
+    if shape.type_name == "list":
+        return is_sensitive(shape.member)
+    if shape.type_name == "map":
+        return is_sensitive(shape.key) or is_sensitive(shape.value)
+    return bool(shape.metadata.get("sensitive"))
 
 
 def _in_structure(value: Mapping[str, Any], shape: Shape, path: str) -> Iterator[Violation]:
@@ -78,28 +91,66 @@ def _in_structure(value: Mapping[str, Any], shape: Shape, path: str) -> Iterator
             yield Violation(here, None, "Member must not be null")
 
 
+def _in_list(value: list[Any], shape: Shape, path: str) -> Iterator[Violation]:
+    """AWS names the place of an item that is a structure; of others, the list and every constraint of its items."""
+    if shape.member.type_name in CONTAINERS:
+        for number, item in enumerate(value, start=1):
+            yield from violations(item, shape.member, f"{path}.{number}.member")
+    elif broken := next((at for at, item in enumerate(value, start=1) if _is_broken(item, shape.member)), None):
+        found = _of_parts(value, shape, path, f"Member must satisfy constraint: {_every(shape.member)}")
+        yield replace(found, item=broken)
+
+
 def _in_map(value: Mapping[str, Any], shape: Shape, path: str) -> Iterator[Violation]:
-    for key, item in value.items():
-        for constraint in _broken(key, shape.key):
-            yield Violation(path, shown(value), f"Map keys must satisfy constraint: [{constraint}]")
-        yield from violations(item, shape.value, f"{path}.{key}.member")
+    """As in a list, with one violation for all keys and one for all values."""
+    if any(_is_broken(key, shape.key) for key in value):
+        yield _of_parts(value, shape, path, f"Map keys must satisfy constraint: {_every(shape.key)}")
+    if shape.value.type_name in CONTAINERS:
+        for key, item in value.items():
+            yield from violations(item, shape.value, f"{path}.{key}.member")
+    elif any(_is_broken(item, shape.value) for item in value.values()):
+        yield _of_parts(value, shape, path, f"Map value must satisfy constraint: {_every(shape.value)}")
+
+
+def _of_parts(value: Any, shape: Shape, path: str, constraint: str) -> Violation:
+    return Violation(path, shown(value), constraint, sensitive=is_sensitive(shape))
+
+
+def _is_broken(value: Any, shape: Shape) -> bool:
+    return next(_broken(value, shape), None) is not None
+
+
+def _every(shape: Shape) -> str:
+    """All constraints of a list's items, or of a map's keys or values, whichever is broken."""
+    least, most = shape.metadata.get("min"), shape.metadata.get("max")
+    enum, pattern = shape.metadata.get("enum"), shape.metadata.get("pattern")
+    what = "length" if shape.type_name in ("string", "blob") else "value"
+    found = [
+        f"Member must have {what} less than or equal to {most}" if most is not None else None,
+        f"Member must have {what} greater than or equal to {least}" if least is not None else None,
+        f"{ENUM}{', '.join(enum)}]" if enum else None,
+        f"Member must satisfy regular expression pattern: {pattern}" if pattern else None,
+    ]
+    return f"[{', '.join(filter(None, found))}]"
 
 
 def _broken(value: Any, shape: Shape) -> Iterator[str]:
     if shape.type_name in ("string", "list", "map", "blob"):
-        outside = list(_outside(len(value), "length", shape))
+        yield from _outside(len(value), "length", shape)
     elif shape.type_name in ("integer", "long", "float", "double"):
-        outside = list(_outside(value, "value", shape))
+        yield from _outside(value, "value", shape)
     else:
         return
-    yield from outside
     enum, pattern = shape.metadata.get("enum"), shape.metadata.get("pattern")
     if enum and value not in enum:
-        yield f"Member must satisfy enum value set: [{', '.join(enum)}]"
-    if (
-        pattern and not outside and not _matches(pattern, value)
-    ):  # only a text of allowed length is matched: that bounds the time
+        yield f"{ENUM}{', '.join(enum)}]"
+    if pattern and _is_matched(value, shape) and not _matches(pattern, value):
         yield f"Member must satisfy regular expression pattern: {pattern}"
+
+
+def _is_matched(value: str, shape: Shape) -> bool:
+    most = shape.metadata.get("max")
+    return most is None or len(value) <= most + LONGER_MATCHED
 
 
 def _outside(size: float, what: str, shape: Shape) -> Iterator[str]:
@@ -116,16 +167,9 @@ def _outside(size: float, what: str, shape: Shape) -> Iterator[str]:
 
 def _matches(pattern: str, value: str) -> bool:
     try:
-        return re.fullmatch(_in_python(pattern), value) is not None
-    except re.error:
-        return True  # Python cannot read this Java pattern, so the value passes unchecked
-
-
-@cache
-def _in_python(pattern: str) -> str:
-    for java, python in JAVA_PATTERNS.items():
-        pattern = pattern.replace(java, python)
-    return TOKEN.sub(lambda found: ANY_CHARACTER if found[0] == "." else found[0], pattern)
+        return translated(pattern).fullmatch(value) is not None
+    except Untranslatable:
+        return True  # the value passes unchecked
 
 
 def _camel(name: str) -> str:

@@ -1,4 +1,3 @@
-import re
 from typing import Any
 
 import pytest
@@ -9,8 +8,9 @@ from hypothesis import strategies as st
 
 from tests.endpoint.aws.helpers.refusals import outcome
 from torpor_endpoint.aws.errors import AwsError
+from torpor_endpoint.aws.java_patterns import Untranslatable, translated
 from torpor_endpoint.aws.service import refusal
-from torpor_endpoint.aws.validation import JAVA_PATTERNS, message, violations
+from torpor_endpoint.aws.validation import message, violations
 from torpor_endpoint.aws.wire.reading import read
 
 
@@ -82,26 +82,69 @@ def test_a_dot_of_java_matches_no_end_of_a_line(sagemaker: ServiceModel, end: st
     assert list(violations(f"text/csv{end}X: 1", shape))
 
 
-def test_environment_keys_and_values_are_checked(sagemaker: ServiceModel) -> None:
+def test_of_a_map_aws_names_every_constraint_of_its_keys_once_and_of_its_values_once(sagemaker: ServiceModel) -> None:
     shape = sagemaker.operation_model("CreateModel").input_shape
-    text = said({"ModelName": "m", "PrimaryContainer": {"Environment": {"bad key": "x" * 1025}}}, shape)
-    assert "Map keys must satisfy constraint" in text
-    assert "primaryContainer.environment.bad key.member" in text
+    text = said({"ModelName": "m", "PrimaryContainer": {"Environment": {"a b": "x" * 1025, "c d": "x" * 1025}}}, shape)
+    assert text == (
+        "2 validation errors detected: Value '{2 members}' at 'primaryContainer.environment' failed to satisfy "
+        "constraint: Map keys must satisfy constraint: [Member must have length less than or equal to 1024, Member "
+        "must have length greater than or equal to 0, Member must satisfy regular expression pattern: "
+        "[a-zA-Z_][a-zA-Z0-9_]*]; Value '{2 members}' at "
+        "'primaryContainer.environment' failed to satisfy constraint: Map value must satisfy constraint: [Member must "
+        "have length less than or equal to 1024, Member must have length greater than or equal to 0, Member must "
+        r"satisfy regular expression pattern: [\S\s]*]"
+    )
 
 
-def test_the_names_of_all_resources_have_patterns_that_python_reads(sagemaker: ServiceModel) -> None:
-    unread = []
-    for name in sagemaker.shape_names:
-        pattern = sagemaker.shape_for(name).metadata.get("pattern", "")
-        for java, python in JAVA_PATTERNS.items():
-            pattern = pattern.replace(java, python)
-        try:
-            re.compile(pattern)
-        except re.error:
-            unread.append(name)
-    hosting = ("Model", "Endpoint", "Variant", "Tag", "Container", "Environment", "Production", "Image", "Url", "Arn")
-    assert len(unread) < 10
-    assert [name for name in unread if name.startswith(hosting)] == ["ModelPackageSourceUri"]
+def test_of_a_list_of_texts_aws_names_the_list(sagemaker: ServiceModel) -> None:
+    shape = sagemaker.operation_model("DeleteTags").input_shape
+    arn = "arn:aws:sagemaker:us-east-1:123456789012:model/a"
+    assert (
+        "Value '[a, !]' at 'tagKeys' failed to satisfy constraint: Member must satisfy constraint: [Member must have"
+        in (said({"ResourceArn": arn, "TagKeys": ["a", "!"]}, shape))
+    )
+
+
+def test_the_value_of_a_sensitive_member_is_not_repeated() -> None:
+    sts = ServiceModel(Loader().load_service_model("sts", "service-2"), "sts")
+    shape = sts.operation_model("AssumeRoleWithWebIdentity").input_shape.members["WebIdentityToken"]
+    assert (
+        said({"WebIdentityToken": "abc"}, sts.operation_model("AssumeRoleWithWebIdentity").input_shape).count("abc")
+        == 0
+    )
+    assert shape.metadata["sensitive"]
+
+
+def test_every_pattern_of_the_service_can_be_translated(sagemaker: ServiceModel) -> None:
+    patterns = {sagemaker.shape_for(name).metadata.get("pattern", "") for name in sagemaker.shape_names}
+    for pattern in patterns:
+        translated(pattern)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "text", "taken"),
+    [
+        (r"[\w+=,.@-]+", "größe", False),  # Java's \w is of ASCII, and so is \d
+        (r"\d+", "\u0663", False),
+        (r"[\p{L}]+", "größe大", True),
+        (r"[\p{L}]+", "a1", False),
+        (r"\p{N}", "\u00b2", True),
+        (r"\A\S[\p{Print}]*\z", "a b", True),
+        (r"\A\S[\p{Print}]*\z", "a\u00e9", False),
+        (r"\p{ASCII}*", "é", False),
+        (r"[\S\s]*", "a\n é", True),
+        (r".+", "a\u2028", False),
+        (r"a$", "a\n", False),  # it must be the whole text
+    ],
+)
+def test_a_pattern_means_what_it_means_in_java(pattern: str, text: str, taken: bool) -> None:
+    assert (translated(pattern).fullmatch(text) is not None) is taken
+
+
+@pytest.mark.parametrize("pattern", [r"[a-z&&[^b]]", r"[\P{L}]", r"\p{Greek}", "(?<"])
+def test_a_pattern_that_cannot_be_translated_is_told(pattern: str) -> None:
+    with pytest.raises(Untranslatable):
+        translated(pattern)
 
 
 def test_cloudwatch_names_a_missing_parameter_in_its_own_way(cloudwatch: ServiceModel) -> None:

@@ -110,8 +110,10 @@ VARIANT_RULES: Rules[Wire] = (
         'Production variant "{variant}": Torpor has no instance type {type} in its catalogue.',
     ),
     (
+        # AWS's model has a range here, and AWS an enumeration.
         lambda v: "ServerlessConfig" in v and v["ServerlessConfig"]["MemorySizeInMB"] not in range(1024, 6145, 1024),
-        'Production variant "{variant}": MemorySizeInMB must be one of 1024, 2048, 3072, 4096, 5120, 6144.',
+        "1 validation error detected: Value '{memory}' at '{place}.serverlessConfig.memorySizeInMB' failed to satisfy "
+        "constraint: Member must satisfy enum value set: [1024, 2048, 3072, 4096, 5120, 6144]",
     ),
     (
         lambda v: "ServerlessConfig" in v and _overprovisioned(v["ServerlessConfig"]),
@@ -133,9 +135,12 @@ VARIANT_RULES: Rules[Wire] = (
 
 
 def check_variants(params: Wire) -> None:
-    for production in _sent(params):
-        names = {"variant": production["VariantName"], "type": production.get("InstanceType")}
-        check(VARIANT_RULES, production, **names)
+    for member in ("ProductionVariants", "ShadowProductionVariants"):
+        for number, production in enumerate(params.get(member, ()), start=1):
+            names = {"variant": production["VariantName"], "type": production.get("InstanceType")}
+            memory = production.get("ServerlessConfig", {}).get("MemorySizeInMB")
+            place = f"{member[:1].lower()}{member[1:]}.{number}.member"
+            check(VARIANT_RULES, production, memory=memory, place=place, **names)
 
 
 def check_memory(variants: tuple[Variant, ...]) -> None:

@@ -135,9 +135,9 @@ def test_a_unit_that_is_not_the_metrics_finds_nothing(boto: Any, registry: Metri
     [
         ({"Period": 45}, "InvalidParameterValue"),
         ({"EndTime": NOON}, "InvalidParameterCombination"),
-        ({"Statistics": ["Median"]}, "ValidationError"),
+        ({"Statistics": ["Median"]}, "InvalidParameterValue"),
         ({"ExtendedStatistics": ["p50"]}, "InvalidParameterCombination"),
-        ({"Unit": "Furlongs"}, "ValidationError"),
+        ({"Unit": "Furlongs"}, "InvalidParameterValue"),
         ({"EndTime": NOON + timedelta(days=2)}, "InvalidParameterCombination"),
     ],
 )

@@ -60,8 +60,15 @@ def scaled(least: int, most: int, count: int = 1, **members: Any) -> dict[str, A
         ({"VariantName": "v", "ModelName": "ep"}, "needs either ServerlessConfig, or InstanceType"),
         ({"VariantName": "v", "ModelName": "ep", "InstanceType": "ml.m5.large"}, "needs either ServerlessConfig"),
         (production(InstanceType="ml.m5.gigantic"), "no instance type ml.m5.gigantic"),
-        (production(ServerlessConfig=serverless(1536)), "MemorySizeInMB must be one of"),
-        (production(ServerlessConfig=serverless(7168)), "MemorySizeInMB must be one of"),
+        (
+            production(ServerlessConfig=serverless(1536)),
+            "1 validation error detected: Value '1536' at 'productionVariants.1.member.serverlessConfig.memorySizeInMB'"
+            " failed to satisfy constraint: Member must satisfy enum value set: [1024, 2048, 3072, 4096, 5120, 6144]",
+        ),
+        (
+            production(ServerlessConfig=serverless(7168)),
+            "Value '7168' at 'productionVariants.1.member.serverlessConfig",
+        ),
         (production(ServerlessConfig=serverless(ProvisionedConcurrency=6)), "ProvisionedConcurrency must not be"),
         (production(ServerlessConfig=serverless(), ManagedInstanceScaling={}), "excludes ManagedInstanceScaling"),
         (scaled(3, 2), "MinInstanceCount must not be greater"),
