@@ -95,7 +95,8 @@ class Incarnation(PlacedInstance):
 
 @dataclass(frozen=True)
 class StartTrouble:
-    """The last failed start, and how many failed in a row. `final`: another try cannot help.
+    """The last failed start, and how many failed in a row. `final`: another try cannot help. `machine`: the machine
+    failed it, and no model.
 
     `containers` names those that did not become ready.
     """
@@ -104,6 +105,7 @@ class StartTrouble:
     failures: int
     final: bool
     containers: tuple[str, ...] = ()
+    machine: bool = False
 
     @property
     def hopeless(self) -> bool:

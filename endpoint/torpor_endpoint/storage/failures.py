@@ -13,6 +13,8 @@ NO_DESCRIPTOR = "Too many open files"
 
 def owner_of(error: BaseException) -> ErrorOwner:
     """Whose the error is. One that no table knows is Torpor's."""
+    if isinstance(known := getattr(error, "owner", None), ErrorOwner):
+        return known
     if isinstance(error, RecordsFault):
         return ErrorOwner.MACHINE if error.told else ErrorOwner.TORPOR
     if isinstance(error, sqlite3.Error):

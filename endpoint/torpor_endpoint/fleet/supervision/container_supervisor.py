@@ -17,6 +17,7 @@ from torpor_endpoint.fleet.supervision.probe import answers, final_fault, last_l
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Phase
 from torpor_endpoint.roster.incarnation import LiveContainer
+from torpor_endpoint.storage.failures import is_machines
 
 log = logging.getLogger(__name__)
 
@@ -26,12 +27,16 @@ LONG_S = 10.0
 
 
 class StartFailed(Exception):
-    """A container did not become ready. `final`: another try cannot help. `containers` are the names of those."""
+    """A container did not become ready. `final`: another try cannot help. `containers` are the names of those.
+    `machine`: the machine failed it: no disk, no descriptor."""
 
-    def __init__(self, reason: str, final: bool = False, containers: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, reason: str, final: bool = False, containers: tuple[str, ...] = (), machine: bool = False
+    ) -> None:
         super().__init__(reason)
         self.final = final
         self.containers = containers
+        self.machine = machine
 
 
 class Died(StartFailed):
@@ -48,7 +53,7 @@ async def launched(
         if launch.phase is Phase.PENDING:
             launch = await _placed(host, launch, timing.placed_within_s)
     except (HostError, OSError, ValueError) as error:
-        raise StartFailed(str(error), containers=(container.name,)) from error
+        raise StartFailed(str(error), containers=(container.name,), machine=is_machines(error)) from error
     if launch.address is None:
         raise Died(launch.reason or "it ended", containers=(container.name,))
     if not launch.is_of(wanted.configuration):  # the host has learned that just now

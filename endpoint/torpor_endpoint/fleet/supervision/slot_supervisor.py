@@ -35,6 +35,7 @@ from torpor_endpoint.fleet.supervision.probe import last_line
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.log_lines import about
 from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer, StartTrouble
+from torpor_endpoint.storage.failures import is_machines
 
 log = logging.getLogger(__name__)
 
@@ -91,7 +92,7 @@ class SlotSupervisor:
                 self._failed(failure)
             except Exception as fault:  # outer edge of the slot's task: an unforeseen fault must not end it for ever
                 log.exception("%s failed; starting its instance again", self.slot, extra=_about(self.slot))
-                self._failed(StartFailed(f"{type(fault).__name__}: {fault}"))
+                self._failed(StartFailed(f"{type(fault).__name__}: {fault}", machine=is_machines(fault)))
             await self._empty(*self._factory.slots(self._pool.variant, self.slot))
             await asyncio.sleep(self._timing.restart_pause_s(self._failures, self._deaths))
             self._why = "the one before it ended"
@@ -106,7 +107,8 @@ class SlotSupervisor:
 
     def _failed(self, failure: StartFailed) -> None:
         self._failures += 1
-        self._pool.failed(StartTrouble(str(failure), self._failures, failure.final, failure.containers))
+        told = str(failure), self._failures, failure.final, failure.containers, failure.machine
+        self._pool.failed(StartTrouble(*told))
 
     async def _fill(self) -> bool:
         """Run one incarnation from its launch to its end. True if it was ready for `steady_s`. Raises StartFailed."""

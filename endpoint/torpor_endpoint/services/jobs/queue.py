@@ -11,7 +11,8 @@ from typing import Generic, Protocol, TypeVar
 
 from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.jobs.stages import J, JobRecord
-from torpor_endpoint.services.jobs.work import Failed, Stopped, finished, internal_error, unless
+from torpor_endpoint.services.jobs.work import Failed, Stopped, finished, internal_error, outlasting, unless
+from torpor_endpoint.storage.outage_log import OutageLog
 
 INTERRUPTED = "The endpoint stopped while the {noun} was {stage}. Create the job again."
 
@@ -50,6 +51,7 @@ class JobQueue(Generic[J]):
         self._work = work
         self._turns = asyncio.Semaphore(parallel)
         self._running: dict[str, RunningJob] = {}
+        self._outage = OutageLog(f"{records.kind.noun}s wait for their records", f"{records.kind.noun}s go on")
 
     async def start(self) -> None:
         """Resume after a restart: jobs that waited wait again, and jobs that ran go on, or have failed."""
@@ -71,7 +73,7 @@ class JobQueue(Generic[J]):
 
     async def stop(self, name: str) -> None:
         """Stop a job. It may still keep what it has done."""
-        await self._move(name, self._kind.stopping)
+        await finished(self._records.move, name, self._kind.stopping)
         if running := self._running.get(name):
             running.stop.set()
 
@@ -103,7 +105,7 @@ class JobQueue(Generic[J]):
     async def _in_turn(self, name: str, stop: asyncio.Event) -> StrEnum:
         await unless(stop, self._turns.acquire())
         try:
-            job = await finished(self._records.get, name)
+            job = await outlasting(self._outage, lambda: finished(self._records.get, name))
             assert job is not None  # jobs are never deleted
             if job.stage is self._kind.stopping:  # it was stopped before its task began
                 raise Stopped
@@ -112,5 +114,6 @@ class JobQueue(Generic[J]):
             self._turns.release()
 
     async def _move(self, name: str, stage: StrEnum, reason: str | None = None) -> bool:
-        """Move the job in a thread, since that waits for the disk; also if this task is cancelled meanwhile."""
-        return await finished(self._records.move, name, stage, reason)
+        """Move the job in a thread, since that waits for the disk; also if this task is cancelled meanwhile. While the
+        machine fails, it waits: a job that runs has an end."""
+        return await outlasting(self._outage, lambda: finished(self._records.move, name, stage, reason))

@@ -1,10 +1,15 @@
 """How the work of a job waits, is stopped and fails."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from itertools import count
 from typing import Any, ParamSpec, TypeVar
+
+from torpor_endpoint.core.outages.waiting import pause_s
+from torpor_endpoint.storage.failures import is_machines
+from torpor_endpoint.storage.outage_log import OutageLog
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -43,6 +48,23 @@ class WorkThreads:
         """Run the function in one of the threads. A cancelled caller still waits for its end."""
         loop = asyncio.get_running_loop()
         return await _whole(loop.run_in_executor(self._threads, partial(function, *args, **kwargs)))
+
+
+async def outlasting(outage: OutageLog, work: Callable[[], Awaitable[T]]) -> T:
+    """Do it, and again after each failure of the machine, until it is done: for work that may be done twice. Raises
+    what is not the machine's."""
+    for tried in count(1):
+        try:
+            done = await work()
+        except Exception as error:
+            if not is_machines(error):
+                raise
+            outage.began(error)
+            await asyncio.sleep(pause_s(tried))
+        else:
+            outage.ended()
+            return done
+    raise AssertionError("it has no end")
 
 
 async def _whole(work: "asyncio.Future[T]") -> T:

@@ -12,7 +12,12 @@ import pytest
 
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
-from tests.endpoint.services.helpers.failing_machine import FailingDatabase, FailingMachine, FailingThreads
+from tests.endpoint.services.helpers.failing_machine import (
+    FailingDatabase,
+    FailingMachine,
+    FailingStorage,
+    FailingThreads,
+)
 from tests.helpers.waiting import reached
 from torpor_container.transport.parts import END, encoded
 from torpor_container.transport.streaming import StreamConnection
@@ -101,7 +106,7 @@ class Scene:
         self.messages: list[tuple[str, dict[str, Any]]] = []
         self.topics_work = True
         meter, threads = AsyncMeter(self.registry, lambda: self.now_s), FailingThreads(machine)
-        storage, clock = EmbeddedStorage(self.objects), asyncio.get_running_loop().time
+        storage, clock = FailingStorage(EmbeddedStorage(self.objects), machine), asyncio.get_running_loop().time
         site = AttemptSite(
             folder / "attempts",
             storage,
@@ -145,6 +150,7 @@ class Scene:
         return Told(nobody)
 
     async def ask(self, *bodies: bytes, variant: str = "v", ttl_s: float = 600.0) -> list[int]:
+        """Accept these requests. A body that is the address of an object stands for it."""
         numbers = []
         for body in bodies:
             place = len(self.seen.latest(None, None, 10_000))
@@ -159,7 +165,8 @@ class Scene:
                 output=f"s3://results/out/{place}",
                 config=CONFIG,
                 failure=f"s3://results/failed/{place}",
-                body=body,
+                input=body.decode() if body.startswith(b"s3://") else None,
+                body=None if body.startswith(b"s3://") else body,
             )
             number = await self.queue.add(request)
             self.dispatcher.add(Waiting(number, "shop", variant, request.received_s, request.expires_s))

@@ -4,10 +4,11 @@ for a few steps, and comes back. A clean run counts the steps."""
 import errno
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, ParamSpec, TypeVar
+from pathlib import Path
+from typing import Any, BinaryIO, ParamSpec, TypeVar
 
 from torpor_endpoint.services.jobs.work import WorkThreads
-from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage, StorageAway
+from torpor_endpoint.services.s3.access.embedded import ObjectHead, Storage, StorageAway
 from torpor_endpoint.storage.databases.database import Database, DatabaseAway, OutcomeUnknown
 
 P = ParamSpec("P")
@@ -51,7 +52,7 @@ class FailingMachine:
 
 
 class FailingThreads(WorkThreads):
-    """Whatever runs in these threads writes to the disk, or to the store."""
+    """Whatever runs in these threads reads or writes the disk."""
 
     def __init__(self, machine: FailingMachine, count: int = 4) -> None:
         super().__init__("failing", count)
@@ -68,11 +69,47 @@ class FailingThreads(WorkThreads):
             raise OSError(errno.ENOSPC, "No space left on device")
         if machine.step(DESCRIPTORS):
             raise OSError(errno.EMFILE, "Too many open files")
-        stores = isinstance(getattr(function, "__self__", None), EmbeddedStorage)
-        if stores and machine.step(STORE):
+        return await super().finished(function, *args, **kwargs)
+
+
+class FailingStorage:
+    """Another storage, whose operations fail before they are done, or after it."""
+
+    def __init__(self, storage: Storage, machine: FailingMachine) -> None:
+        self._storage = storage
+        self._machine = machine
+
+    def keys(self, bucket: str, prefix: str) -> list[str]:
+        return self._done(self._storage.keys, bucket, prefix)
+
+    def check(self, bucket: str) -> None:
+        self._done(self._storage.check, bucket)
+
+    def check_writable(self, bucket: str, key: str) -> None:
+        self._done(self._storage.check_writable, bucket, key)
+
+    def head(self, bucket: str, key: str) -> ObjectHead:
+        return self._done(self._storage.head, bucket, key)
+
+    def fetch(self, bucket: str, key: str, into: Path) -> None:
+        self._done(self._storage.fetch, bucket, key, into)
+
+    def opened(self, bucket: str, key: str, copy: Path) -> BinaryIO:
+        if self._machine.step(STORE) or self._machine.step(STORE_AFTER):
             raise StorageAway("the store is away")
-        done = await super().finished(function, *args, **kwargs)
-        if stores and machine.step(STORE_AFTER):
+        return self._storage.opened(bucket, key, copy)
+
+    def put(self, file: Path, bucket: str, key: str, content_type: str = "") -> None:
+        self._done(self._storage.put, file, bucket, key, content_type)
+
+    def write(self, body: bytes, bucket: str, key: str, content_type: str = "") -> None:
+        self._done(self._storage.write, body, bucket, key, content_type)
+
+    def _done(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        if self._machine.step(STORE):
+            raise StorageAway("the store is away")
+        done = work(*args, **kwargs)
+        if self._machine.step(STORE_AFTER):
             raise StorageAway("the store is away")
         return done
 

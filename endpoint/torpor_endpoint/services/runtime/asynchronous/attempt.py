@@ -116,7 +116,7 @@ class Attempt:
             await threads.finished(self._folder.mkdir, parents=True, exist_ok=True)
             return await self._tried()
         except Exception as error:  # outer edge of one request: its fault must not stop the others
-            if isinstance(error, StorageAway) or is_machines(error):
+            if is_machines(error):
                 return MachineFailed(str(error))
             log.exception("request %s failed", request.inference_id, extra=about(endpoint=request.endpoint))
             return PlatformFailed("InternalServerError: The request failed because of an unknown error.")
@@ -218,7 +218,7 @@ class Attempt:
                 site.unwritten.ended()
                 break
             except (StorageError, OSError, RuntimeError) as error:
-                tried, away = next(tries), isinstance(error, StorageAway) or is_machines(error)
+                tried, away = next(tries), is_machines(error)
                 site.meter.count(metrics.RESPONSE_UPLOAD_FAILURES, request.endpoint, request.variant)
                 if isinstance(error, NotStored) or (tried >= PUTS and not away):
                     return Unanswerable(f"InternalServerError: The result cannot be written: {error}")

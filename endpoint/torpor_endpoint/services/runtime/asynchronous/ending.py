@@ -31,7 +31,6 @@ from torpor_endpoint.services.s3.access.embedded import (
     AsRole,
     NotStored,
     Storage,
-    StorageAway,
     StorageError,
     as_endpoint,
 )
@@ -152,7 +151,7 @@ class RequestEnds:
             except NotStored:
                 raise
             except Exception as error:  # whatever it is, the request has ended
-                if not isinstance(error, StorageAway) and not is_machines(error):
+                if not is_machines(error):
                     log.exception("the end of an asynchronous request cannot be kept")
                 else:
                     self.unkept.began(error)

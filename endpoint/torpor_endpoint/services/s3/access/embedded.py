@@ -28,13 +28,19 @@ PIECE_BYTES = 1 << 20
 class StorageError(Exception):
     """An object cannot be read or written. The text tells a person why."""
 
+    owner = ErrorOwner.TORPOR
+
 
 class NotStored(StorageError):
     """There is no such object or bucket, or it may not be used: it will not be otherwise soon."""
 
+    owner = ErrorOwner.CALLER
+
 
 class StorageAway(StorageError):
     """The machine failed: no disk, no descriptor, no store. It passes, and is nobody's attempt."""
+
+    owner = ErrorOwner.MACHINE
 
 
 UNTYPED: Final = "binary/octet-stream"

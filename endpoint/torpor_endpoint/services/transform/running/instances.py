@@ -14,6 +14,9 @@ from torpor_container.transport.upstream import (
     UpstreamRefused,
     UpstreamTimedOut,
 )
+from torpor_container.wire import Fault
+from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_fault
+from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.roster.incarnation import Incarnation
 
@@ -24,6 +27,7 @@ ATTEMPTS = 5
 BUSY = 429
 """A model that is still being loaded."""
 CONTENT_TYPE = b"content-type"
+FAULT = b"x-torpor-fault"
 NO_ANSWER = "Unable to get response from algorithm"
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -82,8 +86,8 @@ class JobInstances:
     async def answer(self, key: str, headers: Headers, payload: bytes, patience: Patience) -> bytes:
         """The answer to a payload. Those of one `key` go to one instance, as long as that is ready and has room.
 
-        A payload that breaks, or gets 5xx or 429, is sent again. A connection that was refused does not count. Raises
-        PayloadFailed, NoInstance.
+        A payload that breaks, or gets 5xx or 429, is sent again. A connection that was refused does not count, nor does
+        an instance whose machine fails, or whose model still comes. Raises PayloadFailed, NoInstance.
         """
 
         async def sent(incarnation: Incarnation) -> UpstreamAnswer:
@@ -112,7 +116,7 @@ class JobInstances:
         self, key: str, patience: Patience, sent: Callable[[Incarnation], Awaitable[UpstreamAnswer]]
     ) -> UpstreamAnswer:
         """Raises PayloadFailed, NoInstance."""
-        failure, left = PayloadFailed(NO_ANSWER), patience.retries + 1
+        failure, left, waits = PayloadFailed(NO_ANSWER), patience.retries + 1, 0
         while left:
             left -= 1
             incarnation = await self._ready(key)
@@ -134,6 +138,11 @@ class JobInstances:
                 self._freed.set()
             if 200 <= answer.status < 300:
                 return answer
+            if _passes(answer):
+                waits += 1
+                left += 1
+                await asyncio.sleep(pause_s(waits))
+                continue
             failure = _refusal(answer)
             if answer.status < 500 and answer.status != BUSY:
                 break
@@ -155,8 +164,8 @@ class JobInstances:
 
 def _failed_starts(pool: InstancePool) -> int:
     """Those in a row. A start that failed for good is tried again too: what killed it may have been no fault of the
-    model, and a job has more patience than a request."""
-    return 0 if pool.trouble is None else pool.trouble.failures
+    model, and a job has more patience than a request. One that the machine failed does not count."""
+    return 0 if pool.trouble is None or pool.trouble.machine else pool.trouble.failures
 
 
 async def _through(incarnation: Incarnation, headers: Headers, payload: bytes, timeout_s: float) -> UpstreamAnswer:
@@ -174,6 +183,12 @@ async def _through(incarnation: Incarnation, headers: Headers, payload: bytes, t
         if kind is not None:
             headers = [*(header for header in headers if header[0] != CONTENT_TYPE), (CONTENT_TYPE, kind)]
     raise AssertionError("an instance has a container")
+
+
+def _passes(answer: UpstreamAnswer) -> bool:
+    """Whether an instance of Torpor says that its machine fails, or that the model still comes."""
+    fault = answer.header(FAULT)
+    return fault is not None and of_fault(Fault(fault.decode())) is ErrorOwner.MACHINE
 
 
 def _refusal(answer: UpstreamAnswer) -> PayloadFailed:

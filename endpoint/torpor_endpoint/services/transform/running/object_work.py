@@ -29,6 +29,7 @@ from torpor_endpoint.services.transform.running.object_files import (
     StreamedObject,
 )
 from torpor_endpoint.services.transform.running.progress import ObjectProgress
+from torpor_endpoint.storage.failures import is_machines
 
 AHEAD_MAX = 256
 TARGET_MODEL = wire.TARGET_MODEL.lower().encode()
@@ -69,7 +70,9 @@ class ObjectWork:
         self._slots = slots
 
     async def transform(self, one: JobObject, folder: Path, progress: ObjectProgress) -> None:
-        """Raises ObjectFailed, NoInstance. `folder` is the object's own."""
+        """Raises ObjectFailed, NoInstance, and the machine's errors: it may be called again then. `folder` is the
+        object's own."""
+        progress.share, progress.records = 0.0, 0
         try:
             with ExitStack() as files:
                 source = await self._threads.finished(self._open, one, folder, files, progress)
@@ -83,8 +86,12 @@ class ObjectWork:
                 await self._threads.finished(files.close)
             await self._threads.finished(self._storage.put, folder / "result", self._output_bucket, one.result)
         except (StorageError, gzip.BadGzipFile, EOFError, zlib.error, NotSplit, NotJoined) as error:
+            if is_machines(error):
+                raise
             raise ObjectFailed(client_error(error)) from error
-        except OSError as error:  # such as of a full disk
+        except OSError as error:
+            if is_machines(error):
+                raise
             raise ObjectFailed(internal_error(error)) from error
         except PayloadFailed as error:
             raise ObjectFailed(str(error), error.message) from error

@@ -7,11 +7,12 @@ import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
 from itertools import count
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 from torpor_endpoint.core.pages.transform_jobs import JobProgress
 from torpor_endpoint.core.transform.settings import BadAdvice, settings
@@ -19,7 +20,7 @@ from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.jobs.data_log import DataLog
-from torpor_endpoint.services.jobs.work import Failed, WorkThreads, client_error, unless
+from torpor_endpoint.services.jobs.work import Failed, WorkThreads, client_error, outlasting, unless
 from torpor_endpoint.services.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
 from torpor_endpoint.services.transform.rules import (
@@ -44,10 +45,15 @@ from torpor_endpoint.services.transform.running.job_metrics import JobMetrics
 from torpor_endpoint.services.transform.running.object_work import ObjectFailed, ObjectWork
 from torpor_endpoint.services.transform.running.objects_done import ObjectList
 from torpor_endpoint.services.transform.running.progress import ObjectProgress, RunningProgress
+from torpor_endpoint.storage.outage_log import OutageLog
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 JOB = "transform."
 """What the folders and sockets of a job's instances have before its name: no endpoint has a name with a dot."""
 
+OUTAGE = ("transform jobs wait for the machine", "transform jobs go on")
 REMEMBERED = 100
 """The progress of so many ended jobs can be read."""
 FAILED_OBJECTS = "See job logs for more information. {failed} of {all} objects have no result, the first one: {first}"
@@ -70,6 +76,7 @@ class TransformSite:
     clock: Callable[[], float]
     noted: Callable[[Path], object]
     as_role: AsRole = as_endpoint
+    outage: OutageLog = field(default_factory=lambda: OutageLog(*OUTAGE))
 
 
 class TransformWork:
@@ -123,7 +130,7 @@ class TransformWork:
         """Raises Failed, StorageError, InputUnreadable, BadAdvice, NoInstance."""
         progress = self._progress[job.name] = RunningProgress(self._site.clock())
         listing = ObjectList(self._site.folder / job.name)
-        todo = await self._site.threads.finished(listing.read, lambda: self._objects(job))
+        todo = await self._outlasted(listing.read, lambda: self._objects(job))
         check_models(todo, job.containers[0].multi_model, MODEL_FILTER in job.request.get("Environment", {}))
         progress.objects, progress.done_before = len(todo), len(listing.results)
         progress.records_before = sum(listing.results.values())
@@ -136,7 +143,7 @@ class TransformWork:
         request, folder, progress = job.request, self._site.folder / job.name, self._progress[job.name]
         chosen = settings(request, await instances.advice())
         log = DataLog(self._site.logs / job.name, self._site.clock, self._site.noted)
-        await self._site.threads.finished(log.write, str(chosen))
+        await self._outlasted(log.write, str(chosen))
         instances.at_once = chosen.at_once
         at_once = chosen.at_once * request["TransformResources"]["InstanceCount"]
         work = ObjectWork(
@@ -160,15 +167,15 @@ class TransformWork:
                 own, about = folder / str(next(numbers)), ObjectProgress()
                 progress.running.add(about)
                 try:
-                    await self._site.threads.finished(own.mkdir, parents=True, exist_ok=True)
-                    await work.transform(one, own, about)
-                    await self._site.threads.finished(listing.add, one.result, about.records)
+                    await self._outlasted(own.mkdir, parents=True, exist_ok=True)
+                    await outlasting(self._site.outage, partial(work.transform, one, own, about))
+                    await self._outlasted(listing.add, one.result, about.records)
                     progress.done += 1
                     progress.records += about.records
                 except ObjectFailed as failure:
                     progress.failed += 1
                     first_failure = first_failure or f"{one.bucket}/{one.key}: {failure} {failure.message}".strip()
-                    await self._site.threads.finished(log.write, *_told(f"{one.bucket}/{one.key}", failure))
+                    await self._outlasted(log.write, *_told(f"{one.bucket}/{one.key}", failure))
                 finally:
                     progress.running.discard(about)
                     await self._site.threads.finished(shutil.rmtree, own, ignore_errors=True)
@@ -182,10 +189,14 @@ class TransformWork:
             await asyncio.gather(*workers, return_exceptions=True)
         if "DataCaptureConfig" in request:
             captured = [one for one in todo if one.result in listing.results]
-            await self._site.threads.finished(write_manifests, self._storage(job), job, captured, self._site.clock())
+            await self._outlasted(write_manifests, self._storage(job), job, captured, self._site.clock())
         if progress.failed:
             reason = FAILED_OBJECTS.format(failed=progress.failed, all=len(todo), first=first_failure)
             raise Failed(client_error(reason))
+
+    async def _outlasted(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run the function in a thread, and again after each failure of the machine."""
+        return await outlasting(self._site.outage, lambda: self._site.threads.finished(function, *args, **kwargs))
 
     def _ended(self, name: str) -> None:
         if name in self._progress:

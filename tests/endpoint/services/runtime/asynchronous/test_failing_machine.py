@@ -12,7 +12,7 @@ from tests.helpers.waiting import reached
 from torpor_endpoint.core.async_inference.requests import AsyncState
 from torpor_endpoint.storage.databases.database import DatabaseAway, OutcomeUnknown
 
-BODIES = (b"one", b"refuse", b"break", b"two")
+BODIES = (b"one", b"refuse", b"break", b"s3://results/in")
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +49,7 @@ def earned(scene: Scene, number: int, body: bytes) -> tuple[object, ...]:
         return AsyncState.FAILED, 1, None, b"no"
     if body == b"break":
         return AsyncState.FAILED, 3, None, json.dumps({"message": kept.reason}).encode()
-    return AsyncState.COMPLETED, 1, body.upper(), None
+    return AsyncState.COMPLETED, 1, b"ONE" if body == b"one" else b"TWO", None
 
 
 @pytest.mark.parametrize("away", [1, 7])
@@ -61,6 +61,7 @@ def test_each_accepted_request_ends_as_it_earned_whatever_step_the_machine_fails
     failed = []
 
     async def story(scene: Scene) -> None:
+        (scene.bucket / "in").write_bytes(b"two")
         numbers = await asked(scene)
         await scene.ended(*numbers)
         await reached(lambda: len(scene.messages) == len(BODIES), look_s=0.001)

@@ -1,0 +1,169 @@
+"""No object of a transform job is lost while the disk, the database or the store fails: the machine fails each step
+of a job in turn, comes back, and the job ends as it earned, with exactly the results of its objects."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from tests.endpoint.services.helpers.failing_machine import (
+    KINDS,
+    FailingDatabase,
+    FailingMachine,
+    FailingStorage,
+    FailingThreads,
+)
+from torpor_endpoint.core.outages import waiting
+from torpor_endpoint.core.records import Container
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.services.jobs.queue import JobQueue
+from torpor_endpoint.services.jobs.records import JobRecords
+from torpor_endpoint.services.jobs.stages import begun
+from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
+from torpor_endpoint.services.s3.store import ObjectStore
+from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
+from torpor_endpoint.services.transform.running.instances import Headers, JobInstances, Patience, PayloadFailed
+from torpor_endpoint.services.transform.running.transform_work import TransformSite, TransformWork
+from torpor_endpoint.storage.databases.database import DatabaseAway, OutcomeUnknown
+from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+from torpor_endpoint.storage.schema import RECORDS
+
+OBJECTS = {"a": b"a", "b": b"b", "refused": b"refuse"}
+RESULTS = {"a.out": b"A", "b.out": b"B"}
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(waiting, "FIRST_PAUSE_S", 0.002)
+    monkeypatch.setattr(waiting, "LONGEST_PAUSE_S", 0.01)
+
+
+class Answering:
+    """The instances of a job: they answer in capitals, and refuse one payload."""
+
+    at_once = 1
+
+    async def advice(self) -> Mapping[str, Any]:
+        return {}
+
+    async def answer(self, key: str, headers: Headers, payload: bytes, patience: Patience) -> bytes:
+        if payload == b"refuse":
+            raise PayloadFailed("ClientError: 400", "no")
+        return payload.upper()
+
+
+class Work(TransformWork):
+    """Transforms with those instances."""
+
+    @asynccontextmanager
+    async def _instances(self, job: TransformJob) -> AsyncIterator[JobInstances]:
+        yield cast(JobInstances, Answering())
+
+
+class Jobs:
+    """Transform jobs with all that they write to, and what they come to."""
+
+    def __init__(self, folder: Path, machine: FailingMachine) -> None:
+        self.folder = folder
+        self.objects = ObjectStore(folder / "s3")
+        self.objects.buckets.create("scores")
+        self.file = SqliteFile(folder / "torpor.sqlite", RECORDS)
+        self.seen = JobRecords(self.file, "transform_jobs", TransformJob, lambda: 1000.0)
+
+        async def vacated(endpoint: str, variant: str) -> None:
+            """No instance left a folder."""
+
+        site = TransformSite(
+            folder / "work",
+            folder / "logs",
+            FailingStorage(EmbeddedStorage(self.objects), machine),
+            FailingThreads(machine),
+            cast(InstanceFactory, SimpleNamespace(vacated=vacated)),
+            MetricRegistry(lambda: 1000.0),
+            lambda: 1000.0,
+            lambda path: None,
+        )
+        records = JobRecords(FailingDatabase(self.file, machine), "transform_jobs", TransformJob, lambda: 1000.0)
+        self.records, self.queue = records, JobQueue(records, Work(site))
+        for name, body in OBJECTS.items():
+            EmbeddedStorage(self.objects).write(body, "scores", f"in/{name}")
+
+    def create(self, name: str, prefix: str) -> None:
+        """As CreateTransformJob does; while the database is away, again until the job is accepted."""
+        request = {
+            "TransformInput": {
+                "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": f"s3://scores/{prefix}"}}
+            },
+            "TransformOutput": {"S3OutputPath": f"s3://scores/{name}"},
+            "TransformResources": {"InstanceType": "ml.m5.large", "InstanceCount": 1},
+            "DataCaptureConfig": {"DestinationS3Uri": f"s3://scores/{name}-captured"},
+        }
+        arn = f"arn:aws:sagemaker:us-east-1:123456789012:transform-job/{name}"
+        job = TransformJob(**{**vars(begun(TransformJob, name, arn, request, 1000.0)), "containers": (CONTAINER,)})
+        while True:
+            try:
+                self.records.add(job)
+                return
+            except OutcomeUnknown:
+                return
+            except DatabaseAway:
+                continue
+
+    async def ended(self, name: str) -> TransformJob:
+        self.queue.begin(name)
+        await self.queue.ended(name)
+        job = self.seen.get(name)
+        assert job is not None
+        return job
+
+    def results(self, name: str) -> dict[str, bytes]:
+        folder = self.folder / "s3" / "scores" / name
+        return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def captured(self, name: str) -> int:
+        return len(list((self.folder / "s3" / "scores" / f"{name}-captured").rglob("*.json")))
+
+
+CONTAINER = Container("torpor")
+
+
+@pytest.mark.parametrize("away", [1, 5])
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_job_ends_as_it_earned_whatever_step_the_machine_fails(tmp_path: Path, kind: str, away: int) -> None:
+    machine = FailingMachine(kind)
+
+    async def story() -> None:
+        jobs = Jobs(tmp_path, machine)
+        first = last = 0
+        while first == 0 or machine.failed > last:  # until no step is left that could fail
+            last = machine.failed
+            machine.fail_next(first, away)
+            for name, prefix, stage in (
+                (f"whole-{first}", "in/", TransformStage.FAILED),
+                (f"good-{first}", "in/a", TransformStage.COMPLETED),
+            ):
+                jobs.create(name, prefix)
+                job = await jobs.ended(name)
+                assert job.stage is stage, (first, job.failure_reason)
+                results = RESULTS if prefix == "in/" else {"a.out": b"A"}
+                assert jobs.results(name) == results, first
+                assert jobs.captured(name) == 2, first
+                if stage is TransformStage.FAILED:
+                    told = (
+                        "ClientError: See job logs for more information. 1 of 3 objects have no result, the first one: "
+                    )
+                    assert job.failure_reason == f"{told}scores/in/refused: ClientError: 400 no", first
+                    log = (tmp_path / "logs" / name / "data-log.log").read_text()
+                    assert "scores/in/refused: no" in log, first
+            machine.away = range(0)
+            first += 1
+        assert first > 4  # it failed indeed
+        jobs.objects.close()
+        jobs.file.close()
+
+    asyncio.run(asyncio.wait_for(story(), 60.0))
