@@ -1,4 +1,6 @@
-"""Unpacked artifacts on disk, at `<root>/<model id>/model`, each whole or not there. It never decides which one leaves.
+"""Unpacked artifacts on disk, at `<root>/<model id>/model`, each whole and sealed, or not there.
+
+It never decides which one leaves.
 
 One process owns a root. Methods block. Several threads may call them at the same time, but only one for each key. A
 folder appears by one rename, finished, and is valid while it has its record: a removal starts with the record.
@@ -17,6 +19,7 @@ from pathlib import Path
 
 from torpor_container.artifacts.errors import DiskFull, DiskTooSmall, disk_full_for
 from torpor_container.artifacts.location import artifact_id
+from torpor_container.artifacts.seals import BrokenSeal, Seal
 
 PACKED = "artifact"
 MODEL = "model"
@@ -38,6 +41,7 @@ class UnpackedArtifact:
     model_id: str
     directory: Path
     size_bytes: int
+    seal: Seal
 
 
 class UnpackedArtifacts:
@@ -73,6 +77,16 @@ class UnpackedArtifacts:
         with self._lock:
             return self._entries.get(key)
 
+    def fault(self, artifact: UnpackedArtifact) -> str | None:
+        """Why a load may not read the folder of this artifact; None if it is as it was unpacked."""
+        try:
+            artifact.seal.check(artifact.directory)
+        except BrokenSeal as broken:
+            return f"its files are not those that were unpacked: {broken}"
+        except OSError as error:
+            return f"its folder cannot be read: {error}"
+        return None
+
     def id_of(self, key: str, version: str) -> str:
         """The model id of this version of this key, whether it is here or not."""
         return artifact_id(self._bucket, key, version)
@@ -105,7 +119,8 @@ class UnpackedArtifacts:
         if size_bytes > self.budget_bytes:
             raise DiskTooSmall(key, f"it takes {size_bytes} bytes, and the disk tier has {self.budget_bytes} in all")
         folder = self._root / self.id_of(key, version)
-        entry = UnpackedArtifact(key, version, folder.name, folder / MODEL, size_bytes)
+        seal = Seal.of(workspace / MODEL)
+        entry = UnpackedArtifact(key, version, folder.name, folder / MODEL, size_bytes, seal)
         self.remove(key)
         with disk_full_for(key):
             (workspace / PACKED).unlink(missing_ok=True)
@@ -170,6 +185,7 @@ class UnpackedArtifacts:
                 "key": entry.key,
                 "version": entry.version,
                 "size_bytes": entry.size_bytes,
+                "files": entry.seal.saved(),
                 "boot": _boot(),
             }
         )
@@ -183,7 +199,12 @@ class UnpackedArtifacts:
         try:
             record = json.loads((folder / _RECORD).read_text())
             entry = UnpackedArtifact(
-                record["key"], record["version"], folder.name, folder / MODEL, record["size_bytes"]
+                record["key"],
+                record["version"],
+                folder.name,
+                folder / MODEL,
+                record["size_bytes"],
+                Seal.read(record["files"]),
             )
             expected = self.id_of(entry.key, entry.version)
             sound = folder.name == expected and record["boot"] == _boot() and entry.directory.is_dir()

@@ -9,6 +9,8 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
+from cachetools import FIFOCache
+
 from torpor_container.artifacts.submitted_code import Submitted
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.core.turns import Sharing, Turns
@@ -37,6 +39,7 @@ from torpor_container.trials.trial_process import TrialCandidate, Trials
 LOST_THREADS_MAX = 16
 NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids user scripts: serve the model file alone, or allow scripts"
 DATA_ONLY = "TORPOR_TRUST=data allows only model files that run no code"
+KNOWN_MAX = 10_000
 FLOOR_BYTES = 64 * 1024
 """No model counts as less: a load can fill pages that other models left, and then the process does not grow."""
 
@@ -101,6 +104,7 @@ class BuiltInLoader:
         self._runners: set[Runner] = set()
         self._scripted: set[Runner] = set()  # those of user scripts, which have processes of their own
         self._cpu_time = CpuTime()
+        self._known: FIFOCache[Path, tuple[Format, Path]] = FIFOCache(KNOWN_MAX)  # by the folder of each version
         self._settling: asyncio.Future[Settled] | None = None  # a request to settle that has not begun
         self._suspects = suspects
         self._quarantine = Quarantine(trials, self._free_bytes, self.unload) if trials is not None else None
@@ -139,10 +143,12 @@ class BuiltInLoader:
         script = await self._submitted.script() if self._submitted else None
         try:
             known, path, disk_bytes, tried = await self._loaders.run(
-                _identify, placed, script, self._settings.program, self._formats, self._conventions
+                self._identify, placed, (SCRIPT_FORMAT, script) if script else self._known.get(placed.directory)
             )
         except OSError as error:
             raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
+        if placed.record is not None:
+            self._known[placed.directory] = known, path
         if known.name == SCRIPT and (refusal := self._no_scripts()):
             raise LoadFailed(f"{placed.name} has a user script, {path.name}, and {refusal}")
         if self._settings.trust == DATA and known.name not in {one.name for one in FORMATS}:
@@ -152,6 +158,26 @@ class BuiltInLoader:
         if self._quarantine is not None and tried is not None:
             load, _ = await asyncio.gather(self._quarantine.passed(tried, load), self._import(known))
         return Found(predicted, load)
+
+    def _identify(
+        self, placed: Placed, decided: tuple[Format, Path] | None
+    ) -> tuple[Format, Path, int, Version | None]:
+        """Format, file, bytes on disk, and version to try: None for a script, which has its own process anyway.
+
+        Format and file are decided once for each version of an artifact (`decided`)."""
+        known, path = decided or detect(placed.directory, self._settings.program, self._formats, self._conventions)
+        disk_bytes = _size_bytes(placed.directory)
+        if known.name == SCRIPT:
+            return known, path, disk_bytes, None
+        verdict = verdicts.read(placed.record) if placed.record is not None else None
+        tried = Version(
+            TrialCandidate(known.name, path, disk_bytes),
+            software_of(known.frameworks),
+            placed.record,
+            mark_of(path),
+            verdict,
+        )
+        return known, path, disk_bytes, tried
 
     def _no_scripts(self) -> str:
         """Why no script may run; empty if scripts may."""
@@ -282,24 +308,6 @@ def _read(found: Recognised, conventions: Conventions) -> ServableModel:
         raise NoMemoryNow(f"out of memory while loading {found.path.name}") from error
     except BaseException as error:  # a pickle runs foreign code as it loads, which may raise anything, even SystemExit
         raise LoadFailed(f"{found.path.name} failed to load: {type(error).__name__}: {error}") from error
-
-
-def _identify(
-    placed: Placed, script: Path | None, program: str, formats: Sequence[Format], conventions: Conventions
-) -> tuple[Format, Path, int, Version | None]:
-    """Format, file, bytes on disk, and version to try: None for a script, which has its own process anyway."""
-    known, path = (SCRIPT_FORMAT, script) if script else detect(placed.directory, program, formats, conventions)
-    disk_bytes = _size_bytes(placed.directory)
-    if known.name == SCRIPT:
-        return known, path, disk_bytes, None
-    verdict = verdicts.read(placed.record) if placed.record is not None else None
-    candidate = TrialCandidate(known.name, path, disk_bytes)
-    return (
-        known,
-        path,
-        disk_bytes,
-        Version(candidate, software_of(known.frameworks), placed.record, mark_of(path), verdict),
-    )
 
 
 def _size_bytes(directory: str | Path) -> int:

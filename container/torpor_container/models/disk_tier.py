@@ -69,7 +69,7 @@ class DiskTier:
         The tier calls `make_room` when too many folders are pinned. Raises the artifact errors and NoRoom.
         """
         await self._revalidate_if_doubted(name)
-        await self._drop_if_gone(name)
+        await self._drop_if_touched(name)
         if not isinstance(await self._tier.requested(name), Hit):
             with self._tier.loading(name):
                 await self._fetch(name, spans, make_room)
@@ -238,11 +238,11 @@ class DiskTier:
         if artifact is not None and (await self._head(name)).version != artifact.version:
             await self.drop(name, "the object in S3 is newer")
 
-    async def _drop_if_gone(self, name: str) -> None:
-        """Another program may remove files from this disk."""
+    async def _drop_if_touched(self, name: str) -> None:
+        """Other programs, and code of models that no box holds, may change or remove files on this disk."""
         artifact = self._disk.find(self._prefix.key_of(name))
-        if artifact is not None and not artifact.directory.is_dir():
-            await self.drop(name, "its folder is gone")
+        if artifact is not None and (fault := await asyncio.to_thread(self._disk.fault, artifact)) is not None:
+            await self.drop(name, fault)
 
     async def _remove(self, name: str) -> None:
         await asyncio.to_thread(self._disk.remove, self._prefix.key_of(name))

@@ -55,7 +55,9 @@ def test_a_damaged_record_counts_as_unfinished(tmp_path: Path, record: bytes) ->
     assert not entry.directory.exists()
 
 
-@pytest.mark.parametrize("odd", [{"boot": None}, {"key": 7}, {"version": []}], ids=str)
+@pytest.mark.parametrize(
+    "odd", [{"boot": None}, {"key": 7}, {"version": []}, {"files": None}, {"files": {"m.json": 7}}], ids=str
+)
 def test_a_record_with_an_odd_member_counts_as_unfinished(tmp_path: Path, odd: dict[str, object]) -> None:
     record = put(UnpackedArtifacts(tmp_path, 1000), "a").directory.parent / "artifact.json"
     members = json.loads(record.read_text()) | odd
@@ -79,7 +81,8 @@ def test_a_new_version_takes_the_place_of_the_old(tmp_path: Path) -> None:
 
 def test_the_same_version_may_be_published_again(tmp_path: Path) -> None:
     tier = UnpackedArtifacts(tmp_path, 1000)
-    assert put(tier, "a") == put(tier, "a")
+    first, second = put(tier, "a"), put(tier, "a")
+    assert (second.directory, tier.fault(second)) == (first.directory, None)
     assert len(tier.entries()) == 1
 
 

@@ -113,6 +113,26 @@ def test_an_artifact_removed_by_hand_is_downloaded_again(tmp_path: Path) -> None
     run(story())
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_folder_that_somebody_touched_is_unpacked_again(tmp_path: Path, restarted: bool) -> None:
+    async def story() -> None:
+        store = FakeStore(a=b"one")
+        tier = disk_tier(tmp_path, store)
+        assert await content(tier, "a") == b"one"
+        if restarted:
+            tier = disk_tier(tmp_path, store)
+            await tier.restore()
+        (file,) = found(tmp_path, "*/model/model.bin")
+        file.write_bytes(b"two")
+        assert await content(tier, "a") == b"one"
+        (file.parent / "m.pkl").write_bytes(b"more")
+        assert await content(tier, "a") == b"one"
+        assert [path.name for path in file.parent.iterdir()] == ["model.bin"]
+        assert store.reads == {"a": 3}
+
+    run(story())
+
+
 def test_a_local_artifact_is_not_downloaded_unless_it_vanishes_meanwhile(tmp_path: Path) -> None:
     async def story() -> None:
         store = FakeStore(here=b"one", gone=b"two")
