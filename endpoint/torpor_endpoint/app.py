@@ -26,6 +26,7 @@ from torpor_endpoint.web_pages import WebPages
 
 if TYPE_CHECKING:
     from torpor_endpoint.access.door import AccessDoor
+    from torpor_endpoint.core.pages.own_models import MayInvoke, OwnEndpoint
     from torpor_endpoint.services.iam.identities.directory import Directory
 
 STOP_S = 1.0
@@ -66,6 +67,7 @@ class EndpointProcess:
         from torpor_endpoint.access.door import AccessDoor
         from torpor_endpoint.access.login.face import LoginFace
         from torpor_endpoint.access.login.sessions import PageSessions
+        from torpor_endpoint.access.own_models import OwnModelsFace
         from torpor_endpoint.access.page_callers import PageCallers
         from torpor_endpoint.access.throttling import Throttle
         from torpor_endpoint.access.verifying import AccessClocks, Verifier
@@ -79,7 +81,21 @@ class EndpointProcess:
         pages = PageCallers(LoginFace(sessions, verifier, time.monotonic), verifier)
         throttle = Throttle(parts.rates)
         tokened = {} if parts.role_parts is None else parts.role_parts.pages
-        return AccessDoor(gateway, verifier, inline, pages, DenialNotes(parts.denials), throttle, tokened)
+        own = OwnModelsFace(self._own_models, self._hosts_of, pages.login)
+        return AccessDoor(gateway, verifier, inline, pages, DenialNotes(parts.denials), throttle, tokened, own)
+
+    async def _own_models(self, may_invoke: "MayInvoke") -> tuple["OwnEndpoint", ...]:
+        from torpor_endpoint.ledger.reading import LedgerReader
+        from torpor_endpoint.pages.own_models import found_own_models
+
+        parts = self._parts
+        ledger = LedgerReader(parts.ledger.tables, parts.clock.epoch)
+        return await found_own_models(parts.roster, parts.flush_ledger, ledger, may_invoke)
+
+    def _hosts_of(self, endpoint: str) -> tuple[str, ...]:
+        live = self._parts.roster.get(endpoint)
+        variants = () if live is None else [pool.variant for pool in live.pools.values() if pool.variant.direct]
+        return tuple(dict.fromkeys(container.name for variant in variants for container in variant.containers))
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:

@@ -6,6 +6,7 @@ request to S3, where a bucket's policy may let everybody in. The caller goes on 
 runtime and for Torpor's own pages, whose requests say it in their heads.
 """
 
+import logging
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from torpor_endpoint.access.denial_notes import DenialNotes
 from torpor_endpoint.access.invocations import InvocationDoor, aws_error, invocation_of, refuse
+from torpor_endpoint.access.own_models import OwnModelsFace
 from torpor_endpoint.access.page_callers import (
     ROUTE,
     NotLoggedIn,
@@ -24,7 +26,7 @@ from torpor_endpoint.access.page_callers import (
     refused_in_text,
     signed_as,
 )
-from torpor_endpoint.access.problems import NotAuthentic, Problem, nobody_signed
+from torpor_endpoint.access.problems import NotAuthentic, Problem, database_away, nobody_signed
 from torpor_endpoint.access.s3_bodies import NEEDLESS_MAX_BYTES, checked, compare, is_needless
 from torpor_endpoint.access.throttling import UNLIMITED, Throttle
 from torpor_endpoint.access.verifying import PAGES_SIGNED_AS, Verifier
@@ -48,12 +50,15 @@ from torpor_endpoint.aws.wire.scope import MISDIRECTED
 from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess
 from torpor_endpoint.core.access.principals import PrincipalKind
 from torpor_endpoint.core.access.rates import CallKind
+from torpor_endpoint.core.records import RecordsFault
 from torpor_endpoint.gateway import OWN_PAGES, Gateway, in_origin_form
 from torpor_endpoint.pages.lifespan import HEALTH
 from torpor_endpoint.services.registry import RUNTIME
 
 if TYPE_CHECKING:
     from torpor_endpoint.services.s3.errors import S3Error
+
+log = logging.getLogger(__name__)
 
 BODY_LIMIT_BYTES = 8 << 20
 """The largest body of a request to any service but S3: it is read whole, since the signature covers it."""
@@ -74,6 +79,7 @@ class AccessDoor:
         denied: DenialNotes,
         throttle: Throttle = UNLIMITED,
         tokened: Mapping[str, App] = MappingProxyType({}),
+        own_models: OwnModelsFace | None = None,
     ) -> None:
         self._gateway = gateway
         self._verifier = verifier
@@ -82,6 +88,7 @@ class AccessDoor:
         self._pages = pages
         self._denied = denied
         self._tokened = tokened
+        self._own_models = own_models
 
     def service_named(self, scope: Scope) -> str:
         """See `Gateway.service_named`."""
@@ -181,6 +188,8 @@ class AccessDoor:
             body = await taken(scope, receive, BODY_LIMIT_BYTES)
             access = self._pages.caller(scope) or self._caller(scope, body, PAGES_SIGNED_AS)
             send = self._denied.noting([access], send)
+            if await self._about_itself(scope, access, send):
+                return
             need = AccessNeed((action_of(scope),), "*")
             if need.actions != (ROUTE,) or not access.decide(need).allowed:  # routers ask several times a second
                 self._throttle.count(CallKind.PAGES, access.principal)
@@ -191,6 +200,20 @@ class AccessDoor:
             await sent(self._pages.refusal(refused, scope), send)
             return
         await self._gateway({**scope, ACCESS: access}, replayed(body, receive), send)
+
+    async def _about_itself(self, scope: Scope, access: CallerAccess, send: Send) -> bool:
+        """Whether the request is for the page of a caller about itself, which needs no right, and is answered."""
+        if self._own_models is None or not self._own_models.asked(scope, access):
+            return False
+        self._throttle.count(CallKind.PAGES, access.principal)
+        try:
+            answer = await self._own_models.answer(scope, access)
+        except RecordsFault as fault:
+            log.error("the page %s cannot be answered: %s", scope["path"], fault)
+            raise database_away() from fault
+        if answer is not None:
+            await sent(answer, send)
+        return answer is not None
 
     def _caller(self, scope: Scope, body: bytes, signed_as: str) -> CallerAccess:
         """Who signed the request. Raises NotAuthentic, also where nobody did."""

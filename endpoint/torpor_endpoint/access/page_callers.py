@@ -22,6 +22,8 @@ ROUTE = "torpor:Route"
 """The actions of Torpor's own pages. Denials have their own: they name the policies of others. So have routers: they
 get the secrets of all access keys, to verify callers."""
 ROUTERS_PAGES = f"{OWN_PAGES}routers/"
+OWN_MODELS = f"{OWN_PAGES}{PageName.OWN}"
+"""The page of a caller about itself, which needs no right."""
 DENIALS_PAGE = f"{OWN_PAGES}{PageName.DENIALS}"
 
 
@@ -53,7 +55,7 @@ class PageCallers:
 
     def refusal(self, refused: NotAuthentic | AccessRefused | AwsError, scope: Scope) -> Response:
         """A person gets a page: the form to log in, or what the login may not. A program gets a text."""
-        if _wants_page(scope) and not (_is_throttled(refused) or _lacks_database(refused)):
+        if wants_page(scope) and not (_is_throttled(refused) or _lacks_database(refused)):
             if isinstance(refused, AccessRefused):
                 return self.login.refusal(scope, refused.message)
             if isinstance(refused, NotAuthentic) and not _is_signed(scope):
@@ -126,6 +128,6 @@ def _is_browsers(scope: Scope) -> bool:
     return _has(scope, b"sec-fetch-site")
 
 
-def _wants_page(scope: Scope) -> bool:
+def wants_page(scope: Scope) -> bool:
     """Whether a person asks, with a browser."""
     return reads(scope) and any(name == b"accept" and b"text/html" in value for name, value in scope["headers"])

@@ -9,6 +9,7 @@ from torpor_endpoint.core.ledger import COLD_STEPS, Sums
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.core.pages.cold_starts import LATEST, SLOWEST
 from torpor_endpoint.core.pages.costs import ContainerUse
+from torpor_endpoint.core.pages.own_models import CalledModel
 from torpor_endpoint.core.pricing.accounts import ModelTraffic, Window, accounts
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative, alternatives
 from torpor_endpoint.core.pricing.costs import VariantCosts, costs
@@ -87,6 +88,15 @@ class LedgerReader:
             *(endpoint, since_s, until_s, period_s),
         )
         return [ColdPeriod(int(since_s) + number * period_s, requests, waited_s) for number, requests, waited_s in rows]
+
+    def called(self, since_s: float) -> list[CalledModel]:
+        """The models that callers have called since then, with their requests; not those of shadow variants."""
+        rows = self.tables.database.rows(
+            "SELECT endpoint, model, sum(requests - copies), sum(cold) FROM minutes WHERE minute_s >= ?1 "
+            "AND NOT 2 * copies > requests GROUP BY endpoint, model ORDER BY endpoint, model",
+            since_s,
+        )
+        return [CalledModel(*row) for row in rows]
 
     def costs(self, endpoint: str | None, since_s: float, until_s: float) -> Statement:
         """The bills of every variant that had an instance or a request in the window."""

@@ -525,6 +525,33 @@ def test_a_session_ends_with_its_key_and_sees_policies_change_at_once(account: A
     assert raw(account, "GET", "/_torpor/endpoints", **second)[0] == 401
 
 
+def test_a_tenant_without_a_right_to_the_pages_sees_its_own_models(account: Account) -> None:
+    mine = {"StringLike": {"sagemaker:TargetModel": "a/*"}}
+    keys = account.user("looker", allow("sagemaker:InvokeEndpoint", HOUSES, Condition=mine))
+    for target in ("a/one.tar.gz", "b/two.tar.gz"):
+        account.invoke(account.live.keys, target)
+    session = logged_in(account, keys)
+    assert raw(account, "GET", "/_torpor/endpoints", **session)[0] == 403
+    own = json.loads(raw(account, "GET", "/_torpor/own", **session)[1])["endpoints"]
+    assert [(one["name"], [model["name"] for model in one["models"]]) for one in own] == [("houses", ["a/one.tar.gz"])]
+    model = own[0]["models"][0]
+    assert (model["instances"], model["requests"] > 0, model["size_bytes"] > 0) == (1, True, True)
+    status, body = raw(account, "GET", "/_torpor/", **session, accept="text/html")
+    assert (status, b"a/one.tar.gz" in body, b"b/two.tar.gz" in body) == (200, True, False)
+    everything = json.loads(raw(account, "GET", "/_torpor/own", **logged_in(account, account.live.keys))[1])
+    (houses,) = everything["endpoints"]
+    assert {"a/one.tar.gz", "b/two.tar.gz"} <= {model["name"] for model in houses["models"]}
+
+
+def test_who_may_invoke_nothing_has_no_page_about_itself(account: Account) -> None:
+    session = logged_in(account, account.user("nobody-here"))
+    assert json.loads(raw(account, "GET", "/_torpor/own", **session)[1]) == {"endpoints": []}
+    status, body = raw(account, "GET", "/_torpor/", **session, accept="text/html")
+    assert (status, b"torpor:ReadPages" in body) == (403, True)
+    assert raw(account, "GET", "/_torpor/own")[0] == 401
+    assert raw(account, "POST", "/_torpor/own", **session)[0] == 405
+
+
 def test_a_browser_without_a_session_is_led_to_the_login(account: Account) -> None:
     status, headers, _ = answered(account, "GET", "/_torpor/", accept="text/html", sec_fetch_site="none")
     assert (status, headers["location"]) == (303, "/_torpor/login")

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import ceil
 from urllib.parse import parse_qs
 
-from torpor_endpoint.access.login.page import BASE_HEADERS, LOGIN, LOGOUT, login_page, refused_page
+from torpor_endpoint.access.login.page import BASE_HEADERS, LOGIN, LOGOUT, login_page, own_models_page, refused_page
 from torpor_endpoint.access.login.sessions import PageSessions
 from torpor_endpoint.access.verifying import Verifier
 from torpor_endpoint.aws.errors import AwsError
@@ -21,6 +21,7 @@ from torpor_endpoint.core.pages.logins import (
     is_csrf,
     set_cookie,
 )
+from torpor_endpoint.core.pages.own_models import OwnEndpoint
 
 SESSION = "/_torpor/dashboard/session"
 DASHBOARD = "/_torpor/"
@@ -71,6 +72,10 @@ class LoginFace:
     def refusal(self, scope: Scope, message: str) -> Response:
         """The page for a browser whose session may not see what it asked for."""
         return refused_page(message, csrf_of(self._token(scope) or ""))
+
+    def own_models(self, scope: Scope, caller: str, found: Sequence[OwnEndpoint]) -> Response:
+        """The page for a browser whose session may not see the dashboard: the caller's own models."""
+        return own_models_page(caller, found, csrf_of(self._token(scope) or ""))
 
     async def _answer(self, scope: Scope, body: bytes) -> Response:
         path, method = scope["path"], scope["method"]

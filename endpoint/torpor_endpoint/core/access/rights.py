@@ -98,6 +98,10 @@ def aliases_of(resource: str | None) -> tuple[str, ...]:
 _LOG_GROUP_ARN = re.compile(r"arn:aws[a-z-]*:logs:[^:]*:[^:]*:log-group:([^:]+)(?::\*)?")
 
 
+INVOCATIONS = ("InvokeEndpoint", "InvokeEndpointAsync", "InvokeEndpointWithResponseStream")
+"""The operations of the runtime."""
+
+
 def invocation(
     operation: str, endpoint: str, target: str | None, place: AccessPlace, container: str | None = None
 ) -> AccessNeed:

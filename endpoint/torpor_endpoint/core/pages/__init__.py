@@ -34,6 +34,7 @@ class PageName(StrEnum):
     CLOCK = "clock"
     FAULTS = "faults"
     DENIALS = "denials"
+    OWN = "own"
 
 
 class RouterPage(StrEnum):
