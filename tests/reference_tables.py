@@ -142,6 +142,12 @@ def _face(face: Face) -> str:
     return f"### {face.service}\n\n{len(face.operations)} operations; the others are {face.rest}.\n\n{shown}"
 
 
+def without_effect() -> str:
+    kept = {operation: members for face in FACES for operation, members in face.without_effect.items()}
+    rows = ((code(operation), ", ".join(map(code, members))) for operation, members in kept.items())
+    return table(("operation", "members"), rows)
+
+
 def moto_alone() -> str:
     return ", ".join(map(code, MOTO_ALONE))
 
@@ -331,6 +337,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "deployment-metrics": deployment_metrics,
     "operations": operations,
     "moto-alone": moto_alone,
+    "without-effect": without_effect,
 }
 
 

@@ -14,12 +14,13 @@ class Face:
     service: str
     operations: Collection[str]
     differences: Mapping[str, str]
+    without_effect: Mapping[str, Collection[str]]
     rest: str
 
 
 def _face(service: AwsService) -> Face:
     tables = service.tables()
-    return Face(service.name, tables.operations, tables.differences, service.rest)
+    return Face(service.name, tables.operations, tables.differences, tables.without_effect, service.rest)
 
 
 FACES: tuple[Face, ...] = tuple(map(_face, SERVICES))

@@ -25,6 +25,8 @@ class ServiceTables:
     operations: Collection[str]
     differences: Mapping[str, str] = field(default_factory=dict)
     """The differences from AWS by operation, in sentences for the documentation."""
+    without_effect: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """By operation, the members that are kept and shown without effect."""
     kept: Collection[str] = ()
     """The lists that its answers include even when they are empty."""
 
@@ -64,7 +66,8 @@ def _sagemaker() -> ServiceTables:
         **of_training.DIFFERENCES,
         **of_transform.DIFFERENCES,
     }
-    return ServiceTables(service.compose, operations, known, service.KEPT)
+    unused = {**differences.WITHOUT_EFFECT, **of_training.WITHOUT_EFFECT, **of_transform.WITHOUT_EFFECT}
+    return ServiceTables(service.compose, operations, known, unused, service.KEPT)
 
 
 def _runtime() -> ServiceTables:
@@ -84,25 +87,25 @@ def _cloudwatch() -> ServiceTables:
     from torpor_endpoint.services.cloudwatch.alarms import operations as alarms
 
     operations = (*service.OPERATIONS, *alarms.OPERATIONS)
-    return ServiceTables(service.compose, operations, differences.DIFFERENCES, service.KEPT)
+    return ServiceTables(service.compose, operations, differences.DIFFERENCES, kept=service.KEPT)
 
 
 def _logs() -> ServiceTables:
     from torpor_endpoint.services.logs import differences, service
 
-    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, service.KEPT)
+    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, kept=service.KEPT)
 
 
 def _autoscaling() -> ServiceTables:
     from torpor_endpoint.services.autoscaling import differences, service
 
-    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, service.KEPT)
+    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, kept=service.KEPT)
 
 
 def _iam() -> ServiceTables:
     from torpor_endpoint.services.iam import differences, service
 
-    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, service.KEPT)
+    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, kept=service.KEPT)
 
 
 def _sts() -> ServiceTables:

@@ -14,7 +14,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "as the caller sent them, also with `${...}`. AccountId is ignored.",
     "PutMetricData": "Accepts StorageResolution, and keeps samples by the minute. Ignores entities.",
     "PutMetricAlarm": "Refuses anomaly detection, PromQL and evaluation windows. A period below a minute is judged by whole "
-    "minutes. An action is an SNS topic, and runs on a change of state only.",
+    "minutes. An action is an SNS topic or a scaling policy, and runs on a change of state only.",
     "DescribeAlarms": "Lists metric alarms only.",
     "DescribeAlarmHistory": "Lists the last 100 entries of an alarm. They go when the alarm is deleted.",
     "SetAlarmState": "The true state returns within 10 seconds.",

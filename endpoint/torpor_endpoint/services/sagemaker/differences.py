@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from torpor_endpoint.services.sagemaker.members.checking import listed
+from torpor_endpoint.services.sagemaker.members.checking import kept, listed
 from torpor_endpoint.services.sagemaker.members.known import Treatment
 
 _WITHOUT_EFFECT: Final = (
@@ -27,3 +27,15 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "ListMonitoringSchedules": "The list is always empty: Torpor makes no monitoring schedules.",
     "ListTags": "One answer lists all tags: a resource has 50 at most.",
 }
+
+WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
+    operation: tuple(kept(f"{operation}{suffix}"))
+    for operation, suffix in {
+        "CreateModel": "Input",
+        "CreateEndpointConfig": "Input",
+        "CreateEndpoint": "Input",
+        "UpdateEndpoint": "Input",
+        "CreateInferenceExperiment": "Request",
+    }.items()
+}
+"""By operation, the members that are kept and shown without effect."""

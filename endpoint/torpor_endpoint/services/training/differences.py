@@ -6,8 +6,47 @@ from typing import Final
 DIFFERENCES: Final[Mapping[str, str]] = {
     "CreateTrainingJob": "Runs script mode of the scikit-learn and XGBoost images, and built-in XGBoost, on this machine with "
     "the endpoint's own packages (`docs/how-to/train.md`). Refuses several instances, other images, Pipe mode, file systems and "
-    "manifests. Spot, VPC, checkpoints, debugger and metric definitions are kept without effect. RoleArn is a name only without `--auth`; with it, a job whose role may not write its output fails before it trains.",
+    "manifests. RoleArn is a name only without `--auth`; with it, a job whose role may not write its output fails before it trains.",
     "DescribeTrainingJob": "ModelArtifacts is set from the start. The billable time is the time that the job took here. There are no final metrics.",
     "ListTrainingJobs": "Ignores WarmPoolStatusEquals and TrainingPlanArnEquals.",
     "StopTrainingJob": "Accepts a job that is Stopping already, and does nothing.",
 }
+
+WITHOUT_EFFECT: Final[Mapping[str, tuple[str, ...]]] = {
+    "CreateTrainingJob": (
+        "AlgorithmSpecification.MetricDefinitions",
+        "AlgorithmSpecification.EnableSageMakerMetricsTimeSeries",
+        "AlgorithmSpecification.TrainingImageConfig",
+        "InputDataConfig.DataSource.S3DataSource.AttributeNames",
+        "InputDataConfig.DataSource.S3DataSource.InstanceGroupNames",
+        "InputDataConfig.DataSource.S3DataSource.ModelAccessConfig",
+        "InputDataConfig.DataSource.S3DataSource.HubAccessConfig",
+        "InputDataConfig.ShuffleConfig",
+        "OutputDataConfig.KmsKeyId",
+        "ResourceConfig.VolumeSizeInGB",
+        "ResourceConfig.VolumeKmsKeyId",
+        "ResourceConfig.KeepAlivePeriodInSeconds",
+        "ResourceConfig.TrainingPlanArn",
+        "ResourceConfig.InstancePlacementConfig",
+        "ResourceConfig.InstancePreferences",
+        "ResourceConfig.SelectedInstanceType",
+        "ResourceConfig.SelectedInstanceCount",
+        "VpcConfig",
+        "StoppingCondition.MaxWaitTimeInSeconds",
+        "StoppingCondition.MaxPendingTimeInSeconds",
+        "EnableNetworkIsolation",
+        "EnableInterContainerTrafficEncryption",
+        "EnableManagedSpotTraining",
+        "CheckpointConfig",
+        "DebugHookConfig",
+        "DebugRuleConfigurations",
+        "TensorBoardOutputConfig",
+        "ExperimentConfig",
+        "ProfilerConfig",
+        "ProfilerRuleConfigurations",
+        "RetryStrategy",
+        "RemoteDebugConfig",
+        "InfraCheckConfig",
+    )
+}
+"""By operation, the members that are kept and shown without effect. A test holds them against the code and the model."""

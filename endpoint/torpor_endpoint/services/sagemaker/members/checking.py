@@ -1,5 +1,7 @@
 """Refuses members that no table knows: a newer service model may have instructions that Torpor would ignore."""
 
+from collections.abc import Iterator
+
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.members.known import KNOWN, STRUCTURES, Treatment
 from torpor_endpoint.services.sagemaker.rules import Wire
@@ -14,6 +16,15 @@ def check_known(shape: str, members: Wire) -> None:
         if name in STRUCTURES and KNOWN[shape][name] is Treatment.ACTED_ON:
             for structure in value if isinstance(value, list) else [value]:
                 check_known(STRUCTURES[name], structure)
+
+
+def kept(shape: str) -> Iterator[str]:
+    """The paths of all members, in this shape and in the structures within it, that are kept without effect."""
+    for name, treatment in KNOWN[shape].items():
+        if treatment is Treatment.KEPT:
+            yield name
+        elif treatment is Treatment.ACTED_ON and name in STRUCTURES:
+            yield from (f"{name}.{inside}" for inside in kept(STRUCTURES[name]))
 
 
 def listed(treatment: Treatment, *shapes: str) -> str:

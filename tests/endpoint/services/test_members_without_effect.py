@@ -1,0 +1,69 @@
+"""The tables of the members that are kept without effect, held against the code that could read them."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import torpor_endpoint.services
+from torpor_endpoint.aws.models import Shape, service_model
+from torpor_endpoint.services.registry import SERVICES
+
+ROOM = Path(torpor_endpoint.services.__file__).parent
+JOBS = {"CreateTrainingJob": "training", "CreateTransformJob": "transform"}
+REFUSED = {
+    # rules of the job name what contains them, or refuse all but what they name
+    "AlgorithmSpecification.AlgorithmName",
+    "InputDataConfig.DataSource.FileSystemDataSource",
+    "InputDataConfig.DataSource.DatasetSource",
+    "ResourceConfig.InstanceGroups.InstanceGroupName",
+    "ServerlessJobConfig",
+    "MlflowConfig",
+    "ModelPackageConfig",
+    "SessionChainingConfig",
+}
+SHOWN_ALONE = {
+    # named in the code for the description of the job alone
+    "OutputDataConfig.KmsKeyId",
+    "EnableNetworkIsolation",
+    "EnableInterContainerTrafficEncryption",
+    "EnableManagedSpotTraining",
+}
+LISTED = {operation: set(names) for one in SERVICES for operation, names in one.tables().without_effect.items()}
+
+
+def source(folder: str) -> str:
+    return "".join(path.read_text() for path in (ROOM / folder).rglob("*.py") if path.name != "differences.py")
+
+
+def unread(shape: Shape, code: str, path: str = "") -> Iterator[str]:
+    """The members that the code does not name, within the structures that it names."""
+    for name, member in shape.members.items():
+        inside = member.member if member.type_name == "list" else member
+        if f"{path}{name}" in REFUSED:
+            continue
+        if f'"{name}"' not in code:
+            yield f"{path}{name}"
+        elif inside.type_name == "structure" and inside.name != "Tag":
+            yield from unread(inside, code, f"{path}{name}.")
+
+
+@pytest.mark.parametrize(("operation", "folder"), JOBS.items())
+def test_a_member_of_a_job_is_read_by_the_code_or_listed_as_without_effect(operation: str, folder: str) -> None:
+    shape = service_model("sagemaker").operation_model(operation).input_shape
+    assert set(unread(shape, source(folder))) == LISTED[operation] - SHOWN_ALONE
+
+
+@pytest.mark.parametrize("operation", LISTED)
+def test_a_listed_member_is_one_of_the_service_model(operation: str) -> None:
+    for path in LISTED[operation]:
+        shape = service_model("sagemaker").operation_model(operation).input_shape
+        for name in path.split("."):
+            shape = shape.members[name]
+            shape = shape.member if shape.type_name == "list" else shape
+
+
+def test_the_members_of_variants_and_configurations_without_effect_are_listed_with_their_paths() -> None:
+    known = LISTED["CreateEndpointConfig"]
+    assert {"MetricsConfig", "ProductionVariants.RoutingConfig", "DataCaptureConfig.KmsKeyId"} <= known
+    assert "DeploymentConfig" in LISTED["UpdateEndpoint"] & LISTED["CreateEndpoint"]
