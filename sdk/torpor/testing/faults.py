@@ -28,7 +28,7 @@ def drawn(
     The same arguments give the same schedule, on every machine. Print it to see it.
     """
     dice = random.Random(seed)
-    return FaultSchedule(tuple(_drawn(dice, kinds, models, within) for _ in range(count)))
+    return FaultSchedule(tuple(_drawn(dice, kinds, models, within) for _ in range(count)), drawn=True)
 
 
 def _drawn(dice: random.Random, kinds: Sequence[FaultKind], models: Sequence[str], within: int) -> InjectedFault:
@@ -75,8 +75,13 @@ class FaultInjection:
 
     @property
     def never_struck(self) -> tuple[InjectedFault, ...]:
-        """The faults that were injected here, and that have struck nothing, or had not when another schedule began."""
+        """The faults that were injected here and have struck nothing, or had not when another schedule began.
+
+        Of a `drawn` schedule it is enough that one has struck.
+        """
         struck = {one.fault for one in self.struck} if len(self._schedule) else set()
+        if struck and self._schedule.drawn:
+            return tuple(self._missed)
         return (*self._missed, *(fault for fault in self._schedule if str(fault) not in struck))
 
     def warn(self) -> None:

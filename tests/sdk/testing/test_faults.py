@@ -80,6 +80,19 @@ def test_a_fault_that_never_struck_is_named(faulty: SharedProcess) -> None:
         injection.warn()
 
 
+def test_of_a_drawn_schedule_one_strike_is_enough(faulty: SharedProcess) -> None:
+    injection = FaultInjection(faulty.connection)
+    injection.inject(drawn(1, count=2, kinds=(FaultKind.FAILING_S3,), models=("drawn.txt",), within=1))
+    assert len(injection.never_struck) == 2
+    faulty.bucket_folder("never").joinpath("drawn.txt").touch()
+    with pytest.raises(ClientError):
+        faulty.client("s3", config=Config(retries={"total_max_attempts": 1})).get_object(
+            Bucket="never", Key="drawn.txt"
+        )
+    assert injection.never_struck == ()
+    injection.clear()
+
+
 def test_a_fault_waits_for_its_moment(faulty: SharedProcess, models: object) -> None:
     injection, clock = FaultInjection(faulty.connection), MovableClock(faulty.connection)
     with faulty.local(models, name="moment") as endpoint:  # type: ignore[arg-type]  # as above

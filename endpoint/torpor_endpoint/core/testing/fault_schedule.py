@@ -150,6 +150,8 @@ class FaultSchedule:
     """The faults of one test. `parse(str(schedule))` is the same schedule."""
 
     faults: tuple[InjectedFault, ...] = ()
+    drawn: bool = field(default=False, compare=False)
+    """Whether chance made it: then not each of its faults has to strike."""
 
     def __str__(self) -> str:
         return "\n".join(map(str, self.faults))
