@@ -50,7 +50,7 @@ def test_the_page_on_tests_runs(tmp_path: Path) -> None:
     houses = LinearRegression().fit([[0.1, 0.2, 0.3], [0.4, 0.2, 0.7]], [1.0, 2.0])
     torpor.bundle(houses, tmp_path / "models" / "Houston_TX.tar.gz")
     for number, block in enumerate(re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)):
-        name = f"test_{number}.py" if "def test_" in block else f"program_{number}.py"
+        name = f"test_{number}.py" if "pytest" in block or "def test_" in block else f"program_{number}.py"
         (tmp_path / name).write_text(block)
     assert "7 passed" in run(["-m", "pytest", "-q", "-p", "no:cacheprovider", "."], tmp_path)
     [program] = tmp_path.glob("program_*.py")

@@ -1,6 +1,8 @@
-"""A progress bar on standard error: the present step, the share that is done, and the time that is left."""
+"""Progress on standard error: a bar with the present step, the share that is done and the time that is left; where
+standard error is no terminal, a line now and then."""
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -8,6 +10,7 @@ from rich.progress import (
     BarColumn,
     Progress,
     SpinnerColumn,
+    Task,
     TaskID,
     TaskProgressColumn,
     TextColumn,
@@ -15,13 +18,17 @@ from rich.progress import (
 )
 from rich.progress import TimeRemainingColumn as TimeLeftColumn
 
+LINE_EVERY_S = 10.0
+"""Where there is no terminal, so many seconds lie between two lines: what takes less prints none."""
+
 
 class Bar:
-    """Shows the present step, and counts what is done: requests, bytes or files."""
+    """Shows the present step, and counts what is done: requests, bytes or files. `lines`, if any, prints it."""
 
-    def __init__(self, progress: Progress, task: TaskID) -> None:
+    def __init__(self, progress: Progress, task: TaskID, lines: "Lines | None" = None) -> None:
         self._progress = progress
         self._task = task
+        self._lines = lines
 
     def says(self, what: str) -> None:
         """Rename the present step."""
@@ -38,12 +45,33 @@ class Bar:
     def done(self, count: int) -> None:
         """Count more as done."""
         self._progress.advance(self._task, count)
+        if self._lines is not None:
+            self._lines.look(self._progress.tasks[self._task])
+
+
+class Lines:
+    """Prints the present step each LINE_EVERY_S: `2 x ml.m5.large, LRU: 40 % after 20 s`."""
+
+    def __init__(self, console: Console, now: Callable[[], float] = time.monotonic) -> None:
+        self._console = console
+        self._now = now
+        self._began_s = self._last_s = now()
+
+    def look(self, task: Task) -> None:
+        """Print the step if it is time."""
+        now_s = self._now()
+        if now_s - self._last_s < LINE_EVERY_S:
+            return
+        self._last_s = now_s
+        share = "" if task.total is None else f": {task.percentage:.0f} %"
+        self._console.print(f"{task.description}{share} after {now_s - self._began_s:.0f} s", soft_wrap=True)
 
 
 @contextmanager
 def bar(what: str, console: Console | None = None) -> Iterator[Bar]:
-    """A progress bar. Without a terminal on standard error it shows nothing."""
+    """A progress bar. Without a terminal on standard error, it is a line each LINE_EVERY_S."""
     shown = console or Console(stderr=True)
+    lines = None if shown.is_terminal else Lines(shown)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(bar_width=20),
@@ -53,7 +81,7 @@ def bar(what: str, console: Console | None = None) -> Iterator[Bar]:
         TimeLeftColumn(),
     )
     with Progress(*columns, console=shown, transient=True, disable=not shown.is_terminal) as progress:
-        yield Bar(progress, progress.add_task(what, total=None))
+        yield Bar(progress, progress.add_task(what, total=None), lines)
 
 
 @contextmanager

@@ -152,15 +152,27 @@ class SimulateOutput:
 
 
 @dataclass(frozen=True)
+class PolicyFigures(ScenarioFigures):
+    """What a scenario gave with one eviction policy and the worst seed: `late` is the share of late requests, and
+    `meets` whether it meets the SLO."""
+
+    late: float
+    meets: bool
+
+
+@dataclass(frozen=True)
 class OptionEntry:
-    """One way to serve the traffic. `late` is the share of late requests with the worst seed."""
+    """One way to serve the traffic, by the worst of the `seeds` that it was simulated with: `late` is the share of late
+    requests, and `meets` whether it meets the SLO. `hit_ratio` is null without a multi-model endpoint."""
 
     name: str
     usd_per_month: float | None
+    hit_ratio: float | None
     late: float
     p99_s: float
     meets: bool
     multi_model: bool
+    seeds: int
 
 
 @dataclass(frozen=True)
@@ -176,7 +188,7 @@ class PlanOutput:
     create_endpoint_config: dict[str, Any] | None
     environment: dict[str, Any] | None
     options: tuple[OptionEntry, ...]
-    policies: tuple[ScenarioFigures, ...]
+    policies: tuple[PolicyFigures, ...]
     assumed: tuple[str, ...]
     left_out: tuple[str, ...]
 

@@ -106,7 +106,7 @@ def nightly(
     """
     at_s = every_s if at_s is None else at_s
     check(BadScenario, {"every_s": MORE, "at_s": AMOUNT}, {"every_s": every_s, "at_s": at_s})
-    inputs = load(trace, profiles, seed=seed)
+    inputs = trace if isinstance(trace, SimulationInputs) else load(trace, profiles, seed=seed)
     chosen = (scenario or inputs.scenario).altered(**changes)
     each = chosen.altered(asynchronous=True, instances_min=None, instances_max=None)
     jobs, latencies, failed = [], Latencies(), 0

@@ -4,8 +4,9 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 
-from torpor.cli.progress import bar, waiting
+from torpor.cli.progress import Bar, Lines, bar, waiting
 
 
 def shown(terminal: bool) -> str:
@@ -23,6 +24,21 @@ def test_a_share_and_the_time_left_are_shown_on_a_terminal_only() -> None:
     assert "25%" in told
     assert "left" in told
     assert shown(terminal=False) == ""
+
+
+def test_a_file_gets_a_line_each_ten_seconds() -> None:
+    out, seconds = io.StringIO(), iter([0.0, 4.0, 12.0, 15.0, 23.0])
+    shown = Console(file=out, force_terminal=False, width=100)
+    with Progress(console=shown, disable=True) as progress:
+        counted = Bar(
+            progress, progress.add_task("2 x ml.m5.large, LRU", total=200), Lines(shown, lambda: next(seconds))
+        )
+        for _ in range(4):
+            counted.done(50)
+    assert out.getvalue().splitlines() == [
+        "2 x ml.m5.large, LRU: 50 % after 12 s",
+        "2 x ml.m5.large, LRU: 100 % after 23 s",
+    ]
 
 
 @pytest.mark.parametrize("terminal", [True, False])

@@ -89,7 +89,7 @@ def test_of_a_drawn_schedule_one_strike_is_enough(faulty: SharedProcess) -> None
         faulty.client("s3", config=Config(retries={"total_max_attempts": 1})).get_object(
             Bucket="never", Key="drawn.txt"
         )
-    assert injection.never_struck == ()
+    assert not injection.never_struck
     injection.clear()
 
 

@@ -20,6 +20,7 @@ class Way(StrEnum):
     COMPONENTS = "an inference component per model, always on"
     COMPONENTS_SCALED = "an inference component per model, scaled"
     SERVERLESS = "serverless, an endpoint per model"
+    BATCH = "a batch transform job each night"
 
 
 NOT_SOLD = frozenset({Way.ASLEEP})

@@ -38,13 +38,14 @@ UNBOUNDED = 1_000_000_000
 
 @dataclass(frozen=True, eq=False)
 class Apart:
-    """The result of one way to serve, over all models."""
+    """The result of one way to serve without an endpoint of many models that answers at once, over all models."""
 
     cost: Cost
     duration_s: float
     requests: int
     cold: int
     latencies: Latencies
+    later: bool = False  # whether its answers come from a queue or from a job
 
     @property
     def p99_s(self) -> float:
@@ -57,9 +58,11 @@ class Apart:
 
 
 def on_endpoints(inputs: SimulationInputs, size: str, prices: Prices = PRICES, overhead_s: float = 0.0) -> Apart:
-    """Simulate an always-on instance of this type for each model, whose vCPUs predict. Raises BadScenario."""
+    """Simulate an always-on instance of this type for each model, whose vCPUs predict. A model that nobody calls costs
+    as much as any other. Raises BadScenario."""
     tally = OutcomeTally(overhead_s)
-    models, duration_s = _on_own_servers(inputs, Scenario(size).plan.machine.threads, tally)
+    called, duration_s = _on_own_servers(inputs, Scenario(size).plan.machine.threads, tally)
+    models = len(called.union(inputs.profiles))
     cost = endpoint_per_model(models, HeldInstances(size), CostTerms(prices, duration_s / HOUR_S))
     return Apart(cost, duration_s, tally.warm.count, 0, tally.warm)
 
@@ -99,8 +102,8 @@ def on_serverless(
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _on_own_servers(inputs: SimulationInputs, servers: int, tally: OutcomeTally) -> tuple[int, float]:
-    """Simulate one server for each model. Returns the number of called models, and the duration in virtual seconds."""
+def _on_own_servers(inputs: SimulationInputs, servers: int, tally: OutcomeTally) -> tuple[set[str], float]:
+    """Simulate one server for each model. Returns the models that were called, and the duration in virtual seconds."""
     kernel, done = Kernel(), list[SimulatedCall]()
     spread, servers_of = inputs.spread(), dict[str, _ModelServer]()
 
@@ -111,7 +114,7 @@ def _on_own_servers(inputs: SimulationInputs, servers: int, tally: OutcomeTally)
         servers_of[model].ask(SimulatedCall(model, kernel.now_s))
 
     duration_s, _ = _play(inputs, kernel, arrive, done, tally)
-    return len(servers_of), duration_s
+    return set(servers_of), duration_s
 
 
 @dataclass(slots=True, eq=False)

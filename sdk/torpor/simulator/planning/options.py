@@ -16,14 +16,18 @@ SHOWN = 4
 
 @dataclass(frozen=True)
 class Priced:
-    """One option to serve the trace. `meets` is whether it meets the goal with each seed that was simulated."""
+    """One option to serve the trace, with the worst of the seeds that it was simulated with (`Goal.worst`)."""
 
     name: str
-    usd: float | None  # a month
-    late: float  # the share of late requests, with the worst seed
+    usd: float | None  # a month, with the search's own seed
+    hit_ratio: (
+        float | None
+    )  # the share of requests that found their model in memory; None without a multi-model endpoint
+    late: float  # the share of late requests
     p99_s: float
     meets: bool
     multi_model: bool
+    seeds: int = 1  # that it was simulated with
 
     @property
     def rank(self) -> tuple[bool, float, float]:
@@ -32,20 +36,29 @@ class Priced:
         return self.usd is None, round(self.usd or 0.0, 2), self.late
 
 
-def of_candidate(one: PlanCandidate, seeds: Sequence[Result], goal: Goal, prices: Prices) -> Priced | None:
-    """The candidate as an option; None if it was not simulated to its end. `seeds` are its results with each seed."""
-    if one.result is None:
-        return None
-    usd, late = one.result.usd_per_month(prices), max(result.slo_misses(goal.slo_s) for result in seeds)
-    return Priced(one.scenario.name, usd, late, one.result.p99_s, one.meets and all(map(goal.met, seeds)), True)
+def of_candidate(one: PlanCandidate, goal: Goal, prices: Prices) -> Priced | None:
+    """The candidate as an option; None if it was not simulated to its end."""
+    return of_results(one.results, goal, prices) if one.results else None
+
+
+def of_results(results: Sequence[Result], goal: Goal, prices: Prices) -> Priced:
+    """A scenario as an option, by its results with each seed, the search's own first."""
+    worst, usd = goal.worst(results), results[0].usd_per_month(prices)
+    late = worst.slo_misses(goal.slo_s)
+    return Priced(worst.scenario.name, usd, worst.hit_ratio, late, worst.p99_s, goal.met(worst), True, len(results))
 
 
 def of_apart(name: str, seeds: Sequence[Apart], goal: Goal) -> Priced:
-    """A way without a multi-model endpoint as an option. Without a price it does not meet the goal."""
-    first, late = seeds[0], [1 - one.latencies.share_within(goal.slo_s) for one in seeds]
-    meets = all(one.requests - one.latencies.within(goal.slo_s) <= goal.late_max(one.requests) for one in seeds)
-    usd = first.usd_per_month(MONTH_H)
-    return Priced(name, usd, max(late), first.p99_s, meets and usd is not None, False)
+    """Another way as an option. Without a price it does not meet the goal, nor if it answers later: its caller has to
+    look for the answer."""
+
+    def late(one: Apart) -> float:
+        return 1 - one.latencies.within(goal.slo_s) / one.requests
+
+    worst, usd = max(seeds, key=lambda one: (late(one), one.p99_s)), seeds[0].usd_per_month(MONTH_H)
+    meets = worst.requests - worst.latencies.within(goal.slo_s) <= goal.late_max(worst.requests)
+    meets = meets and usd is not None and not worst.later
+    return Priced(name, usd, None, late(worst), worst.p99_s, meets, False, len(seeds))
 
 
 def cheapest(ways: Iterable[Priced]) -> Priced | None:
@@ -57,7 +70,6 @@ def left_out(prices: Prices, named: bool) -> Sequence[str]:
     """What was not priced, and why, in words. `named`: whether the caller named the instance types."""
     notes = [
         "an inference component per model: it is not simulated",
-        "asynchronous inference and nightly jobs, which answer later: see --async, and torpor.nightly",
         "savings plans, reserved and spot instances, provisioned concurrency: their prices are not known",
         f"other regions: these are the prices of {prices.source} (another list: --prices, --region)",
     ]

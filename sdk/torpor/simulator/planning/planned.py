@@ -47,7 +47,6 @@ class Planned:
     requests: int  # how many of the trace were simulated, from its beginning
     peak: Peak  # the busiest stretch, which is simulated before the rest; a short trace as a whole
     best: PlanCandidate | None
-    seeds: Sequence[Result] = field(repr=False)  # the best candidate's results, one for each seed
     candidates: Sequence[PlanCandidate] = field(repr=False)  # in the order of trial
     policies: Sequence[Result] = field(repr=False)  # one scenario with each policy; the last one is offline, Belady's
     apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by the name of the way
@@ -59,6 +58,11 @@ class Planned:
     types_named: bool = False  # whether the caller named the instance types
     shadow: Shadow | None = field(default=None, repr=False)  # that was to run beside the plan
     copied: ShadowOutcome | None = field(default=None, repr=False)  # what became of its copies, beside the plan
+
+    @property
+    def seeds(self) -> Sequence[Result]:
+        """The plan's results, one for each seed; none without a plan."""
+        return () if self.best is None else self.best.results
 
     @property
     def whole(self) -> bool:
@@ -91,8 +95,7 @@ class Planned:
     def ways(self) -> Sequence[Priced]:
         """All options that were simulated to their end, with and without a multi-model endpoint. Those that meet the
         goal come first, then the cheapest, then the one with fewer late requests."""
-        mine = [(one, self.seeds if one is self.best else [one.result]) for one in self.candidates if one.result]
-        priced = [of_candidate(one, [each for each in own if each], self.goal, self.prices) for one, own in mine]
+        priced = [of_candidate(one, self.goal, self.prices) for one in self.candidates]
         others = [of_apart(name, self.apart_seeds.get(name, [one]), self.goal) for name, one in self.apart.items()]
         return sorted((one for one in [*priced, *others] if one), key=lambda one: (not one.meets, one.rank))
 
@@ -100,7 +103,7 @@ class Planned:
     def cheapest(self) -> Priced | None:
         """The cheapest of all options that meet the goal. Of the multi-model endpoints only the plan counts, since only
         the plan was simulated with other seeds."""
-        own = None if self.best is None else of_candidate(self.best, self.seeds, self.goal, self.prices)
+        own = None if self.best is None else of_candidate(self.best, self.goal, self.prices)
         return cheapest([*(one for one in self.ways if not one.multi_model), *([own] if own else [])])
 
     @property
@@ -184,7 +187,13 @@ class Planned:
     def plot(self) -> "Figure":
         """Dollars a month against p99, of all options that were simulated to their end. Raises MissingExtra."""
         points = [
-            CostPoint(one.scenario.name, usd, one.result.p99_s, "multi-model", one.result.cost(self.prices).sold_by_aws)
+            CostPoint(
+                one.scenario.name,
+                usd,
+                self.goal.worst(one.results).p99_s,
+                "multi-model",
+                one.result.cost(self.prices).sold_by_aws,
+            )
             for one in self.candidates
             if one.result is not None and (usd := one.result.usd_per_month(self.prices)) is not None
         ]
@@ -196,10 +205,11 @@ class Planned:
         return dollars_against_p99(points, slo_s, f"{self.goal}; {terms}; {self.requests:,} requests")
 
     def frame(self) -> Any:
-        """A data frame with a row for each candidate that was simulated to its end. Raises MissingExtra."""
-        ended = [(one, one.result) for one in self.candidates if one.result is not None]
+        """A data frame with a row for each candidate that was simulated to its end, with its worst seed. Raises
+        MissingExtra."""
+        ended = [(one, self.goal.worst(one.results)) for one in self.candidates if one.results]
         return pandas().DataFrame(
-            [{**result.summary(self.prices), "meets": one.meets, "why_not": one.why_not} for one, result in ended]
+            [{**worst.summary(self.prices), "meets": one.meets, "why_not": one.why_not} for one, worst in ended]
         )
 
 

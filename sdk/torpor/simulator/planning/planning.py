@@ -6,8 +6,10 @@ from math import inf
 from pathlib import Path
 
 from torpor.simulator.containers import passing_s
+from torpor.simulator.costs.alternatives import Cost, Way
 from torpor.simulator.costs.single_models import Apart, on_endpoints, on_serverless
 from torpor.simulator.inputs import Profiles, SimulationInputs, Spreads, load
+from torpor.simulator.nightly import nightly
 from torpor.simulator.outcome import Result, ShadowOutcome
 from torpor.simulator.planning.options import of_apart
 from torpor.simulator.planning.planned import Planned
@@ -92,11 +94,11 @@ def plan(
     peak = busiest(whole.trace, requests_max)
     inputs = replace(whole, trace=First(whole.trace, max(requests_max, played_max)))
     search = Search(inputs, goal, space, prices, says, None if peak.whole else _peak_trial(inputs, peak, goal))
-    best, results = _confirmed(search, inputs, seeds)
-    apart = _apart(search)
+    best = _confirmed(search, inputs, seeds)
+    apart = _apart(search) | _later(search)
     return Planned(
-        goal, inputs, prices, search.bounds.requests, peak, best, results, search.tried,
-        _policies(search, best), apart, search.floor, search.bounds.first, search.too_large(),
+        goal, inputs, prices, search.bounds.requests, peak, best, search.tried,
+        _policies(search, best, seeds), apart, search.floor, search.bounds.first, search.too_large(),
         _other_seeds(search, apart, best, seeds), named, shadow, _with_shadow(search, best, shadow),
     )  # fmt: skip
 
@@ -113,25 +115,24 @@ def _peak_trial(inputs: SimulationInputs, peak: Peak, goal: Goal) -> PeakTrial:
     return PeakTrial(replace(inputs, trace=stretch.trace), stretch.lead_s, late_max)
 
 
-def _confirmed(search: Search, inputs: SimulationInputs, seeds: int) -> tuple[PlanCandidate | None, list[Result]]:
-    """The cheapest candidate that all seeds confirm; otherwise the one that most of them confirm."""
+def _confirmed(search: Search, inputs: SimulationInputs, seeds: int) -> PlanCandidate | None:
+    """The cheapest candidate that all seeds confirm; otherwise the one that most of them confirm. In `tried` it has its
+    results with all seeds then."""
     seeds = seeds if inputs.drawn else 1
-    confirmed: list[tuple[int, PlanCandidate, list[Result]]] = []
+    confirmed: list[tuple[int, PlanCandidate]] = []
     found = search.found()
     found = sorted([*found, *(search.as_cheap(found[0]) if found else ())], key=search.rank)
     for candidate in found:
         assert candidate.result is not None
         search.says(f"{candidate.scenario.name}, with {seeds - 1} other seeds")
         others = (inputs.reseeded(inputs.seed + number) for number in range(1, seeds))
-        results = [candidate.result, *(run(other, candidate.scenario) for other in others)]
-        missed = sum(not search.goal.met(result) for result in results)
-        confirmed.append((missed, candidate, results))
+        sure = candidate.confirmed([run(other, candidate.scenario) for other in others], search.goal)
+        search.tried[search.tried.index(candidate)] = sure
+        missed = sum(not search.goal.met(result) for result in sure.results)
+        confirmed.append((missed, sure))
         if not missed:
             break
-    if not confirmed:
-        return None, []
-    _, best, results = min(confirmed, key=lambda one: one[0])
-    return best, results
+    return min(confirmed, key=lambda one: one[0])[1] if confirmed else None
 
 
 def _with_shadow(search: Search, best: PlanCandidate | None, shadow: Shadow | None) -> ShadowOutcome | None:
@@ -142,26 +143,28 @@ def _with_shadow(search: Search, best: PlanCandidate | None, shadow: Shadow | No
     return run_with_shadow(search.inputs, best.scenario, shadow).shadow
 
 
-def _policies(search: Search, best: PlanCandidate | None) -> list[Result]:
-    """The results of one scenario with each eviction policy: of the plan, if it evicts models; otherwise of the
+def _policies(search: Search, best: PlanCandidate | None, seeds: int) -> list[Result]:
+    """One scenario with each eviction policy, by its worst seed: of the plan, if it evicts models; otherwise of the
     cheapest scenario that was simulated to its end and evicts models. Of a long trace, only around its busiest stretch.
     """
-    done = {one.scenario: one.result for one in search.tried if one.result is not None}
-    tight = [result for result in done.values() if result.evictions]
+    done = {one.scenario: one.results for one in search.tried if one.results}
+    tight = [results[0] for results in done.values() if results[0].evictions]
     if best is not None and best.result is not None and best.result.evictions:
         tight = [best.result]
     if not tight:
         return []
     scenario = min(tight, key=lambda result: result.usd_per_month(search.prices) or 0.0).scenario
     inputs, found = search.inputs, []
+    seeds = seeds if inputs.drawn else 1
     if search.peak is not None:
         inputs, done = search.peak.inputs, {}
     for policy in [*POLICIES, _offline_policy(inputs)]:
         like = scenario.altered(policy=policy)
-        if like not in done:
+        known = done.get(like, ())
+        if len(known) < seeds:
             search.says(f"{scenario.name}, with {policy}")
-            done[like] = run(inputs, like)
-        found.append(done[like])
+        missing = (inputs.reseeded(inputs.seed + number) for number in range(len(known), seeds))
+        found.append(search.goal.worst([*known, *(run(one, like) for one in missing)]))
     return found
 
 
@@ -189,6 +192,29 @@ def _apart(search: Search) -> dict[str, Apart]:
             beside_load_s=like.beside_load_s,
         ),
     }
+
+
+def _later(search: Search) -> dict[str, Apart]:
+    """Ways that answer later than an endpoint does: from a queue, and by a job each night."""
+    if search.too_large():
+        return {}
+    like, later, prices = (
+        search.space.like.altered(instance_type=search.smallest_type()),
+        dict[str, Apart](),
+        search.prices,
+    )
+    if not like.asynchronous:
+        search.says("asynchronous inference")
+        queued = run(search.inputs, like.altered(asynchronous=True, instances=1, instances_min=0, instances_max=1))
+        cost = queued.cost(prices)
+        name = f"asynchronous inference, 0 to 1 x {like.instance_type}"
+        later[name] = Apart(cost, queued.duration_s, queued.requests, queued.cold, queued.latencies, later=True)
+    search.says("a job each night")
+    jobs = nightly(search.inputs, scenario=like.altered(instances=1))
+    cost = Cost(Way.BATCH, jobs.usd(prices), f"{len(jobs.jobs):,} jobs, from their start to their end")
+    name = f"a batch transform job each night, 1 x {like.instance_type}"
+    later[name] = Apart(cost, jobs.duration_s, jobs.requests, 0, jobs.latencies, later=True)
+    return later
 
 
 def _other_seeds(

@@ -7,7 +7,7 @@ Hopeless simulations are stopped early. Of a long trace, the busiest stretch is 
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
@@ -38,17 +38,27 @@ SAVES_MIN = 0.01
 
 @dataclass(frozen=True, eq=False)
 class PlanCandidate:
-    """A scenario that was tried. It meets the goal if `why_not` is empty."""
+    """A scenario that was tried. It meets the goal if `why_not` is empty: with each seed that it was simulated with."""
 
     scenario: Scenario
     why_not: str
-    result: Result | None = None  # None if it was not simulated to its end
+    results: Sequence[Result] = ()  # one for each seed, the search's own first; none if it was not simulated to its end
     peak_late: int | None = None  # late requests in a long trace's busiest stretch; None if that was not simulated
     simulated: bool = True  # False if no policy could have met the goal
 
     @property
     def meets(self) -> bool:
         return not self.why_not
+
+    @property
+    def result(self) -> Result | None:
+        """That with the search's own seed; None if it was not simulated to its end."""
+        return self.results[0] if self.results else None
+
+    def confirmed(self, others: Sequence[Result], goal: Goal) -> "PlanCandidate":
+        """The candidate with its results with other seeds too. It meets the goal if the worst of them does."""
+        results = (*self.results, *others)
+        return replace(self, results=results, why_not=_why_not(results, goal))
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,12 +190,8 @@ class Search:
         late_max = self.late_max * (LATE_MAX if scenario.policy == self.space.policies[0] else 1)
         result = self._run(self.inputs, scenario, self._late_count(late_max, scenario))
         if result is None:
-            return PlanCandidate(
-                scenario, f"over {late_max:,} requests are late; it was stopped early", None, peak_late
-            )
-        misses = result.slo_misses(self.goal.slo_s)
-        why_not = "" if self.goal.met(result) else f"{misses:.2%} of the requests are late"
-        return PlanCandidate(scenario, why_not, result, peak_late)
+            return PlanCandidate(scenario, f"over {late_max:,} requests are late; it was stopped early", (), peak_late)
+        return PlanCandidate(scenario, _why_not([result], self.goal), [result], peak_late)
 
     def _late_count(self, late_max: int, scenario: Scenario, since_s: float = 0.0) -> "_LateCount":
         return _LateCount(self.goal.late_s - scenario.overhead_s, late_max, since_s)
@@ -252,6 +258,15 @@ class Search:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
+def _why_not(results: Sequence[Result], goal: Goal) -> str:
+    """Why a scenario does not meet the goal, by its worst seed; empty if it does."""
+    worst = goal.worst(results)
+    if goal.met(worst):
+        return ""
+    seed = f", with seed {worst.seed}" if len(results) > 1 else ""
+    return f"{worst.slo_misses(goal.slo_s):.2%} of the requests are late{seed}"
+
+
 class _Hopeless(Exception):
     """Raised in a simulation that cannot meet the goal any more."""
 

@@ -44,6 +44,10 @@ class Goal:
     def met(self, result: Result) -> bool:
         return self.late(result) <= self.late_max(result.requests)
 
+    def worst(self, results: Sequence[Result]) -> Result:
+        """Of the same scenario with several seeds: that with most late requests; of equal ones, the slowest."""
+        return max(results, key=lambda result: (result.slo_misses(self.slo_s), result.p99_s))
+
     def late(self, result: Result) -> int:
         return round(result.slo_misses(self.slo_s) * result.requests)
 

@@ -41,9 +41,11 @@ def test_delays_are_waited_for_apart_too() -> None:
         assert more - less == pytest.approx(0.75 if way is on_serverless else 0.5)
 
 
-def test_only_models_that_are_called_have_an_endpoint() -> None:
-    found = on_endpoints(given((0.0, "a"), (3600.0 - 0.1, "a")), "ml.t2.medium")
-    assert found.cost.usd == pytest.approx(usd("ml.t2.medium"))
+def test_each_model_has_an_endpoint_also_one_that_nobody_calls() -> None:
+    what = given((0.0, "a"), (3600.0 - 0.1, "a"))
+    found = on_endpoints(what, "ml.t2.medium")
+    assert found.cost.usd == pytest.approx(len(what.profiles) * usd("ml.t2.medium"))
+    assert len(what.profiles) > 1
 
 
 def test_on_its_endpoint_a_model_has_as_many_threads_as_the_type_and_then_a_queue() -> None:

@@ -180,7 +180,14 @@ def test_a_plan_compares_other_ways_and_policies() -> None:
     tight = Scenario(memory_bytes=600_000_000)
     found = planned(space=Space(("ml.t2.medium",), 1, ("LRU",), (), tight), slo_s=2.0, quantile=0.6)
     apart = list(found.apart.values())
-    assert list(found.apart) == ["an endpoint per model, each 1 x ml.t2.medium", "serverless, an endpoint per model"]
+    assert list(found.apart) == [
+        "an endpoint per model, each 1 x ml.t2.medium",
+        "serverless, an endpoint per model",
+        "asynchronous inference, 0 to 1 x ml.t2.medium",
+        "a batch transform job each night, 1 x ml.t2.medium",
+    ]
+    assert [one.later for one in apart] == [False, False, True, True]
+    assert {one.requests for one in apart} == {found.requests}
     assert (apart[0].cold, apart[0].requests) == (0, found.requests)
     assert found.policies[-1].scenario.policy == "BELADY-SIZE"
     assert found.best_policy in {one.scenario.policy for one in found.policies[:-1]}
@@ -208,6 +215,21 @@ def test_a_scenario_simulated_in_the_search_is_not_simulated_again() -> None:
     assert found.candidates[0].result is found.policies[0]
     name = found.policies[0].scenario.name
     assert [line in told for line in (name, f"{name}, with LRU", f"{name}, with SIEVE")] == [True, False, True]
+
+
+def test_each_figure_of_an_option_is_that_of_its_worst_seed() -> None:
+    """A share of late requests, a p99 and a verdict that belong to different seeds contradict each other."""
+    found = planned(slo_s=1.0, quantile=0.9, seeds=4, space=Space(("ml.t2.medium",), 2, ("LRU", "GDSF"), ()))
+    assert found.best is not None
+    assert len({result.p99_s for result in found.seeds}) > 1
+    worst = max(found.seeds, key=lambda result: (result.slo_misses(1.0), result.p99_s))
+    [option] = [one for one in found.ways if one.name == found.best.scenario.name]
+    assert (option.seeds, option.meets) == (4, found.best.meets)
+    assert (option.late, option.p99_s, option.hit_ratio) == (worst.slo_misses(1.0), worst.p99_s, worst.hit_ratio)
+    assert option.meets is all(map(found.goal.met, found.seeds))
+    rows = found.frame()
+    [row] = rows[rows["scenario"] == option.name].to_dict("records")
+    assert (row["p99_s"], row["meets"]) == (option.p99_s, option.meets)
 
 
 def test_seeds_that_draw_nothing_are_not_run() -> None:
@@ -371,9 +393,9 @@ def test_a_measured_wake_time_counts_unless_the_space_has_its_own() -> None:
 # -- where there is none -----------------------------------------------------------------------------------------------
 def test_an_slo_that_nothing_meets_is_an_answer() -> None:
     found = planned(slo_s=0.001)
-    assert (found.best, found.seeds, found.sure) == (None, [], 0.0)
+    assert (found.best, len(found.seeds), found.sure) == (None, 0, 0.0)
     assert found.floor.share_within(0.001) < 0.1
-    assert len(found.apart) == 2
+    assert len(found.apart) == 4
     with pytest.raises(LookupError, match="no plan in this space meets 90 % of the requests within 1 ms"):
         found.call()
 

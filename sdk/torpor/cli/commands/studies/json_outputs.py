@@ -7,6 +7,7 @@ from torpor.cli.records import (
     OptionEntry,
     OutcomeEntry,
     PlanOutput,
+    PolicyFigures,
     ReplayOutput,
     ScenarioFigures,
     SimulatedScenario,
@@ -16,6 +17,7 @@ from torpor.cli.records import (
 if TYPE_CHECKING:
     from torpor.replay.outcome import Replayed
     from torpor.simulator.outcome import Result
+    from torpor.simulator.planning.options import Priced
     from torpor.simulator.planning.planned import Planned
     from torpor_endpoint.core.pricing.prices import Prices
 
@@ -41,11 +43,18 @@ def plan_output(found: "Planned", answer: str) -> PlanOutput:
         answer,
         None if found.best is None else found.members(),
         None if found.best is None else dict(found.best.scenario.environment()),
-        tuple(OptionEntry(one.name, one.usd, one.late, one.p99_s, one.meets, one.multi_model) for one in found.ways),
-        tuple(ScenarioFigures(**one.summary(found.prices)) for one in found.policies),
+        tuple(_option(one) for one in found.ways),
+        tuple(
+            PolicyFigures(**one.summary(found.prices), late=one.slo_misses(found.goal.slo_s), meets=found.goal.met(one))
+            for one in found.policies
+        ),
         (*found.assumed, *found.at_full_speed),
         tuple(found.left_out),
     )
+
+
+def _option(one: "Priced") -> OptionEntry:
+    return OptionEntry(one.name, one.usd, one.hit_ratio, one.late, one.p99_s, one.meets, one.multi_model, one.seeds)
 
 
 def replay_output(replayed: "Replayed", endpoint: str) -> ReplayOutput:
