@@ -1,11 +1,15 @@
 """Reads rows as AWS's XGBoost image does, if TORPOR_IMAGE names it.
 
 sagemaker-xgboost-container answers 204 to a body of no bytes, 415 to one that it cannot read as its content type says,
-and 400 where the model does not take the rows. Its libsvm counts columns from 0.
+and 400 where the model does not take the rows. Its libsvm counts columns from 0, and may have one column more than the
+model, as rows that count from 1 do: `serve_utils.predict` refuses only beyond that, and XGBoost up to 1.1 passes over
+the columns that no tree knows.
 """
 
+import logging
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import count
 from math import nan
 
 import numpy as np
@@ -17,15 +21,44 @@ from torpor_container.formats.format import Conventions
 from torpor_container.image.aws_images import XGBOOST_IMAGE
 from torpor_container.invocation import Invocation
 
+log = logging.getLogger(__name__)
+
+ONE_MORE = (
+    "rows of text/libsvm have the column %d, and the model's columns are 0 to %d: as in AWS's container, it is passed "
+    "over. If they count from 1, subtract 1 from each index, or train the model on rows that count from 1"
+)
+
 
 def reader(layout: RowLayout, conventions: Conventions, pickled: bool) -> Callable[[Invocation], Rows]:
     """Reads a body to rows. Raises BadInput, UnsupportedContentType and, for AWS's image, NoContent."""
     if conventions.image != XGBOOST_IMAGE:
         return lambda call: decode(call.body, call.content_type, layout)
-    if not conventions.strict:
-        return lambda call: _read(call, layout)
-    loose = replace(layout, columns=None)
-    return lambda call: _widened(_read(call, loose), call.content_type, layout.columns or 0, pickled)
+    columns, noted = layout.columns or 0, count()
+
+    def read(call: Invocation) -> Rows:
+        if conventions.strict and media_type(call.content_type) != LIBSVM:
+            rows = _read(call, replace(layout, columns=None))
+            return _widened(rows, columns, pickled)
+        try:
+            return _read(call, layout)
+        except BadInput as error:
+            if media_type(call.content_type) != LIBSVM:
+                raise
+            rows = _one_more(call, layout, error)
+        if not next(noted):
+            log.warning(ONE_MORE, columns, columns - 1)
+        return rows
+
+    return read
+
+
+def _one_more(call: Invocation, layout: RowLayout, refused: BadInput) -> Rows:
+    """Rows of one column more than the model has, without it. Raises `refused` for rows that have still more."""
+    try:
+        rows = _read(call, replace(layout, columns=(layout.columns or 0) + 1))
+    except BadInput:
+        raise refused from None
+    return np.ascontiguousarray(rows[:, :-1])
 
 
 def _read(call: Invocation, layout: RowLayout) -> Rows:
@@ -41,14 +74,13 @@ def _read(call: Invocation, layout: RowLayout) -> Rows:
         ) from error
 
 
-def _widened(rows: Rows, content_type: str, columns: int, pickled: bool) -> Rows:
+def _widened(rows: Rows, columns: int, pickled: bool) -> Rows:
     """Fill up short rows as AWS's container does: the columns that they lack are missing values.
 
-    Of a booster that was pickled the container counts the columns first, and lets one too few pass, or any in libsvm.
+    Of a booster that was pickled the container counts the columns first, and lets one too few pass.
     """
     width = rows.shape[1]
-    sparse = media_type(content_type) == LIBSVM
-    if pickled and not sparse and width not in (columns, columns - 1):
+    if pickled and width not in (columns, columns - 1):
         raise BadInput.of_rows(
             f"Unable to evaluate payload provided: Feature size of csv inference data {width} is not consistent with "
             f"feature size of trained model {columns}."

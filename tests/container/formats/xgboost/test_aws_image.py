@@ -75,11 +75,25 @@ def test_rows_that_the_model_does_not_take_are_a_bad_request(width: int, convent
     assert raised.value.status == 400
 
 
-def test_indexes_of_libsvm_count_from_0_and_rows_that_count_from_1_are_refused_with_advice() -> None:
+def test_indexes_of_libsvm_count_from_0_and_another_image_refuses_rows_that_count_from_1_with_advice() -> None:
     for content_type in ("text/libsvm", "text/x-libsvm", "libsvm"):
         assert answer(model(), b"1 0:0.5 3:0.25", content_type) == predicted(0.5, np.nan, np.nan, 0.25)
     with pytest.raises(BadInput, match="seem to count from 1"):
-        model().invoke(Invocation(b"1:0.5 4:0.25", "text/libsvm"))
+        model(Conventions()).invoke(Invocation(b"1:0.5 4:0.25", "text/libsvm"))
+
+
+@pytest.mark.parametrize("conventions", [AWS, STRICT], ids=["aws", "strict"])
+@pytest.mark.parametrize("pickled", [False, True])
+def test_libsvm_may_have_one_column_more_than_the_model_which_is_passed_over(
+    conventions: Conventions, pickled: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = model(conventions, pickled)
+    body = b"1:0.5 4:0.25\n0:0.5\n"
+    for _ in range(2):
+        assert answer(served, body, "text/libsvm") == [*predicted(np.nan, 0.5), *predicted(0.5)]
+    assert caplog.text.count("have the column 4, and the model's columns are 0 to 3") == 1
+    with pytest.raises(BadInput, match="takes 4 columns, and the rows have 6"):
+        served.invoke(Invocation(b"1:0.5 5:0.25", "text/libsvm"))
 
 
 def test_a_model_that_was_trained_on_libsvm_that_counts_from_1_takes_such_rows() -> None:
