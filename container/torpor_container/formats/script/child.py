@@ -15,7 +15,7 @@ from torpor_container.errors import ContainerError, LoadFailed, LoadOutOfMemory,
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.script import frames, paths, toolkits
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
-from torpor_container.formats.script.functions import failure_of
+from torpor_container.formats.script.functions import account_of, failure_of
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.formats.script.parts import PartSender, RequestFrames, Streamed
 from torpor_container.invocation import Invocation, Reply
@@ -183,7 +183,7 @@ def _load(
     except MemoryError as error:
         failure = LoadOutOfMemory(f"the script ran out of memory while loading: {error}")
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
-        failure = LoadFailed(str(PredictionFailed.because(error)))
+        failure = LoadFailed(account_of(error))
     else:
         connection.sendall(frames.encode(frames.with_effort(ScriptFrame(FrameKind.LOADED), CLOCKS.so_far())))
         return model

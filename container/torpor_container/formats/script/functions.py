@@ -13,6 +13,7 @@ Each but the last may take the toolkit's `context` (`script.context`) too: see `
 """
 
 import importlib.util
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -28,6 +29,7 @@ from torpor_container.errors import LoadFailed, PredictionFailed
 from torpor_container.formats.script import PACKAGE
 from torpor_container.formats.script.context import Context
 from torpor_container.formats.script.script_images import TORPOR, ScriptImage
+from torpor_container.formats.xgboost import older_versions
 
 ARGUMENTS = {
     "pre_model_fn": 1,
@@ -43,6 +45,7 @@ ARGUMENTS = {
 CONTEXT = "context"
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 ERROR_STATUSES = range(400, 600)
+NATIVE_STACK = re.compile(r"\s*\nStack trace:\n(\s*\[bt\].*(\n|$))+")
 Function = Callable[..., Any]
 
 
@@ -129,6 +132,14 @@ def import_script(path: Path, root: Path | None = None) -> ModuleType:
     return module
 
 
+def account_of(error: BaseException) -> str:
+    """An exception of a script with its traceback, as the toolkit tells it, but without the stack of a library in C++.
+    What to do about a model of an old XGBoost comes first."""
+    told = NATIVE_STACK.sub("", str(PredictionFailed.because(error)))
+    hint = older_versions.hint(error)
+    return f"{hint}\n{told}" if hint else told
+
+
 def failure_of(error: Exception) -> PredictionFailed:
     """The answer to an exception of the script, as in the toolkit's `handle_error`.
 
@@ -138,7 +149,7 @@ def failure_of(error: Exception) -> PredictionFailed:
         return PredictionFailed(str(error))
     status, message = getattr(error, "status_code", None), getattr(error, "message", None)
     if not isinstance(status, int) or status not in ERROR_STATUSES or not hasattr(error, "phrase"):
-        return PredictionFailed.because(error)
+        return PredictionFailed(account_of(error))
     failure = PredictionFailed(f"{message}\n{''.join(traceback.format_exception(error))}")
     failure.status = int(status)
     return failure

@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from contextlib import suppress
 from math import nan
 from pathlib import Path
@@ -23,6 +24,7 @@ import numpy as np
 from torpor_container.core.waiting import WorkWait
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
 from torpor_container.formats.format import Conventions
+from torpor_container.formats.frameworks import inherits
 from torpor_container.formats.xgboost.boosters import Member
 from torpor_container.processes.work import looked_at
 
@@ -48,21 +50,60 @@ class OldModel(LoadFailed):
 
     @classmethod
     def in_old_format(cls, path: Path) -> Self:
-        return cls(
-            f"{path.name} was saved in XGBoost's old binary format, which XGBoost 3.1 and later no longer read "
-            f"(XGBoost {installed()} is installed)."
-        )
+        return cls(_in_old_format(path.name))
 
     @classmethod
     def pickled(cls, path: Path, error: Exception) -> Self:
         """For a pickle. `error` is what XGBoost raised, whose text does not mention the model's age."""
         said = _message(error)
-        if not said.startswith("header"):
+        if not said.startswith(PICKLED_CHECK):
             return cls(f"{path.name} was pickled, and XGBoost {installed()} does not read the booster in it: {said}.")
-        return cls(
-            f"{path.name} was pickled with XGBoost {PICKLED_WITH[drops_binary()]}, and XGBoost {installed()} no longer "
-            "reads such pickles."
-        )
+        return cls(_pickled(path.name))
+
+
+PICKLED_CHECK, BINARY_CHECK = "header", "str[0] == '{'"
+"""How XGBoost's messages begin for an old pickle, and for a file in the old binary format."""
+GONE_CLASS = "Can't get attribute"
+"""How Python's message begins where a pickle names a class that is gone."""
+
+
+def hint(error: BaseException) -> str:
+    """What to do about an error that a script met with a model of an old XGBoost; empty for any other error."""
+    what = next(filter(None, map(_told_of, _chain(error))), "")
+    return what and (
+        f"{what} Save it as .json or .ubj with the XGBoost that saved it, or leave the load to Torpor: a script "
+        f"without model_fn gets the model file beside it, which XGBoost {OLDER} reads."
+    )
+
+
+def _told_of(error: BaseException) -> str:
+    if inherits(error, "xgboost", "XGBoostError"):
+        said = _message(error)
+        if said.startswith(PICKLED_CHECK):
+            return _pickled("A model of this script")
+        return _in_old_format("A model of this script") if said.startswith(BINARY_CHECK) else ""
+    is_gone = isinstance(error, AttributeError) and str(error).startswith(GONE_CLASS) and "xgboost" in str(error)
+    return _pickled("A model of this script") if is_gone else ""
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _pickled(name: str) -> str:
+    return (
+        f"{name} was pickled with XGBoost {PICKLED_WITH[drops_binary()]}, and XGBoost {installed()} no longer reads "
+        "such pickles."
+    )
+
+
+def _in_old_format(name: str) -> str:
+    return (
+        f"{name} was saved in XGBoost's old binary format, which XGBoost 3.1 and later no longer read (XGBoost "
+        f"{installed()} is installed)."
+    )
 
 
 PICKLED_WITH = {True: "1.5 or before", False: "0.90 or before"}
@@ -210,7 +251,7 @@ def installed() -> str:
     return str(__version__)
 
 
-def _message(error: Exception) -> str:
+def _message(error: BaseException) -> str:
     """XGBoost's message, without the place in its sources and without its stack."""
     line = next((one for one in str(error).splitlines() if one.strip()), type(error).__name__)
     return line.rpartition("Check failed: ")[2].strip().rstrip("(: ") or type(error).__name__

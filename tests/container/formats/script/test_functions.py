@@ -287,6 +287,48 @@ def test_a_text_body_that_is_not_utf_8_is_the_callers_fault(invoke: Invoke, tmp_
         invoke(tmp_path, Invocation(b"caf\xe9", "text/csv"))
 
 
+OLD = Path(__file__).parent.parent / "xgboost" / "old_models"
+UNPICKLED = "pickle.load(open(os.path.join(d, 'model'), 'rb'))"
+LOADED = "xgboost.Booster(model_file=os.path.join(d, 'model'))"
+AT_LOAD = "import os, pickle, xgboost\ndef model_fn(d): return {}\ndef predict_fn(x, m): return 1\n"
+AT_CALL = "import os, pickle, xgboost\ndef model_fn(d): return d\ndef transform_fn(d, b, c, a): return {}\n"
+PICKLED, BINARY = "was pickled with XGBoost 1.5 or before", "was saved in XGBoost's old binary format"
+
+
+@pytest.mark.parametrize(
+    ("file", "load", "why"),
+    [
+        ("booster-1.2.0.pkl", UNPICKLED, PICKLED),
+        ("booster-0.90.pkl", UNPICKLED, PICKLED),
+        ("classifier-1.2.0.pkl", UNPICKLED, PICKLED),
+        ("booster-0.90.model", LOADED, BINARY),
+    ],
+)
+@pytest.mark.parametrize("source", [AT_LOAD, AT_CALL], ids=["load", "call"])
+def test_a_script_that_loads_a_model_of_an_old_xgboost_gets_advice_and_no_stack_of_cpp(
+    invoke: Invoke, tmp_path: Path, file: str, load: str, why: str, source: str
+) -> None:
+    (tmp_path / "model").write_bytes((OLD / file).read_bytes())
+    write_script(tmp_path, source.format(load))
+    with pytest.raises((LoadFailed, PredictionFailed)) as raised:
+        invoke(tmp_path, CSV_ROW)
+    told = str(raised.value)
+    assert told.startswith(f"A model of this script {why}")
+    assert "Save it as .json or .ubj with the XGBoost that saved it, or leave the load to Torpor" in told
+    assert "inference.py" in told, "where the script loads it"
+    assert "[bt]" not in told
+    assert "libxgboost" not in told
+
+
+def test_another_error_of_xgboost_has_no_such_advice_and_no_stack_either(invoke: Invoke, tmp_path: Path) -> None:
+    write_script(tmp_path, AT_LOAD.format("xgboost.Booster(model_file='/nobody.ubj')"))
+    with pytest.raises(LoadFailed) as raised:
+        invoke(tmp_path, CSV_ROW)
+    assert "nobody.ubj" in str(raised.value)
+    assert "[bt]" not in str(raised.value)
+    assert "old" not in str(raised.value).splitlines()[0]
+
+
 def test_transform_fn_beside_the_functions_it_replaces_is_refused(invoke: Invoke, tmp_path: Path) -> None:
     write_script(tmp_path, "def model_fn(d): pass\ndef transform_fn(m, b, c, a): pass\ndef input_fn(b, c): pass")
     with pytest.raises(LoadFailed, match="Cannot use transform_fn implementation in conjunction"):
