@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from configparser import ConfigParser
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -80,12 +80,19 @@ def one(key: str, environment: Mapping[str, str] | None = None, **members: Any) 
 
 class LiveEndpoint:
     """`python -m torpor_endpoint` on a port, which it keeps over a restart; 0 takes a free one. `options` are its
-    command line's, `environment` are variables beside those of this process."""
+    command line's, `environment` are variables beside those of this process. `launched` is the command that starts its
+    command."""
 
     def __init__(
-        self, data_dir: Path, *options: str, environment: Mapping[str, str] | None = None, port: int = 0
+        self,
+        data_dir: Path,
+        *options: str,
+        environment: Mapping[str, str] | None = None,
+        port: int = 0,
+        launched: Callable[..., list[str]] = lambda *command: [*command],
     ) -> None:
         self.data_dir = data_dir
+        self._launched = launched
         self._environment = {**os.environ, **(environment or {})}
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
@@ -106,7 +113,7 @@ class LiveEndpoint:
             command = [sys.executable, "-m", "torpor_endpoint", "--descriptor", str(listener.fileno())]
             command += ["--port", str(self._port), "--data-dir", str(self.data_dir), *self._options]
             self._process = subprocess.Popen(
-                command,
+                self._launched(*command),
                 stdout=log,
                 stderr=log,
                 pass_fds=[listener.fileno()],
