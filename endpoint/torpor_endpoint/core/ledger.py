@@ -1,9 +1,9 @@
 """Decides which requests are cold starts, and sums requests and memory readings by the minute. It stores nothing."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import ceil
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
@@ -181,6 +181,15 @@ class MemorySums:
         self.own_bytes += reading.own_bytes
         self.short += reading.short
         self.short_own_bytes += reading.own_bytes * reading.short
+
+
+S = TypeVar("S", Sums, ContainerSums, MemorySums)
+
+
+def add_sums(into: S, others: S) -> None:
+    """Add other sums of the same key."""
+    for one in fields(into):
+        setattr(into, one.name, getattr(into, one.name) + getattr(others, one.name))
 
 
 def minute_of(at_s: float) -> int:

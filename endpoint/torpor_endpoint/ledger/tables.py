@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
+from typing import TypeVar
 
 from torpor_endpoint.core.ledger import (
     MINUTE_S,
@@ -15,6 +16,7 @@ from torpor_endpoint.core.ledger import (
     SpanKey,
     Sums,
     UseKey,
+    add_sums,
 )
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.storage.databases.database import Database, DatabasePart, Migration
@@ -144,6 +146,31 @@ class Batch:
     @property
     def rows(self) -> int:
         return sum(map(len, (self.cold_starts, self.minutes, self.containers, self.spans, self.memory, self.lives)))
+
+    def absorb(self, later: "Batch") -> None:
+        """Add the rows of a later batch, and take its number. No try to write this one may have been made."""
+        self.number = later.number
+        self.cold_starts += later.cold_starts
+        _add_all(self.minutes, later.minutes)
+        _add_all(self.containers, later.containers)
+        _add_all(self.memory, later.memory)
+        for called, span in later.spans.items():
+            self.spans[called] = self.spans[called] | span if called in self.spans else span
+        self.lives |= later.lives
+        self.served |= later.served
+        self.routers |= later.routers
+
+
+K = TypeVar("K")
+S = TypeVar("S", Sums, ContainerSums, MemorySums)
+
+
+def _add_all(into: dict[K, S], others: Mapping[K, S]) -> None:
+    for key, sums in others.items():
+        if key in into:
+            add_sums(into[key], sums)
+        else:
+            into[key] = sums
 
 
 class Tables:

@@ -10,11 +10,14 @@ from typing import NamedTuple
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.ledger.tables import Batch, Retention, Tables
 from torpor_endpoint.storage.databases.database import DatabaseFault
+from torpor_endpoint.storage.failures import is_machines
 
-WAITING_MAX_S = 300.0
-"""How long a batch waits while the database cannot be written. Its rows are lost then."""
 WAITING_ROWS_MAX = 100_000
-"""The most rows that wait so."""
+"""The most rows that wait while the database cannot be written, however long that takes. The oldest are lost then."""
+MISTAKES_MAX = 300
+"""How often a batch is tried whose fault is not the machine's."""
+TOGETHER_ROWS_MAX = 10_000
+"""Batches that wait become one with up to so many rows, since the rows of a minute are one row."""
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +30,7 @@ class WaitingBatch(NamedTuple):
 class BatchWriter:
     """The log has the first failure, and the first success after it.
 
-    A batch that cannot be written is tried again for a while. There is a bound on the rows that wait meanwhile.
+    A batch that cannot be written is tried again until it is. There is a bound on the rows that wait meanwhile.
     `added` has the number of each router's last batch that was added to the rows, and `written` that of the last one
     that the database has. `add` is for one thread alone.
     """
@@ -45,6 +48,7 @@ class BatchWriter:
         self._lock = Lock()
         self._failing = False
         self._lost_rows = 0  # since it fails
+        self._mistakes = 0  # tries of the first batch that failed, though not by the machine
         self._closed = False
 
     def add(self, rows: Batch, at_s: float) -> None:
@@ -56,7 +60,7 @@ class BatchWriter:
         """Write what waits: whether all of it is written."""
         with self._lock:
             while not self._coming.empty():
-                self._waiting.append(self._coming.get())
+                self._wait(self._coming.get())
             while self._waiting:
                 if not self._write(self._waiting[0]):
                     self._give_up_some()
@@ -79,6 +83,14 @@ class BatchWriter:
             self._tables.close()
 
     # -- inside ----------------------------------------------------------------------------------------------------
+    def _wait(self, one: WaitingBatch) -> None:
+        """Add it to the batches that wait. The first one stays as it is: the database may have it."""
+        if len(self._waiting) > 1 and self._waiting[-1].rows.rows < TOGETHER_ROWS_MAX:
+            self._waiting[-1].rows.absorb(one.rows)
+            self._waiting[-1] = one._replace(rows=self._waiting[-1].rows)
+        else:
+            self._waiting.append(one)
+
     def _write(self, batch: WaitingBatch) -> bool:
         """Write a batch. Lost lives are tried again: a life whose end is lost would cost money for ever."""
         batch.rows.lives = {**self._lost_lives, **batch.rows.lives}
@@ -88,10 +100,11 @@ class BatchWriter:
         return True
 
     def _give_up_some(self) -> None:
-        """Lose the batches that are too old, and the first ones of too many rows; but not their lives."""
-        rows, until_s = sum(batch.rows.rows for batch in self._waiting), self._waiting[-1].at_s - WAITING_MAX_S
-        while self._waiting and (rows > WAITING_ROWS_MAX or self._waiting[0].at_s < until_s):
-            lost = self._waiting.popleft().rows
+        """Lose the first batches of too many rows, and one that no machine keeps from being written; but not their
+        lives."""
+        rows = sum(batch.rows.rows for batch in self._waiting)
+        while self._waiting and (rows > WAITING_ROWS_MAX or self._mistakes >= MISTAKES_MAX):
+            lost, self._mistakes = self._waiting.popleft().rows, 0
             rows -= lost.rows
             self._lost_lives |= lost.lives
             self._given_up |= lost.routers
@@ -112,11 +125,12 @@ class BatchWriter:
         try:
             write()
         except DatabaseFault as error:
-            if not self._failing:
+            if not self._failing and not error.told:
                 log.error("cannot write the ledger; its rows wait until it can: %s", error)
-            self._failing = True
+                self._failing = True
+            self._mistakes += not is_machines(error)
             return False
-        if self._failing:
+        if self._failing or self._lost_rows:
             log.warning("can write the ledger again; %d of its rows are lost", self._lost_rows)
-        self._failing, self._lost_rows = False, 0
+        self._failing, self._lost_rows, self._mistakes = False, 0, 0
         return True

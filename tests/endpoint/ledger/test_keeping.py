@@ -286,34 +286,34 @@ def full_disk() -> Iterator[None]:
 
 
 @ON_SQLITE
-def test_a_full_disk_loses_nothing_for_a_while_and_is_logged_once(
+def test_a_full_disk_loses_nothing_however_long_it_stays_and_is_logged_once(
     recorded: LedgerWithPages, caplog: pytest.LogCaptureFixture
 ) -> None:
     recorded.ledger.lived(life())
     recorded.flush()
     with full_disk():
-        for _ in range(3):
-            recorded.ledger.invoked(invocation(steps={**COLD, "hold": 1.0}))
-            recorded.ledger.lived(life(NOON_S, NOON_S + 5))
-            recorded.flush()
-        assert len(caplog.records) == 1
-    recorded.ledger.invoked(invocation(steps=COLD))
-    recorded.flush()
-    assert len(recorded.reading.cold_starts()) == 4
+        for hour in range(5):
+            recorded.now_s = NOON_S + hour * 3600
+            for place in range(2):
+                recorded.ledger.invoked(invocation(recorded.now_s, steps=None if place else {**COLD, "hold": 1.0}))
+                recorded.ledger.lived(life(NOON_S, NOON_S + 5))
+                assert not asyncio.run(recorded.ledger.flush())
+        [outage] = caplog.messages
+    recorded.ledger.invoked(invocation(recorded.now_s, steps=COLD))
+    assert asyncio.run(recorded.ledger.flush())
+    assert len(recorded.reading.cold_starts()) == 6
+    assert sum(row[3] for row in minutes(recorded.ledger.tables)) == 11
     assert lives(recorded.ledger.tables) == [("i-1", "idle", NOON_S + 5)]
-    assert [record.levelno for record in caplog.records] == [logging.ERROR, logging.WARNING]
+    assert "cannot be used" in outage
+    assert [record.levelno for record in caplog.records[1:]] == [logging.WARNING]
 
 
 @ON_SQLITE
-@pytest.mark.parametrize(("bound", "most"), [("WAITING_MAX_S", 1.5), ("WAITING_ROWS_MAX", 7)])
 def test_a_disk_that_stays_full_loses_the_oldest_rows_and_leaves_no_life_open(
-    recorded: LedgerWithPages,
-    caplog: pytest.LogCaptureFixture,
-    monkeypatch: pytest.MonkeyPatch,
-    bound: str,
-    most: float,
+    recorded: LedgerWithPages, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(f"torpor_endpoint.ledger.writing.{bound}", most)
+    monkeypatch.setattr("torpor_endpoint.ledger.writing.WAITING_ROWS_MAX", 7)
+    monkeypatch.setattr("torpor_endpoint.ledger.writing.TOGETHER_ROWS_MAX", 0)
     recorded.ledger.lived(life())
     recorded.flush()
     with full_disk():
@@ -325,8 +325,10 @@ def test_a_disk_that_stays_full_loses_the_oldest_rows_and_leaves_no_life_open(
     assert asyncio.run(recorded.ledger.flush())
     assert [one.at_s - NOON_S for one in recorded.reading.cold_starts()] == [2.0, 3.0]
     said = [record.getMessage() for record in caplog.records]
-    assert said[1:] == [
+    assert [text.partition(" /")[0] for text in said] == [
+        "the database",
         "rows of the ledger are lost until it can be written",
+        "the database",
         "can write the ledger again; 6 of its rows are lost",
     ]
     assert lives(recorded.ledger.tables) == [("i-1", "idle", NOON_S + 5)]

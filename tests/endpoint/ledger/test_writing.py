@@ -4,11 +4,14 @@ import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import pytest
+
+from tests.endpoint.services.helpers.failing_machine import COMMIT, DATABASE, FailingDatabase, FailingMachine
 from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, invocation, life
 from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
-from torpor_endpoint.ledger.writing import WAITING_MAX_S, BatchWriter
+from torpor_endpoint.ledger.writing import BatchWriter
 from torpor_endpoint.storage.databases.database import DatabaseFault
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
@@ -82,13 +85,15 @@ def test_a_ledger_that_opens_again_goes_on_with_the_numbers_of_its_batches() -> 
     written.ledger.close()
 
 
-def test_a_routers_batch_that_was_written_without_an_answer_does_not_come_again() -> None:
+def test_a_routers_batch_that_was_written_without_an_answer_does_not_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     written = Written()
     written.ledger.invoked(cold())
     written.ledger.batched("r-1", 1)
     assert not asyncio.run(flushed(written, silent=True))
     assert (written.ledger.last_batch("r-1"), written.ledger.written_batch("r-1")) == (1, 0)
-    written.now_s += WAITING_MAX_S + 1
+    monkeypatch.setattr("torpor_endpoint.ledger.writing.WAITING_ROWS_MAX", 0)
     written.ledger.lived(life(written.now_s))
     assert not asyncio.run(flushed(written, silent=True))  # its rows are given up, though the database has them
     assert asyncio.run(flushed(written, silent=False))
@@ -127,3 +132,22 @@ def test_rows_may_come_while_those_that_wait_are_counted() -> None:
         writer.add(batch, NOON_S)
     assert not writer.catch_up()
     database.close()
+
+
+@pytest.mark.parametrize("kind", [DATABASE, COMMIT])
+def test_each_row_is_written_once_whatever_step_the_database_fails(kind: str) -> None:
+    for first in range(60):
+        machine, file = FailingMachine(kind), SqliteFile(":memory:", LEDGER)
+        ledger = Ledger(FailingDatabase(file, machine), lambda: NOON_S)
+        machine.fail_next(first, 25)
+        for _ in range(8):
+            ledger.invoked(cold())
+            ledger.invoked(invocation())
+            ledger.lived(life())
+            asyncio.run(ledger.flush())
+        while not asyncio.run(ledger.flush()):
+            continue
+        read = "(SELECT sum(requests) FROM minutes), (SELECT count(*) FROM cold_starts), (SELECT count(*) FROM lives)"
+        assert file.rows(f"SELECT {read}, (SELECT sum(looks) FROM memory)") == [(16, 8, 1, 8)], first
+        assert machine.failed or machine.steps <= machine.away.start
+        ledger.close()

@@ -12,7 +12,6 @@ import pytest
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
-from torpor_endpoint.ledger.writing import WAITING_MAX_S
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.routers.accounts import AccountTaker, LedgerRows, MeterRows, PendingAccounts
@@ -119,11 +118,13 @@ def test_a_batch_that_comes_again_counts_once_also_after_a_restart_of_the_contro
     again.ledger.close()
 
 
-def test_a_batch_that_the_ledger_lost_is_taken_when_it_comes_again(tmp_path: Path) -> None:
+def test_a_batch_that_the_ledger_lost_is_taken_when_it_comes_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     accounts, control = pending(), Control(tmp_path / "ledger.sqlite")
     control.database.full = True
     assert control.take("r-1", accounts) == 0
-    control.now_s += WAITING_MAX_S + 1
+    monkeypatch.setattr("torpor_endpoint.ledger.writing.WAITING_ROWS_MAX", 0)
     control.ledger.served("shop", "v")
     assert control.take("r-1", accounts) == 0  # its rows are given up
     control.database.full = False

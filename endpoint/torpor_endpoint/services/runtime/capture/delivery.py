@@ -1,4 +1,5 @@
-"""Sends files of captured lines to S3, in a thread. A file that S3 does not take is sent again, a few times."""
+"""Sends files of captured lines to S3, in a thread. A file that S3 refuses is sent again, a few times; one that the
+machine fails, until S3 has it."""
 
 import asyncio
 import logging
@@ -10,6 +11,7 @@ from typing import Protocol
 from torpor_endpoint.log_lines import about
 from torpor_endpoint.services.runtime.capture.files import CaptureFile
 from torpor_endpoint.services.s3.access.embedded import StorageError
+from torpor_endpoint.storage.failures import is_machines
 
 TRIES = 10
 PAUSE_S = 1.0
@@ -36,7 +38,8 @@ class Parcel:
 
     file: CaptureFile
     due_s: float = 0.0  # of the steady clock
-    tries: int = 0
+    failures: int = 0
+    refusals: int = 0  # those among them that are not the machine's
 
 
 class Delivery:
@@ -84,13 +87,13 @@ class Delivery:
 
     async def _send_due(self) -> None:
         while (parcel := self._next()) is not None:
-            parcel.tries += 1
             try:
                 await self._written(parcel.file)
             except StorageError as error:
                 self._failed(parcel, error)
             except Exception as error:  # the outer edge of a store: a mistake of it ends after so many tries, too
-                log.exception("the store of captured data raised an unknown error")
+                if not is_machines(error):
+                    log.exception("the store of captured data raised an unknown error")
                 self._failed(parcel, error)
             else:
                 self._succeeded(parcel)
@@ -115,13 +118,15 @@ class Delivery:
     def _failed(self, parcel: Parcel, error: Exception) -> None:
         """The log has the first failure of a bucket, and each file that is dropped."""
         file = parcel.file
-        if parcel.tries >= TRIES:
+        parcel.failures += 1
+        parcel.refusals += not is_machines(error)
+        if parcel.refusals >= TRIES:
             known = about(endpoint=file.endpoint, variant=file.variant)
             text = "%d captured records of endpoint %s are lost: %s"
             log.error(text, file.records, file.endpoint, error, extra=known)
             self._leaves(parcel, False)
             return
-        parcel.due_s = self._clock() + min(PAUSE_S * 2 ** (parcel.tries - 1), PAUSE_MAX_S)
+        parcel.due_s = self._clock() + min(PAUSE_S * 2.0 ** min(parcel.failures - 1, 10), PAUSE_MAX_S)
         if file.bucket not in self._failing:
             self._failing.add(file.bucket)
             log.warning("captured data of endpoint %s cannot be written, and is kept for now: %s", file.endpoint, error)

@@ -17,7 +17,7 @@ from torpor_endpoint.services.runtime.capture.backlog import CaptureLimits
 from torpor_endpoint.services.runtime.capture.capturing import LIMITS, Capturing
 from torpor_endpoint.services.runtime.capture.delivery import PAUSE_MAX_S, PAUSE_S, TRIES
 from torpor_endpoint.services.runtime.capture.files import FILE_MAX_BYTES, FILE_MAX_S
-from torpor_endpoint.services.s3.access.embedded import StorageError
+from torpor_endpoint.services.s3.access.embedded import StorageAway, StorageError
 
 CAPTURE = DataCapture("s3://bucket/captured", 100, csv_types=("text/csv",))
 ALL_TRIES_S = FILE_MAX_S + 1.0 + sum(min(PAUSE_S * 2**number, PAUSE_MAX_S) + 0.2 for number in range(TRIES))
@@ -43,10 +43,14 @@ class AtOnce(Executor):
 
 
 class Bucketful:
-    """Objects in memory. It refuses every object while `broken` is set."""
+    """Objects in memory. It refuses every object while `broken` is set; the machine fails the writes in `away`, which
+    come to nothing, or of which only the answer is lost (`kept`)."""
 
     def __init__(self) -> None:
         self.broken = False
+        self.away = range(0)
+        self.kept = False
+        self.writes = 0
         self.mistaken = "no key"  # a part of the keys for which it raises what it should not
         self.refused = 0
         self.objects: dict[str, bytes] = {}
@@ -56,8 +60,13 @@ class Bucketful:
             raise RuntimeError("a mistake of the store")
         if self.broken:
             self.refused += 1
-            raise StorageError(f"s3://{bucket}/{key}: the disk is full")
-        self.objects[key] = body
+            raise StorageError(f"s3://{bucket}/{key}: it refused")
+        self.writes += 1
+        fails = self.writes - 1 in self.away
+        if not fails or self.kept:
+            self.objects[key] = body
+        if fails:
+            raise StorageAway(f"s3://{bucket}/{key}: the disk is full")
 
     def events(self) -> list[str]:
         """The event ids of all records, by file."""
@@ -185,6 +194,38 @@ def test_a_store_that_stays_broken_is_asked_a_few_times_and_the_loss_is_counted(
     run(story())
     assert [record.levelname for record in caplog.records] == ["WARNING", "ERROR"]
     assert "2 captured records of endpoint Shop are lost" in caplog.text
+
+
+def test_a_disk_that_stays_full_loses_no_record(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        async with captures() as one:
+            one.store.away = range(10**9)
+            one.add("a", "b")
+            await asyncio.sleep(5 * ALL_TRIES_S)
+            assert (one.store.objects, one.counted) == ({}, {})
+            one.store.away = range(0)
+            await asyncio.sleep(PAUSE_MAX_S + 1.0)
+            assert (one.store.events(), one.counted) == (["a", "b"], {True: 2})
+
+    run(story())
+    assert [record.levelname for record in caplog.records] == ["WARNING", "WARNING"]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+@pytest.mark.parametrize("away", [1, 3])
+def test_each_record_is_in_one_file_whatever_write_the_machine_fails(kept: bool, away: int) -> None:
+    async def story() -> None:
+        for first in range(4):
+            async with captures() as one:
+                one.store.kept, one.store.away = kept, range(first, first + away)
+                for hour, events in enumerate(("ab", "cd", "ef", "gh")):
+                    one.add(*events, at_s=hour * 3600.0)
+                await asyncio.sleep(FILE_MAX_S + 4 * PAUSE_MAX_S)
+                assert sorted(one.store.events()) == list("abcdefgh"), first
+                assert one.counted == {True: 8}, first
+                assert one.store.writes == 4 + away, first
+
+    run(story())
 
 
 @pytest.mark.parametrize("size", [1, 10_000])
