@@ -34,6 +34,8 @@ class RowLayout:
     """Whether the model takes a sparse matrix."""
     names: Callable[[], Sequence[str] | None] = _nameless
     """The model's names for its columns, in order; None if it has none."""
+    categories: Callable[[], Any] = _nameless
+    """The `Categories` that the model has learned; None if it takes numbers alone."""
 
     def array(self, values: object) -> Rows:
         """An array of this type. Raises ValueError, TypeError or OverflowError, as numpy does, and OutOfRange."""

@@ -19,7 +19,7 @@ from typing import Any
 from torpor_container.content.answers import npy
 from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, NPZ, media_type
 from torpor_container.content.plain import Unwritable, listed, opened, plain
-from torpor_container.content.reading.rows import csv_has_header
+from torpor_container.content.reading.csv_rows import csv_has_header
 from torpor_container.content.table import Table, are_records, table_of
 from torpor_container.errors import BadInput
 

@@ -13,6 +13,7 @@ import numpy as np
 from torpor_container.content.faults import refusal
 from torpor_container.content.kinds import TEXT, CellKind
 from torpor_container.content.layout import RowLayout, Rows
+from torpor_container.content.media import parameters
 from torpor_container.errors import BadInput
 
 DELIMITERS = b",;\t| "
@@ -25,6 +26,8 @@ HEADER_HINT = (
     "row 1 looks like a header: send the content type 'text/csv; header=present' with it, which matches its names to "
     "the model's, or leave it out"
 )
+UNLABELLED = "0"
+"""The `label_size` of rows to predict. For SageMaker's own algorithms it is the number of columns with labels."""
 MANY_BYTES = 64 * 1024
 """Larger bodies are read in pieces of this many bytes. numpy's reader has a fixed cost, too high for a few rows."""
 
@@ -42,6 +45,19 @@ def decode_csv_with_header(body: bytes, layout: RowLayout) -> Rows:
     """Read rows below a header. Raises BadInput, which counts rows without the header, or lists wrong names."""
     names, rest, _ = split_header(body)
     return layout.ordered(decode_csv(rest, layout), names)
+
+
+def csv_has_header(content_type: str) -> bool:
+    """Whether CSV has a header, by the parameter `header` (RFC 4180, section 3). Raises BadInput."""
+    given = parameters(content_type)
+    header = given.get("header", "absent").lower()
+    if header not in ("present", "absent"):
+        raise BadInput(f"header={header} in the content type {content_type!r}: it must be present or absent")
+    if given.get("label_size", UNLABELLED) != UNLABELLED:
+        raise BadInput(
+            f"label_size={given['label_size']} in the content type {content_type!r}: send rows without labels"
+        )
+    return header == "present"
 
 
 def split_header(body: bytes) -> tuple[list[str], bytes, str]:

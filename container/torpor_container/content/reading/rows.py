@@ -3,16 +3,19 @@
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 
+from torpor_container.content.kinds import OutOfRange
 from torpor_container.content.layout import RowLayout, Rows
-from torpor_container.content.media import CSV, JSON, JSONLINES, LIBSVM, NPY, NPZ, media_type, parameters
-from torpor_container.content.reading.csv_rows import decode_csv, decode_csv_with_header
+from torpor_container.content.media import CSV, JSON, JSONLINES, LIBSVM, NPY, NPZ, media_type
+from torpor_container.content.reading.categories import Categories, coded
+from torpor_container.content.reading.csv_rows import csv_has_header, decode_csv, decode_csv_with_header
 from torpor_container.content.reading.json_rows import decode_json, decode_jsonlines
 from torpor_container.content.reading.libsvm_rows import decode_libsvm
 from torpor_container.content.reading.npy_rows import decode_npy
 from torpor_container.content.reading.npz_rows import decode_npz
+from torpor_container.content.reading.tables import read_table
 from torpor_container.errors import BadInput, UnsupportedContentType
 
-__all__ = ["DECODERS", "RowLayout", "Rows", "csv_has_header", "decode"]
+__all__ = ["DECODERS", "RowLayout", "Rows", "decode"]
 
 Decoder = Callable[[bytes, RowLayout], Rows]
 
@@ -24,9 +27,6 @@ DECODERS: Mapping[str, Decoder] = {
     NPY: decode_npy,
     NPZ: decode_npz,
 }
-
-UNLABELLED = "0"
-"""The `label_size` of rows to predict. For SageMaker's own algorithms it is the number of columns with labels."""
 
 
 def decode(body: bytes, content_type: str, layout: RowLayout) -> Rows:
@@ -40,7 +40,16 @@ def decode(body: bytes, content_type: str, layout: RowLayout) -> Rows:
     decoder = _decoder(content_type)
     if not body or body.isspace():
         raise BadInput("the request body is empty")
+    if (categories := layout.categories()) is not None:
+        return _coded(body, content_type, layout, categories)
     return layout.fit(decoder(body, layout))
+
+
+def _coded(body: bytes, content_type: str, layout: RowLayout, categories: Categories) -> Rows:
+    try:
+        return layout.cast(coded(read_table(body, content_type), categories))
+    except OutOfRange as error:
+        raise BadInput.of_rows(str(error)) from None
 
 
 @lru_cache(maxsize=64)
@@ -50,16 +59,3 @@ def _decoder(content_type: str) -> Decoder:
     if kind not in DECODERS:
         raise UnsupportedContentType.of(content_type, DECODERS)
     return decode_csv_with_header if kind == CSV and csv_has_header(content_type) else DECODERS[kind]
-
-
-def csv_has_header(content_type: str) -> bool:
-    """Whether CSV has a header, by the parameter `header` (RFC 4180, section 3). Raises BadInput."""
-    given = parameters(content_type)
-    header = given.get("header", "absent").lower()
-    if header not in ("present", "absent"):
-        raise BadInput(f"header={header} in the content type {content_type!r}: it must be present or absent")
-    if given.get("label_size", UNLABELLED) != UNLABELLED:
-        raise BadInput(
-            f"label_size={given['label_size']} in the content type {content_type!r}: send rows without labels"
-        )
-    return header == "present"

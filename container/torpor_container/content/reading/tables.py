@@ -8,10 +8,9 @@ import io
 from collections.abc import Callable, Mapping
 
 from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, media_type
-from torpor_container.content.reading.csv_rows import split_header
+from torpor_container.content.reading.csv_rows import csv_has_header, split_header
 from torpor_container.content.reading.json_rows import json_lines, parse_exactly, table
 from torpor_container.content.reading.npy_rows import read_npy
-from torpor_container.content.reading.rows import csv_has_header
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, UnsupportedContentType
 

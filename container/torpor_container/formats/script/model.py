@@ -225,7 +225,9 @@ def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> 
     scripted = replace(conventions, image="", inference_output=selected)
     if functions.model_fn is None:
         served = _load_beside(directory, conventions.image, scripted)
-        return served.native, served
+        native = served.native
+        alone = isinstance(native, list) and len(native) == 1  # a booster, which could be one of several
+        return native[0] if alone else native, served
     native = functions.model_fn(str(directory))
     return native, _served(native, scripted)
 

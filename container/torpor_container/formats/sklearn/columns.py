@@ -4,12 +4,14 @@ It reads what `fit` has left (`transformers_`, `categories_`, `statistics_`) and
 alone has nothing to be found, and is served from arrays.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import numpy as np
+
+from torpor_container.content.reading.cells import Cell, TypedColumns, cell_of
 
 TELLING = frozenset({
     "ColumnTransformer", "_BaseEncoder", "_VectorizerMixin", "DictVectorizer", "FeatureHasher", "SimpleImputer",
@@ -31,28 +33,11 @@ class Form(Enum):
     RECORDS = "one record a row"
 
 
-class Cell(Enum):
-    """The content of a column."""
-
-    ANY = "anything"
-    NUMBER = "numbers"
-    TEXT = "text"
-    TRUTH = "true or false"
-    DOCUMENT = "text, and never nothing"
-
-
 @dataclass(frozen=True)
-class EstimatorColumns:
+class EstimatorColumns(TypedColumns):
     """What an estimator takes, if it is more than numbers."""
 
-    form: Form
-    names: tuple[str, ...] | None = None
-    count: int | None = None
-    cells: Mapping[int, Cell] = field(default_factory=dict)
-    """The content of columns, by place; ANY for the others."""
-
-    def cell(self, place: int) -> Cell:
-        return self.cells.get(place, Cell.ANY)
+    form: Form = Form.ARRAY
 
 
 def may_differ(kinds: Iterable[type]) -> bool:
@@ -63,7 +48,7 @@ def may_differ(kinds: Iterable[type]) -> bool:
 def taken_by(estimator: Any) -> EstimatorColumns | None:
     """What the estimator takes; None if it takes numbers in the order of its columns."""
     if (form := _whole(estimator)) is not None:
-        return EstimatorColumns(form)
+        return EstimatorColumns(form=form)
     names = getattr(estimator, "feature_names_in_", None)
     count = getattr(estimator, "n_features_in_", None)
     if count is None:
@@ -73,7 +58,7 @@ def taken_by(estimator: Any) -> EstimatorColumns | None:
     found.look(estimator, range(count))
     if not (found.by_name or any(cell is not Cell.NUMBER for cell in found.cells.values())):
         return None
-    return EstimatorColumns(Form.ARRAY if known is None else Form.FRAME, known, count, found.cells)
+    return EstimatorColumns(known, count, found.cells, Form.ARRAY if known is None else Form.FRAME)
 
 
 def _whole(estimator: Any) -> Form | None:
@@ -156,18 +141,8 @@ def _cells(estimator: Any) -> list[Cell]:
         return [Cell.DOCUMENT]
     categories = getattr(estimator, "categories_", None)
     if isinstance(categories, list):
-        return [_seen(values) for values in categories]
+        return [cell_of(values) for values in categories]
     statistics = getattr(estimator, "statistics_", None)
     if isinstance(statistics, np.ndarray) and statistics.dtype == object:
         return [Cell.TEXT if isinstance(value, str) else Cell.ANY for value in statistics.tolist()]
     return []
-
-
-def _seen(values: Any) -> Cell:
-    array = np.asarray(values)
-    present = [
-        value for value in array.tolist() if isinstance(value, str | bool) or (value is not None and value == value)
-    ]
-    if any(isinstance(value, str) for value in present):
-        return Cell.TEXT if all(isinstance(value, str) for value in present) else Cell.ANY
-    return Cell.TRUTH if present and all(isinstance(value, bool) for value in present) else Cell.NUMBER

@@ -1,5 +1,6 @@
 """Serves scikit-learn estimators, and any other object with `predict`. The estimator decides whether it takes NaN."""
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -9,10 +10,10 @@ import numpy as np
 from torpor_container.content import RowLayout, decode
 from torpor_container.content.reading.npz_rows import densely
 from torpor_container.formats.format import Conventions
-from torpor_container.formats.frameworks import inherits
-from torpor_container.formats.naming import lazily
+from torpor_container.formats.frameworks import inherits, library
+from torpor_container.formats.naming import lazily, names_lazily
 from torpor_container.formats.served import ServedModel
-from torpor_container.formats.sklearn import columns, forests, mixed
+from torpor_container.formats.sklearn import catboost_columns, columns, forests, lightgbm_columns, mixed
 
 SCIKIT_LEARN = "scikit-learn"
 
@@ -34,16 +35,21 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
         if getattr(part, "n_jobs", None) is not None:
             part.n_jobs = 1  # one row needs no pool, and a pool per model would outnumber the cores
         forests.quicken(part)
-    names = lazily(estimator, lambda asked: getattr(asked, "feature_names_in_", None))
-    layout = RowLayout(np.float64, columns=_columns(estimator), absent=0.0, names=names)
-    taken = columns.taken_by(estimator) if columns.may_differ({type(part) for part in parts}) else None
+    layout = RowLayout(
+        np.float64,
+        columns=_columns(estimator),
+        absent=0.0,
+        names=names_lazily(estimator, _names),
+        categories=lazily(estimator, lightgbm_columns.categories_of) if _is_lightgbm(estimator) else lambda: None,
+    )
+    taken = _taken(estimator, parts)
     return ServedModel(
         format=SCIKIT_LEARN,
         native=estimator,
         read=mixed.reader(taken) if taken else lambda call: decode(call.body, call.content_type, layout),
         predict=estimator.predict if taken else _predictor(estimator, layout),
         answers=conventions.toolkit,
-        refusals=(ValueError,),  # scikit-learn's word for rows it does not take, such as NaN
+        refusals=_refusals(estimator),
         layout=None if taken else layout,
         rowwise=taken is None and inherits(estimator, "sklearn", *TREES),
         foreign=not all(map(_is_known, parts)),
@@ -52,9 +58,38 @@ def serve(estimator: Any, conventions: Conventions) -> ServedModel[Any]:
 
 def _columns(estimator: Any) -> int | None:
     """How many columns a row has; None if the estimator does not say."""
+    if inherits(estimator, "catboost", "CatBoost"):
+        return catboost_columns.count_of(estimator)
     if inherits(estimator, "lightgbm", "Booster"):
         return int(estimator.num_feature())
     return getattr(estimator, "n_features_in_", None)
+
+
+def _names(estimator: Any) -> Any:
+    """The names of its columns; None if it has none."""
+    if _is_lightgbm(estimator):
+        return lightgbm_columns.names_of(estimator)
+    if inherits(estimator, "catboost", "CatBoost"):
+        return catboost_columns.names_of(estimator)
+    return getattr(estimator, "feature_names_in_", None)
+
+
+def _taken(estimator: Any, parts: list[Any]) -> columns.EstimatorColumns | None:
+    """What it takes, if that is more than numbers."""
+    if inherits(estimator, "catboost", "CatBoost"):
+        return catboost_columns.taken_by(estimator)
+    return columns.taken_by(estimator) if columns.may_differ({type(part) for part in parts}) else None
+
+
+def _refusals(estimator: Any) -> tuple[type[Exception], ...]:
+    """scikit-learn's word for rows it does not take, such as NaN, is ValueError; other libraries have their own."""
+    name = {"catboost": "CatBoostError"}.get(library(estimator), "")
+    own = getattr(sys.modules.get(library(estimator)), name, None)
+    return (ValueError,) if own is None else (ValueError, own)
+
+
+def _is_lightgbm(estimator: Any) -> bool:
+    return inherits(estimator, "lightgbm", "Booster", "LGBMModel")
 
 
 def _predictor(estimator: Any, layout: RowLayout) -> Callable[[Any], Any]:

@@ -7,7 +7,7 @@ iteration, as in SageMaker's container.
 import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from math import nan
 from typing import Any, TypeVar
@@ -16,9 +16,9 @@ import numpy as np
 
 from torpor_container.content import RowLayout, Rows
 from torpor_container.formats.format import Conventions
-from torpor_container.formats.naming import lazily
+from torpor_container.formats.naming import lazily, names_lazily
 from torpor_container.formats.served import ServedModel
-from torpor_container.formats.xgboost import aws_image, dense, selectable
+from torpor_container.formats.xgboost import aws_image, dense, learned_categories, selectable
 
 XGBOOST = "xgboost"
 
@@ -30,10 +30,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class BoosterTraits:
-    """What decides how a booster predicts: its kind, and which boosting rounds count; (0, 0) means all."""
+    """What decides how a booster reads and predicts: its kind, and which boosting rounds count; (0, 0) means all."""
 
     kind: str = "gbtree"
     iterations: tuple[int, int] = (0, 0)
+    categorical: bool = False
+    """Whether some columns are categories."""
+
+    @classmethod
+    def of(cls, booster: Any) -> "BoosterTraits":
+        types = booster.feature_types or ()
+        return cls(_kind(booster), _iterations(booster), learned_categories.CATEGORICAL in types)
 
 
 @dataclass(frozen=True)
@@ -59,10 +66,12 @@ class Member:
         """The learner's configuration, by XGBoost. It takes a call on another thread."""
         return _apart(lambda: json.loads(self.booster.save_config())["learner"])
 
+    def asked(self) -> "Member":
+        """The same with its traits: a booster whose bytes do not tell them is asked."""
+        return self if self.traits else replace(self, traits=_apart(lambda: BoosterTraits.of(self.booster)))
+
     def predictor(self) -> Callable[[Rows], Any]:
-        booster = self.booster
-        known = self.traits or _apart(lambda: BoosterTraits(_kind(booster), _iterations(booster)))
-        return _predictor(booster, known, self.missing)
+        return _predictor(self.booster, self.traits or BoosterTraits(), self.missing)
 
 
 def serve(
@@ -85,9 +94,9 @@ def serve_members(
     for member in members:
         # XGBoost need not validate these parameters, which would take a fifth of a millisecond.
         member.booster.set_param({"nthread": 1, "device": "cpu", "validate_parameters": False})
+    members = [member.asked() for member in members]
     first = members[0]
-    names = lazily(first.booster, lambda asked: asked.feature_names, on=_apart)
-    layout = RowLayout(columns=first.columns, names=names)
+    layout = _layout(first)
     answers = conventions.xgboost
     if conventions.inference_output:
         answers = selectable.answers(conventions, first.configuration())
@@ -103,6 +112,14 @@ def serve_members(
         freed=_apart,
         note="; ".join(member.note for member in members if member.note),
     )
+
+
+def _layout(member: Member) -> RowLayout:
+    names = names_lazily(member.booster, lambda asked: asked.feature_names, on=_apart)
+    layout = RowLayout(columns=member.columns, names=names)
+    if member.traits and member.traits.categorical:
+        return replace(layout, categories=lazily(member.booster, learned_categories.of, on=_apart))
+    return layout
 
 
 def _combined(

@@ -7,7 +7,7 @@ from torpor_container.errors import LoadFailed
 from torpor_container.formats import contents, pickled
 from torpor_container.formats.format import DATA, SAFE_FILES, Conventions, Format, ServableModel, named
 from torpor_container.formats.frameworks import said_by
-from torpor_container.formats.xgboost import boosters, older_versions
+from torpor_container.formats.xgboost import boosters, learned_categories, older_versions
 from torpor_container.formats.xgboost.boosters import Member
 
 PICKLE = contents.PICKLED
@@ -68,7 +68,9 @@ def _read(path: Path, conventions: Conventions) -> Member:
 def _traits(content: bytearray) -> boosters.BoosterTraits | None:
     """The traits in the model's bytes, which most have: to ask a booster takes a call on another thread. None if the
     booster must be asked."""
-    return boosters.BoosterTraits() if content.rfind(TREES) >= 0 and BEST not in content else None
+    if content.rfind(TREES) < 0 or BEST in content:
+        return None
+    return boosters.BoosterTraits(categorical=learned_categories.may_be_in(content))
 
 
 def _booster(path: Path, content: bytearray) -> Any:
