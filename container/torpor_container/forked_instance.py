@@ -11,8 +11,7 @@ from torpor_container.app import InstanceProcess
 from torpor_container.formats.xgboost.dense import native_library
 from torpor_container.http.server import ServerOptions, configured
 from torpor_container.http.worker import serve_alone
-from torpor_container.isolation.abilities import found
-from torpor_container.isolation.places import system
+from torpor_container.isolation import box
 from torpor_container.models.quarantine import software_of
 from torpor_container.processes.memory import confine
 from torpor_container.processes.memory_budget import MemoryBudget, unlimited
@@ -27,8 +26,7 @@ def prepare() -> None:
     configured(OPTIONS)
     formats.look_up()
     native_library()
-    found()
-    system()
+    box.prepare()
     for known in formats.FORMATS:
         software_of(known.frameworks)
 

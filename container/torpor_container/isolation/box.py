@@ -7,10 +7,11 @@ import socket
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from torpor_container.isolation import landlock, places, seccomp, views
-from torpor_container.isolation.abilities import Abilities
+from torpor_container.isolation.abilities import Abilities, found
 from torpor_container.isolation.kernel import give_up_privileges, machine
 from torpor_container.isolation.landlock import READ, WRITE
 from torpor_container.isolation.system_calls import NETWORKS, REFUSED
@@ -92,8 +93,22 @@ def enter(
         if box.filters:
             if guardian.recv(1) != TRACED:
                 raise PermissionError("its guardian may not trace it, as the box needs (ptrace(2))")
-            seccomp.install(seccomp.program((*NETWORKS[box.network], *REFUSED), machine(), asks=True))
+            seccomp.install(filter_of(box.network))
     return view
+
+
+@cache
+def filter_of(network: str) -> list[seccomp.Instruction]:
+    """The filter of a box's calls. Made once for each network, in the zygote."""
+    return seccomp.program((*NETWORKS[network], *REFUSED), machine(), asks=True)
+
+
+def prepare() -> None:
+    """Do once, in the zygote, what the box of every script needs alike. It changes nothing."""
+    places.readable(places.of_python({}), ())
+    if found().filters:
+        for network in NETWORKS:
+            filter_of(network)
 
 
 def _tell(guardian: socket.socket, box: ScriptBox, view: views.ScriptView) -> None:

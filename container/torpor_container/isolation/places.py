@@ -46,15 +46,21 @@ def of_python(environment: Mapping[str, str] = os.environ) -> list[str]:
     return [place for place in dict.fromkeys(map(os.path.abspath, filter(None, places))) if place != "/"]
 
 
+real = cache(os.path.realpath)
+"""The real path of a place, looked up once: the zygote does so for Python's own, which no child has to follow again."""
+
+
 @cache
 def system() -> tuple[str, ...]:
-    """The real paths of the system's own places. They do not change while it runs, and scripts find them looked up."""
-    return tuple(dict.fromkeys(map(os.path.realpath, SYSTEM)))
+    """The real paths of the system's own places that are there, but for those within others. They do not change while
+    it runs: scripts find them looked up."""
+    there = {path for path in map(os.path.realpath, SYSTEM) if os.path.exists(path)}
+    return tuple(path for path in sorted(there) if not any(_is_below(path, other) for other in there - {path}))
 
 
 def readable(others: Iterable[str], hidden: Sequence[str], entries: List = os.listdir) -> list[str]:
     """What a script may read, as real paths: the system's own places and `others` but for what is `hidden`."""
-    tops = dict.fromkeys((*system(), *map(os.path.realpath, others)))
+    tops = dict.fromkeys((*system(), *map(real, others)))
     return [place for top in tops for place in without(top, hidden, entries)]
 
 
