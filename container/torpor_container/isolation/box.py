@@ -134,7 +134,9 @@ def told(guardian: socket.socket) -> tuple[tuple[str, ...], int | None]:
 def _view(box: ScriptBox, readable: Sequence[str], shown: Mapping[str, str | None]) -> views.ScriptView:
     """Take the view, and lead variables and the working directory to a copy of the model's folder."""
     reads = (*box.reads, *readable)
-    wanted = views.Wanted(box.model, box.scratch, reads, box.writes, box.memory_bytes, box.files, shown)
+    wanted = views.Wanted(
+        box.model, box.scratch, reads, box.writes, box.memory_bytes, box.files, shown, bool(box.landlock)
+    )
     if box.mounts:
         return views.take(wanted)
     if shown:
@@ -160,7 +162,8 @@ def enter_for_reading(abilities: Abilities) -> None:
 
 def _rules(box: ScriptBox, readable: Sequence[str], view: views.ScriptView) -> list[places.Rule]:
     reads = (view.at(path, box.model) for path in box.reads)
-    return places.rules((*box.writes, *view.writable), (*reads, *readable))
+    processes = (places.PROCESSES,) if view.processes else ()
+    return places.rules((*box.writes, *view.writable), (*reads, *readable, *processes))
 
 
 def _keep_own_process() -> None:

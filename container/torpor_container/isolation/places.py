@@ -19,9 +19,15 @@ SYSTEM = (
     *("/etc/localtime", "/etc/timezone", "/etc/mime.types", "/etc/fonts", "/etc/passwd", "/etc/group"),
     *("/etc/resolv.conf", "/etc/hosts", "/etc/host.conf", "/etc/nsswitch.conf", "/etc/gai.conf"),
     *("/etc/services", "/etc/protocols", "/etc/ssl", "/etc/pki", "/etc/ca-certificates"),
+    *("/etc/debian_version", "/etc/redhat-release", "/etc/system-release", "/etc/lsb-release", "/etc/alpine-release"),
+    *("/etc/arch-release", "/etc/SuSE-release", "/etc/issue", "/etc/hostname", "/etc/ld.so.preload", "/etc/magic"),
+    *("/etc/mailcap", "/etc/locale.alias", "/etc/locale.conf", "/etc/default/locale", "/etc/shells", "/etc/inputrc"),
+    *("/etc/bash.bashrc", "/etc/OpenCL", "/etc/vulkan", "/etc/libnl-3", "/etc/openmpi", "/etc/papersize"),
+    *("/etc/ImageMagick-6", "/etc/ImageMagick-7", "/etc/java-11-openjdk", "/etc/java-17-openjdk", "/etc/R"),
     *("/sys/devices/system", "/sys/fs/cgroup", "/sys/kernel/mm"),
     *("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/uptime", "/proc/version"),
-    *("/proc/filesystems", "/proc/sys"),
+    *("/proc/filesystems", "/proc/sys", "/proc/vmstat", "/proc/zoneinfo", "/proc/diskstats", "/proc/swaps"),
+    *("/proc/devices", "/proc/cgroups", "/proc/partitions", "/proc/pressure"),
 )
 """What programs and libraries read. Not the home folders, not /etc/shadow, not other processes' folders in /proc."""
 
@@ -30,6 +36,8 @@ SHARED_MEMORY = "/dev/shm"
 """Semaphores of `multiprocessing` are files there. Where it is not the script's own, nobody in a box can list it."""
 
 OWN_PROCESS = "/proc/self"
+PROCESSES = "/proc"
+"""Where it has only the script's own, they may be read."""
 
 OF_PYTHON = ("PYTHONPATH", "LD_LIBRARY_PATH", "PATH", "VIRTUAL_ENV")
 OF_CERTIFICATES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")

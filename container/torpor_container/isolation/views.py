@@ -19,6 +19,18 @@ TEMPORARY_PLACE = "/tmp"
 TEMPORARY, CHANGES, WORK, OUTPUT = "tmp", "model", "work", "output"
 """Folders in a script's temporary one: its `/tmp`, what it changes in its model's folder, the kernel's own, its output.
 """
+HIDDEN = (
+    "kcore",
+    "keys",
+    "key-users",
+    "kpagecount",
+    "kpageflags",
+    "latency_stats",
+    "locks",
+    "sched_debug",
+    "timer_list",
+)
+"""Files of /proc that tell of other programs."""
 COUNTED = (TEMPORARY, CHANGES, OUTPUT)
 """Those whose files are the script's."""
 
@@ -28,7 +40,8 @@ class Wanted:
     """What a view shows, as real paths: the model's folder, with changes in `scratch`; what the script `reads` and
     `writes` beside, which stays where it is; and at further paths (`shown`) these folders, or one for output (None).
 
-    `shared_bytes` and `files` bound its shared memory.
+    `shared_bytes` and `files` bound its shared memory. `processes`: whether /proc should have only those that it may
+    trace, which Landlock leaves to it.
     """
 
     model: str
@@ -38,17 +51,20 @@ class Wanted:
     shared_bytes: int
     files: int
     shown: Mapping[str, str | None]
+    processes: bool = False
 
 
 @dataclass(frozen=True)
 class ScriptView:
     """What a script sees: its model's folder, its temporary one, and all that it may write. `shared`: a descriptor of
-    its own shared memory; None where that is the machine's."""
+    its own shared memory; None where that is the machine's. `processes`: its /proc has no processes but the script's.
+    """
 
     model: str
     temporary: str
     writable: tuple[str, ...]
     shared: int | None = None
+    processes: bool = False
 
     def at(self, path: str, model: str) -> str:
         """The path of what lies at `path`, maybe in the folder `model` of the machine."""
@@ -78,7 +94,8 @@ def take(wanted: Wanted) -> ScriptView:
             view.bind(inside[OUTPUT] if source is None else opened(source, held, os.O_DIRECTORY), target)
             if source is None or _is_within(source, wanted.model):
                 writable.append(target)
-    return ScriptView(wanted.model, temporary, tuple(writable), shared)
+        processes = view.processes(HIDDEN) if wanted.processes else False
+    return ScriptView(wanted.model, temporary, tuple(writable), shared, processes)
 
 
 def copied(wanted: Wanted) -> ScriptView:

@@ -12,7 +12,7 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -20,7 +20,7 @@ from pathlib import Path
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUSER = 0x10000000
 MS_BIND, MS_REC, MS_SLAVE = 0x1000, 0x4000, 0x80000
-MS_NOSUID, MS_NODEV = 0x2, 0x4
+MS_NOSUID, MS_NODEV, MS_NOEXEC = 0x2, 0x4, 0x8
 """sched.h, mount.h: the numbers are the same on every architecture of Linux."""
 
 MOUNT_SETATTR = 442
@@ -30,6 +30,9 @@ RDONLY = struct.pack("QQQQ", 1, 0, 0, 0)
 
 CAPABILITIES_VERSION = 0x20080522
 """_LINUX_CAPABILITY_VERSION_3 of capability.h: two sets of 32 bits each."""
+
+PROC = "/proc"
+ONLY_TRACEABLE = "hidepid=ptraceable"
 
 TMPFS_OPTIONS = "mode=755,size=16m"
 """A tmpfs holds names of folders. The limit keeps other writes to it from filling the machine's memory."""
@@ -137,6 +140,18 @@ class View:
     def memory(self, target: str, flags: int, options: str) -> None:
         """Show an empty folder that is in memory."""
         _mount("tmpfs", self._place(target, folder=True), flags, "tmpfs", options)
+
+    def processes(self, hidden: Iterable[str]) -> bool:
+        """Show, in /proc, only the processes that one may trace, and nothing of what is `hidden`. False where this user
+        may not: it takes root's rights, and Linux 5.8."""
+        try:
+            _mount("proc", PROC, MS_NOSUID | MS_NODEV | MS_NOEXEC, "proc", ONLY_TRACEABLE)
+        except OSError:
+            return False
+        for name in hidden:
+            if os.path.isfile(path := os.path.join(PROC, name)):
+                _mount(os.devnull, path, MS_BIND)
+        return True
 
     def _place(self, target: str, folder: bool) -> str:
         """Where to mount what the target shows: a folder, or a file."""

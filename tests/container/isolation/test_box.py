@@ -116,6 +116,15 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     ),
     "a list of its shared memory": ("open('/dev/shm/x', 'w').write('x'); out = os.listdir('/dev/shm')", "['x']"),
     "no neighbour": ("out = os.path.exists('../other')", "False"),
+    "its own processes": (
+        'code = \'import os; print([open(f"/proc/{one}/stat").read(1) for one in ("self", os.getpid())])\'\n'
+        "out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout.count(',')",
+        "1",
+    ),
+    "no process but its own": (
+        "listed = [int(one) for one in os.listdir('/proc') if one.isdigit()]\nout = listed == [os.getpid()]",
+        "True",
+    ),
     "no descriptor but its own": (
         "links = [f'/proc/self/fd/{d}' for d in os.listdir('/proc/self/fd') if int(d) > 2]\n"
         "files = [os.readlink(link) for link in links if os.path.lexists(link)]\n"
