@@ -135,7 +135,7 @@ def _view(box: ScriptBox, readable: Sequence[str], shown: Mapping[str, str | Non
     """Take the view, and lead variables and the working directory to a copy of the model's folder."""
     reads = (*box.reads, *readable)
     wanted = views.Wanted(
-        box.model, box.scratch, reads, box.writes, box.memory_bytes, box.files, shown, bool(box.landlock)
+        box.model, box.scratch, reads, box.writes, box.memory_bytes, box.files, shown, _hides_processes(box)
     )
     if box.mounts:
         return views.take(wanted)
@@ -158,6 +158,11 @@ def enter_for_reading(abilities: Abilities) -> None:
         landlock.restrict([*devices, *own], abilities.landlock, WRITE & ~READ)
     if abilities.filters:
         seccomp.install(seccomp.program((*NETWORKS["refuse"], *REFUSED), machine()))
+
+
+def _hides_processes(box: ScriptBox) -> bool:
+    """Landlock keeps it from tracing others, and so from seeing them in a /proc of its own."""
+    return bool(box.landlock) and places.PROCESSES not in box.reads
 
 
 def _rules(box: ScriptBox, readable: Sequence[str], view: views.ScriptView) -> list[places.Rule]:

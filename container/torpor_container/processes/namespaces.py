@@ -12,7 +12,7 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -83,6 +83,15 @@ def opened(path: str | Path, held: ExitStack, flags: int = 0) -> int:
 
 def available() -> bool:
     """Whether this machine allows such a view. It tries in a child."""
+    return _allows(lambda view: view.memory("/", MS_NOSUID | MS_NODEV, TMPFS_OPTIONS))
+
+
+def shows_processes() -> bool:
+    """Whether it allows a /proc of a view's own (`View.processes`). It tries in a child."""
+    return _allows(lambda view: view.processes(()) or os._exit(1))
+
+
+def _allows(use: Callable[["View"], object]) -> bool:
     if not sys.platform.startswith("linux"):
         return False
     library()
@@ -90,7 +99,7 @@ def available() -> bool:
     if not child:
         code = 1
         with suppress(BaseException), own_view() as view:
-            view.memory("/", MS_NOSUID | MS_NODEV, TMPFS_OPTIONS)
+            use(view)
             code = 0
         os._exit(code)
     return os.waitpid(child, 0)[1] == 0

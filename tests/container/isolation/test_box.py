@@ -15,6 +15,7 @@ from torpor_container.formats import Conventions
 from torpor_container.invocation import Invocation
 from torpor_container.isolation.abilities import Abilities, found
 from torpor_container.measuring.timing import Timing
+from torpor_container.processes import namespaces
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
@@ -116,6 +117,14 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     ),
     "a list of its shared memory": ("open('/dev/shm/x', 'w').write('x'); out = os.listdir('/dev/shm')", "['x']"),
     "no neighbour": ("out = os.path.exists('../other')", "False"),
+    "no descriptor but its own": (
+        "links = [f'/proc/self/fd/{d}' for d in os.listdir('/proc/self/fd') if int(d) > 2]\n"
+        "files = [os.readlink(link) for link in links if os.path.lexists(link)]\n"
+        "out = [file for file in files if file[0] == '/' and not file.startswith(('/proc/', '/dev/null'))]",
+        "[]",
+    ),
+}
+OF_PROCESSES: Mapping[str, tuple[str, str]] = {
     "its own processes": (
         'code = \'import os; print([open(f"/proc/{one}/stat").read(1) for one in ("self", os.getpid())])\'\n'
         "out = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True).stdout.count(',')",
@@ -125,18 +134,14 @@ NEEDS: Mapping[str, tuple[str, str]] = {
         "listed = [int(one) for one in os.listdir('/proc') if one.isdigit()]\nout = listed == [os.getpid()]",
         "True",
     ),
-    "no descriptor but its own": (
-        "links = [f'/proc/self/fd/{d}' for d in os.listdir('/proc/self/fd') if int(d) > 2]\n"
-        "files = [os.readlink(link) for link in links if os.path.lexists(link)]\n"
-        "out = [file for file in files if file[0] == '/' and not file.startswith(('/proc/', '/dev/null'))]",
-        "[]",
-    ),
 }
+"""Where its view may have a /proc of its own."""
 
 
 def test_a_script_has_what_a_model_needs(tmp_path: Path, zygote: ZygoteClient) -> None:
-    told = answers(zygote, tmp_path, [source for source, _ in NEEDS.values()])
-    assert dict(zip(NEEDS, told, strict=True)) == {name: answer for name, (_, answer) in NEEDS.items()}
+    needs = {**NEEDS, **(OF_PROCESSES if namespaces.shows_processes() else {})}
+    told = answers(zygote, tmp_path, [source for source, _ in needs.values()])
+    assert dict(zip(needs, told, strict=True)) == {name: answer for name, (_, answer) in needs.items()}
 
 
 def test_further_places_and_the_network_are_settings(tmp_path: Path, zygote: ZygoteClient) -> None:

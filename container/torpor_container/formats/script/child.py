@@ -19,11 +19,13 @@ from torpor_container.formats.script.functions import account_of, failure_of
 from torpor_container.formats.script.model import ScriptModel
 from torpor_container.formats.script.parts import PartSender, RequestFrames, Streamed
 from torpor_container.invocation import Invocation, Reply
+from torpor_container.isolation import walls
 from torpor_container.isolation.box import ScriptBox, enter
 from torpor_container.measuring.effort import EffortClocks, descriptor, process_s
 from torpor_container.processes.namespaces import NoNamespace
 
 EnteredBox = Callable[[Path], Path]
+Hint = Callable[[BaseException], str]
 EnterBox = Callable[[Mapping[str, str | None]], EnteredBox]
 
 CLOCKS = EffortClocks(work=process_s)
@@ -83,16 +85,18 @@ def main(
     toolkits.offer()
     with connection:
         requests = RequestFrames(connection)
+        hints = [] if enter_box is None else [walls.met]
         model = _load(connection, Path(directory), program, conventions, root, enter_box)
         while model is not None and (request := requests.read()) is not None:
             if request.kind is FrameKind.INVOKE:  # and not a frame for a stream that has ended
-                connection.sendall(_encoded(answer(model, request, PartSender(connection, requests, time.monotonic))))
+                sender = PartSender(connection, requests, time.monotonic)
+                connection.sendall(_encoded(answer(model, request, sender, *hints)))
 
 
-def answer(model: ScriptModel, request: ScriptFrame, sender: PartSender) -> ScriptFrame:
+def answer(model: ScriptModel, request: ScriptFrame, sender: PartSender, hint: Hint = lambda error: "") -> ScriptFrame:
     """Answer one request: the last frame of the answer, after the parts of a stream, which `sender` sends.
 
-    An exception of the script is the answer, in the form of the inference toolkit.
+    An exception of the script is the answer, in the form of the inference toolkit, with what `hint` says of it.
     """
     effort = CLOCKS.start()
     try:
@@ -102,11 +106,11 @@ def answer(model: ScriptModel, request: ScriptFrame, sender: PartSender) -> Scri
             return frames.with_effort(ScriptFrame(FrameKind.END), effort())
         return frames.with_effort(ScriptFrame(FrameKind.REPLY, _fields(reply), reply.body), effort())
     except ContainerError as error:
-        return _error(FrameKind.ERROR, error)
+        return _error(FrameKind.ERROR, error, hint(error))
     except MemoryError as error:
         return _error(FrameKind.ERROR, OutOfMemory(f"the script ran out of memory: {error}"))
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
-        return _error(FrameKind.ERROR, failure_of(error))
+        return _error(FrameKind.ERROR, failure_of(error), hint(error))
 
 
 def _fields(reply: Reply) -> dict[str, str]:
@@ -173,6 +177,7 @@ def _load(
     root: str | None,
     enter_box: EnterBox | None,
 ) -> ScriptModel | None:
+    hint = ""
     try:
         os.chdir(directory)
         script = directory / program
@@ -184,10 +189,11 @@ def _load(
         failure = LoadOutOfMemory(f"the script ran out of memory while loading: {error}")
     except Exception as error:  # noqa: BLE001  the outermost edge of foreign code, which may raise anything
         failure = LoadFailed(account_of(error))
+        hint = "" if enter_box is None else walls.met(error)
     else:
         connection.sendall(frames.encode(frames.with_effort(ScriptFrame(FrameKind.LOADED), CLOCKS.so_far())))
         return model
-    connection.sendall(frames.encode(_error(FrameKind.FAILED, failure)))
+    connection.sendall(frames.encode(_error(FrameKind.FAILED, failure, hint)))
     return None
 
 
@@ -204,6 +210,9 @@ def _entered(script: Path, directory: Path, enter_box: EnterBox) -> EnteredBox:
         raise paths.failed(found, error) from error
 
 
-def _error(kind: FrameKind, error: ContainerError) -> ScriptFrame:
+def _error(kind: FrameKind, error: ContainerError, hint: str = "") -> ScriptFrame:
+    """The frame of an error, with a hint after the first line of its text."""
     fields = {"type": type(error).__name__, frames.STATUS: str(error.status)}
-    return ScriptFrame(kind, fields, str(error).encode(errors="backslashreplace"))
+    first, *others = str(error).split("\n")
+    text = "\n".join([first, *([hint] if hint else []), *others])
+    return ScriptFrame(kind, fields, text.encode(errors="backslashreplace"))
