@@ -69,13 +69,14 @@ class EndpointProcess:
         from torpor_endpoint.access.login.sessions import PageSessions
         from torpor_endpoint.access.own_models import OwnModelsFace
         from torpor_endpoint.access.page_callers import PageCallers
+        from torpor_endpoint.access.resource_tags import known_tags
         from torpor_endpoint.access.throttling import Throttle
         from torpor_endpoint.access.verifying import AccessClocks, Verifier
 
         parts, options = self._parts, self._options
         assert parts.denials is not None  # it is made with the directory
         clocks = AccessClocks(time.time, parts.clock.epoch)
-        verifier = Verifier(directory, clocks, options.account, options.region, parts.store.tags)
+        verifier = Verifier(directory, clocks, options.account, options.region, known_tags(parts.store.tags))
         sessions = PageSessions(parts.database, directory, parts.clock.epoch)
         directory.when_forgotten(sessions.end_stale)
         pages = PageCallers(LoginFace(sessions, verifier, time.monotonic), verifier)

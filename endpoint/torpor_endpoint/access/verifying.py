@@ -69,7 +69,7 @@ class SignedBody(NamedTuple):
 
 
 class Verifier:
-    """Finds who calls. Raises NotAuthentic. `tags_of` returns the tags of a resource by its ARN."""
+    """Finds who calls. Raises NotAuthentic. `tags_of` is that of `CallerAccess`."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Verifier:
         clocks: AccessClocks,
         account: str,
         region: str,
-        tags_of: Callable[[str], Mapping[str, str]],
+        tags_of: Callable[[str], Mapping[str, str] | None],
     ) -> None:
         self._directory = directory
         self._clocks = clocks

@@ -53,6 +53,10 @@ log = logging.getLogger(__name__)
 audit = logging.getLogger("torpor_endpoint.audit")
 READS = ("BatchGet", "Describe", "Filter", "Get", "List", "Search")
 """How the names of operations begin that change nothing: clients ask for a status again and again."""
+TAG_MEMBERS = frozenset(("Tags", "tags", "TagKeys", "tagKeys"))
+"""The members of calls that give or remove tags."""
+NO_TAGS: Mapping[str, Any] = MappingProxyType({})
+
 NAMING_MAX_BYTES = 64 * 1024
 """A longer body is not read for the names of its operation and endpoint."""
 
@@ -149,7 +153,8 @@ class Service(Generic[C]):
         try:
             if operation.name in self._operations:
                 return await self._our_answer(protocol, request, operation, request_id)
-            await self._authorized(request, operation.name, None)
+            tags = await off_loop(len(request.body), self._tags, protocol, request, operation)
+            await self._authorized(request, operation.name, None, tags)
             await self._guarded(protocol, request, operation, request_id)
         except NotOurs:
             pass
@@ -169,10 +174,19 @@ class Service(Generic[C]):
 
         return await self._run(call, written)
 
-    async def _authorized(self, request: AwsRequest, operation: str, params: Mapping[str, Any] | None) -> None:
+    async def _authorized(
+        self, request: AwsRequest, operation: str, params: Mapping[str, Any] | None, tags: Mapping[str, Any] = NO_TAGS
+    ) -> None:
         """Raises the error for a caller who may not call this. Without verified callers everybody may."""
         if request.access is not None:
-            await asyncio.to_thread(check_access, request.access, self.name, operation, params)
+            await asyncio.to_thread(check_access, request.access, self.name, operation, params, tags)
+
+    def _tags(self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel) -> Mapping[str, Any]:
+        """The members with tags of a call that another answers: policies ask for them."""
+        shape = operation.input_shape
+        if request.access is None or shape is None or TAG_MEMBERS.isdisjoint(shape.members):
+            return NO_TAGS
+        return {name: value for name, value in protocol.params(request, shape).items() if name in TAG_MEMBERS}
 
     async def _guarded(
         self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str
@@ -245,13 +259,20 @@ def _endpoint_in(body: bytes) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def check_access(access: "CallerAccess", service: str, operation: str, params: Mapping[str, Any] | None) -> None:
-    """Raises AccessDenied, or AccessDeniedException, in IAM's words. `params` are None where they are not read."""
+def check_access(
+    access: "CallerAccess",
+    service: str,
+    operation: str,
+    params: Mapping[str, Any] | None,
+    tags: Mapping[str, Any] = NO_TAGS,
+) -> None:
+    """Raises AccessDenied, or AccessDeniedException, in IAM's words. `params` are None where they are not read, but for
+    those with `tags`."""
     from torpor_endpoint.core.access.needs import AccessRefused
     from torpor_endpoint.core.access.rights import needs_of
 
     try:
-        access.check(needs_of(service, operation, params, access.place))
+        access.check(needs_of(service, operation, params, access.place, tags))
     except AccessRefused as refused:  # the door notes it
         raise access_denied(service_model(service), refused.message) from None
 

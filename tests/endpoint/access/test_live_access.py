@@ -358,6 +358,30 @@ def test_a_new_bucket_is_decided_by_its_region_and_its_tags(account: Account) ->
     s3.create_bucket(Bucket="made", CreateBucketConfiguration={**tagged, "LocationConstraint": "eu-west-1"})
 
 
+def test_tags_decide_also_where_another_keeps_them(account: Account) -> None:
+    given = allow("*", effect="Deny", Condition={"StringEquals": {"aws:RequestTag/team": "b"}})
+    keys = account.user("tagging", allow("*"), given)
+    tags, calls = [{"Key": "team", "Value": "b"}], account.client("sns", keys)
+    for call in (
+        lambda: calls.create_topic(Name="tagged", Tags=tags),
+        lambda: account.client("kms", keys).create_key(Tags=[{"TagKey": "team", "TagValue": "b"}]),
+        lambda: account.client("sqs", keys).create_queue(QueueName="tagged", tags={"team": "b"}),
+        lambda: account.client("secretsmanager", keys).create_secret(Name="tagged", SecretString="s", Tags=tags),
+    ):
+        assert code(call)[0] in ("AccessDenied", "AccessDeniedException")
+    assert calls.create_topic(Name="untagged", Tags=[{"Key": "team", "Value": "a"}])
+    logs = account.client("logs")
+    logs.create_log_group(logGroupName="kept-by-moto", tags={"team": "b"})
+    logs.create_log_group(logGroupName="/aws/sagemaker/Endpoints/of-b", tags={"team": "b"})
+    logs.create_log_group(logGroupName="/aws/sagemaker/Endpoints/of-a", tags={"team": "a"})
+    of_b = allow("*", effect="Deny", Condition={"StringEquals": {"aws:ResourceTag/team": "b"}})
+    reading = account.client("logs", account.user("reading", allow("*"), of_b))
+    for name in ("kept-by-moto", "/aws/sagemaker/Endpoints/of-b"):
+        assert code(lambda name=name: reading.describe_log_streams(logGroupName=name))[0] == "AccessDeniedException"
+        assert code(lambda name=name: reading.delete_log_group(logGroupName=name))[0] == "AccessDeniedException"
+    reading.describe_log_streams(logGroupName="/aws/sagemaker/Endpoints/of-a")
+
+
 def test_presigned_links_and_forms_carry_the_rights_of_their_signer(account: Account) -> None:
     root = account.client("s3", signature_version="s3v4")  # boto3 signs links in the old way by itself
     root.create_bucket(Bucket="links")

@@ -13,7 +13,7 @@ from operator import eq, ge, gt, le, lt
 from typing import Any
 
 from torpor_container.core.target_names import without_slash
-from torpor_endpoint.core.access.patterns import Lookup, TextPattern
+from torpor_endpoint.core.access.patterns import UNKNOWN, Lookup, TextPattern
 
 TARGET_MODEL = "sagemaker:targetmodel"
 """The key of a target model. Its values are names of models, and a policy may spell them with the slash that AWS drops:
@@ -45,7 +45,7 @@ def _text(*, like: bool = False, fold: bool = False) -> Maker:
 
 
 def _folded(values: Sequence[str] | None) -> Sequence[str] | None:
-    return None if values is None else [value.lower() for value in values]
+    return values if values is None or values is UNKNOWN else [value.lower() for value in values]
 
 
 def _arn(value: str, variables: bool) -> Matcher:
@@ -173,9 +173,12 @@ class ConditionTest:
     spelled: str = ""
     """The key as the policy spells it."""
 
-    def holds(self, lookup: Lookup) -> bool:
-        """Whether the request meets the condition. `lookup` finds the values of a key."""
+    def holds(self, lookup: Lookup, *, unknown: bool = False) -> bool:
+        """Whether the request meets the condition. `lookup` finds the values of a key. `unknown` is the answer where
+        nobody knows them."""
         given = lookup(self.key)
+        if given is UNKNOWN:
+            return unknown
         if self.operator == NULL:
             return str(given is None).lower() in self.values
         if given is None:

@@ -8,19 +8,27 @@ from typing import NamedTuple
 
 from torpor_endpoint.core.access.evaluation import AccessDecision, PolicySource, decide, denial_text
 from torpor_endpoint.core.access.explaining.denials import Denial, denial
-from torpor_endpoint.core.access.patterns import Lookup
+from torpor_endpoint.core.access.patterns import UNKNOWN, Lookup
 from torpor_endpoint.core.access.policies import AccessPolicy, AccessQuestion
 from torpor_endpoint.core.access.principals import Principal
 
 ConditionKeys = Mapping[str, Sequence[str]]
 """The values of condition keys, by their names in lower case."""
 
+
+class TagsOf(NamedTuple):
+    """How the ARNs begin of the resources that have a key for each of their tags, and the actions on them."""
+
+    of_arns: str
+    of_actions: str
+
+
 RESOURCE_TAGS = {
-    "aws:resourcetag/": "arn:aws:",
-    "sagemaker:resourcetag/": "arn:aws:",
-    "iam:resourcetag/": "arn:aws:iam:",
+    "aws:resourcetag/": TagsOf("arn:aws:", ""),
+    "sagemaker:resourcetag/": TagsOf("arn:aws:", "sagemaker:"),
+    "iam:resourcetag/": TagsOf("arn:aws:iam:", "iam:"),
 }
-"""How the keys of a resource's tags begin, and how the ARNs begin of the resources that have them."""
+"""By how the keys of a resource's tags begin."""
 
 CIRCUMSTANTIAL = ("aws:", "sagemaker:resourcetag/")
 """How the keys begin whose values depend on more than the caller and what it asks for."""
@@ -92,7 +100,7 @@ class CallerAccess:
     """A verified caller, in the circumstances of one request.
 
     `of_caller` has the condition keys of the principal, `of_request` looks up those of the request, and `tags_of` the
-    tags of a resource by its ARN.
+    tags of a resource by its ARN; None where nobody here knows them.
     """
 
     principal: Principal
@@ -100,7 +108,7 @@ class CallerAccess:
     of_caller: ConditionKeys = field(default_factory=lambda: NO_KEYS)
     of_request: Lookup = no_values
     now_s: float = 0.0
-    tags_of: Callable[[str], Mapping[str, str]] = no_tags
+    tags_of: Callable[[str], Mapping[str, str] | None] = no_tags
     circumstances: set[str] = field(default_factory=set, compare=False)
     """The condition keys that were looked up and that another request of this caller may have with another value."""
     denials: list[Denial] = field(default_factory=list, compare=False)
@@ -145,12 +153,12 @@ class CallerAccess:
             if key.startswith(CIRCUMSTANTIAL):
                 self.circumstances.add(key)
             found = request(key)
-            return self._further(key, need.resource) if found is None else found
+            return self._further(key, need) if found is None else found
 
         resources = (need.resource, *need.aliases)
         return [AccessQuestion(action, resource, lookup) for action in need.actions for resource in resources]
 
-    def _further(self, key: str, resource: str | None) -> Sequence[str] | None:
+    def _further(self, key: str, need: AccessNeed) -> Sequence[str] | None:
         """The values of keys that few policies ask for."""
         if key == "aws:currenttime":
             return (datetime.fromtimestamp(self.now_s, UTC).isoformat(timespec="seconds"),)
@@ -159,7 +167,14 @@ class CallerAccess:
         if key in ("aws:resourceaccount", "s3:resourceaccount"):
             return (self.place.account,)
         prefix = next((one for one in RESOURCE_TAGS if key.startswith(one)), None)
-        if prefix is None or resource is None or not resource.startswith(RESOURCE_TAGS[prefix]):
+        if prefix is None:
             return None
+        if need.resource is None:
+            return UNKNOWN if need.actions[0].startswith(RESOURCE_TAGS[prefix].of_actions) else None
+        if not need.resource.startswith(RESOURCE_TAGS[prefix].of_arns):
+            return None
+        tags = self.tags_of(need.resource)
+        if tags is None:
+            return UNKNOWN
         name = key.removeprefix(prefix)  # a key in two spellings has both values
-        return tuple(value for tag, value in self.tags_of(resource).items() if tag.lower() == name) or None
+        return tuple(value for tag, value in tags.items() if tag.lower() == name) or None

@@ -12,6 +12,10 @@ from functools import cached_property
 Lookup = Callable[[str], Sequence[str] | None]
 """Takes a condition key in lower case; returns its values, or None if the request has no such key."""
 
+UNKNOWN: Sequence[str] = ("(not known here)",)
+"""The values of a key that a request may have, and that nobody here knows: what they are compared with makes no
+difference. A Deny that asks for them denies, and an Allow does not allow."""
+
 ARN_PARTS = 6
 
 _VARIABLE = re.compile(r"\$\{([^{}]*)\}")
@@ -30,6 +34,8 @@ class TextVariable:
 
     def value(self, lookup: Lookup) -> str | None:
         found = lookup(self.key)
+        if found is UNKNOWN:
+            return None
         return found[0] if found is not None and len(found) == 1 else self.default
 
 

@@ -108,7 +108,7 @@ class AccessStatement:
                     return False
             elif not self.resources.has(question.resource, question.lookup):
                 return False
-        return all(condition.holds(question.lookup) for condition in self.conditions)
+        return all(condition.holds(question.lookup, unknown=self.denies) for condition in self.conditions)
 
 
 class PolicyOrigin(NamedTuple):

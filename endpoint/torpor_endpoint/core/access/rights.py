@@ -11,7 +11,7 @@ from typing import Any
 
 from torpor_container.core.target_names import is_target, name_of
 from torpor_endpoint.core.access.conditions import TARGET_MODEL
-from torpor_endpoint.core.access.needs import AccessNeed, AccessPlace, ConditionKeys
+from torpor_endpoint.core.access.needs import NO_KEYS, AccessNeed, AccessPlace, ConditionKeys
 
 Params = Mapping[str, Any]
 """The members of a call by their names on the wire."""
@@ -45,15 +45,18 @@ class OperationRight:
     """Whether a call without a role passes the endpoint's own one, DEFAULT_ROLE."""
 
 
-def needs_of(service: str, operation: str, params: Params | None, place: AccessPlace) -> Iterator[AccessNeed]:
-    """What a call needs. An operation without a row, or without `params`, may act on any resource."""
+def needs_of(
+    service: str, operation: str, params: Params | None, place: AccessPlace, tags: Params = NO_KEYS
+) -> Iterator[AccessNeed]:
+    """What a call needs. An operation without a row, or without `params`, may act on any resource. `tags` are the
+    members with tags of such a call."""
     prefix = PREFIXES.get(service, service)
     action = f"{prefix}:{operation}"
     if action in FREE:
         return
     right = RIGHTS.get(prefix, {}).get(operation)
     if right is None or params is None:
-        yield AccessNeed((action,), None, tag_keys(params or {}))
+        yield AccessNeed((action,), None, tag_keys(params or tags))
         return
     own = {f"{prefix}:{key}".lower(): values for key, values in right.keys(params, place).items()}
     keys = {**_texts(own), **tag_keys(params)}
@@ -125,13 +128,19 @@ def target_name(target: str) -> str:
     return name_of(target) if is_target(target) else target
 
 
+def _pair(tag: Mapping[str, Any]) -> tuple[str, str]:
+    """Key and value of a tag, whose names some services spell in other ways."""
+    names = {name.lower().removeprefix("tag"): str(value) for name, value in tag.items()}
+    return names.get("key", ""), names.get("value", "")
+
+
 def tag_keys(params: Params) -> ConditionKeys:
     """`aws:RequestTag/x` and `aws:TagKeys` of a call that sets or removes tags."""
     tags = params.get("Tags") or params.get("tags") or {}
     removed = [*params.get("TagKeys", ()), *params.get("tagKeys", ())]
     if isinstance(tags, list):  # of tags with their values, or of the keys of tags to remove
         removed += [tag for tag in tags if isinstance(tag, str)]
-        tags = [(tag["Key"], tag["Value"]) for tag in tags if isinstance(tag, Mapping)]
+        tags = [_pair(tag) for tag in tags if isinstance(tag, Mapping)]
     pairs = list(tags.items()) if isinstance(tags, Mapping) else tags
     names = [*(name for name, _ in pairs), *removed]
     found: dict[str, Sequence[str]] = {}

@@ -247,3 +247,56 @@ def test_a_log_stream_is_below_its_group() -> None:
     params = {"logGroupName": "/aws/sagemaker/Endpoints/e", "logStreamName": "all/i-1"}
     assert pairs("logs", "GetLogEvents", params) == [("logs:GetLogEvents", f"{LOGS}:log-stream:all/i-1")]
     assert may_call("GetLogEvents", params, {"Effect": "Allow", "Action": "logs:*", "Resource": f"{LOGS}:*"})
+
+
+IF_TEAM_B = {
+    "StringEquals": "b",
+    "StringNotEquals": "a",
+    "StringLike": "b*",
+    "StringEqualsIfExists": "b",
+    "ForAnyValue:StringEquals": "b",
+    "ForAllValues:StringNotEquals": "a",
+    "Null": "true",
+}
+
+
+@pytest.mark.parametrize(("operator", "value"), IF_TEAM_B.items())
+@pytest.mark.parametrize("key", ["aws:ResourceTag/Team", "secretsmanager:Name"])
+def test_a_tag_that_nobody_knows_denies_and_does_not_allow(operator: str, value: str, key: str) -> None:
+    """Of a resource that the call does not name, and of one whose tags another keeps. Other keys are just absent."""
+    condition = f'"Condition": {{"{operator}": {{"{key}": "{value}"}}}}'
+    deny = f'{{"Effect": "Deny", "Action": "*", "Resource": "*", {condition}}}'
+    document = f'{{"Version": "2012-10-17", "Statement": [{deny}]}}'
+    absent_holds = read_policy(document, "p").statements[0].conditions[0].holds(lambda name: None)
+    is_tag = "Tag" in key
+    for resource in (None, LOGS):
+        need = AccessNeed(("logs:GetLogEvents",), resource)
+        denied = access(STREAM % ("Allow", "*"), deny, tags_of=lambda arn: None)
+        assert denied.decide(need).allowed is (not is_tag and not absent_holds)
+        allowed = access(deny.replace("Deny", "Allow"), tags_of=lambda arn: None)
+        assert allowed.decide(need).allowed is (not is_tag and absent_holds)
+
+
+def test_a_refusal_by_an_unknown_tag_says_that_it_is_not_known() -> None:
+    condition = '"Condition": {"StringEquals": {"aws:ResourceTag/t": "b"}}'
+    deny = f'{{"Effect": "Deny", "Action": "*", "Resource": "*", {condition}}}'
+    asked = access(STREAM % ("Allow", "*"), deny)
+    with pytest.raises(AccessRefused, match="explicit deny"):
+        asked.check([AccessNeed(("kms:Decrypt",), None)])
+    (denial,) = asked.denials
+    assert [(key.key, key.values) for key in denial.keys] == [("aws:resourcetag/t", ("(not known here)",))]
+    assert [one.says for one in denial.policies] == ["statement 1 allows it; statement 2 denies it"]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"Tags": [{"Key": "Team", "Value": "b"}]},
+        {"Tags": [{"TagKey": "Team", "TagValue": "b"}]},
+        {"tags": [{"key": "Team", "value": "b"}]},
+        {"tags": {"Team": "b"}},
+    ],
+)
+def test_the_tags_of_a_call_that_another_answers_are_keys(given: dict[str, Any]) -> None:
+    (need,) = needs_of("kms", "CreateKey", None, PLACE, given)
+    assert need == AccessNeed(("kms:CreateKey",), None, {"aws:requesttag/team": ("b",), "aws:tagkeys": ["Team"]})

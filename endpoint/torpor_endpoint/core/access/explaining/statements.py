@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -97,7 +97,11 @@ def _said(principal: Principal, statement: AccessStatement, question: AccessQues
         return f"{statement.label} {verb} it"
     if not replace(statement, conditions=()).holds(question):
         return f"{statement.label} {verb} it for other resources"
-    failed = next(condition for condition in statement.conditions if not condition.holds(question.lookup))
+    failed = next(
+        condition
+        for condition in statement.conditions
+        if not condition.holds(question.lookup, unknown=statement.denies)
+    )
     wanted = ", ".join(failed.values)
     return f"{statement.label} {verb} it if {failed.operator} {failed.spelled} {wanted}"
 
@@ -105,10 +109,10 @@ def _said(principal: Principal, statement: AccessStatement, question: AccessQues
 def recording(lookup: Lookup, seen: dict[str, tuple[str, ...]]) -> Lookup:
     """A lookup that notes each key that it is asked for with its values: none for a key that is absent."""
 
-    def noting(key: str) -> "tuple[str, ...] | None":
+    def noting(key: str) -> Sequence[str] | None:
         values = lookup(key)
         seen[key] = tuple(values or ())
-        return None if values is None else tuple(values)
+        return values
 
     return noting
 
