@@ -58,7 +58,7 @@ class Verdict:
 
 def step(verdict: Verdict | None, software: str, most_bytes: int, quiet: bool = False) -> TrialStep:
     """What to do next. A verdict holds for the software that made it, and for no more memory than it was given. That of
-    a starved trial holds until the machine is `quiet`."""
+    a starved trial holds until the machine may be `quiet`."""
     if verdict is None or verdict.software != software:
         return TrialStep.TRY
     if not verdict.reason:

@@ -2,8 +2,8 @@
 
 A version that ended its process, took too much memory or time, or has trees without an end is quarantined: no instance
 with this disk loads it again until there is another version, other software, or, if memory was short, more memory. If
-the trial got little processor time, it is tried again once the machine is quiet. `torpor reload` has any version tried
-again that ended no instance.
+the trial got little processor time, it is tried again once the machine is quiet, or a minute later. `torpor reload` has
+any version tried again that ended no instance.
 """
 
 import asyncio
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from cachetools import FIFOCache
@@ -42,6 +43,8 @@ from torpor_container.trials import verdicts
 from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Trials
 
 KNOWN_MAX = 10_000
+STARVED_FOR_S = 60.0
+"""A version whose trial was starved is tried again after so long, also where the machine never becomes quiet."""
 PROVED = frozenset({"xgboost"})
 """Formats whose models run no code once they are loaded: a trial predicts while the instance loads the model."""
 DISTRIBUTIONS = {"sklearn": "scikit-learn"}
@@ -73,10 +76,15 @@ class Quarantine:
         free_bytes: Callable[[], int],
         unload: Callable[[Runner], Awaitable[object]],
         is_quiet: Callable[[], bool] = is_quiet,
+        starved_for_s: float = STARVED_FOR_S,
     ) -> None:
-        """`free_bytes` counts the instance's free memory. `unload` drops a loaded model that must not be used."""
+        """`free_bytes` counts the instance's free memory. `unload` drops a loaded model that must not be used.
+        `is_quiet` says whether a process gets a processor now; a starved version is tried again after `starved_for_s`
+        even if none does."""
         self._trials = trials
         self._is_quiet = is_quiet
+        self._starved_for_s = starved_for_s
+        self._starved_at_s: FIFOCache[str, float] = FIFOCache(KNOWN_MAX)
         self._free_bytes = free_bytes
         self._unload = unload
         self._known: FIFOCache[str, Verdict] = FIFOCache(KNOWN_MAX)
@@ -86,7 +94,7 @@ class Quarantine:
         """Try the version if need be, and return how to load it. Raises Quarantined, and what a load would raise."""
         budget_bytes, disk_bytes = self._trials.budget_bytes, tried.candidate.disk_bytes
         verdict = tried.verdict or self._known.get(tried.mark)
-        quiet = verdict is not None and verdict.starved and self._is_quiet()
+        quiet = verdict is not None and verdict.starved and self._may_be_over(tried.mark)
         match step(verdict, tried.software, most_bytes(budget_bytes, disk_bytes), quiet):
             case TrialStep.TRUST:
                 return load
@@ -169,8 +177,15 @@ class Quarantine:
         limit_bytes = most_bytes(self._trials.budget_bytes, tried.candidate.disk_bytes)
         limit_bytes = limit_bytes if ended.end is End.EXCEEDED else 0
         verdict = Verdict(ended.how, tried.software, limit_bytes, starved=ended.starved)
+        if ended.starved:
+            self._starved_at_s[tried.mark] = monotonic()
         await self._note(tried, verdict)
         raise _refusal(verdict)
+
+    def _may_be_over(self, mark: str) -> bool:
+        """Whether a version whose trial was starved may get a processor now."""
+        starved_at_s = self._starved_at_s.get(mark)
+        return starved_at_s is None or monotonic() - starved_at_s >= self._starved_for_s or self._is_quiet()
 
     def _note(self, tried: Version, verdict: Verdict) -> "asyncio.Task[None]":
         """Remember a verdict, and write it to its record in the background."""

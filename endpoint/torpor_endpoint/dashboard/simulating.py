@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torpor_container.processes.quiet_time import patiently
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
 from torpor_endpoint.core.records import Variant
@@ -69,7 +70,7 @@ class Simulating:
             stderr=asyncio.subprocess.PIPE,
         )
         try:
-            async with asyncio.timeout(self.within_s):
+            async with patiently(self.within_s):
                 answer, error = await process.communicate(json.dumps(question).encode())
         except TimeoutError:
             raise CannotSimulate(f"The simulation took longer than {self.within_s:g} s.") from None

@@ -28,7 +28,7 @@ from torpor_container.formats.xgboost import older_versions
 from torpor_container.isolation.abilities import found
 from torpor_container.measuring.effort import Effort
 from torpor_container.models.loader import Loaded
-from torpor_container.models.quarantine import Quarantine, Version, mark_of
+from torpor_container.models.quarantine import STARVED_FOR_S, Quarantine, Version, mark_of
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.process_tree import TRIAL, is_named, resume
 from torpor_container.processes.zygote_access import ZygoteAccess
@@ -54,7 +54,8 @@ class Ward:
         """Tries the file as the instance does. Raises the error that the caller gets."""
         folder = self.folder / f"{abs(hash(file.content))}" / "model"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / file.file).write_bytes(file.content)
+        if not (folder / file.file).exists():
+            (folder / file.file).write_bytes(file.content)
         record = folder.with_name(verdicts.NAME)
         known, path = detect(folder, formats=available())
         candidate = TrialCandidate(known.name, path, len(file.content))
@@ -89,11 +90,14 @@ async def ward(
     free_bytes: int = BUDGET_BYTES,
     load_timeout_s: float = PATIENT_S,
     is_quiet: Callable[[], bool] = lambda: False,
+    starved_for_s: float = STARVED_FOR_S,
 ) -> AsyncIterator[Ward]:
     trials = Trials(
         MemoryBudget(BUDGET_BYTES), load_timeout_s, Conventions(), ZygoteAccess(str(parent.path)), os.environ
     )
-    here = Ward(Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner), is_quiet), folder)
+    here = Ward(
+        Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner), is_quiet, starved_for_s), folder
+    )
     try:
         yield here
     finally:
@@ -209,9 +213,22 @@ def test_a_model_whose_trial_was_starved_is_tried_again_once_the_machine_is_quie
             assert f"did not come to an end within {SHORT_S / 2 * WALL_MULTIPLE:g} s" in str(told)
             assert str(await here.told(good())) == str(told), "it was tried again on a busy machine"
             quiet[0] = True
-        async with ward(zygote, tmp_path, is_quiet=lambda: quiet[0]) as here:
             await here.load(good())
-            assert here.loads == 1
+            assert here.loads == 2
+
+    asyncio.run(story())
+
+
+def test_a_model_whose_trial_was_starved_is_tried_again_later_where_the_machine_is_never_quiet(
+    tmp_path: Path, zygote: ZygoteClient
+) -> None:
+    async def story() -> None:
+        async with ward(zygote, tmp_path, load_timeout_s=SHORT_S / 2, starved_for_s=0.0) as here:
+            await here.load(another())
+            stop(trying())
+            assert isinstance(await here.told(good()), StarvedTrial)
+            await here.load(good())
+            assert here.loads == 2
 
     asyncio.run(story())
 

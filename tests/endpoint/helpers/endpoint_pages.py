@@ -33,7 +33,7 @@ def present(live: LiveEndpoint, endpoint: str) -> int:
 
 def asleep(live: LiveEndpoint, *endpoints: str) -> bool:
     """Waits for a moment until none of the endpoints has an instance. Returns whether that is so."""
-    return soon(lambda: not any(present(live, name) for name in endpoints), 20.0)
+    return soon(lambda: not any(present(live, name) for name in endpoints), 60)
 
 
 def forked(live: LiveEndpoint) -> list[int]:

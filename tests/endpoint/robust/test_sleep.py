@@ -87,7 +87,7 @@ def test_strictly_zero_is_refused_where_aws_has_none_and_only_serverless_wakes(t
             with pytest.raises(ClientError, match="ValidationException"):
                 live.create(name, Variant(many("shop/models"), members=SLEEPS[name]))
         assert number_of(live.invoke("one", b"1")) == 5.0
-        assert soon(lambda: not endpoint_pages.forked(live), 20.0)
+        assert soon(lambda: not endpoint_pages.forked(live), 60)
         with pytest.raises(ClientError, match="has no capacity to process this request"):
             live.invoke("many", b"1", TargetModel="a.tar")
         assert number_of(live.invoke("one", b"1")) == 5.0

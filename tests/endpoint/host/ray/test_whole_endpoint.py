@@ -106,7 +106,7 @@ def test_an_endpoint_on_ray_from_its_creation_over_the_loss_of_a_node_to_its_del
         (pid,) = instances()
         watch.says("back to one")
         cluster.kill(cluster.node_of(pid))
-        assert gone(pid, 15.0)
+        assert gone(pid, 60)
         watch.says("from a node's kill to the end of its instance")
         until(lambda: _serves(live), 120.0, 0.05)
         watch.says("from there to the next answer")

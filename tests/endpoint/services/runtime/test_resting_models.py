@@ -11,7 +11,7 @@ def test_a_model_without_calls_leaves_memory_and_returns_from_disk(live: LiveEnd
     put(live.folder("restful"), {"a.tar.gz": packed({"model.json": booster()})})
     live.deploy("Restful", Variant(many("restful", SETTINGS)))
     first = live.invoke("Restful", b"1,2,3,4", TargetModel="a.tar.gz")
-    assert soon(lambda: live.shown("Restful")[0]["instances"][0]["containers"][0]["models"] == [], 10.0)
+    assert soon(lambda: live.shown("Restful")[0]["instances"][0]["containers"][0]["models"] == [], 60)
     again = live.invoke("Restful", b"1,2,3,4", TargetModel="a.tar.gz")
     assert again["Body"] == first["Body"]
     steps = again["ResponseMetadata"]["HTTPHeaders"]["server-timing"]

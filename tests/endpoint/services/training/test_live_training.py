@@ -43,7 +43,7 @@ def test_a_killed_endpoint_takes_its_script_along(tmp_path: Path) -> None:
     with LiveEndpoint(tmp_path) as live:
         put(live.folder("bucket"), {"code/sourcedir.tar.gz": sourcedir("import time; time.sleep(600)")})
         live.sagemaker.create_training_job(**job("cut", Environment={"MARK": str(tmp_path)}))
-        assert soon(lambda: bool(marked(f"MARK={tmp_path}")), 30.0)
+        assert soon(lambda: bool(marked(f"MARK={tmp_path}")), 60)
         live.kill()
         assert soon(lambda: not marked(f"MARK={tmp_path}"))
         live.start()

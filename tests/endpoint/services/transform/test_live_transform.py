@@ -365,7 +365,7 @@ def test_a_job_is_stopped(live: LiveEndpoint, model: str, tmp_path: Path) -> Non
     )
     live.sagemaker.create_transform_job(**job("stopped", "waits"))
     until(lambda: (live.folder("transform") / "stopped/out/2.csv.out").exists(), 60.0)
-    found = until(lambda: live.cloudwatch.list_metrics(Namespace="/aws/sagemaker/TransformJobs")["Metrics"], 10.0)
+    found = until(lambda: live.cloudwatch.list_metrics(Namespace="/aws/sagemaker/TransformJobs")["Metrics"], 60)
     assert found[0]["Dimensions"][0]["Name"] == "Host"
     live.sagemaker.stop_transform_job(TransformJobName="stopped")
     assert ended(live, "stopped")["TransformJobStatus"] == "Stopped"

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 
+from torpor_container.processes.quiet_time import patiently
 from torpor_endpoint.aws.wire.asgi import App, Message
 
 HEAD_MAX_BYTES = 16 * 1024
@@ -46,7 +47,7 @@ class LoopbackPages:
         task.add_done_callback(self._answering.discard)
         try:
             with suppress(TimeoutError, OSError, ValueError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-                async with asyncio.timeout(PATIENCE_S):
+                async with patiently(PATIENCE_S):
                     writer.write(await self._answer(await reader.readuntil(b"\r\n\r\n")))
                     await writer.drain()
         finally:

@@ -67,7 +67,7 @@ def test_a_shadow_test_from_its_start_to_the_promotion(live: LiveEndpoint) -> No
     answer = live.invoke(name, b"1")
     assert (number_of(answer), answer["InvokedProductionVariant"]) == (2.0, "New")
     live.sagemaker.delete_endpoint(EndpointName=name)  # its files are sent before it goes
-    assert soon(lambda: (captured(live, "Old"), captured(live, "New")) == (["[1.0]"] * 3, ["[2.0]"] * 3), 20.0)
+    assert soon(lambda: (captured(live, "Old"), captured(live, "New")) == (["[1.0]"] * 3, ["[2.0]"] * 3), 60)
 
 
 def test_a_running_experiment_survives_a_kill(live: LiveEndpoint) -> None:
@@ -75,7 +75,7 @@ def test_a_running_experiment_survives_a_kill(live: LiveEndpoint) -> None:
     live.kill()
     live.start()
     assert number_of(live.invoke(name, b"1")) == 1.0
-    assert soon(lambda: summed(live, name, "New", "Invocations") == 1, 20.0)
+    assert soon(lambda: summed(live, name, "New", "Invocations") == 1, 60)
     assert reaches(live, name, "Running")["ModelVariants"][1]["Status"] == "InService"
     live.sagemaker.stop_inference_experiment(Name=name, ModelVariantActions={"Old": "Retain", "New": "Remove"})
     reaches(live, name, "Completed")
