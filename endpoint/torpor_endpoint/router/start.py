@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from torpor_container.processes.inherited_variables import CA_BUNDLE
+from torpor_container.processes.quiet_time import QuietClock
 from torpor_endpoint.core.origins.cross_origin import is_loopback
 from torpor_endpoint.port import PORT_CHECKS, listening_fault, serve
 from torpor_endpoint.router.control_client import ControlAway, ControlClient, ControlRefused
@@ -162,14 +163,14 @@ def _callers(options: RouterOptions) -> "tuple[str, Identities]":
 
 def _facts(options: RouterOptions) -> ControlFacts:
     """What the control says of itself, as soon as it answers. Raises BadOption, NoControl."""
-    control, until_s, told = client(options), time.monotonic() + CONTROL_WITHIN_S, False
+    control, clock, told = client(options), QuietClock(), False
     while True:
         try:
             return asyncio.run(control.facts())
         except ControlRefused as error:
             raise BadOption(f"--control: {error}") from error
         except ControlAway as error:
-            if time.monotonic() > until_s:
+            if clock() > CONTROL_WITHIN_S:
                 raise NoControl(f"{error}. Is it running, and is --control its URL?") from error
             if not told:
                 print(f"Waiting for the control: {error}", file=sys.stderr, flush=True)

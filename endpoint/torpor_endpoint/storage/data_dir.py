@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from torpor_container.processes.quiet_time import QuietClock
+
 SOCKETS_PATH_MAX = 107 - len("/i-0123456789abcdef")
 """A Unix socket's path has at most 107 bytes, and ends with the instance's name."""
 
@@ -128,9 +130,9 @@ class DataDir:
         """
         self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
         held = (self.root / "lock").open("a+")
-        began_s, warned = time.monotonic(), False
+        clock, warned = QuietClock(), False
         while not _locked(held):
-            waited_s = time.monotonic() - began_s
+            waited_s = clock()
             if waited_s > LOCK_PATIENCE_S:
                 held.close()
                 raise DataDirInUse(f"another endpoint uses {self.root}: stop it, or choose another --data-dir")

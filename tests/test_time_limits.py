@@ -1,0 +1,196 @@
+"""Each time limit of the product has a row in the table of a busy machine, and counts what that row says."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from torpor_container.core.trials import BYTES_PER_S, FIXED_S, MIB
+from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.formats.script.process import GRACE_S
+from torpor_container.formats.xgboost.older_versions import TIMEOUT_S
+from torpor_container.http.server import PATIENCE
+from torpor_container.http.tls.front import HANDSHAKE_S
+from torpor_container.processes.quiet_time import QUIET_SHARE
+from torpor_container.settings import DEFAULTS
+from torpor_endpoint.core.records import Variant
+from torpor_endpoint.fleet.timing import TIMING
+from torpor_endpoint.host.local import FORK_TIMEOUT_S
+from torpor_endpoint.services.runtime.passage import CallLimits
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "reference" / "limits.md").read_text()
+SECTION = PAGE.partition("## A busy machine")[2].partition("\n## ")[0]
+ROWS: dict[str, str] = dict(re.findall(r"^\| (.+?) \| .+? \| (.+?) \| .+? \|$", SECTION, re.MULTILINE))
+"""What a limit counts, by what waits."""
+
+QUIET, WORK, CLOCK = "quiet time", "work", "the clock"
+COUNTS = {
+    "patiently": QUIET,
+    "QuietClock": QUIET,
+    "WorkWait": WORK,
+    "asyncio.timeout": CLOCK,
+    "asyncio.wait_for": CLOCK,
+}
+"""What a limit counts, by the call that sets it. Any other call with an argument `timeout` goes by the clock."""
+
+CALL = "Call of a model"
+LOAD = "Load of a model"
+READY = "Model that is not in memory yet"
+CLUSTER = "Instances on Kubernetes or Ray"
+BODY = "Unfinished body"
+CONTROL = "Control that does not answer its router"
+STOP = "Requests in flight, and processes, when an endpoint stops"
+INSTANCE_STOP = "Requests in flight when an instance stops"
+IGNORES = "Process that ignores its end"
+CALLER = "Call by `torpor`'s client"
+START = "Start and stop of an endpoint by `torpor.local` and pytest"
+IN_USE = "Data folder or schema that another endpoint uses"
+HANDSHAKE = "Handshake of TLS"
+
+LIMITS: dict[str, tuple[str, ...]] = {
+    "container/torpor_container/adapter/contract.py": ("Part of a streamed answer",),
+    "container/torpor_container/adapter/server.py": ("Foreign container that answers no ping", "Container of another"),
+    "container/torpor_container/artifacts/neighbours.py": ("Names similar",),
+    "container/torpor_container/artifacts/stores/s3_access.py": ("Download from S3",),
+    "container/torpor_container/formats/script/process.py": (
+        LOAD,
+        "Part of a streamed answer",
+        "Script that has ended",
+    ),
+    "container/torpor_container/formats/script/stream.py": ("Script that has ended",),
+    "container/torpor_container/formats/xgboost/older_versions.py": ("Conversion of an old XGBoost file",),
+    "container/torpor_container/http/connections.py": ("Client that sends no head",),
+    "container/torpor_container/http/tls/front.py": (HANDSHAKE,),
+    "container/torpor_container/http/worker.py": (STOP, INSTANCE_STOP),
+    "container/torpor_container/models/in_memory.py": (LOAD, IGNORES),
+    "container/torpor_container/models/keeper.py": (READY,),
+    "container/torpor_container/modes/single.py": (LOAD, READY),
+    "container/torpor_container/processes/zygote_client.py": (IGNORES,),
+    "container/torpor_container/running/requirements.py": (LOAD,),
+    "container/torpor_container/running/runners.py": (CALL,),
+    "container/torpor_container/transport/streaming.py": ("Part of a streamed answer",),
+    "container/torpor_container/transport/upstream.py": (CALL,),
+    "container/torpor_container/trials/trial_process.py": ("Trial of a new version",),
+    "endpoint/torpor_endpoint/app.py": (STOP,),
+    "endpoint/torpor_endpoint/clocks/travelling.py": ("Moved clock",),
+    "endpoint/torpor_endpoint/dashboard/simulating.py": ("Simulation that the dashboard asks for",),
+    "endpoint/torpor_endpoint/faults/routing.py": ("Injected fault",),
+    "endpoint/torpor_endpoint/fleet/instance_pool.py": (INSTANCE_STOP,),
+    "endpoint/torpor_endpoint/fleet/supervision/container_supervisor.py": ("Place for an instance",),
+    "endpoint/torpor_endpoint/fleet/supervision/probe.py": ("Instance that answers no ping",),
+    "endpoint/torpor_endpoint/fleet/supervision/slot_supervisor.py": ("Start of an instance",),
+    "endpoint/torpor_endpoint/host/kubernetes/client.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/kubernetes/cluster.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/kubernetes/composing.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/kubernetes/ending.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/kubernetes/host.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/kubernetes/output.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/local.py": ("Fork of an instance", INSTANCE_STOP),
+    "endpoint/torpor_endpoint/host/ray/driver.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/ray/driver_process.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/ray/host.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/request_bodies.py": (BODY,),
+    "endpoint/torpor_endpoint/router/control_client.py": (CONTROL,),
+    "endpoint/torpor_endpoint/router/followed_pool.py": ("Instance at a router that suspects it",),
+    "endpoint/torpor_endpoint/router/router_process.py": (STOP,),
+    "endpoint/torpor_endpoint/router/start.py": ("Control that does not answer a router that starts",),
+    "endpoint/torpor_endpoint/routers/beside.py": (STOP,),
+    "endpoint/torpor_endpoint/services/iam/execution/loopback.py": ("Credentials of an execution role",),
+    "endpoint/torpor_endpoint/services/runtime/asynchronous/attempt.py": ("Asynchronous request",),
+    "endpoint/torpor_endpoint/services/runtime/asynchronous/notifying.py": ("Message to SNS",),
+    "endpoint/torpor_endpoint/services/runtime/capture/capturing.py": (STOP,),
+    "endpoint/torpor_endpoint/services/runtime/holding.py": (READY,),
+    "endpoint/torpor_endpoint/services/runtime/streams.py": ("Part of a streamed answer",),
+    "endpoint/torpor_endpoint/services/s3/wire/exchange.py": ("Upload to S3",),
+    "endpoint/torpor_endpoint/services/training/running/process.py": ("Training job", "Last output of a training job"),
+    "endpoint/torpor_endpoint/storage/data_dir.py": (IN_USE,),
+    "endpoint/torpor_endpoint/storage/databases/postgresql_schema.py": (IN_USE,),
+    "sdk/torpor/calling/connection.py": (CALLER,),
+    "sdk/torpor/calling/posting.py": (CALLER,),
+    "sdk/torpor/cli/commands/router.py": (CALLER,),
+    "sdk/torpor/conformance/client.py": ("`torpor conformance`",),
+    "sdk/torpor/hosting/deploying.py": ("Endpoint that `torpor.local` deploys",),
+    "sdk/torpor/hosting/occupancy.py": (START,),
+    "sdk/torpor/hosting/process.py": (START,),
+    "sdk/torpor/replay/target.py": (CALLER,),
+}
+"""The rows of each module that sets a time limit, by their beginnings."""
+
+PAUSES = {
+    "container/torpor_container/transport/multiplexed.py": "without a shared connection, requests go by HTTP",
+    "container/torpor_container/processes/quiet_time.py": "it makes limits of quiet time",
+    "endpoint/torpor_endpoint/fleet/supervision/memory_sharing.py": "the period of a look",
+    "endpoint/torpor_endpoint/router/reporting.py": "the period of a report",
+    "endpoint/torpor_endpoint/routers/face.py": "how long an answer waits for news",
+    "endpoint/torpor_endpoint/routers/publishing.py": "how long an answer waits for news",
+    "endpoint/torpor_endpoint/services/runtime/asynchronous/dispatcher.py": "the period of a look",
+    "endpoint/torpor_endpoint/services/s3/wire/patience.py": "when an answer begins that is not known yet",
+}
+"""Modules whose waits end nothing, and why."""
+
+
+def limits_of(path: Path) -> Iterator[str]:
+    """What the time limits of a module count."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        if name in COUNTS:
+            yield COUNTS[name]
+        elif any(keyword.arg == "timeout" for keyword in node.keywords):
+            yield CLOCK
+
+
+@cache
+def found() -> dict[str, set[str]]:
+    """What the limits of each module count, for all modules that set one."""
+    folders = (ROOT / package for package in ("container", "endpoint", "sdk"))
+    paths = sorted(path for folder in folders for path in folder.rglob("*.py"))
+    counts = {str(path.relative_to(ROOT)): set(limits_of(path)) for path in paths}
+    return {path: counted for path, counted in counts.items() if counted}
+
+
+def row(beginning: str) -> str:
+    """What the row counts that begins so."""
+    (counts,) = [counts for name, counts in ROWS.items() if name.startswith(beginning)]
+    return counts
+
+
+def test_each_module_that_sets_a_time_limit_has_a_row_or_says_why_not() -> None:
+    assert found().keys() - PAUSES.keys() == LIMITS.keys()
+    assert PAUSES.keys() <= found().keys()
+
+
+@pytest.mark.parametrize("path", LIMITS)
+def test_a_limit_counts_what_its_row_says(path: str) -> None:
+    said = {row(beginning).partition(" of its server")[0] for beginning in LIMITS[path]}
+    assert said <= found()[path]
+    assert not {QUIET, WORK} & (found()[path] - said)
+
+
+SAID = (
+    {12: "twelve times"}[WALL_MULTIPLE],
+    f"| {FIXED_S:g} s, and 1 s for every {BYTES_PER_S // MIB} MiB | work |",
+    f"Conversion of an old XGBoost file | {TIMEOUT_S:g} s | work |",
+    f"names | {DEFAULTS.load_timeout_s:g} s | quiet time |",
+    f"`TORPOR_INVOCATION_TIMEOUT_SECONDS`) | {DEFAULTS.invocation_timeout_s:g} s, as on AWS |",
+    f"all of it {CallLimits().stream_s:g} s, as on AWS |",
+    f"not there yet | {DEFAULTS.ready_wait_s:g} s, as on AWS |",
+    f"whose caller has left | {GRACE_S:g} s to end |",
+    f"answers no ping | {TIMING.ping_within_s:g} s, as on AWS; {TIMING.unhealthy_after} pings in a row |",
+    f"TimeoutInSeconds`) | {Variant.startup_timeout_s:g} s, as on AWS |",
+    f"Fork of an instance | {FORK_TIMEOUT_S:g} s |",
+    f"another machine | {TIMING.placed_within_s:g} s |",
+    f"too little of it | {PATIENCE.head_s:g} s, {PATIENCE.slow_s:g} s |",
+    f"Handshake of TLS | {HANDSHAKE_S:g} s |",
+    {0.25: "less than a quarter of the time"}[QUIET_SHARE],
+)
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_the_table_has_the_numbers_of_the_code(said: str) -> None:
+    assert said in SECTION
