@@ -22,7 +22,8 @@ from torpor_container.invocation import Invocation, Reply
 from torpor_container.wire import CUSTOM_ATTRIBUTES, SESSION_ANSWERS
 
 DEFAULT_ACCEPT = JSON
-WITHOUT_BODY = (204, 205, 304)
+WITHOUT_BODY = (204, 205)
+NOT_MODIFIED = 304
 """Statuses without a body: HTTP clients do not wait for one."""
 
 
@@ -71,7 +72,7 @@ class ScriptModel:
         if isinstance(answer, Streamed) and not invocation.streamed:
             answer = answer.joined()
         if isinstance(answer, Streamed):
-            answer.head = self._checked(answer.head)
+            answer.head = self._checked(answer.head, is_whole=False)
             return answer
         return self._checked(answer)
 
@@ -86,13 +87,13 @@ class ScriptModel:
         reply = self._reply(answer, JSON, is_typed=answer is not result)
         return self._checked(reply.joined() if isinstance(reply, Streamed) else reply)
 
-    def _checked(self, reply: Reply) -> Reply:
+    def _checked(self, reply: Reply, is_whole: bool = True) -> Reply:
         """The answer with the status and custom attributes that the script has set. Raises PredictionFailed."""
         answered = self._functions.context.request_processor[0]
         attributes = answered.get_response_header(CUSTOM_ATTRIBUTES)
         _check_header("content type", reply.content_type)
         _check_header("custom attributes", attributes or "")
-        status = _status(answered.get_response_status_code())
+        status = _status(answered.get_response_status_code(), empty=not reply.body and is_whole)
         return reply._replace(custom_attributes=attributes, status=status, more=_sessions(answered))
 
     @property
@@ -173,8 +174,8 @@ class ScriptModel:
 
     def _reply(self, result: Any, accept: str, is_typed: bool) -> Reply | Streamed:
         """`is_typed`: the type is that of a response object, which stays as it is."""
-        typed = isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], str)
-        body, named = result if typed else (result, accept)
+        typed = isinstance(result, tuple) and self._image.is_pair(len(result)) and isinstance(result[1], str)
+        body, named = result[:2] if typed else (result, accept)
         kind = named if is_typed else self._image.type_of(named, typed)
         body = in_parts(body)
         if isinstance(body, str):
@@ -232,8 +233,9 @@ def _loaded(functions: Functions, directory: Path, conventions: Conventions) -> 
     return native, _served(native, scripted)
 
 
-def _status(value: object) -> int:
-    if not isinstance(value, int) or value not in STATUSES or value in WITHOUT_BODY:
+def _status(value: object, empty: bool) -> int:
+    never = (NOT_MODIFIED,) if empty else (NOT_MODIFIED, *WITHOUT_BODY)
+    if not isinstance(value, int) or value not in STATUSES or value in never:
         raise PredictionFailed(f"the script's status cannot be sent with an answer: {value!r}")
     return int(value)
 

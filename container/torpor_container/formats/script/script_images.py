@@ -98,6 +98,10 @@ class ScriptImage:
         encoders = {kind: _csv if kind == CSV else encoder for kind, encoder in answers.encoders.items()}
         return replace(answers, encoders=encoders)
 
+    def is_pair(self, length: int) -> bool:
+        """Whether a tuple may be a body and its type: AWS's images take the first two of any."""
+        return length == 2 or (self.is_aws and length > 2)
+
     def type_of(self, kind: str, named: bool) -> str:
         """The content type of an answer. `named`: the script or its caller named it, and not only the default."""
         if not self.flask:

@@ -13,7 +13,8 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "variant and forgets them when it ends. A PrefixAwareId reaches the container and chooses no instance. A TargetModel may have "
     "letters beyond US-ASCII. Custom attributes that a container answers beyond AWS's limits are a ModelError. A shadow variant gets "
     "its copy of a request when the caller's answer is on its way, refuses to be a TargetVariant, and drops copies beyond its limits. "
-    "An answer may be larger than AWS's 6 MiB (serverless: 4 MiB). "
+    "An answer may be larger than AWS's 6 MiB (serverless: 4 MiB). Where a script of AWS's images gets or answers something else is in "
+    "`docs/reference/scripts.md`. "
     "A captured record has the target model in `torporTargetModel` and the version of its artifact in `torporModelVersion`, and only "
     "requests with a 2xx answer are captured.",
     "InvokeEndpointAsync": "A multi-model endpoint takes the header of TargetModel, and the other routing headers of InvokeEndpoint, "

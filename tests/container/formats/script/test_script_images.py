@@ -262,6 +262,25 @@ def test_multi_model_server_names_no_charset(call: Call, conventions: Convention
     assert types(call(conventions, source, replace(ONE_ROW, accept="text/csv"))) == ["text/csv"]
 
 
+@pytest.mark.parametrize(("conventions", "body"), [(ONE, b"1"), (MANY, b"1"), (BOOSTERS, b"1"), (OWN, None)])
+def test_the_first_two_of_a_longer_tuple_are_the_body_and_its_type_for_aws_s_images(
+    call: Call, conventions: Conventions, body: bytes | None
+) -> None:
+    [reply] = call(conventions, HEAD + "def transform_fn(m, b, c, a): return '1', 'text/x-own', 'more'\n", ONE_ROW)
+    assert isinstance(reply, Reply)
+    assert reply.body == (body or b'["1", "text/x-own", "more"]')
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"), [("worker.Response(status=204)", 204), ("worker.Response('x', status=204)", None)]
+)
+def test_a_script_may_answer_that_there_is_no_content_if_there_is_none(
+    call: Call, answer: str, status: int | None
+) -> None:
+    [reply] = call(ONE, HEAD + f"def transform_fn(m, b, c, a): return {answer}\n", ONE_ROW)
+    assert (reply.status if isinstance(reply, Reply) else None) == status
+
+
 @pytest.mark.parametrize(
     ("given", "sent"),
     [

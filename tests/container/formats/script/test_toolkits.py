@@ -145,6 +145,33 @@ def script(zygote: ZygoteClient, tmp_path_factory: pytest.TempPathFactory) -> It
             assert (matrix.num_row(), matrix.num_col()) == (2, 3)
         """,
         """
+        from sagemaker_containers.beta.framework import encoders, errors
+        assert encoders.csv_to_numpy('"a,b",2').tolist() == ["a,b", "2"]
+        assert encoders.csv_to_numpy("1,2\\n3,4\\n").tolist() == [[1.0, 2.0], [3.0, 4.0]]
+        assert encoders.json_to_numpy('{"a": 1}').shape == ()
+        assert encoders.array_to_csv([["a,b", 1.5]]) == '"a,b",1.5\\n' and encoders.array_to_csv([1, 2]) == "1\\n2\\n"
+        for broken in ('"a', "1,2\\n3"):
+            try:
+                encoders.csv_to_numpy(broken)
+            except errors.ClientError as error:
+                assert "Error while" in str(error)
+            else:
+                raise AssertionError(broken)
+        """,
+        """
+        from sagemaker_containers.beta.framework import transformer
+        from sagemaker_sklearn_container import serving
+        from sagemaker_sklearn_container.handler_service import HandlerService as Sklearn
+        from sagemaker_xgboost_container.handler_service import HandlerService as XGBoost
+        for default in (transformer.default_model_fn, serving.default_model_fn,
+                Sklearn.DefaultSKLearnUserModuleInferenceHandler().default_model_fn,
+                XGBoost.DefaultXGBoostUserModuleInferenceHandler().default_model_fn):
+            try:
+                default("/opt/ml/model")
+            except NotImplementedError as error:
+                assert "Please provide a model_fn implementation" in str(error)
+        """,
+        """
         import numpy as np
         from sagemaker_sklearn_container.handler_service import HandlerService
         defaults = HandlerService.DefaultSKLearnUserModuleInferenceHandler()

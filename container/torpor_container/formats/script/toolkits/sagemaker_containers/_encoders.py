@@ -1,5 +1,6 @@
 """Arrays to bodies and back, by content type."""
 
+import csv
 from collections.abc import Callable
 from typing import Any
 
@@ -36,6 +37,8 @@ def csv_to_numpy(string_like: Any, dtype: Any = None) -> Any:
         return quoted_csv_to_numpy(string_like, dtype)
     except ValueError as error:
         raise _errors.ClientError(f"Error while writing numpy array: {error}. dtype is: {dtype}") from error
+    except csv.Error as error:
+        raise _errors.ClientError(f"Error while decoding csv: {error}") from error
 
 
 def array_to_recordio_protobuf(array_like: Any, labels: Any = None) -> bytes:
