@@ -17,6 +17,7 @@ from tests.endpoint.aws.helpers.operation_parameters import (
     EXPERIMENTS,
     IAM,
     LOGS,
+    S3,
     SAGEMAKER,
     STS,
     TRAINING,
@@ -24,10 +25,14 @@ from tests.endpoint.aws.helpers.operation_parameters import (
 )
 from tests.endpoint.aws.helpers.operation_walk import Row
 from tests.endpoint.aws.helpers.resting_endpoint import resting
-from tests.endpoint.aws.helpers.unchecked_calls import Outcome, called, model_of
+from tests.endpoint.aws.helpers.unchecked_calls import Outcome, called, model_of, scope_of
 from torpor_endpoint.aws.java_patterns import translated
 from torpor_endpoint.aws.wire.asgi import App
 from torpor_endpoint.services.registry import SERVICES
+from torpor_endpoint.services.runtime.asynchronous.request import AsyncParameters, parse_async
+from torpor_endpoint.services.runtime.errors import RuntimeFault
+from torpor_endpoint.services.runtime.request import Invoke
+from torpor_endpoint.services.runtime.streams import stream_headers
 
 CODES = {
     "sagemaker": "ValidationException",
@@ -124,8 +129,7 @@ OWN_RULES = re.compile(
 @pytest.mark.parametrize("service", CODES)
 def test_a_value_at_the_border_is_taken_or_refused_for_another_reason(app: App, service: str) -> None:
     met = [(operation, case) for operation, case in cases_of(service) if isinstance(case, Met)]
-    rows = {name: row for name, row in ROWS[service].items() if isinstance(row, dict)}
-    calls = [(operation, case.within(rows[operation]) if operation in rows else case.params) for operation, case in met]
+    calls = [(operation, case.within(_row(ROWS[service], operation, case))) for operation, case in met]
     wrong = [
         (operation, case.member, str(case.value)[:60], (answer.status, answer.code, answer.message[:200]))
         for (operation, case), answer in zip(met, outcomes(app, service, calls), strict=True)
@@ -140,6 +144,115 @@ def _blames(case: Met, answer: Outcome) -> bool:
         return True
     named = re.search(rf"\b{case.name}\b", answer.message, re.IGNORECASE) is not None
     return named and not OWN_RULES.search(answer.message)
+
+
+TAKEN = {
+    ("InvokeEndpoint", "targetModel"),  # it may have any letters: it is a key of S3
+    ("InvokeEndpointWithResponseStream", "sessionId"),  # a stream may begin a session: NEW_SESSION
+}
+"""The headers of which Torpor takes more than AWS's model."""
+RUNTIME = ("InvokeEndpoint", "InvokeEndpointAsync", "InvokeEndpointWithResponseStream")
+
+
+@pytest.mark.parametrize("operation", RUNTIME)
+def test_a_broken_header_of_an_invocation_is_refused_in_the_words_of_aws(operation: str) -> None:
+    broken = [
+        case
+        for name, case in cases_of("sagemaker-runtime")
+        if name == operation and isinstance(case, Broken) and case.location == "header"
+    ]
+    wrong = [
+        (case.said, refused)
+        for case in broken
+        if (operation, case.said[0][0]) not in TAKEN
+        if (refused := VALUE.sub("Value at '", _refused(operation, case))) != said(case)
+    ]
+    assert len(broken) > 15
+    assert wrong == []
+
+
+def _refused(operation: str, case: Broken) -> str:
+    """The message for a call of an endpoint that is there; empty for one that is taken."""
+    scope, _ = scope_of("sagemaker-runtime", operation, {"EndpointName": "e", "Body": b"1", **case.params})
+    try:
+        if operation == "InvokeEndpointAsync":
+            parse_async(scope).check()
+            AsyncParameters.read(scope, 0)
+        elif operation == "InvokeEndpointWithResponseStream":
+            stream_headers(scope).check()
+        else:
+            Invoke.read(scope).check()
+    except RuntimeFault as fault:
+        return str(fault.fields["detail"])
+    return ""
+
+
+@pytest.fixture(scope="module")
+def there(app: App) -> dict[str, str]:
+    """What there is in S3."""
+    place = {"Bucket": "walk", "Key": "a"}
+    made: list[tuple[str, dict[str, Any]]] = [
+        ("CreateBucket", {"Bucket": "walk"}),
+        ("PutObject", {**place, "Body": b"x"}),
+        ("CreateMultipartUpload", place),
+    ]
+    *_, upload = outcomes(app, "s3", made)
+    return {**place, "UploadId": upload.members["UploadId"], "CopySource": "walk/a"}
+
+
+def placed(params: dict[str, Any], member: str, there: dict[str, str]) -> dict[str, Any]:
+    """The parameters, for what there is, but for this member."""
+    return {
+        name: there[name] if name in there and name.lower() != member.lower() else value
+        for name, value in params.items()
+    }
+
+
+def is_of_another_operation(case: Broken) -> bool:
+    """Whether the request line, which names the operation, lacks a part."""
+    ((path, text), *_) = case.said
+    return case.location == "uri" or ("null" in text and (case.location == "querystring" or path == "copySource"))
+
+
+def test_s3_refuses_each_broken_constraint_for_what_it_is(app: App, there: dict[str, str]) -> None:
+    """S3 has codes of its own, and no path of a member in its messages."""
+    broken = [
+        (operation, case)
+        for operation, case in cases_of("s3")
+        if isinstance(case, Broken) and not is_of_another_operation(case)
+    ]
+    answers = outcomes(app, "s3", [(name, placed(case.params, case.said[0][0], there)) for name, case in broken])
+    wrong = [
+        (operation, case.said, (answer.status, answer.code))
+        for (operation, case), answer in zip(broken, answers, strict=True)
+        if not 400 <= answer.status < 500 or answer.code.startswith(("NoSuch", "404"))
+    ]
+    assert wrong == []
+
+
+S3_HAS_NOT = re.compile(r"no directory buckets|storage class you|Object Lock|algorithm provided is unsupported")
+S3_STATES = re.compile(r"already own it|to itself without|can only be used with the x-amz-checksum-algorithm")
+
+
+def test_s3_takes_a_value_at_the_border_or_refuses_it_for_another_reason(app: App, there: dict[str, str]) -> None:
+    met = [
+        (operation, case)
+        for operation, case in cases_of("s3")
+        if isinstance(case, Met) and not operation.startswith(("Delete", "Abort", "Complete"))
+    ]
+    calls = [(name, placed(case.within(_row(S3, name, case)), case.member, there)) for name, case in met]
+    wrong = [
+        (operation, case.member, case.value, (answer.status, answer.code, answer.message))
+        for (operation, case), answer in zip(met, outcomes(app, "s3", calls), strict=True)
+        if answer.status >= 300 and not (S3_HAS_NOT.search(answer.message) or S3_STATES.search(answer.message))
+    ]
+    assert wrong == []
+
+
+def _row(rows: Mapping[str, Row], operation: str, case: Met) -> dict[str, Any]:
+    """A whole call of the operation, or no more than what the case has."""
+    row = rows.get(operation)
+    return row if isinstance(row, dict) else case.params
 
 
 @pytest.mark.parametrize("service", [service.name for service in SERVICES])

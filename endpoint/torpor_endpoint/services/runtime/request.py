@@ -105,8 +105,7 @@ class Invoke(NamedTuple):
                 raise RuntimeFault(Situation.PARAMETER, detail=message(self._violations()))
 
     def _violations(self) -> list[Violation]:
-        broken = [(MEMBERS[name], value) for name, value in self.headers.items()]
-        return [violation for member, value in broken if (violation := violation_of(member, value)) is not None]
+        return [found for name, value in self.headers.items() for found in violations_of(MEMBERS[name], value)]
 
     def forwarded(self, target: str | None) -> list[tuple[bytes, bytes]]:
         """The headers for the container. `target` is the name of a model; None on a single-model variant."""
@@ -119,18 +118,17 @@ class Invoke(NamedTuple):
         return headers
 
 
-def violation_of(member: HeaderMember, value: bytes) -> Violation | None:
-    """The failed constraint of a header's value; None if it has none."""
+def violations_of(member: HeaderMember, value: bytes) -> list[Violation]:
+    """The failed constraints of a header's value."""
+    found = []
     if len(value) < member.shortest:
-        constraint = f"Member must have length greater than or equal to {member.shortest}"
-    elif len(value) > member.longest:
-        constraint = f"Member must have length less than or equal to {member.longest}"
-    elif member.fits is not None and not member.fits(value):
-        constraint = f"Member must satisfy regular expression pattern: {member.pattern}"
-    else:
-        return None
-    path = member.name[:1].lower() + member.name[1:]
-    return Violation(path, shown(value.decode(errors="replace")), constraint, sensitive=member.sensitive)
+        found.append(f"Member must have length greater than or equal to {member.shortest}")
+    if len(value) > member.longest:
+        found.append(f"Member must have length less than or equal to {member.longest}")
+    if member.fits is not None and not member.fits(value):
+        found.append(f"Member must satisfy regular expression pattern: {member.pattern}")
+    path, text = member.name[:1].lower() + member.name[1:], shown(value.decode(errors="replace"))
+    return [Violation(path, text, constraint, sensitive=member.sensitive) for constraint in found]
 
 
 async def read_body(scope: Scope, receive: Receive, limit_bytes: int) -> tuple[Body, int]:

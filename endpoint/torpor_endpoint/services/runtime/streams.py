@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from torpor_container import wire
 from torpor_container.transport.streaming import StreamConnection, StreamFailed
 from torpor_container.transport.upstream import Body, UpstreamAnswer, UpstreamBroken
-from torpor_endpoint.aws.wire.asgi import Disconnected, Headers, Receive, Send, until_disconnected
+from torpor_endpoint.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, until_disconnected
 from torpor_endpoint.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception
 from torpor_endpoint.services.runtime.errors import (
     NO_RESPONSE,
@@ -76,12 +76,18 @@ class StreamEnds(NamedTuple):
 
 
 def parse_stream(passage: Passage) -> None:
-    """The step parse. The container gets the member Accept as its `Accept`, and not what the HTTP client accepts."""
-    headers = {name: value for name, value in Invoke.read(passage.scope).headers.items() if name != ACCEPT}
-    for name, value in passage.scope["headers"]:
+    """The step parse."""
+    passage.request = stream_headers(passage.scope)
+
+
+def stream_headers(scope: Scope) -> Invoke:
+    """The headers of a request. The container gets the member Accept as its `Accept`, and not what the HTTP client
+    accepts."""
+    headers = {name: value for name, value in Invoke.read(scope).headers.items() if name != ACCEPT}
+    for name, value in scope["headers"]:
         if name == STREAM_ACCEPT:
             headers[ACCEPT] = value
-    passage.request = Invoke(headers)
+    return Invoke(headers)
 
 
 class ResponseStreams:

@@ -19,6 +19,7 @@ from torpor_endpoint.services.s3.rights import IN_BODIES, check_access, check_mi
 from torpor_endpoint.services.s3.routes import FORM, operation
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.s3.wire.exchange import Body, S3Answer, parsed_request
+from torpor_endpoint.services.s3.wire.headers import check_choices
 from torpor_endpoint.services.s3.wire.presigned import check_not_expired
 
 
@@ -49,6 +50,7 @@ class S3App:
             raise no_origin()
         check_not_expired(request.query, self._store.clock())
         _check_owner(request.headers, self._site)
+        check_choices(request.headers)
         name, answering = operation(request)
         is_form = name == FORM and request.signer_of is not None  # its fields say who sends it
         if request.access is not None and not is_form and name not in IN_BODIES:

@@ -138,7 +138,8 @@ def least(shape: Shape) -> Any:
         case "structure":
             return {name: least(shape.members[name]) for name in shape.required_members}
         case "list":
-            return [_item(shape.member)] * shape.metadata.get("min", 0)
+            shown = 1 if shape.serialization.get("flattened") else 0  # an empty one is not there in XML
+            return [_item(shape.member)] * shape.metadata.get("min", shown)
         case "map":
             return _entries(shape, shape.metadata.get("min", 0))
         case "boolean":

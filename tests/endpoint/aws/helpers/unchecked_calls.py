@@ -56,6 +56,8 @@ def scope_of(service: str, operation: str, params: Mapping[str, Any]) -> tuple[d
         body, headers["content-type"] = urlencode(body), "application/x-www-form-urlencoded"
     path, _, own = str(wired["url_path"]).partition("?")
     query = "&".join(filter(None, (own, urlencode(wired["query_string"] or {}))))
+    body = body.encode() if isinstance(body, str) else bytes(body or b"")
+    headers["content-length"] = str(len(body))
     scope = {
         "type": "http",
         "method": wired["method"],
@@ -63,7 +65,7 @@ def scope_of(service: str, operation: str, params: Mapping[str, Any]) -> tuple[d
         "query_string": query.encode(),
         "headers": [(name.lower().encode(), str(value).encode()) for name, value in headers.items()],
     }
-    return scope, body.encode() if isinstance(body, str) else bytes(body or b"")
+    return scope, body
 
 
 async def called(app: App, service: str, operation: str, params: Mapping[str, Any]) -> Outcome:

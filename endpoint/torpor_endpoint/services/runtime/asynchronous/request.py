@@ -1,6 +1,7 @@
 """Parses an InvokeEndpointAsync request: its headers, checked by AWS's service model, become an `AsyncRequest`."""
 
 from dataclasses import dataclass
+from itertools import chain
 
 from torpor_endpoint.aws.validation import Violation, message, shown
 from torpor_endpoint.aws.wire.asgi import Scope
@@ -22,7 +23,7 @@ from torpor_endpoint.services.runtime.request import (
     HeaderMember,
     Invoke,
     like,
-    violation_of,
+    violations_of,
 )
 
 BODY_MAX_BYTES = 128_000
@@ -83,10 +84,10 @@ class AsyncParameters:
     def read(cls, scope: Scope, body_bytes: int) -> "AsyncParameters":
         """Raises RuntimeFault for the values that AWS's service model refuses, and unless there is one input."""
         given = dict(scope["headers"])
-        found = [violation_of(member, given[name]) for name, member in OWN_MEMBERS.items() if name in given]
+        found = [violations_of(member, given[name]) for name, member in OWN_MEMBERS.items() if name in given]
         own = {name: given[name].decode(errors="replace") for name in OWN_MEMBERS if name in given}
         numbers = {name: given.get(name, b"").decode(errors="replace") for name in NUMBERS}
-        violations = [*filter(None, found), *_of_numbers(numbers)]
+        violations = [*chain.from_iterable(found), *_of_numbers(numbers)]
         if violations:
             raise RuntimeFault(Situation.PARAMETER, detail=message(violations))
         if (INPUT_LOCATION in own) == (body_bytes > 0):

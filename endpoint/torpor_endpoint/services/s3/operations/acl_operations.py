@@ -5,6 +5,8 @@ import asyncio
 from torpor_endpoint.services.s3.call import S3Call, xml
 from torpor_endpoint.services.s3.wire.documents import document, node, text
 from torpor_endpoint.services.s3.wire.exchange import S3Answer, document_of
+from torpor_endpoint.services.s3.wire.parsing import parsed
+from torpor_endpoint.services.s3.wire.schema import check_schema, document_shape
 
 
 async def get_bucket_acl(call: S3Call) -> S3Answer:
@@ -13,14 +15,20 @@ async def get_bucket_acl(call: S3Call) -> S3Answer:
 
 
 async def put_bucket_acl(call: S3Call) -> S3Answer:
-    """Accept an access control list, without effect."""
-    await document_of(call.request, len)
+    """Accept an access control list, without effect. It may be in a header alone."""
+    await document_of(call.request, _check_list)
     await asyncio.to_thread(_check, call)
     return S3Answer()
 
 
 get_object_acl = get_bucket_acl
 put_object_acl = put_bucket_acl
+
+
+def _check_list(body: bytes) -> None:
+    """Raises MalformedXML."""
+    if body:
+        check_schema(parsed(body, "AccessControlPolicy"), document_shape("PutBucketAcl"))
 
 
 def _check(call: S3Call) -> None:

@@ -27,7 +27,10 @@ _OWNERSHIPS: Final = ("BucketOwnerEnforced", "BucketOwnerPreferred", "ObjectWrit
 async def list_buckets(call: S3Call) -> S3Answer:
     """List the buckets, in pages if the caller asks for them. The token is the last name."""
     prefix, after = call.query.get("prefix", ""), call.query.get("continuation-token", "")
-    limit = call.count("max-buckets", _BUCKETS_MAX, _BUCKETS_MAX)
+    limit = call.count("max-buckets", _BUCKETS_MAX, _BUCKETS_MAX + 1)
+    if not 1 <= limit <= _BUCKETS_MAX:
+        text_of = f"Argument max-buckets must be an integer between 1 and {_BUCKETS_MAX}"
+        raise S3Error(Refusal.InvalidArgument, text_of, ArgumentName="max-buckets", ArgumentValue=str(limit))
     found = await asyncio.to_thread(call.store.buckets.all)
     region = call.query.get("bucket-region")
     matching = [
@@ -122,6 +125,8 @@ async def delete_objects(call: S3Call) -> S3Answer:
     if not 1 <= len(items) <= _DELETIONS_MAX:
         raise S3Error(Refusal.MalformedXML)
     keys = [required(item, "Key") for item in items]  # read all keys before the first object is deleted
+    if not all(keys):
+        raise S3Error(Refusal.MalformedXML)
     quiet = tree.findtext("Quiet") == "true"
 
     def deleted() -> list[str]:

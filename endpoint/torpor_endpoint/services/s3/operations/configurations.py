@@ -22,6 +22,7 @@ from torpor_endpoint.services.s3.wire.documents import document, flag, text
 from torpor_endpoint.services.s3.wire.exchange import S3Answer, document_of
 from torpor_endpoint.services.s3.wire.headers import BUCKET_TAGS_MAX, checked_tags
 from torpor_endpoint.services.s3.wire.parsing import Element, parsed, required
+from torpor_endpoint.services.s3.wire.schema import check_schema, document_shape
 
 _POLICY_MAX_BYTES: Final = 20 * 1024  # AWS: "Bucket policies are limited to 20 KB in size."
 
@@ -36,7 +37,6 @@ class Configuration:
     unset: Refusal | str = ""
     deletion: str = ""  # the operation, where S3 has one
     put_status: int = 200
-    needs: str = ""  # the element that its document must have
 
 
 NO_PUBLIC_POLICY = "Public policies are prevented by the BlockPublicPolicy setting in S3 Block Public Access."
@@ -49,21 +49,18 @@ CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
         "CORSConfiguration",
         Refusal.NoSuchCORSConfiguration,
         deletion="DeleteBucketCors",
-        needs="CORSRule",
     ),
     "encryption": Configuration(
         "BucketEncryption",
         "ServerSideEncryptionConfiguration",
         Refusal.ServerSideEncryptionConfigurationNotFoundError,
         deletion="DeleteBucketEncryption",
-        needs="Rule",
     ),
     "lifecycle": Configuration(
         "BucketLifecycleConfiguration",
         "LifecycleConfiguration",
         Refusal.NoSuchLifecycleConfiguration,
         deletion="DeleteBucketLifecycle",
-        needs="Rule",
     ),
     "logging": Configuration("BucketLogging", "BucketLoggingStatus"),
     "notification": Configuration("BucketNotificationConfiguration", "NotificationConfiguration"),
@@ -75,7 +72,6 @@ CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
         "OwnershipControls",
         Refusal.OwnershipControlsNotFoundError,
         deletion="DeleteBucketOwnershipControls",
-        needs="Rule",
     ),
     "policy": Configuration(
         "BucketPolicy", None, Refusal.NoSuchBucketPolicy, deletion="DeleteBucketPolicy", put_status=204
@@ -91,13 +87,11 @@ CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
         "ReplicationConfiguration",
         Refusal.ReplicationConfigurationNotFoundError,
         deletion="DeleteBucketReplication",
-        needs="Rule",
     ),
     "requestPayment": Configuration(
         "BucketRequestPayment",
         "RequestPaymentConfiguration",
         text("Payer", "BucketOwner"),
-        needs="Payer",
     ),
     "tagging": Configuration(
         "BucketTagging",
@@ -105,7 +99,6 @@ CONFIGURATIONS: Final[Mapping[str, Configuration]] = {
         Refusal.NoSuchTagSet,
         deletion="DeleteBucketTagging",
         put_status=204,
-        needs="TagSet",
     ),
     "versioning": Configuration("BucketVersioning", "VersioningConfiguration"),
     "website": Configuration(
@@ -194,12 +187,11 @@ def tag_pairs(tree: Element) -> list[tuple[str, str]]:
 def _checked(rule: Configuration, body: bytes) -> bytes:
     if rule.root is not None:
         tree = parsed(body, rule.root)
-        if rule.needs and tree.find(rule.needs) is None:
-            raise S3Error(Refusal.MalformedXML)
         if rule.named == "BucketTagging":
             tag_pairs(tree)
         if rule.named == "BucketCors":
             cors_rules(tree)
+        check_schema(tree, document_shape(f"Put{rule.named}"))
         return body
     if len(body) > _POLICY_MAX_BYTES:
         raise S3Error(Refusal.MalformedPolicy)

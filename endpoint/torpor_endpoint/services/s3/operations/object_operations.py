@@ -86,7 +86,7 @@ async def delete_object_tagging(call: S3Call) -> S3Answer:
 
 async def get_object_attributes(call: S3Call) -> S3Answer:
     requested = {name.strip() for name in call.headers.get("x-amz-object-attributes", "").split(",")}
-    if not requested - {""} <= _ATTRIBUTES:
+    if not requested - {""} or not requested - {""} <= _ATTRIBUTES:
         raise S3Error(Refusal.InvalidArgument, "Invalid attribute name specified.")
     entry = await asyncio.to_thread(_head, call)
     checksum = entry.traits.checksum
@@ -108,8 +108,10 @@ async def get_object_attributes(call: S3Call) -> S3Answer:
 
 def document_tags(body: bytes) -> dict[str, str]:
     """The tags in a `Tagging` document."""
-    tags = parsed(body, "Tagging").iter("Tag")
-    return checked_tags([(required(tag, "Key"), required(tag, "Value")) for tag in tags])
+    tree = parsed(body, "Tagging")
+    if tree.find("TagSet") is None:
+        raise S3Error(Refusal.MalformedXML)
+    return checked_tags([(required(tag, "Key"), required(tag, "Value")) for tag in tree.iter("Tag")])
 
 
 def _copy_object(call: S3Call) -> S3Answer:

@@ -33,6 +33,20 @@ STORAGE_CLASSES: Final = frozenset(
         *("GLACIER", "GLACIER_IR", "DEEP_ARCHIVE"),
     )
 )
+LOCKS: Final = ("x-amz-object-lock-mode", "x-amz-object-lock-legal-hold", "x-amz-object-lock-event-hold")
+CHOICES: Final[Mapping[str, frozenset[str]]] = {
+    "x-amz-acl": frozenset(
+        (
+            *("private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read"),
+            *("bucket-owner-read", "bucket-owner-full-control", "log-delivery-write"),
+        )
+    ),
+    "x-amz-bucket-namespace": frozenset(("account-regional", "global")),
+    "x-amz-request-payer": frozenset(("requester",)),
+    "x-amz-checksum-mode": frozenset(("ENABLED",)),
+    "x-amz-optional-object-attributes": frozenset(("RestoreStatus",)),
+}
+"""The values of headers that any operation may have."""
 ENCRYPTIONS: Final = frozenset(("AES256", "aws:kms", "aws:kms:dsse"))
 DEFAULT_TYPE: Final = "binary/octet-stream"  # AWS: "The default value for Content-Type is binary/octet-stream"
 
@@ -50,6 +64,13 @@ _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f]")
 # RFC 9110: the names of headers, and the characters that no value may have.
 _NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
 _NO_VALUE: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+def check_choices(headers: Mapping[str, str]) -> None:
+    """Raises InvalidArgument for a header whose value is none of its known ones."""
+    for name, known in CHOICES.items():
+        if name in headers and headers[name] not in known:
+            raise S3Error(Refusal.InvalidArgument, ArgumentName=name, ArgumentValue=headers[name])
 
 
 def traits(headers: Mapping[str, str]) -> ObjectTraits:
@@ -79,7 +100,7 @@ def placed(headers: Mapping[str, str]) -> dict[str, str]:
         raise S3Error(Refusal.InvalidEncryptionAlgorithmError)
     if f"{ENCRYPTION}-customer-algorithm" in headers:
         raise S3Error(Refusal.NotImplemented, "This object store encrypts nothing, and takes no keys from its callers.")
-    if "x-amz-object-lock-mode" in headers or "x-amz-object-lock-legal-hold" in headers:
+    if any(name in headers for name in LOCKS):
         raise S3Error(Refusal.InvalidRequest, "Bucket is missing Object Lock Configuration")
     # AWS: the header is returned "for all objects except for S3 Standard storage class objects".
     return {name: value for name, value in given.items() if value != STANDARD}
