@@ -3,6 +3,7 @@
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from http.client import HTTPException
@@ -14,9 +15,9 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 from torpor.calling.defaults import ANSWER_WITHIN_S, REGION, SCHEMES, URL, URL_VARIABLE
-from torpor.calling.keys import CA_BUNDLE, UNVERIFIED, AccessKeys, of_environment, signed_headers
+from torpor.calling.keys import CA_BUNDLE, FORM, OWN, UNVERIFIED, AccessKeys, of_environment, signed_headers
 from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, ValueRefused
-from torpor_endpoint.core.pages import PageName
+from torpor_endpoint.core.pages import Json, PageName
 
 if TYPE_CHECKING:
     from torpor.calling.caller import Caller
@@ -122,12 +123,36 @@ class EndpointConnection:
         """
         return self.get(f"/_torpor/{name}" + (f"?{urlencode(query)}" if query else ""), timeout_s, method, sent)
 
-    def get(self, path: str, timeout_s: float = 10.0, method: str = "GET", sent: bytes | None = None) -> bytes:
-        """The body of an answer. The request is signed if there are keys to sign it with. Raises EndpointUnreachable,
-        EndpointRefused."""
-        url, headers = f"{self.url}{path}", {}
+    def sagemaker(self, operation: str, **members: Any) -> Json:
+        """The answer of a reading operation of SageMaker's API. boto3 would read its model of the service first, which
+        takes a fifth of a second: it is asked only where the endpoint refuses, for its error, or is elsewhere."""
+        if not self.services:
+            target = {"X-Amz-Target": f"SageMaker.{operation}", "Content-Type": "application/x-amz-json-1.1"}
+            with suppress(EndpointRefused):
+                sent = json.dumps(members).encode()
+                return dict(json.loads(self.get("/", method="POST", sent=sent, given=target, service="sagemaker")))
+        from botocore import xform_name
+
+        client = self.client("sagemaker")
+        try:
+            return dict(getattr(client, xform_name(operation))(**members))
+        finally:
+            client.close()
+
+    def get(
+        self,
+        path: str,
+        timeout_s: float = 10.0,
+        method: str = "GET",
+        sent: bytes | None = None,
+        given: Mapping[str, str] | None = None,
+        service: str = OWN,
+    ) -> bytes:
+        """The body of an answer. The request has the `given` headers, and is signed for the service if there are keys.
+        Raises EndpointUnreachable, EndpointRefused."""
+        url, headers = f"{self.url}{path}", dict(given or ({} if sent is None else {"Content-Type": FORM}))
         if self.keys != UNVERIFIED:
-            headers = signed_headers(method, url, sent, self.keys, self.region)
+            headers = signed_headers(method, url, sent, self.keys, self.region, headers, service)
         request = Request(url, sent, headers, method=method)
         try:
             with build_opener(ProxyHandler({}), *self._https).open(request, timeout=timeout_s) as answer:

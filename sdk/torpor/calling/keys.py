@@ -31,6 +31,9 @@ LEFT_OVER = (
 new or old name, with whatever keys there are, and believes that these end when the others do. The SDK for JavaScript
 prefers a profile to keys. The last variable has all of them call AWS itself."""
 FORM = "application/x-www-form-urlencoded"
+"""What urllib gives a body without a type; it would not be signed."""
+OWN = "torpor"
+"""The service that requests for the endpoint's own pages are signed for."""
 
 
 class AccessKeys(NamedTuple):
@@ -80,12 +83,13 @@ def of_data_dir(folder: Path) -> AccessKeys | None:
         raise ValueRefused(f"{path} has no credential that can be read: {error}") from error
 
 
-def signed_headers(method: str, url: str, body: bytes | None, keys: AccessKeys, region: str) -> dict[str, str]:
-    """The headers of a request to one of the endpoint's own pages, with its signature."""
+def signed_headers(
+    method: str, url: str, body: bytes | None, keys: AccessKeys, region: str, given: Mapping[str, str], service: str
+) -> dict[str, str]:
+    """The headers of a request, with its signature for this service."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
 
-    given = {} if body is None else {"Content-Type": FORM}  # urllib would add it, unsigned
-    request = AWSRequest(method, url, given, body or b"")
-    SigV4Auth(keys.credentials, "torpor", region).add_auth(request)
+    request = AWSRequest(method, url, dict(given), body or b"")
+    SigV4Auth(keys.credentials, service, region).add_auth(request)
     return dict(request.headers.items())

@@ -1,40 +1,90 @@
 """The `torpor` command: a table of its subcommands, one small module each, which parse, call and print."""
 
-from importlib.metadata import version
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
-from torpor.cli.commands import (
-    async_requests,
-    conformance,
-    control,
-    cp,
-    demo,
-    deploy,
-    env,
-    invoke,
-    logs,
-    retire,
-    router,
-    transform,
-    up,
-)
-from torpor.cli.commands.reports import cold_starts, costs, ls, metrics, top, why, why_denied
-from torpor.cli.commands.studies import plan, replay, simulate
 from torpor.cli.output import PlainErrors
 
+COMMANDS: Mapping[str, str] = {
+    "up": "up:up",
+    "control": "control:control",
+    "router": "router:router",
+    "env": "env:env",
+    "demo": "demo:demo",
+    "deploy": "deploy:deploy",
+    "undeploy": "deploy:undeploy",
+    "cp": "cp:cp",
+    "invoke": "invoke:invoke",
+    "ls": "reports.ls:ls",
+    "top": "reports.top:top",
+    "metrics": "reports.metrics:metrics",
+    "why": "reports.why:why",
+    "why-denied": "reports.why_denied:why_denied",
+    "reload": "retire:reload",
+    "unload": "retire:unload",
+    "cold-starts": "reports.cold_starts:cold_starts",
+    "costs": "reports.costs:costs",
+    "logs": "logs:logs",
+    "replay": "studies.replay:replay",
+    "simulate": "studies.simulate:simulate",
+    "plan": "studies.plan:plan",
+    "conformance": "conformance:conformance",
+    "async": "async_requests:app",
+    "transform": "transform:app",
+}
+"""By the name of a subcommand, in the order of the help: its module in `torpor.cli.commands`, and the function or the
+group in it."""
+
+
+class OnDemand(Mapping[str, Any]):
+    """The subcommands. Each is imported when it is asked for, so that one command does not wait for the others."""
+
+    def __getitem__(self, name: str) -> Any:
+        module, _, found = COMMANDS[name].partition(":")
+        target = getattr(import_module(f"torpor.cli.commands.{module}"), found)
+        if isinstance(target, typer.Typer):
+            made = typer.main.get_command(target)
+            made.name = name
+            return made
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(name)(target)
+        return typer.main.get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+class Commands(PlainErrors):
+    """The group of all subcommands."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        self.commands = OnDemand()  # type: ignore[assignment]  # nobody adds to them
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(self.commands)
+
+
 app = typer.Typer(
-    cls=PlainErrors,
+    cls=Commands,
     help="Torpor: a serverless multi-model endpoint that you run yourself, behind Amazon SageMaker's APIs.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
 def _print_version(requested: bool) -> None:
     if requested:
+        from importlib.metadata import version
+
         typer.echo(f"torpor {version('torpor')}")
         raise typer.Exit
 
@@ -46,33 +96,3 @@ def common_options(
     ] = False,
 ) -> None:
     pass
-
-
-for command in (
-    up.up,
-    control.control,
-    router.router,
-    env.env,
-    demo.demo,
-    deploy.deploy,
-    deploy.undeploy,
-    cp.cp,
-    invoke.invoke,
-    ls.ls,
-    top.top,
-    metrics.metrics,
-    why.why,
-    why_denied.why_denied,
-    retire.reload,
-    retire.unload,
-    cold_starts.cold_starts,
-    costs.costs,
-    logs.logs,
-    replay.replay,
-    simulate.simulate,
-    plan.plan,
-    conformance.conformance,
-):
-    app.command()(command)
-app.add_typer(async_requests.app, name="async")
-app.add_typer(transform.app, name="transform")

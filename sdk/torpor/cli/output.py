@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 from typer.core import TyperGroup
 
-from torpor.cli import records
 from torpor.cli.exit_codes import ExitCode, exit_code
 from torpor.errors import TorporError
 from torpor.pages.names import near
@@ -43,8 +42,6 @@ class PlainErrors(TyperGroup):
 @contextmanager
 def plain_errors() -> Iterator[None]:
     """Turns an expected error inside the with-statement into its line and its exit code."""
-    from botocore.exceptions import BotoCoreError, ClientError
-
     try:
         yield
     except BrokenPipeError:  # the reader of the output has enough: the command ends without a word
@@ -55,12 +52,18 @@ def plain_errors() -> Iterator[None]:
         if type(error).__name__ == HELP:
             raise
         _end(usage_line(error), error, ExitCode.USAGE)
-    except ClientError as error:
-        _end(api_line(error), error)
     except OSError as error:
         _end(file_line(error), error)
-    except (TorporError, BotoCoreError) as error:
+    except TorporError as error:
         _end(str(error), error)
+    except Exception as error:
+        from botocore.exceptions import BotoCoreError, ClientError  # imported by now, if it is one of its errors
+
+        if isinstance(error, ClientError):
+            _end(api_line(error), error)
+        if isinstance(error, BotoCoreError):
+            _end(str(error), error)
+        raise
 
 
 def _end(line: str, error: BaseException, code: ExitCode | None = None) -> None:
@@ -143,4 +146,6 @@ AsJson = Annotated[
 
 def print_json(record: Any) -> None:
     """Print the record that a command has with `--json`."""
+    from torpor.cli import records
+
     typer.echo(records.text(record))

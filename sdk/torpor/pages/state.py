@@ -1,5 +1,6 @@
 """Reads the current state from an endpoint: instances, models, decisions, and SageMaker's own status."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,11 +26,21 @@ def names(sagemaker: Any) -> list[str]:
 
 def statuses(connection: EndpointConnection) -> list[Status]:
     """The status of each endpoint, sorted by name, through SageMaker's API."""
-    sagemaker = connection.client("sagemaker")
-    described = (sagemaker.describe_endpoint(EndpointName=name) for name in names(sagemaker))
+    described = (connection.sagemaker("DescribeEndpoint", EndpointName=name) for name in _listed(connection))
     return [
         Status(found["EndpointName"], found["EndpointStatus"], found.get("FailureReason", "")) for found in described
     ]
+
+
+def _listed(connection: EndpointConnection) -> Iterator[str]:
+    """The names of all endpoints, sorted."""
+    more: dict[str, str] = {}
+    while True:
+        page = connection.sagemaker("ListEndpoints", SortBy="Name", SortOrder="Ascending", **more)
+        yield from (found["EndpointName"] for found in page["Endpoints"])
+        if "NextToken" not in page:
+            return
+        more = {"NextToken": page["NextToken"]}
 
 
 def endpoints(connection: EndpointConnection) -> list[EndpointState]:

@@ -72,6 +72,53 @@ def test_the_version_is_that_of_the_package() -> None:
     assert CliRunner().invoke(app, ["--version"]).stdout == f"torpor {project['version']}\n"
 
 
+@pytest.mark.parametrize("arguments", [["-h"], ["ls", "-h"], ["async", "ls", "-h"]])
+def test_a_short_option_shows_the_help(arguments: list[str]) -> None:
+    shown = CliRunner().invoke(app, arguments)
+    assert shown.exit_code == 0
+    assert shown.stdout == CliRunner().invoke(app, [*arguments[:-1], "--help"]).stdout
+
+
+IMPORTED = """
+import sys
+from torpor.cli import app
+try:
+    app(["ls"])
+except SystemExit as end:
+    print(end.code, *sorted(name for name in sys.modules if name.startswith(("torpor.cli.commands.", "boto"))))
+"""
+
+
+def test_a_command_imports_what_it_needs_alone(endpoint: torpor.Local) -> None:
+    """`torpor ls` waits neither for the other commands nor for boto3's models of AWS's services."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED],
+        env={**os.environ, **endpoint.environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "shared  InService" in done.stdout
+    assert done.stdout.splitlines()[-1] == "0 torpor.cli.commands.reports torpor.cli.commands.reports.ls"
+
+
+@pytest.mark.parametrize("arguments", [["metrics", "shared"], ["ls"], ["cold-starts", "shared"], ["--help"]])
+def test_a_reader_that_has_enough_gets_no_traceback(endpoint: torpor.Local, arguments: list[str]) -> None:
+    """As `torpor metrics | head` does."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    with os.fdopen(writing, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "torpor", *arguments],
+            env={**os.environ, **endpoint.environment},
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert done.stderr == ""
+
+
 def test_env_prints_what_a_shell_needs(run: Run, endpoint: torpor.Local) -> None:
     done = run("env")
     assert done.stdout.splitlines()[0] == f"export AWS_ENDPOINT_URL={endpoint.url}"

@@ -1,13 +1,13 @@
 """`torpor ls`: lists the endpoints, their instances, and the models in the memory of each instance."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from rich.padding import Padding
 from rich.table import Table
 
 from torpor.cli.endpoints import NO_ENDPOINT, Url, connected
 from torpor.cli.output import AsJson, console, plain_table, print_json
-from torpor.cli.records import EndpointEntry, LsOutput
 from torpor.pages import state
 from torpor_endpoint.core.pages.state import (
     ContainerState,
@@ -18,6 +18,9 @@ from torpor_endpoint.core.pages.state import (
 )
 from torpor_endpoint.core.pages.story import size, standing
 
+if TYPE_CHECKING:
+    from torpor.cli.records import EndpointEntry
+
 
 def ls(as_json: AsJson = False, url: Url = None) -> None:
     """List endpoints, instances and the models in memory."""
@@ -25,6 +28,8 @@ def ls(as_json: AsJson = False, url: Url = None) -> None:
     serving = {endpoint.name: endpoint for endpoint in state.endpoints(connection)}
     found = state.statuses(connection)
     if as_json:
+        from torpor.cli.records import LsOutput
+
         print_json(LsOutput(tuple(entry(status, serving.get(status.name)) for status in found)))
         return
     if not found:
@@ -37,7 +42,9 @@ def ls(as_json: AsJson = False, url: Url = None) -> None:
             console().print(table(endpoint))
 
 
-def entry(status: state.Status, endpoint: EndpointState | None) -> EndpointEntry:
+def entry(status: state.Status, endpoint: EndpointState | None) -> "EndpointEntry":
+    from torpor.cli.records import EndpointEntry
+
     trouble, variants = (endpoint.trouble, endpoint.variants) if endpoint else ("", ())
     return EndpointEntry(status.name, status.status, status.failure_reason, trouble, variants)
 
