@@ -91,7 +91,7 @@ class Collector:
                 for incarnation in pool.ready
             ]
             asked = [(pool, incarnation) for pool, incarnation in incarnations if wanted(pool, incarnation)]
-            await asyncio.gather(*(self._read(pool.endpoint, pool.variant.name, one) for pool, one in asked))
+            await asyncio.gather(*(self._read(pool, one) for pool, one in asked))
             for live in self._roster:
                 for variant, pool in live.pools.items():
                     self._put_pool(live.name, variant, pool)
@@ -104,10 +104,11 @@ class Collector:
         for container, state in await self._states(incarnation):
             self._add_decisions(endpoint, variant, incarnation, container, state)
 
-    async def _read(self, endpoint: str, variant: str, incarnation: Incarnation) -> None:
+    async def _read(self, pool: InstancePool, incarnation: Incarnation) -> None:
         states, now_s = await self._states(incarnation), self._epoch()
         if not states:
             return
+        endpoint, variant = pool.endpoint, pool.variant.name
         budget_bytes, several = sum(state["budget_bytes"] for _, state in states), len(incarnation.containers) > 1
         for container, state in states:
             self._add_decisions(endpoint, variant, incarnation, container, state)
@@ -118,13 +119,17 @@ class Collector:
         self._readings.read(incarnation.id, InstanceReading(now_s, statuses))
         dimensions = _dimensions(endpoint, variant)
         used_percents = [self._used_percent(container, state, now_s) for container, state in states]
+        present = {
+            HELD,
+            *(one.id for one in pool.ready),
+        }  # a fleet that an update has replaced is not in a level of now
         for metric, level in _levels(incarnation, [state for _, state in states], used_percents).items():
-            self._registry.series(metric, dimensions).put(incarnation.id, level, now_s)
+            self._registry.series(metric, dimensions).put(incarnation.id, level, now_s, present)
         if several:
             for (container, state), used_percent in zip(states, used_percents, strict=True):
                 named = {**dimensions, "ContainerName": container.name}
                 for metric, level in _container_levels(state, used_percent).items():
-                    self._registry.series(metric, named).put(incarnation.id, level, now_s)
+                    self._registry.series(metric, named).put(incarnation.id, level, now_s, present)
 
     async def _states(self, incarnation: Incarnation) -> list[tuple[LiveContainer, wire.InstanceStatus]]:
         """The containers that answer, with their states."""

@@ -80,6 +80,17 @@ class LedgerReader:
         )
         return [_invocation(row) for row in (reversed(rows) if order == LATEST else rows)]
 
+    def cold_counts(
+        self, endpoint: str | None = None, model: str | None = None, since_s: float = 0.0
+    ) -> dict[str, int]:
+        """By endpoint, how many cold starts there are."""
+        rows = self.tables.database.rows(
+            "SELECT endpoint, count(*) FROM cold_starts WHERE at_s >= ?1 "
+            "AND (?2 IS NULL OR endpoint = ?2) AND (?3 IS NULL OR model = ?3) GROUP BY endpoint",
+            *(since_s, endpoint, model),
+        )
+        return {name: int(count) for name, count in rows}
+
     def cold_periods(self, endpoint: str, since_s: float, until_s: float, period_s: int) -> list[ColdPeriod]:
         """The cold starts in [since_s, until_s) by periods that begin at `since_s`; only those that have any."""
         rows = self.tables.database.rows(

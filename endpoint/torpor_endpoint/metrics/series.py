@@ -5,7 +5,7 @@ ones. Only minutes with samples take memory. One thread writes (the event loop's
 see a count and a sum that are one sample apart, and nothing worse.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from torpor_endpoint.metrics.tally import PackedTally, Tally, merged
@@ -66,8 +66,9 @@ class Series:
         else:
             self.merge(Tally.of(values), at_s)
 
-    def put(self, source: str, value: float, at_s: float) -> None:
-        """Put the level of one source, such as an instance. The last level of a minute replaces the ones before it.
+    def put(self, source: str, value: float, at_s: float, present: Collection[str] | None = None) -> None:
+        """Put the level of one source, such as an instance. The last level of a minute replaces the ones before it, and
+        the levels of sources that are not `present` any more.
 
         So a level may be read at any moment and any number of times, and counts once for each source and minute. A
         level of a minute that is over is ignored. A series is written by `put` or by `add`, never by both.
@@ -76,6 +77,8 @@ class Series:
         opened_s, _ = self._now
         if opened_s <= at_s < opened_s + MINUTE_S:
             self._sources[source] = value
+            if present is not None and not self._sources.keys() <= {source, *present}:
+                self._sources = {one: kept for one, kept in self._sources.items() if one == source or one in present}
             self._now = (opened_s, Tally.of(self._sources.values()))
 
     def has(self, source: str, at_s: float) -> bool:

@@ -17,8 +17,8 @@ from torpor_endpoint.core.pages.cold_starts import (
     LIMIT_MAX,
     TOLD,
     ColdStart,
+    ColdStarts,
     cold_starts_page,
-    read_cold_starts,
 )
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
@@ -49,7 +49,7 @@ class Pages:
 
         def page() -> Response:  # ten thousand rows take long to write out: in a thread
             found = self.reading.cold_starts(endpoint, model, since_s, min(limit, LIMIT_MAX), order)
-            return JSONResponse(cold_starts_page(found))
+            return JSONResponse(cold_starts_page(found, self.reading.cold_counts(endpoint, model, since_s)))
 
         return await asyncio.to_thread(page)
 
@@ -57,7 +57,7 @@ class Pages:
         """The latest cold starts of a model, for its story."""
         await self.written()
         found = await asyncio.to_thread(self.reading.cold_starts, endpoint, model, 0.0, TOLD)
-        return tuple(read_cold_starts(cold_starts_page(found)))
+        return ColdStarts.read(cold_starts_page(found, {})).rows
 
     async def costs_page(self, request: Request) -> Response:
         """Costs by variant and model (`?endpoint=…&since_s=<epoch>&until_s=<epoch>&models=…`).

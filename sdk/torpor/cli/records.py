@@ -58,7 +58,10 @@ class WhyDeniedOutput:
 
 @dataclass(frozen=True)
 class ColdStartsOutput:
+    """The latest cold starts, and how many there are without `--limit`."""
+
     cold_starts: tuple[ColdStart, ...]
+    of: int
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from torpor.calling.connection import EndpointConnection
 from torpor_endpoint.core.pages import PageName
-from torpor_endpoint.core.pages.cold_starts import LIMIT, LIMIT_MAX, ColdStart, read_cold_starts
+from torpor_endpoint.core.pages.cold_starts import LIMIT, LIMIT_MAX, ColdStart, ColdStarts
 
 if TYPE_CHECKING:
     from torpor_endpoint.core.pages.costs import Costs
@@ -32,8 +32,15 @@ def cold_starts(
     connection: EndpointConnection, which: Which, model: str | None = None, limit: int = LIMIT
 ) -> list[ColdStart]:
     """The latest cold starts, oldest first. Raises EndpointRefused for an endpoint that the ledger does not know."""
+    return list(counted_cold_starts(connection, which, model, limit).rows)
+
+
+def counted_cold_starts(
+    connection: EndpointConnection, which: Which, model: str | None = None, limit: int = LIMIT
+) -> ColdStarts:
+    """As `cold_starts`, with how many there are without the limit."""
     query = {**which.query, "limit": str(limit), **({} if model is None else {"model": model})}
-    return read_cold_starts(connection.json_page(PageName.COLD_STARTS, query))
+    return ColdStarts.read(connection.json_page(PageName.COLD_STARTS, query))
 
 
 def costs(connection: EndpointConnection, which: Which, models: int = ALL) -> "Costs":

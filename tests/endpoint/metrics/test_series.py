@@ -144,6 +144,16 @@ def test_a_level_counts_once_per_source_and_minute() -> None:
     assert minutes == [(2, 9), (1, 6)]
 
 
+def test_a_source_that_has_left_is_in_no_level_beside_the_one_after_it() -> None:
+    """An update replaces three instances by two within a minute: their models are not added up."""
+    series = Series(KEY, lambda one: None)
+    for source in ("old-1", "old-2", "old-3"):
+        series.put(source, 100.0, 60.0, {"old-1", "old-2", "old-3"})
+    series.put("new-1", 20.0, 70.0, {"new-1", "new-2"})
+    series.put("new-2", 16.0, 71.0, {"new-1", "new-2"})
+    assert [(tally.count, tally.sum) for _, tally in series.buckets(0, 200)] == [(2, 36)]
+
+
 def test_ready_made_sums_have_no_percentile() -> None:
     tally = Tally.of_sums(4, 10, 1, 4)
     assert percentile(tally, 0.5) is None

@@ -89,7 +89,7 @@ def test_a_parameter_that_a_page_does_not_know_is_refused(tmp_path: Path, target
 
 
 def test_a_page_accepts_its_own_query_parameters(tmp_path: Path) -> None:
-    assert asked(tmp_path, "cold-starts?since_s=0&limit=5&model=a") == (200, '{"cold_starts":[]}')
+    assert asked(tmp_path, "cold-starts?since_s=0&limit=5&model=a") == (200, '{"cold_starts":[],"of":{}}')
 
 
 WAITING = AsyncRequest(

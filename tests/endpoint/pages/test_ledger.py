@@ -183,4 +183,4 @@ def test_a_name_that_is_no_text_harms_no_other_row(recorded: LedgerWithPages) ->
 
 
 def test_an_endpoint_that_only_lived_is_known_and_has_no_cold_starts(recorded: LedgerWithPages) -> None:
-    assert page(recorded, "cold-starts?endpoint=houses") == {"cold_starts": []}
+    assert page(recorded, "cold-starts?endpoint=houses") == {"cold_starts": [], "of": {}}

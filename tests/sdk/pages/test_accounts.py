@@ -90,6 +90,16 @@ def test_cold_starts_has_a_column_for_each_step_that_was_waited_for(stand: Serve
     assert row.rstrip().endswith("1.0 MiB  first use; old left")
 
 
+def test_a_limit_says_how_many_cold_starts_there_are(stand: ServedLedger) -> None:
+    for number in range(3):
+        stand.recorded.ledger.invoked(invocation(NOON_S + 4 + number, COLD, model="Houston_TX.tar.gz", cold=FIRST_USE))
+    page = accounts.counted_cold_starts(stand.connection, Which("houses"), limit=2)
+    assert (len(page.rows), page.of) == (2, {"houses": 4})
+    assert "houses · the latest 2 of 4 cold starts" in "".join(
+        stand.shown("cold-starts", "--since", AGES, "--limit", "2")
+    )
+
+
 def test_in_a_narrow_terminal_no_figure_is_cut(stand: ServedLedger) -> None:
     shown = stand.shown("cold-starts", "houses", "--since", AGES, width=80)
     assert max(map(len, shown)) <= 80

@@ -45,9 +45,18 @@ class ColdStart:
         return picked(cls, {**page, **of_load})
 
 
-def cold_starts_page(records: Sequence[InvocationRecord]) -> Json:
-    return {"cold_starts": [record._asdict() for record in records]}
+def cold_starts_page(records: Sequence[InvocationRecord], of: Mapping[str, int]) -> Json:
+    """`of`: by endpoint, how many cold starts there are without a limit."""
+    return {"cold_starts": [record._asdict() for record in records], "of": of}
 
 
-def read_cold_starts(page: Json) -> list[ColdStart]:
-    return list(map(ColdStart.read, page["cold_starts"]))
+@dataclass(frozen=True)
+class ColdStarts:
+    """The page. `of`: by endpoint, how many cold starts there are without a limit."""
+
+    rows: tuple[ColdStart, ...]
+    of: Mapping[str, int]
+
+    @classmethod
+    def read(cls, page: Json) -> "ColdStarts":
+        return cls(tuple(map(ColdStart.read, page["cold_starts"])), page["of"])

@@ -13,8 +13,7 @@ from torpor.cli.arguments import ago_s
 from torpor.cli.endpoints import OneOrAll, Url, connected, known
 from torpor.cli.output import AsJson, console, plain_table, print_json
 from torpor.cli.records import ColdStartsOutput
-from torpor.pages.accounts import Which
-from torpor.pages.accounts import cold_starts as read
+from torpor.pages.accounts import Which, counted_cold_starts
 from torpor.pages.frames import STEPS
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.story import SHOWN_S, counted, moment, size, why_cold
@@ -36,25 +35,27 @@ def cold_starts(
     """Show what each cold request waited for, step by step, and how long it was in each container of a pipeline."""
     connection = connected(url)
     with known(connection, endpoint):
-        found = read(connection, Which(endpoint, ago_s(since)), model, limit)
+        page = counted_cold_starts(connection, Which(endpoint, ago_s(since)), model, limit)
+    found = page.rows
     if as_json:
-        print_json(ColdStartsOutput(tuple(found)))
+        print_json(ColdStartsOutput(found, sum(page.of.values())))
         return
     if not found:
         console().print(f"no cold start in the last {since}")
     printer = console()
     for name in sorted({one.endpoint for one in found}):
         own = [one for one in found if one.endpoint == name]
-        wide = table(name, own)
+        wide = table(name, own, page.of[name])
         fits = printer.measure(wide, options=printer.options.update_width(WIDEST)).maximum <= printer.width
-        printer.print(wide if fits else narrow_table(name, own))
+        printer.print(wide if fits else narrow_table(name, own, page.of[name]))
 
 
-def table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
-    """A row for each cold start, a column for each step and each container of a pipeline, and their percentiles."""
+def table(endpoint: str, cold: Sequence[ColdStart], of: int) -> Table:
+    """A row for each cold start, a column for each step and each container of a pipeline, and their percentiles. `of`
+    is how many cold starts there are."""
     steps = [step for step in STEPS if any(_noticed(one.steps, step) for one in cold)]
     containers = _containers(cold)
-    shown = _titled(endpoint, cold)
+    shown = _titled(endpoint, len(cold), of)
     shown.add_column("time", no_wrap=True)
     shown.add_column("model", overflow="fold")
     for name in ("total", *steps, *(f"in {container}" for container in containers), "memory"):
@@ -72,9 +73,9 @@ def table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
     return shown
 
 
-def narrow_table(endpoint: str, cold: Sequence[ColdStart]) -> Table:
+def narrow_table(endpoint: str, cold: Sequence[ColdStart], of: int) -> Table:
     """The table for a narrow terminal: model, reason and steps below each other."""
-    shown = _titled(endpoint, cold)
+    shown = _titled(endpoint, len(cold), of)
     shown.add_column("time", no_wrap=True)
     shown.add_column("total", justify="right", no_wrap=True)
     shown.add_column("model, why, which models left, and what the request waited for", overflow="fold")
@@ -100,8 +101,10 @@ def _percentiles(cold: Sequence[ColdStart], percent: int) -> tuple[float, dict[s
     return percentile([one.total_s for one in cold], percent), parts_s
 
 
-def _titled(endpoint: str, cold: Sequence[ColdStart]) -> Table:
-    return plain_table(f"{endpoint} · {counted(len(cold), 'cold start')} · milliseconds")
+def _titled(endpoint: str, shown: int, of: int) -> Table:
+    """`houses · the latest 100 of 740 cold starts · milliseconds`"""
+    part = f"the latest {shown:,} of " if shown < of else ""
+    return plain_table(f"{endpoint} · {part}{counted(of, 'cold start')} · milliseconds")
 
 
 def _noticed(steps_s: Mapping[str, float], step: str) -> bool:

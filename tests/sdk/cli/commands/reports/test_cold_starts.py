@@ -1,5 +1,6 @@
 """The tables of cold starts."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from io import StringIO
 
@@ -21,7 +22,7 @@ def shown(made: Table) -> str:
 
 
 def test_a_pipeline_has_a_column_for_each_container_in_their_order() -> None:
-    text = shown(table("houses", [PASSED, replace(PASSED, container_s={"clean": 0.3, "houses": 0.1})]))
+    text = shown(table("houses", [PASSED, replace(PASSED, container_s={"clean": 0.3, "houses": 0.1})], 2))
     header, _, row, _, p50, p99 = [line.split() for line in text.splitlines() if line.strip()][1:]
     assert header[4:9] == ["predict", "in", "clean", "in", "houses"]
     assert row[4:8] == ["300", "123", "100", "321"]  # after the day, the time, the model and the total
@@ -31,12 +32,18 @@ def test_a_pipeline_has_a_column_for_each_container_in_their_order() -> None:
 
 def test_a_narrow_table_has_the_containers_below_the_steps() -> None:
     assert "load 300, predict 123\n" in "\n".join(
-        line.strip() for line in shown(narrow_table("h", [PASSED])).split("\n")
+        line.strip() for line in shown(narrow_table("h", [PASSED], 1)).split("\n")
     )
-    assert "in clean 100, in houses 321" in shown(narrow_table("houses", [PASSED]))
+    assert "in clean 100, in houses 321" in shown(narrow_table("houses", [PASSED], 1))
 
 
 @pytest.mark.parametrize("make", [table, narrow_table])
 def test_a_variant_of_one_container_has_no_column_for_it(make: object) -> None:
     assert callable(make)
-    assert " in " not in shown(make("houses", [COLD])).partition("milliseconds")[2]
+    assert " in " not in shown(make("houses", [COLD], 1)).partition("milliseconds")[2]
+
+
+@pytest.mark.parametrize("make", [table, narrow_table])
+def test_the_title_says_how_many_are_not_shown(make: Callable[..., Table]) -> None:
+    assert "houses · the latest 2 of 740 cold starts · milliseconds" in shown(make("houses", [COLD, COLD], 740))
+    assert "houses · 2 cold starts · milliseconds" in shown(make("houses", [COLD, COLD], 2))
