@@ -141,7 +141,8 @@ class ScriptModel:
         return self._image.body(invocation.body, invocation.content_type)
 
     def _read(self, invocation: Invocation) -> Any:
-        """Rows for the script's predict_fn, which may take other columns than its model."""
+        """Rows for the script's predict_fn. It may add columns to an array, so that these are not counted; it cannot to
+        a matrix of XGBoost, which predicts without the columns that a row lacks."""
         content_type = invocation.content_type
         layout = RowLayout() if self._default is None else self._default.layout
         if layout is None:
@@ -149,7 +150,8 @@ class ScriptModel:
             inputs = self._default.read(invocation)
             inputs = getattr(inputs, "feed", inputs)  # an ONNX session's tensors, by name
         else:
-            width = layout.columns if media_type(content_type) == LIBSVM else None
+            fixed = media_type(content_type) == LIBSVM or is_xgboost_booster(self._native)
+            width = layout.columns if fixed else None
             inputs = decode(invocation.body, content_type, replace(layout, columns=width))
         return self._image.rows(_as_taken_by(self._native, inputs), content_type)
 

@@ -14,6 +14,7 @@ read and write more than those, and what both take has the same types.
 """
 
 from dataclasses import dataclass, replace
+from functools import cache
 from pkgutil import resolve_name
 from typing import Any, Final
 
@@ -88,8 +89,7 @@ class ScriptImage:
 
     def default(self, name: str) -> Any:
         """A default function of the image itself, such as `input_fn`."""
-        where = resolve_name(self.defaults)
-        return getattr(where() if isinstance(where, type) else where, f"default_{name}")
+        return getattr(_defaults(self.defaults), f"default_{name}")
 
     def answers(self, answers: Answers) -> Answers:
         """How predictions are written: CSV as the older toolkit of AWS's images writes it."""
@@ -107,6 +107,12 @@ class ScriptImage:
         if not self.flask:
             return kind
         return with_charset(kind if named or not self.strict else HTML)
+
+
+@cache
+def _defaults(name: str) -> Any:
+    where = resolve_name(name)
+    return where() if isinstance(where, type) else where
 
 
 def with_charset(mimetype: str) -> str:

@@ -114,6 +114,12 @@ def test_a_parameter_gets_the_context_if_it_is_meant_for_it(
     assert found is context if given == "context" else found == given
 
 
+LOADS = """
+import numpy as np, xgboost
+def model_fn(d): return xgboost.train({"max_depth": 1}, xgboost.DMatrix(np.eye(4), np.arange(4.0)), 2)
+"""
+
+
 # -- what functions get ------------------------------------------------------------------------------------------------
 LOOK = """
 def model_fn(model_dir): return 1
@@ -185,6 +191,16 @@ def test_predict_fn_may_take_other_columns_than_its_model(call: Call, convention
     [reply] = call(conventions, SHAPES, ONE_ROW)
     dtype, value = json.loads(reply.body)  # type: ignore[union-attr]  # an error has none, and fails here
     assert (dtype, value) == ("float32" if conventions is ONE else "float64", pytest.approx(1 + 4 + 9, rel=1e-6))
+
+
+@pytest.mark.parametrize("conventions", [BOOSTERS, OWN], ids=["xgboost", "torpor"])
+def test_a_booster_s_columns_are_counted_before_predict_fn_which_could_not_add_any(
+    call: Call, conventions: Conventions
+) -> None:
+    source = LOADS + "def predict_fn(rows, model): return model.predict(rows)\n"
+    short, whole = call(conventions, source, ONE_ROW, Invocation(b"1,2,3,4", "text/csv"))
+    assert str(short) == "the model takes 4 columns, and the rows have 3"
+    assert isinstance(whole, Reply)
 
 
 TOLD = "def model_fn(d): return 1\ndef transform_fn(m, body, content_type, accept):\n"
@@ -313,12 +329,6 @@ def test_csv_is_written_as_the_older_toolkit_writes_it_and_what_that_cannot_as_t
     prediction: Any, written: bytes
 ) -> None:
     assert SCIKIT_LEARN.answers(TOOLKIT).encode(prediction, CSV) == written
-
-
-LOADS = """
-import numpy as np, xgboost
-def model_fn(d): return xgboost.train({"max_depth": 1}, xgboost.DMatrix(np.eye(4), np.arange(4.0)), 2)
-"""
 
 
 @pytest.mark.parametrize("strict", [False, True])
