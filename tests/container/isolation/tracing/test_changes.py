@@ -14,7 +14,7 @@ import pytest
 from tests.container.helpers.boxed_scripts import answers
 from torpor_container.isolation.abilities import found
 from torpor_container.isolation.kernel import machine
-from torpor_container.isolation.system_calls import METADATA, OF_FILES, REFUSED
+from torpor_container.isolation.system_calls import MACHINES, METADATA, OF_FILES, REFUSED
 from torpor_container.isolation.tracing.metadata import CALLS
 from torpor_container.processes.zygote_client import ZygoteClient
 
@@ -146,13 +146,19 @@ NUMBERS = {row.name: row.number(machine()) for row in (*METADATA, *REFUSED, *OF_
 
 def made(zygote: ZygoteClient, folder: Path, asked: list[tuple[str, str, list[Any]]]) -> list[int]:
     """The error of each attempt, 0 for none."""
-    calls = json.dumps([(NUMBERS[name], arguments) for name, _, arguments in asked])
-    places = {"model": folder / "models" / "own", "outside": folder, "python": os.__file__}
-    for name, place in places.items():
-        calls = calls.replace(f"{{{name}}}", str(place))
-    _, told = answers(zygote, folder, [SETUP, f"ASKED = {calls!r}\n{MAKE}"])
+    calls = [(NUMBERS[name], arguments) for name, _, arguments in asked]
+    _, told = answers(zygote, folder, [SETUP, source(calls, folder)])
     errors: list[int] = json.loads(told)
     return errors
+
+
+def source(calls: list[tuple[Any, list[Any]]], folder: Path) -> str:
+    """A request for these calls: it answers their errors."""
+    text = json.dumps(calls)
+    places = {"model": folder / "models" / "own", "outside": folder, "python": os.__file__}
+    for name, place in places.items():
+        text = text.replace(f"{{{name}}}", str(place))
+    return f"ASKED = {text!r}\n{MAKE}"
 
 
 def state(*paths: Path | str) -> list[tuple[int, int, int, int, list[str]]]:
@@ -193,6 +199,107 @@ def test_no_other_file_is_changed(zygote: ZygoteClient, folder: Path) -> None:
     after = state(*others)
     assert after[:2] + after[3:] == before[:2] + before[3:]
     assert after[2][:3] == before[2][:3]  # the instance makes temporary folders in it
+
+
+CREATE_TRUNCATE, TO_WRITE, LEASE, IMMUTABLE = 0x241, 1, 1024, ["=q", [0x10]]
+NEW = ["path", "new"]
+FURTHER: Mapping[str, tuple[int | None, int | None, list[Any], bool]] = {
+    "open": (2, None, [FILE, CREATE_TRUNCATE, 0o600], True),
+    "openat": (257, 56, [CWD, FILE, CREATE_TRUNCATE, 0o600], True),
+    "creat": (85, None, [FILE, 0o600], True),
+    "truncate": (76, 45, [FILE, 1], True),
+    "mkdir": (83, None, [FILE, 0o700], False),
+    "mkdirat": (258, 34, [CWD, FILE, 0o700], False),
+    "mknod": (133, None, [FILE, 0o100600, 0], False),
+    "mknodat": (259, 33, [CWD, FILE, 0o100600, 0], False),
+    "mknodat, a device": (259, 33, [CWD, NEW, 0o020600, 0x103], False),
+    "link": (86, None, [FILE, NEW], True),
+    "linkat": (265, 37, [CWD, FILE, CWD, NEW, 0], True),
+    "link, there": (86, None, [["path", "spare"], FILE], False),
+    "linkat, there": (265, 37, [CWD, ["path", "spare"], CWD, FILE, 0], False),
+    "symlink": (88, None, [["path", "x"], FILE], False),
+    "symlinkat": (266, 36, [["path", "x"], CWD, FILE], False),
+    "rename": (82, None, [FILE, NEW], True),
+    "rename, over it": (82, None, [["path", "spare"], FILE], True),
+    "renameat": (264, 38, [CWD, FILE, CWD, NEW], True),
+    "renameat2": (316, 276, [CWD, FILE, CWD, NEW, 0], True),
+    "renameat2, exchanged": (316, 276, [CWD, FILE, CWD, ["path", "spare"], 2], True),
+    "unlink": (87, None, [FILE], True),
+    "unlinkat": (263, 35, [CWD, FILE, 0], True),
+    "rmdir": (84, None, [FILE], False),
+    "setxattrat": (463, 463, [CWD, FILE, 0, NAME, ["=4q", [0, 0, 0, 0]], 16], False),
+    "removexattrat": (466, 466, [CWD, FILE, 0, NAME], False),
+    "file_setattr": (469, 469, [CWD, FILE, ["=4q", [0, 0, 0, 0]], 24, 0], False),
+    "open_tree_attr": (467, 467, [CWD, FILE, 1, ["=4q", [1, 0, 0, 0]], 32], False),
+    "openat2": (437, 437, [CWD, FILE, ["=3q", [CREATE_TRUNCATE, 0o600, 0]], 24], False),
+    "mount": (165, 40, [FILE, FILE, None, 4096, None], False),
+    "mount_setattr": (442, 442, [CWD, FILE, 0, ["=4q", [1, 0, 0, 0]], 32], False),
+    "umount2": (166, 39, [FILE, 2], False),
+    "pivot_root": (155, 41, [FILE, FILE], False),
+    "chroot": (161, 51, [FILE], False),
+    "swapon": (167, 224, [FILE, 0], False),
+    "acct": (163, 89, [FILE], False),
+    "quotactl": (179, 60, [0x800002, FILE, 0, 0], False),
+    "name_to_handle_at": (303, 264, [CWD, FILE, ["=4q", [0, 0, 0, 0]], ["=q", [0]], 0], False),
+    "uselib": (134, None, [FILE], False),
+}
+"""Other calls that change something by a path: their numbers, arguments, and whether they do so for a file of the
+script's own."""
+FURTHER_OPEN: Mapping[str, tuple[int | None, int | None, list[Any]]] = {
+    "ftruncate": (77, 46, [FILE, 0]),
+    "write": (1, 64, [FILE, NAME, 4]),
+    "fallocate": (285, 47, [FILE, 0, 0, 9]),
+    "ioctl, attributes": (16, 29, [FILE, 0x40086602, IMMUTABLE]),
+    "ioctl, project": (16, 29, [FILE, 0x401C5820, ["=4q", [0, 0, 0, 0]]]),
+    "ioctl, verity": (16, 29, [FILE, 0x40806685, ["=4q", [1, 0, 0, 0]]]),
+    "fcntl, a lease": (72, 25, [FILE, LEASE, TO_WRITE]),
+    "linkat": (265, 37, [FILE, ["path", ""], CWD, NEW, EMPTY_PATH]),
+    "fsetxattr": (190, 7, [FILE, NAME, NAME, 4, 0]),
+    "sync_file_range": (277, 84, [FILE, 0, 0, 7]),
+}
+DESTROYED: Mapping[str, Any] = {
+    **{place: lead for place, lead in OTHERS.items() if "secret" in lead[1]},
+    "beside a neighbour's": ["path", "../other/made"],
+    "beside the object store's": ["path", "{outside}/s3/made"],
+    "beside a neighbour's, by a linked folder": ["path", "folder.link/made"],
+}
+"""Only files of these tests are tried: were a call done, it would harm."""
+
+
+def of_machine(calls: Mapping[str, tuple[Any, ...]]) -> dict[str, tuple[Any, ...]]:
+    """Those that this machine has, each with its number first."""
+    place = list(MACHINES).index(machine())
+    return {name: (row[place], *row[2:]) for name, row in calls.items() if row[place] is not None}
+
+
+def placed(number: int, shape: list[Any], lead: Any) -> tuple[int, list[Any]]:
+    return number, [lead if one is FILE else one for one in shape]
+
+
+def test_other_calls_change_own_files_and_no_other(zygote: ZygoteClient, folder: Path) -> None:
+    for name in ("s3", "models/other"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "secret").write_text("secret")
+    secrets: list[Path | str] = [folder / "s3/secret", folder / "models/other/secret"]
+    before = state(*secrets)
+    fresh = "open('own', 'w').write('mine'); open('spare', 'w').close(); os.path.lexists('new') and os.remove('new')\n"
+    asked = dict[tuple[str, str], str]()
+    places: dict[str, Any] = {**DESTROYED, "its own": ["path", "own"]}
+    for name, (number, shape, _) in of_machine(FURTHER).items():
+        for place, lead in places.items():
+            asked[name, place] = fresh + source([placed(number, shape, lead)], folder)
+    for name, (number, shape) in of_machine(FURTHER_OPEN).items():
+        for place, descriptor in OTHERS_OPEN.items():
+            if place not in ("its output", "the interpreter's"):
+                asked[name, place] = fresh + source([placed(number, shape, descriptor)], folder)
+    _, *answered = answers(zygote, folder, [SETUP, *asked.values()])
+    told = dict(zip(asked, answered, strict=True))
+    allowed = {name for name, (_, _, own) in of_machine(FURTHER).items() if own}
+    assert {name for (name, place), errors in told.items() if errors == "[0]" and place == "its own"} == allowed
+    assert [one for one, errors in told.items() if errors == "[0]" and one[1] != "its own"] == []
+    assert state(*secrets) == before
+    assert [Path(one).read_text() for one in secrets] == ["secret"] * 2
+    assert [os.listdir(one) for one in (folder / "models/other", folder / "s3")] == [["secret"]] * 2
 
 
 FUZZED = r"""
