@@ -230,7 +230,9 @@ def test_s3_refuses_each_broken_constraint_for_what_it_is(app: App, there: dict[
     assert wrong == []
 
 
-S3_HAS_NOT = re.compile(r"no directory buckets|storage class you|Object Lock|algorithm provided is unsupported")
+S3_HAS_NOT = re.compile(
+    r"no directory buckets|one namespace of buckets|storage class you|Object Lock|algorithm provided is unsupported"
+)
 S3_STATES = re.compile(r"already own it|to itself without|can only be used with the x-amz-checksum-algorithm")
 
 

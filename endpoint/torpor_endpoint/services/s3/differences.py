@@ -28,7 +28,7 @@ DIFFERENCES: Final[Mapping[str, str]] = {
     "PutBucketPolicy": "Enforced with `--auth` only. Refuses a condition key that no request has here where its absence would help a caller.",
     "PutPublicAccessBlock": "BlockPublicAcls and IgnorePublicAcls have no effect: an ACL lets nobody in.",
     "GetBucketPolicyStatus": "Without `--auth` no policy has an effect, and everybody may do everything.",
-    "CreateBucket": "All regions share one namespace. An ACL has no effect, and Object Lock is refused.",
+    "CreateBucket": "All regions share one namespace. An ACL has no effect, and Object Lock and the namespace account-regional are refused.",
     "ListObjectVersions": _VERSIONS,
     "DeleteObject": _VERSIONS,
     "DeleteObjects": f"{_VERSIONS} Neither Content-MD5 nor a checksum is required.",

@@ -58,6 +58,8 @@ async def create_bucket(call: S3Call) -> S3Answer:
     await asyncio.to_thread(check_creation, call, region, tags)
     if call.headers.get("x-amz-bucket-object-lock-enabled", "").lower() == "true":
         raise S3Error(Refusal.NotImplemented, "This object store has no Object Lock.")
+    if call.headers.get("x-amz-bucket-namespace") == "account-regional":
+        raise S3Error(Refusal.NotImplemented, "This object store has one namespace of buckets.")
     if region is not None and not legal_constraint(region):
         raise S3Error(Refusal.InvalidLocationConstraint, LocationConstraint=region)
     ownership = call.headers.get("x-amz-object-ownership")
