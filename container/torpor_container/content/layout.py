@@ -96,9 +96,9 @@ class RowLayout:
         return rows
 
     def two_dimensional(self, rows: Rows) -> Rows:
-        """Rows by columns; a flat array is one row. Raises BadInput."""
+        """Rows by columns; a flat array is one row, or the only column. Raises BadInput."""
         if rows.ndim == 1:
-            rows = rows.reshape(1, -1)
+            rows = rows.reshape(-1, 1) if self.columns == 1 else rows.reshape(1, -1)
         if rows.ndim != 2 or not rows.size:
             raise BadInput(f"the model takes rows of numbers, and the body has an array of shape {rows.shape}")
         return rows

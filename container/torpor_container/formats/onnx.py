@@ -23,7 +23,8 @@ from torpor_container.content.media import JSON, media_type, parameters
 from torpor_container.content.names import misnamed
 from torpor_container.content.plain import Outputs
 from torpor_container.content.reading import tensors as protocol
-from torpor_container.content.reading.json_rows import laid, numbers, parse, parse_exactly, table
+from torpor_container.content.reading.json_rows import bare, laid, numbers, table
+from torpor_container.content.reading.json_values import parse
 from torpor_container.content.reading.tables import as_rows, read_table
 from torpor_container.content.reading.tensors import Tensor, are_tensors
 from torpor_container.content.table import Table
@@ -96,7 +97,7 @@ def read(call: Invocation, layouts: Layouts, outputs: Sequence[str]) -> SessionC
     if media_type(call.content_type) == JSON and call.body:
         asked = _of_json(parse(call.body), layouts, outputs, wanted)
         if any(layouts[name].floats and np.isinf(rows).any() for name, rows in asked.feed.items()):
-            _of_json(parse_exactly(call.body), layouts, outputs, wanted)  # it refuses what no float can hold
+            _of_json(parse(call.body, exactly=True), layouts, outputs, wanted)  # it refuses what no float can hold
         return asked
     if len(layouts) == 1:
         return SessionCall({name: decode(call.body, call.content_type, one) for name, one in layouts.items()}, wanted)
@@ -126,20 +127,18 @@ def _from_json(value: Any, layouts: Layouts) -> Feed:
     tensors = value.get("inputs", value) if isinstance(value, dict) else value
     if isinstance(tensors, dict) and (layouts.keys() & tensors.keys() or tensors is not value):
         _check_names(list(tensors), layouts)
-        return {name: _tensor(name, tensors[name], layout) for name, layout in layouts.items()}
+        if all(layout.columns == 1 for layout in layouts.values()) and not any(map(_is_nested, tensors.values())):
+            return _from_table(bare(tensors), layouts)
+        return {name: layout.fit(numbers(tensors[name], layout)) for name, layout in layouts.items()}
     read = table(value)
     if len(layouts) > 1 or (read.names and set(map(str, read.names)) == layouts.keys()):
         return _from_table(as_rows(read), layouts)
     return {name: layout.fit(laid(read, layout)) for name, layout in layouts.items()}
 
 
-def _tensor(name: str, value: Any, layout: RowLayout) -> Rows:
-    """The tensor of an input. One of a single column may be given flat, or by the rows' labels, as pandas writes it."""
-    if isinstance(value, dict) and layout.columns == 1:
-        value = list(value.values())
-    if layout.columns == 1 and isinstance(value, list) and not any(isinstance(cell, list) for cell in value):
-        return _column(name, value, False, layout)
-    return layout.fit(numbers(value, layout))
+def _is_nested(value: Any) -> bool:
+    """Whether it is a tensor of more than one dimension, and no column or cell."""
+    return isinstance(value, list) and any(isinstance(cell, list) for cell in value)
 
 
 def _from_tensors(tensors: Mapping[str, Tensor], layouts: Layouts) -> Feed:

@@ -44,12 +44,13 @@ def decode(body: bytes, content_type: str, bytes_are: str = "`invoke_raw` return
 
 
 def _read_csv(body: bytes) -> list[Any]:
-    """A list of numbers for a single line or a single column, otherwise a list of rows."""
+    """A list of numbers for a column, otherwise a list of rows. One line without an end is a column too: so AWS's
+    multi-model XGBoost container writes one number for each row."""
     text = body.decode()
     if text.startswith("[") and (lists := _bracketed(text)) is not None:
         return lists
     rows = [[_number(cell) for cell in row] for row in csv.reader(io.StringIO(text)) if row]
-    if len(rows) == 1:
+    if len(rows) == 1 and not text.endswith("\n"):
         return rows[0]
     return [row[0] for row in rows] if all(len(row) == 1 for row in rows) else rows
 
@@ -64,11 +65,12 @@ def _bracketed(text: str) -> list[Any] | None:
     return list(rows)
 
 
-def _number(cell: str) -> float | str:
+def _number(cell: str) -> float | str | None:
+    """The number or the text of a cell; None for an empty one, which is a missing value."""
     try:
         return float(cell)
     except ValueError:
-        return cell
+        return cell or None
 
 
 def _read_jsonlines(body: bytes) -> list[Any]:

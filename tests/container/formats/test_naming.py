@@ -143,6 +143,8 @@ COLUMNS = {
     "records": (TWO_ROWS.to_json(orient="records").encode(), JSON),
     "instances": (b'{"instances": %b}' % TWO_ROWS.to_json(orient="records").encode(), JSON),
     "tensors": (json.dumps({"inputs": TENSORS}).encode(), JSON),
+    "columns": (TWO_ROWS.to_json(orient="columns").encode(), JSON),
+    "lists of cells": (json.dumps(TWO_ROWS.to_dict("list")).encode(), JSON),
     "arrays": (json.dumps({name: [[cell] for cell in TWO_ROWS[name]] for name in TWO_ROWS}).encode(), JSON),
 }
 
@@ -150,6 +152,12 @@ COLUMNS = {
 @pytest.mark.parametrize("way", COLUMNS)
 def test_a_column_for_each_input_goes_by_its_name_and_type(columns: ServableModel, way: str) -> None:
     assert answer(columns, *COLUMNS[way]) == {"sum": [[2.0**53 + 0.5], [6.5]], "same": [["Oslo"], ["Rome"]]}
+
+
+def test_one_record_is_a_row_of_the_inputs(columns: ServableModel) -> None:
+    body = b'{"size": 0.5, "city": "Oslo", "rooms": 3}'
+    for content_type in (JSON, "application/jsonlines"):
+        assert answer(columns, body, content_type) == {"sum": [[3.5]], "same": [["Oslo"]]}
 
 
 @pytest.mark.parametrize(
@@ -160,6 +168,8 @@ def test_a_column_for_each_input_goes_by_its_name_and_type(columns: ServableMode
         (b"city,rooms,size\nOslo,three,1", HEADED, "row 1, column rooms: .* and not 'three'"),
         (b"city,room,size\nOslo,3,1", HEADED, r"unknown: room \(did you mean rooms\?\); missing: rooms"),
         (b'{"city": [["a"]], "rooms": [[1]], "size": [[1]], "more": [[1]]}', JSON, "unknown: more"),
+        (b'{"city": ["a"], "rooms": [1, 2], "size": [1]}', JSON, "the columns differ in length"),
+        (b'{"city": {"0": "a"}, "rooms": {"1": 1}, "size": {"0": 1}}', JSON, "columns do not have the same rows"),
     ],
 )
 def test_columns_that_are_not_the_inputs_are_refused(

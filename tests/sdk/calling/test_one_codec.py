@@ -169,6 +169,7 @@ FORMS: dict[str, Form] = {
             LINES: b'["good"]\n["bad, very bad"]',
         },
     ),
+    "numbers as texts": Form([["1", "2", "3"]], {JSON: b'[["1", "2", "3"]]', CSV: b"1,2,3", LINES: b'["1", "2", "3"]'}),
     "texts beside numbers": Form([["good", 1.0, 2.0]], {JSON: b'[["good", 1.0, 2.0]]', CSV: b"good,1.0,2.0"}),
 }
 REFUSED = "refused"

@@ -15,15 +15,14 @@ Columns with names may come in any order, if the model knows its own. Otherwise 
 records and tensors, which have none, are refused.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from torpor_container.content.faults import explain, refusal
-from torpor_container.content.kinds import read_number
 from torpor_container.content.layout import RowLayout, Rows
+from torpor_container.content.reading.json_values import parse, parse_lines
 from torpor_container.content.reading.tensors import are_tensors, asked, table_of_tensors
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput
@@ -45,7 +44,7 @@ def decode_json(body: bytes, layout: RowLayout) -> Rows:
     with_text = body.count(b'"') > envelope
     rows = laid(table(parse(body)), layout, with_text)
     if layout.floats and np.count_nonzero(np.isinf(rows)):
-        laid(table(parse_exactly(body)), layout, with_text)
+        laid(table(parse(body, exactly=True)), layout, with_text)
     return rows
 
 
@@ -54,32 +53,19 @@ def decode_jsonlines(body: bytes, layout: RowLayout) -> Rows:
     names the line."""
     rows = laid(json_lines(body, layout.table), layout, b'"' in body)
     if layout.floats and np.count_nonzero(np.isinf(rows)):
-        laid(json_lines(body, layout.table, parse_exactly), layout, b'"' in body)
+        laid(json_lines(body, layout.table, exactly=True), layout, b'"' in body)
     return rows
 
 
-def json_lines(body: bytes, flat: bool = True, loads: Callable[[bytes], Any] = json.loads) -> Table:
-    """Read JSON Lines. `flat`: a line that is not a list is a row's only cell. Raises BadInput."""
-    read = _rows(_lines([line for line in body.split(b"\n") if line.strip()], loads))
+def json_lines(body: bytes, flat: bool = True, exactly: bool = False) -> Table:
+    """Read JSON Lines. `flat`: a line that is not a list is a row's only cell. `exactly` as of `parse`.
+
+    Raises BadInput.
+    """
+    read = _rows(parse_lines(body, exactly))
     if flat and not read.names:
         return Table([row if isinstance(row, list) else [row] for row in read.values])
     return read
-
-
-def parse(body: bytes) -> Any:
-    """The JSON value. Raises BadInput."""
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}") from None
-
-
-def parse_exactly(body: bytes) -> Any:
-    """The same, in which a number that is too large for a float is not infinity, but `Beyond`. Raises BadInput."""
-    try:
-        return json.loads(body, parse_float=read_number)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}") from None
 
 
 def table(value: Any) -> Table:
@@ -91,7 +77,7 @@ def table(value: Any) -> Table:
             if not (key == "inputs" and are_tensors(value[key])):
                 _refuse_instructions(value, key)
             return read(value)
-    return _bare(value)
+    return bare(value)
 
 
 def numbers(value: Any, layout: RowLayout, names: Sequence[object] | None = None, with_text: bool = True) -> Rows:
@@ -103,9 +89,13 @@ def numbers(value: Any, layout: RowLayout, names: Sequence[object] | None = None
         rows = layout.array(value)
     except (ValueError, TypeError, OverflowError) as error:
         raise refusal(error, value, layout, names) from None
-    if with_text and layout.floats and np.isnan(rows).any() and (fault := explain(value, layout, names)):
-        raise BadInput(fault)  # numpy reads the text "nan" as a number
+    if with_text and layout.floats and _has_text(value):  # numpy reads numbers in text, and more than JSON has
+        raise BadInput(explain(value, layout, names) or layout.kind.refusal)
     return rows
+
+
+def _has_text(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, list) and any(map(_has_text, value)))
 
 
 def laid(read: Table, layout: RowLayout, with_text: bool = True) -> Rows:
@@ -181,8 +171,8 @@ def _only_cells(column: list[Any]) -> list[Any]:
     return [cell[0] for cell in column] if single else column
 
 
-def _bare(value: dict[str, Any]) -> Table:
-    """An object without an envelope: columns by name, or one record."""
+def bare(value: dict[str, Any]) -> Table:
+    """An object without an envelope: columns by name, or one record. Raises BadInput."""
     if value and all(isinstance(cell, list | dict) for cell in value.values()):
         return _columns(value)._replace(in_order=False)
     if any(isinstance(cell, list | dict) for cell in value.values()):
@@ -237,22 +227,3 @@ ENVELOPES: Mapping[str, Callable[[dict[str, Any]], Table]] = {
 }
 """Readers by key; the first key found decides: `data` comes before `columns`, which are only names beside it. A key
 whose value is neither a list nor an object is a column's name."""
-
-
-# -- lines -------------------------------------------------------------------------------------------------------------
-def _lines(lines: list[bytes], loads: Callable[[bytes], Any]) -> list[Any]:
-    """A value for each. Raises BadInput."""
-    try:
-        values: list[Any] = loads(b"[" + b",".join(lines) + b"]")
-    except (ValueError, RecursionError, BadInput):
-        values = []
-    if len(values) == len(lines):
-        return values
-    return [_line(place, line) for place, line in enumerate(lines, start=1)]
-
-
-def _line(place: int, line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"line {place} is not JSON: {error}") from None

@@ -4,6 +4,7 @@ Indexes are taken as they are, as SageMaker's XGBoost container takes them: colu
 trained on files that count from 1 has one column more.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
@@ -55,7 +56,11 @@ def _values(number: int, row: dict[int, object], layout: RowLayout) -> Rows:
 
 def _row(number: int, tokens: list[bytes], read: Callable[[bytes], object]) -> dict[int, object]:
     try:
-        return dict(_feature(token, read) for token in _features(tokens) if not token.startswith(b"qid:"))
+        cells = [_feature(token, read) for token in _features(tokens) if not token.startswith(b"qid:")]
+        if len(row := dict(cells)) < len(cells):
+            twice = next(index for index, count in Counter(index for index, _ in cells).items() if count > 1)
+            raise ValueError(f"index {twice} is there more than once")
+        return row
     except ValueError as error:
         raise BadInput(f"row {number}: {error}") from None
 

@@ -9,7 +9,8 @@ from collections.abc import Callable, Mapping
 
 from torpor_container.content.media import CSV, JSON, JSONLINES, NPY, media_type
 from torpor_container.content.reading.csv_rows import csv_has_header, split_header
-from torpor_container.content.reading.json_rows import json_lines, parse_exactly, table
+from torpor_container.content.reading.json_rows import json_lines, table
+from torpor_container.content.reading.json_values import parse
 from torpor_container.content.reading.npy_rows import read_npy
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, UnsupportedContentType
@@ -68,7 +69,7 @@ def _of_npy(body: bytes, content_type: str) -> Table:
 
 READERS: Mapping[str, Callable[[bytes, str], Table]] = {
     CSV: _of_csv,
-    JSON: lambda body, content_type: table(parse_exactly(body)),
-    JSONLINES: lambda body, content_type: json_lines(body, loads=parse_exactly),
+    JSON: lambda body, content_type: table(parse(body, exactly=True)),
+    JSONLINES: lambda body, content_type: json_lines(body, exactly=True),
     NPY: _of_npy,
 }

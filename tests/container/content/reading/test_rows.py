@@ -95,6 +95,11 @@ def test_a_csv_row_is_float32_unless_the_model_says_otherwise(body: bytes) -> No
     assert rows.tolist() == [[7.0, 8.0]]
 
 
+def test_a_bare_json_list_is_the_column_of_a_model_with_one() -> None:
+    assert decode(b"[1, 2]", "application/json", RowLayout(columns=1)).tolist() == [[1.0], [2.0]]
+    assert decode(b'["a", "b"]', "application/json", RowLayout(np.object_, columns=1)).tolist() == [["a"], ["b"]]
+
+
 @pytest.mark.parametrize("body", [b"[1, 2]", b'{"features": [1, 2]}', b'{"instances": [1, 2]}'])
 def test_a_bare_json_list_is_one_row(body: bytes) -> None:
     assert decode(body, "application/json", DOUBLE).tolist() == [[1.0, 2.0]]
@@ -127,6 +132,13 @@ FAULTS = {
     "not json": ("application/json", b"{", "not JSON"),
     "deep json": ("application/json", b"[" * 100_000, "not JSON"),
     "unknown key": ("application/json", b'{"foo": 1}', "instances"),
+    "a number as text": ("application/json", b'[[1, 2], [3, "4"]]', 'row 2, column 2: "4" is not a number'),
+    "a number as text among records": ("application/json", b'[{"f0": "1_0"}]', 'row 1, column 1 (f0): "1_0" is not a'),
+    "a number as text in lines": ("application/jsonlines", b'[1]\n["2"]', 'row 2, column 1: "2" is not a number'),
+    "a name twice": ("application/json", b'[{"f0": 1, "f0": 2, "f1": 3}]', "a name more than once: f0"),
+    "a name twice in lines": ("application/jsonlines", b'{"f0": 1}\n{"f0": 1, "f0": 2}', "a name more than once: f0"),
+    "an envelope twice": ("application/json", b'{"instances": [[1]], "instances": [[2]]}', "more than once: instances"),
+    "an index twice": ("text/libsvm", b"0:1\n0:1 1:2 0:3", "row 2: index 0 is there more than once"),
     "text in json": ("application/json", b'[[1, 2], [3, "x"]]', 'row 2, column 2: "x" is not a number'),
     "an object in json": ("application/json", b'{"instances": [{"foo": 1}]}', "features"),
     "ragged json": ("application/json", b"[[1, 2], [3]]", "row 2 has 1 columns, and row 1 has 2"),
