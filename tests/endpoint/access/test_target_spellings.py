@@ -1,11 +1,11 @@
 """Policies are asked about the object that is served: no spelling of a target model, and no face, gets round them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 from botocore.auth import S3SigV4Auth, SigV4Auth
@@ -86,14 +86,19 @@ class Tenancy:
         endpoint = "later" if face == "async-invocations" else "many"
         return self.call(user, face, endpoint, {"X-Amzn-SageMaker-Target-Model": target})
 
-    def call(self, user: str, face: str, endpoint: str, headers: dict[str, str]) -> tuple[int, bytes]:
-        """Status and body. `slowly`: the body is chunked, so that the request does not go the short way."""
+    def call(
+        self, user: str, face: str, endpoint: str, headers: dict[str, str], *more: tuple[str, str]
+    ) -> tuple[int, bytes]:
+        """Status and body. `slowly`: the body is chunked, so that the request does not go the short way. `more` are
+        headers that may repeat others."""
         way, _, slowly = face.partition(", ")
         headers["Content-Type"] = "text/csv"
         if way == "async-invocations":
             headers["X-Amzn-SageMaker-Content-Type"] = "text/csv"
         url = f"{self.live.url}/endpoints/{endpoint}/{way}"
         request = AWSRequest("POST", url, headers, b"1")
+        for name, value in more:
+            request.headers.add_header(name, value)
         SigV4Auth(Credentials(*self.keys[user]), "sagemaker", REGION).add_auth(request)
         self.connection.putrequest("POST", f"/endpoints/{endpoint}/{way}")
         for name, value in request.headers.items():
@@ -139,6 +144,11 @@ def tenancy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenancy]:
         found.user("common", {"Effect": "Allow", "Condition": hosts, **every})
         special = {"StringLike": {"sagemaker:TargetContainerHostname": "special*"}}
         found.user("uncommon", {"Effect": "Allow", **every}, {"Effect": "Deny", "Condition": special, **every})
+        texts, s3_actions = "arn:aws:s3:::models/texts", {"Action": "s3:*", "Resource": "*"}
+        of_b = {"Effect": "Deny", "Action": "s3:GetObject", "Resource": f"{texts}/tenant-b/*"}
+        found.user("all-but-b", {"Effect": "Allow", **s3_actions}, of_b)
+        copies = {"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::copies/*"}
+        found.user("a-alone", {"Effect": "Allow", "Action": "s3:*", "Resource": f"{texts}/tenant-a/*"}, copies)
         yield found
         found.connection.close()
 
@@ -175,6 +185,102 @@ def test_every_spelling_of_an_object_meets_the_decision_about_it(
         assert float(body[body.index(b"[") + 1 : body.index(b"]")]) == NAMES.index(name)
     else:
         assert status == 400, body
+
+
+@pytest.mark.parametrize("face", FACES[:3])
+@pytest.mark.parametrize("second", ["tenant-a/m", "tenant-b/m", "/tenant-a/m"])
+def test_a_call_with_two_target_models_is_refused_whichever_is_allowed(
+    tenancy: Tenancy, face: str, second: str
+) -> None:
+    header = "X-Amzn-SageMaker-Target-Model"
+    status, body = tenancy.call("Deny-StringLike-0", face, "many", {header: "tenant-a/m"}, (header, second))
+    assert (status, b"more than one header X-Amzn-SageMaker-Target-Model" in body) == (403, True)
+
+
+PIECES = (
+    *(
+        "/",
+        "//",
+        "/./",
+        "/../",
+        "/%2e%2e/",
+        "%2F",
+        "%2f",
+        "/%2E/",
+        "\\",
+        "%5C",
+        ";x=",
+        "%00",
+        "+",
+        "%20",
+        "%252F",
+        "?x=/",
+    ),
+    *(
+        "models",
+        "MODELS",
+        "texts",
+        "%74exts",
+        "tenant-a",
+        "tenant-b",
+        "tenant%2Db",
+        "Tenant-b",
+        "m",
+        "%6D",
+        "%C3%A9",
+        "e",
+    ),
+)
+PATHS = st.sampled_from([f"/models/texts/{quote(name)}" for name in NAMES]) | st.lists(
+    st.sampled_from(PIECES), max_size=8
+).map(lambda pieces: f"/models/{''.join(pieces)}")
+WALKS = st.sampled_from(
+    [
+        *("/models/texts/tenant-a/../tenant-b/m", "/models/texts/./tenant-b/m", "/models//texts/tenant-b/m"),
+        *("/models/texts/tenant-a/%2e%2e/tenant-b/m", "//models/texts/tenant-b/m", "/models/texts/tenant-b%2Fm"),
+        *(
+            "/models/texts%2Ftenant-b/m",
+            "/models%2Ftexts/tenant-b/m",
+            "/models/%74exts/tenant%2Db/%6D",
+            "/models/texts/tenant-b/m/",
+        ),
+    ]
+)
+MAY_READ: dict[str, Callable[[str], bool]] = {
+    "all-but-b": lambda key: not key.startswith("texts/tenant-b/"),
+    "a-alone": lambda key: key.startswith("texts/tenant-a/"),
+}
+
+
+def test_users_read_and_copy_the_objects_that_they_may(tenancy: Tenancy) -> None:
+    for user, key, status in (
+        *(("all-but-b", "tenant-a/m", 200), ("all-but-b", "Tenant-B/m", 200), ("all-but-b", "tenant-b/m", 403)),
+        *(("a-alone", "tenant-a/m", 200), ("a-alone", "Tenant-B/m", 403), ("a-alone", "tenant-b/m", 403)),
+    ):
+        found = tenancy.get(user, f"/models/texts/{key}")
+        assert (found[0], found[1] == f"texts/{key}".encode()) == (status, status == 200)
+        copied = tenancy.get(user, "/copies/texts/tenant-a/copied", **{"copy-source": f"models/texts/{key}"})
+        assert copied[0] == status
+
+
+@settings(max_examples=250)
+@given(PATHS | WALKS, st.sampled_from(("get", "copy", "copy, by a name of its own")), st.sampled_from(sorted(MAY_READ)))
+@example("/models/texts/tenant-b%2Fm", "get", "all-but-b")
+@example("/models/texts/tenant-b/m", "copy", "all-but-b")
+@example("/models/texts/tenant-a/m", "copy", "a-alone")
+def test_no_spelling_of_a_path_reads_an_object_that_the_policy_keeps(
+    tenancy: Tenancy, path: str, way: str, user: str
+) -> None:
+    """The body of each object is its key: what was read says which object it was."""
+    if way == "get":
+        status, body = tenancy.get(user, path)
+    else:
+        source = path if way == "copy" else path.removeprefix("/").replace("%2F", "/")
+        status, body = tenancy.get(user, "/copies/texts/tenant-a/copied", **{"copy-source": source})
+        if status == 200:
+            _, body = tenancy.get(user, "/copies/texts/tenant-a/copied")
+    if status == 200 and body.startswith(b"texts/"):
+        assert MAY_READ[user](body.decode()), body
 
 
 @pytest.mark.parametrize("face", FACES[:3])
