@@ -4,7 +4,6 @@ The endpoint asks policies about this name before it does anything else, and the
 two spellings of one object never meet two decisions.
 """
 
-import re
 from collections.abc import Callable
 from typing import Final
 
@@ -39,9 +38,6 @@ TARGET_RULES: Rules = (
 LOST: Final = "/ "
 """What its reader drops from the beginning of a header with a target."""
 
-_PLAIN = re.compile(rb"(?!.*/\.)[!-\-0-~](?:[ -~]{0,1022}[!-~])?").fullmatch
-"""Matches most names as they are: ASCII, no slash or dot at the beginning, and no segment that begins with a dot."""
-
 
 def name_of(target: str) -> str:
     """The one name of a target: AWS drops one leading slash. Raises BadTarget."""
@@ -49,11 +45,6 @@ def name_of(target: str) -> str:
         if breaks(target):
             raise BadTarget(target, rule)
     return without_slash(target)
-
-
-def name_in(header: bytes) -> str:
-    """The name of the target that a header gives. boto3 sends a name beyond ASCII as UTF-8. Raises BadTarget."""
-    return header.decode() if _PLAIN(header) else name_of(header.decode(errors="surrogateescape"))
 
 
 def spelling_of(name: str) -> str:

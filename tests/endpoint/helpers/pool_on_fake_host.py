@@ -27,7 +27,9 @@ class PoolOnFakeHost:
     Each instance has so many `containers`.
     """
 
-    def __init__(self, host: FakeHost, start_delay_s: float = 0.0, containers: int = 1) -> None:
+    def __init__(
+        self, host: FakeHost, start_delay_s: float = 0.0, containers: int = 1, *, multi_model: bool = False
+    ) -> None:
         self.host = host
         self.lives: list[InstanceLife] = []
         self.clock_is_off_s = 0.0
@@ -36,7 +38,9 @@ class PoolOnFakeHost:
         self.requests: list[Incarnation] = []
         self.drains_since_s: dict[Incarnation, float] = {}
         self.closing: asyncio.Task[None] | None = None
-        self.containers = tuple(Container("torpor", name=f"container-{n + 1}") for n in range(containers))
+        self.containers = tuple(
+            Container("torpor", name=f"container-{n + 1}", multi_model=multi_model) for n in range(containers)
+        )
         variant = Variant("v", "m", self.containers, instances_min=0, startup_timeout_s=20.0)
         factory = InstanceFactory(
             host,

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from torpor_container.core.target_names import BadTarget, name_in
+from torpor_container.core.target_names import BadTarget, name_of
 from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.roster.endpoints import ServedEndpoint, ServedEndpoints
@@ -18,6 +18,10 @@ from torpor_endpoint.services.runtime.request import (
     TARGET_VARIANT,
     Invoke,
 )
+
+RARE = "./ "
+"""How few names of models begin. All others get their names here by what `target_names.name_of` does for them, which is
+little: it would take twenty calls for each request."""
 
 DRAW = "torpor.draw"
 """The key of the scope under which a request keeps its draw between the inline way and the way by ASGI."""
@@ -50,11 +54,12 @@ class Router:
             raise RuntimeFault(Situation.OVERSIZE, limit=passage.limits.body_bytes)
         request.check()
         named = request.text(TARGET_VARIANT)
-        header = request.headers.get(TARGET_MODEL)
-        try:
-            target = None if header is None else name_in(header)
-        except BadTarget as error:
-            raise RuntimeFault(Situation.PARAMETER, detail=str(error)) from None
+        header, target = request.headers.get(TARGET_MODEL), None
+        if header is not None:
+            spelled = header.decode(errors="surrogateescape")  # boto3 sends a name beyond ASCII as UTF-8
+            target = spelled[1:] if spelled[:1] == "/" else spelled
+            if target[:1] in RARE or target[-1:] == " " or "/." in target or not target.isprintable():
+                target = _name_of(spelled)
         variant = self._variant(live, _variant_of_session(live, request, target) if named is None else named, passage)
         pool = live.pools[variant]
         _check_supported(live, request)
@@ -126,6 +131,14 @@ def check_target(variant: Variant, path: tuple[int, ...], target: str | None) ->
         raise RuntimeFault(Situation.TARGET_MISSING)
     if not takes and target is not None:
         raise RuntimeFault(Situation.TARGET_NOT_SUPPORTED)
+
+
+def _name_of(target: str) -> str:
+    """Raises RuntimeFault."""
+    try:
+        return name_of(target)
+    except BadTarget as error:
+        raise RuntimeFault(Situation.PARAMETER, detail=str(error)) from None
 
 
 def _check_supported(live: ServedEndpoint, request: Invoke) -> None:

@@ -49,6 +49,8 @@ def test_a_key_that_a_manifest_has_twice_is_one_object() -> None:
         (({"key": "a", "model": "m"}, {"key": "a", "model": "n"}), "two models for in/a"),
         (({"key": "a", "model": "m\r\nX: 1"},), "no model can be called"),
         (({"key": "a", "model": "\ud800"},), "no model can be called"),
+        (({"key": "a", "model": "tenant-a/../tenant-b/m"},), "no model can be called"),
+        (({"key": "a", "model": "tenant-b/m "},), "no model can be called"),
         (("\ud800",), "a key with a character that cannot be printed"),
         ((7,), "neither a key nor a key with a model"),
     ],
