@@ -15,7 +15,7 @@ ROOM = Path(__file__).parent
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="these tests run as an ordinary user anyway")
-@pytest.mark.parametrize("tests", ["test_box.py", "tracing", "test_honest_scripts.py"])
+@pytest.mark.parametrize("tests", ["test_box.py", "tracing", "test_honest_scripts.py", "test_own_view.py"])
 def test_the_box_holds_a_user_who_is_not_root(tests: str) -> None:
     with TemporaryDirectory() as folder:
         shutil.chown(folder, USER, USER)

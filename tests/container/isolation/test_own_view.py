@@ -78,14 +78,14 @@ def held(folder: Path) -> dict[str, tuple[str, int]]:
 
 CHANGES: Mapping[str, tuple[str, str]] = {
     "write a file": ("open('deep/weights', 'w').write('mine'); out = open('deep/weights').read()", "mine"),
-    "add a file": ("open('m.pkl', 'w'); out = sorted(os.listdir(model))", "['deep', 'inference.py', 'm.pkl']"),
+    "add a file": ("open('m.pkl', 'w'); out = os.path.exists(model + '/m.pkl')", "True"),
     "remove its script": ("os.remove('inference.py'); out = os.path.exists('inference.py')", "False"),
     "replace a file": ("open('x', 'w'); os.replace('x', 'deep/weights'); out = open('deep/weights').read()", ""),
     "link to a neighbour": ("os.symlink('../other/model.ubj', 'm.ubj'); out = os.path.exists('m.ubj')", "False"),
     "remove a folder": ("shutil.rmtree('deep'); out = os.path.exists('deep')", "False"),
     "keep a database": ("sqlite3.connect('a.db').execute('create table a (b)'); out = os.path.exists('a.db')", "True"),
 }
-FIRST = "out = sorted(os.listdir('.')), open('deep/weights').read(), os.path.exists(tempfile.gettempdir() + '/x')"
+FIRST = "out = sorted(set(os.listdir('.')) - {'__pycache__'}), open('deep/weights').read(), os.path.exists(tempfile.gettempdir() + '/x')"
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -125,6 +125,6 @@ def test_shared_memory_has_a_bound(model: Path, zygote: ZygoteClient) -> None:
 
 def test_a_script_that_names_opt_ml_output_may_write_there(model: Path, zygote: ZygoteClient) -> None:
     write_script(model, f"{ON_DEMAND}\nPLACE = '/opt/ml/output'\n")
-    request = "open(PLACE + '/x', 'w').write('x'); out = os.listdir(PLACE), sorted(os.listdir('/opt/ml/model'))"
+    request = "open(PLACE + '/x', 'w').write('x'); out = os.listdir(PLACE), os.path.exists('/opt/ml/model/deep')"
     for _ in range(2):
-        assert answers(zygote, model, [request]) == ["(['x'], ['deep', 'inference.py'])"]
+        assert answers(zygote, model, [request]) == ["(['x'], True)"]

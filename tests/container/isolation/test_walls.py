@@ -3,6 +3,8 @@
 import errno
 import os
 import socket
+import sys
+from subprocess import CalledProcessError
 
 import pytest
 
@@ -33,6 +35,10 @@ WALLS: dict[str, tuple[BaseException, str]] = {
     "a process": (refused(errno.EAGAIN), "TORPOR_SCRIPT_PROCESSES"),
     "a thread": (RuntimeError("can't start new thread"), "TORPOR_SCRIPT_PROCESSES"),
     "a large file": (refused(errno.EFBIG, "out.bin"), "TORPOR_SCRIPT_DISK_MIB"),
+    "full shared memory": (refused(errno.ENOSPC), "TORPOR_MEMORY_MIB"),
+    "pip": (CalledProcessError(1, [sys.executable, "-m", "pip", "install", "x"]), "TORPOR_REQUIREMENTS=install"),
+    "pip in a shell": (CalledProcessError(1, "/usr/bin/pip3 install x"), "TORPOR_REQUIREMENTS=install"),
+    "a package that is not there": (ModuleNotFoundError("No module named 'x'"), "TORPOR_REQUIREMENTS=install"),
     "a descriptor": (refused(errno.EMFILE), "1024 descriptors"),
 }
 
@@ -43,7 +49,10 @@ def test_an_error_at_a_wall_names_its_setting(wall: str) -> None:
     assert setting in met(error)
 
 
-@pytest.mark.parametrize("error", [ValueError("no"), refused(errno.ENOENT, "x"), RuntimeError("no"), OSError("no")])
+LS = CalledProcessError(2, ["ls", "x"])
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), refused(errno.ENOENT, "x"), RuntimeError("no"), OSError("no"), LS])
 def test_other_errors_say_nothing_of_the_box(error: BaseException) -> None:
     assert met(error) == ""
 
