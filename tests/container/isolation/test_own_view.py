@@ -85,7 +85,10 @@ CHANGES: Mapping[str, tuple[str, str]] = {
     "remove a folder": ("shutil.rmtree('deep'); out = os.path.exists('deep')", "False"),
     "keep a database": ("sqlite3.connect('a.db').execute('create table a (b)'); out = os.path.exists('a.db')", "True"),
 }
-FIRST = "out = sorted(set(os.listdir('.')) - {'__pycache__'}), open('deep/weights').read(), os.path.exists(tempfile.gettempdir() + '/x')"
+FIRST = """
+out = sorted(set(os.listdir('.')) - {'__pycache__'}), open('deep/weights').read()
+out += (os.path.exists(tempfile.gettempdir() + '/x'),)
+"""
 
 
 @pytest.mark.parametrize("machine", MACHINES)
