@@ -44,8 +44,8 @@ def play(console: Console) -> None:
             cold = first_calls(console, endpoint)
             warm = warm_calls(console, endpoint)
             new_city(console, endpoint, Path(folder))
-            less_memory(console, endpoint)
-            numbers(console, endpoint, started_at)
+            rounds = less_memory(console, endpoint)
+            numbers(console, endpoint, started_at, rounds)
         let_it_sleep(console, models)
         compare(console, cold, warm)
     console.print(f"\nEverything is stopped and removed. The demo took {time.perf_counter() - began_s:.0f} s.")
@@ -94,23 +94,30 @@ def new_city(console: Console, endpoint: Local, folder: Path) -> None:
     console.print(f"  its first answer: ${first.price:,.0f}, after {milliseconds(first.took_s)}")
 
 
-def less_memory(console: Console, endpoint: Local) -> None:
+def less_memory(console: Console, endpoint: Local) -> int:
+    """Returns how often it has called every model."""
     _announce(
         console, "Give the instance less memory", "by UpdateEndpoint, while it serves; then call every model again"
     )
     [roomy] = endpoint.instances()
-    gone: list[str] = []
+    rounds, gone = 0, list[str]()
     for count in EVICTED_COUNTS:
+        rounds += 1
         memory_mib = round(smaller_mib(roomy, count))
         with _timed(console, f"updated to TORPOR_MEMORY_MIB={memory_mib}"):
             endpoint.deploy(memory_mib=memory_mib)
         gone = without_room(endpoint)
         if gone:
             break
-    console.print(tables.residents(endpoint.instances()))
+    instances = endpoint.instances()
+    console.print(tables.residents(instances))
+    if any(instance.used_bytes > instance.budget_bytes for instance in instances):
+        console.print("  more than its memory: a model may grow while it predicts, and the next load makes room first")
     for target in gone[:1]:
         console.print(f"  $ torpor why {target}")
         console.print("\n".join(f"  {line}" for line in endpoint.why(target).lines()))
+        console.print("  (a hit finds its model in memory: the call that loads a model is none)")
+    return rounds
 
 
 def smaller_mib(roomy: InstanceState, count: int) -> float:
@@ -126,10 +133,23 @@ def without_room(endpoint: Local) -> list[str]:
     return [target for target in targets if target not in resident]
 
 
-def numbers(console: Console, endpoint: Local, since: datetime) -> None:
+def numbers(console: Console, endpoint: Local, since: datetime, rounds: int) -> None:
     _announce(console, "Ask CloudWatch", "boto3.client('cloudwatch').get_metric_statistics(…)")
     window = VariantWindow(endpoint.name, endpoint.variant, since, datetime.now(UTC))
     console.print(tables.metrics(MetricNumbers.read(endpoint.client("cloudwatch"), window)))
+    console.print(f"  {called(rounds)}")
+
+
+def called(rounds: int) -> str:
+    """How the sum of Invocations comes about."""
+    models = len(TRAINERS)
+    parts = {
+        "first and second": 2 * models,
+        "warm": WARM_CALLS,
+        "of the new city": 1,
+        "with less memory": rounds * models,
+    }
+    return f"{sum(parts.values())} calls: {', '.join(f'{count} {what}' for what, count in parts.items())}"
 
 
 def let_it_sleep(console: Console, models: Path) -> None:
