@@ -1,6 +1,29 @@
 """How to install a missing part of Torpor: the sentence with which every message about it ends."""
 
+import json
+from functools import cache
+
 
 def how_to_install(extra: str) -> str:
-    """The command that installs an extra from Torpor's checkout, since Torpor is on no package index yet."""
-    return f"in Torpor's checkout, run: pip install --editable '.[{extra}]'"
+    """The command that installs an extra: from the checkout that this Torpor runs from, or beside a wheel."""
+    if from_checkout():
+        return f"in Torpor's checkout, run: pip install --editable '.[{extra}]'"
+    return f"run: pip install 'torpor[{extra}]'"
+
+
+@cache
+def from_checkout() -> bool:
+    """Whether Torpor is installed from a checkout, to be edited, and not from a wheel (PEP 610)."""
+    from importlib.metadata import PackageNotFoundError, distribution  # it takes as long as the rest of a short command
+
+    try:
+        origin = distribution("torpor").read_text("direct_url.json")
+    except PackageNotFoundError:
+        return True  # it is imported from its folder
+    return is_editable(origin)
+
+
+def is_editable(origin: str | None) -> bool:
+    """Whether direct_url.json says so; a package of an index has none."""
+    known = json.loads(origin) if origin else {}
+    return bool(known.get("dir_info", {}).get("editable"))

@@ -12,6 +12,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from torpor_container.isolation.abilities import found
+from torpor_container.processes.inherited_variables import opt_outs
 from torpor_container.processes.zygote_client import OwnedZygote
 from torpor_container.settings import DEFAULTS
 from torpor_endpoint.clocks.clock import EndpointClock, RealClock
@@ -481,5 +482,6 @@ def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float
         hidden=folders.root if here else None,
         strict=options.strict,
         faults=options.faults,
+        opt_outs=opt_outs(os.environ),
         clock_ahead_s=ahead_s if options.travelling_clock else None,
     )

@@ -25,6 +25,22 @@ OF_INSTALLERS: Final = ("PIP_", "UV_")
 may hold a password."""
 
 
+OPT_OUTS: Final = (
+    "DO_NOT_TRACK",
+    "ORT_DISABLE_TELEMETRY",
+    "RAY_USAGE_STATS_ENABLED",
+    "HF_HUB_DISABLE_TELEMETRY",
+    "DISABLE_TELEMETRY",
+    "MLFLOW_DISABLE_TELEMETRY",
+    "BENTOML_DO_NOT_TRACK",
+    "SCARF_NO_ANALYTICS",
+    "SCARF_ANALYTICS",
+    "ANONYMIZED_TELEMETRY",
+    "DOTNET_CLI_TELEMETRY_OPTOUT",
+)
+"""The variables by which libraries and programs are told not to send usage data."""
+
+
 @dataclass(frozen=True)
 class Inherited:
     """One row: names, or prefixes that end with `*`; and what they are for."""
@@ -49,9 +65,15 @@ INHERITED: Final[tuple[Inherited, ...]] = (
         "the way to the network",
     ),
     Inherited(("CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES"), "which accelerators may be used"),
+    Inherited(OPT_OUTS, "that no usage data is sent; on other machines too"),
     Inherited(tuple(f"{prefix}*" for prefix in OF_INSTALLERS), "how `requirements.txt` is installed; not for scripts"),
     Inherited((f"{OF_AWS}*",), "with `--s3-endpoint` only: credentials and region of the S3 that artifacts come from"),
 )
+
+
+def opt_outs(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables against usage data, which instances on other machines get too."""
+    return {name: environment[name] for name in OPT_OUTS if name in environment}
 
 
 def inherited(environment: Mapping[str, str], forgotten: tuple[str, ...] = ()) -> dict[str, str]:

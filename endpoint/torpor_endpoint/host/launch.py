@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -67,6 +67,8 @@ class Surroundings:
     isolated: bool = False  # --require-isolation
     hidden: Path | None = None
     """The data folder, of which scripts see nothing but their own models."""
+    opt_outs: Mapping[str, str] = field(default_factory=dict)
+    """The variables by which the user refuses that libraries send usage data."""
     clock_ahead_s: Callable[[], float] | None = None
     """How far the endpoint's clock is ahead of real time; None for a clock that does not travel."""
 
@@ -130,7 +132,7 @@ def launch_spec(variant: Variant, slot: Slot, around: Surroundings) -> LaunchSpe
     """Everything that the host needs. The user's `Environment` overrides Torpor's defaults, but not the wiring."""
     container, size = variant.containers[slot.container], size_of(variant)
     memory_mib = memory_plan(variant).first_bytes[slot.container] // MIB
-    defaults = {**_defaults(variant, slot.container), NETWORK: around.script_network}
+    defaults = {**_defaults(variant, slot.container), **around.opt_outs, NETWORK: around.script_network}
     return LaunchSpec(
         slot,
         {**defaults, **container.environment, **_wiring(container, around)},

@@ -8,7 +8,7 @@ import pytest
 
 from tests.helpers.zygotes import LIGHT
 from torpor_container.formats.script.environment import VARIABLES, Place, environment
-from torpor_container.processes.inherited_variables import INHERITED, inherited
+from torpor_container.processes.inherited_variables import INHERITED, inherited, opt_outs
 from torpor_container.processes.zygote_client import Job, OwnedZygote
 from torpor_container.settings import theirs
 
@@ -36,6 +36,14 @@ def test_variables_that_processes_need_are_inherited_and_secrets_are_not() -> No
 
 def test_credentials_are_inherited_where_artifacts_come_from_the_real_aws() -> None:
     assert inherited(SHELL)["AWS_PROFILE"] == "work"
+
+
+def test_what_refuses_usage_data_is_inherited_and_reaches_scripts(tmp_path: Path) -> None:
+    refusing = {"DO_NOT_TRACK": "1", "ORT_DISABLE_TELEMETRY": "1", "RAY_USAGE_STATS_ENABLED": "0"}
+    seen = inherited({**SHELL, **refusing}, forgotten=("AWS_",))
+    assert opt_outs(seen) == refusing
+    place = Place(tmp_path, tmp_path / "inference.py", theirs(seen))
+    assert refusing.items() <= environment(place).items()
 
 
 def test_every_row_has_a_reason() -> None:

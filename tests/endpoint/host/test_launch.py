@@ -33,6 +33,13 @@ def test_a_containers_environment_cannot_allow_code_that_the_owner_refuses(tmp_p
     assert "TORPOR_SCRIPTS" not in spec.environment
 
 
+def test_a_refusal_of_usage_data_goes_with_the_launch_to_any_machine(tmp_path: Path) -> None:
+    refusal = {"DO_NOT_TRACK": "1", "ORT_DISABLE_TELEMETRY": "1"}
+    around = Surroundings("http://here", "eu-west-1", tmp_path, "", False, opt_outs=refusal)
+    variant = Variant("v", "m", (Container("torpor", "s3://bucket/m"),), instance_type="ml.m5.large")
+    assert refusal.items() <= launch_spec(variant, Slot("shop", "v", 0), around).environment.items()
+
+
 @pytest.mark.parametrize("isolated", [True, False])
 def test_a_model_with_network_isolation_takes_the_network_from_its_scripts(tmp_path: Path, isolated: bool) -> None:
     around = Surroundings("http://here", "eu-west-1", tmp_path, "", False)

@@ -20,10 +20,12 @@ from torpor_container.extras import how_to_install
 from torpor_container.formats.sklearn.columns import EstimatorColumns, Form
 from torpor_container.invocation import Invocation
 
-NO_PANDAS = (
-    "the model was fitted on a data frame and takes its columns by name, for which it needs pandas, and pandas is not "
-    f"installed: {how_to_install('pandas')}"
-)
+
+def no_pandas() -> str:
+    return (
+        "the model was fitted on a data frame and takes its columns by name, for which it needs pandas, and pandas is "
+        f"not installed: {how_to_install('pandas')}"
+    )
 
 
 def _installed_pandas() -> Any:
@@ -45,7 +47,7 @@ def reader(columns: EstimatorColumns, pandas: Callable[[], Any] = _installed_pan
 
     def framed(call: Invocation) -> Any:
         if module is None:
-            raise PredictionFailed(NO_PANDAS)
+            raise PredictionFailed(no_pandas())
         return _frame(read_table(call.body, call.content_type), columns, module)
 
     return framed
