@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
 from fnmatch import fnmatchcase
 from http.client import HTTPConnection
 from typing import Any, NamedTuple
@@ -16,6 +17,8 @@ from hypothesis import strategies as st
 
 from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.live_router import LiveRouter
+from torpor_endpoint.routers.beside import CONTROL_KEY, CONTROL_SECRET
 
 NAMES = (
     *("tenant-a/m", "tenant-b/m", "/tenant-b/m", "tenant-b//m", "tenant-b/m/", "Tenant-B/m", "tenant%2Db/m"),
@@ -61,16 +64,20 @@ KINDS = {
     }.items()
     for number, pattern in enumerate(patterns)
 }
-FACES = ("invocations", "invocations, slowly", "invocations-response-stream", "async-invocations")
+FACES = (
+    *("invocations", "invocations, slowly", "invocations, at a router"),
+    *("invocations-response-stream", "async-invocations"),
+)
 Keys = tuple[str, str]
 
 
 class Tenancy:
     """An endpoint that verifies its callers, and a user for each kind of statement."""
 
-    def __init__(self, live: LiveEndpoint) -> None:
+    def __init__(self, live: LiveEndpoint, router: LiveRouter) -> None:
         self.live = live
-        self.connection = HTTPConnection(urlsplit(live.url).netloc, timeout=20)
+        self.router = router
+        self.connections = {url: HTTPConnection(urlsplit(url).netloc, timeout=20) for url in (live.url, router.url)}
         self.keys: dict[str, Keys] = {}
 
     def user(self, name: str, *statements: Mapping[str, Any]) -> None:
@@ -91,21 +98,23 @@ class Tenancy:
     ) -> tuple[int, bytes]:
         """Status and body. `slowly`: the body is chunked, so that the request does not go the short way. `more` are
         headers that may repeat others."""
-        way, _, slowly = face.partition(", ")
+        way, _, how = face.partition(", ")
+        base, slowly = self.router.url if "router" in how else self.live.url, how == "slowly"
+        connection = self.connections[base]
         headers["Content-Type"] = "text/csv"
         if way == "async-invocations":
             headers["X-Amzn-SageMaker-Content-Type"] = "text/csv"
-        url = f"{self.live.url}/endpoints/{endpoint}/{way}"
+        url = f"{base}/endpoints/{endpoint}/{way}"
         request = AWSRequest("POST", url, headers, b"1")
         for name, value in more:
             request.headers.add_header(name, value)
         SigV4Auth(Credentials(*self.keys[user]), "sagemaker", REGION).add_auth(request)
-        self.connection.putrequest("POST", f"/endpoints/{endpoint}/{way}")
+        connection.putrequest("POST", f"/endpoints/{endpoint}/{way}")
         for name, value in request.headers.items():
-            self.connection.putheader(name, value.encode())
-        self.connection.putheader(*(("Transfer-Encoding", "chunked") if slowly else ("Content-Length", "1")))
-        self.connection.endheaders(b"1\r\n1\r\n0\r\n\r\n" if slowly else b"1")
-        answer = self.connection.getresponse()
+            connection.putheader(name, value.encode())
+        connection.putheader(*(("Transfer-Encoding", "chunked") if slowly else ("Content-Length", "1")))
+        connection.endheaders(b"1\r\n1\r\n0\r\n\r\n" if slowly else b"1")
+        answer = connection.getresponse()
         return answer.status, answer.read()
 
     def get(self, user: str, path: str, **headers: str) -> tuple[int, bytes]:
@@ -113,44 +122,58 @@ class Tenancy:
         method = "PUT" if headers else "GET"
         request = AWSRequest(method, f"{self.live.url}{path}", {f"x-amz-{name}": one for name, one in headers.items()})
         S3SigV4Auth(Credentials(*self.keys[user]), "s3", REGION).add_auth(request)
-        self.connection.request(method, path, headers=dict(request.headers.items()))
-        answer = self.connection.getresponse()
+        connection = self.connections[self.live.url]
+        connection.request(method, path, headers=dict(request.headers.items()))
+        answer = connection.getresponse()
         return answer.status, answer.read()
 
 
 @pytest.fixture(scope="module")
 def tenancy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tenancy]:
-    with LiveEndpoint(tmp_path_factory.mktemp("spellings"), "--auth") as live:
-        found, s3 = Tenancy(live), live.client("s3")
-        s3.create_bucket(Bucket="models")
-        s3.create_bucket(Bucket="copies")
-        for number, name in enumerate(NAMES):
-            s3.put_object(Bucket="models", Key=f"all/{name}", Body=constant(float(number)))
-            s3.put_object(Bucket="models", Key=f"texts/{name}", Body=f"texts/{name}".encode())
-        results = {"OutputConfig": {"S3OutputPath": "s3://copies/results"}}
-        live.deploy("many", Variant(many("models/all/")))
-        live.deploy("later", Variant(many("models/all/")), AsyncInferenceConfig=results)
-        places = [one("models/all/tenant-a/m", ContainerHostname=name) for name in ("common-a", "special-b")]
-        live.deploy("direct", Variant(places, mode="Direct"))
-        every = {"Action": "sagemaker:Invoke*", "Resource": "*"}
-        for name, kind in KINDS.items():
-            told = {
-                "Effect": kind.effect,
-                "Condition": {kind.operator: {"sagemaker:TargetModel": kind.pattern}},
-                **every,
-            }
-            found.user(name, told, *([{"Effect": "Allow", **every}] if kind.effect == "Deny" else []))
-        hosts = {"StringLike": {"sagemaker:TargetContainerHostname": "common*"}}
-        found.user("common", {"Effect": "Allow", "Condition": hosts, **every})
-        special = {"StringLike": {"sagemaker:TargetContainerHostname": "special*"}}
-        found.user("uncommon", {"Effect": "Allow", **every}, {"Effect": "Deny", "Condition": special, **every})
-        texts, s3_actions = "arn:aws:s3:::models/texts", {"Action": "s3:*", "Resource": "*"}
-        of_b = {"Effect": "Deny", "Action": "s3:GetObject", "Resource": f"{texts}/tenant-b/*"}
-        found.user("all-but-b", {"Effect": "Allow", **s3_actions}, of_b)
-        copies = {"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::copies/*"}
-        found.user("a-alone", {"Effect": "Allow", "Action": "s3:*", "Resource": f"{texts}/tenant-a/*"}, copies)
+    with ExitStack() as stack:
+        live = stack.enter_context(LiveEndpoint(tmp_path_factory.mktemp("spellings"), "--auth"))
+        root = {CONTROL_KEY: live.keys[0], CONTROL_SECRET: live.keys[1]}
+        router = LiveRouter(live.url, tmp_path_factory.mktemp("router") / "log", root)
+        stack.callback(router.kill)
+        found = Tenancy(live, router)
+        for connection in found.connections.values():
+            stack.callback(connection.close)
+        deploy(live)
+        make_users(found)
         yield found
-        found.connection.close()
+
+
+def deploy(live: LiveEndpoint) -> None:
+    """Objects, and an endpoint of each kind that serves them."""
+    s3 = live.client("s3")
+    s3.create_bucket(Bucket="models")
+    s3.create_bucket(Bucket="copies")
+    for number, name in enumerate(NAMES):
+        s3.put_object(Bucket="models", Key=f"all/{name}", Body=constant(float(number)))
+        s3.put_object(Bucket="models", Key=f"texts/{name}", Body=f"texts/{name}".encode())
+    results = {"OutputConfig": {"S3OutputPath": "s3://copies/results"}}
+    live.deploy("many", Variant(many("models/all/")))
+    live.deploy("later", Variant(many("models/all/")), AsyncInferenceConfig=results)
+    places = [one("models/all/tenant-a/m", ContainerHostname=name) for name in ("common-a", "special-b")]
+    live.deploy("direct", Variant(places, mode="Direct"))
+
+
+def make_users(tenancy: Tenancy) -> None:
+    """A user for each kind of statement, two for containers, and two for objects."""
+    every = {"Action": "sagemaker:Invoke*", "Resource": "*"}
+    for name, kind in KINDS.items():
+        condition = {kind.operator: {"sagemaker:TargetModel": kind.pattern}}
+        told = {"Effect": kind.effect, "Condition": condition, **every}
+        tenancy.user(name, told, *([{"Effect": "Allow", **every}] if kind.effect == "Deny" else []))
+    common = {"StringLike": {"sagemaker:TargetContainerHostname": "common*"}}
+    tenancy.user("common", {"Effect": "Allow", "Condition": common, **every})
+    special = {"StringLike": {"sagemaker:TargetContainerHostname": "special*"}}
+    tenancy.user("uncommon", {"Effect": "Allow", **every}, {"Effect": "Deny", "Condition": special, **every})
+    texts = "arn:aws:s3:::models/texts"
+    of_b = {"Effect": "Deny", "Action": "s3:GetObject", "Resource": f"{texts}/tenant-b/*"}
+    tenancy.user("all-but-b", {"Effect": "Allow", "Action": "s3:*", "Resource": "*"}, of_b)
+    copies = {"Effect": "Allow", "Action": "s3:*", "Resource": "arn:aws:s3:::copies/*"}
+    tenancy.user("a-alone", {"Effect": "Allow", "Action": "s3:*", "Resource": f"{texts}/tenant-a/*"}, copies)
 
 
 def named(spelling: str) -> str | None:
@@ -187,7 +210,7 @@ def test_every_spelling_of_an_object_meets_the_decision_about_it(
         assert status == 400, body
 
 
-@pytest.mark.parametrize("face", FACES[:3])
+@pytest.mark.parametrize("face", FACES[:4])
 @pytest.mark.parametrize("second", ["tenant-a/m", "tenant-b/m", "/tenant-a/m"])
 def test_a_call_with_two_target_models_is_refused_whichever_is_allowed(
     tenancy: Tenancy, face: str, second: str
@@ -283,7 +306,7 @@ def test_no_spelling_of_a_path_reads_an_object_that_the_policy_keeps(
         assert MAY_READ[user](body.decode()), body
 
 
-@pytest.mark.parametrize("face", FACES[:3])
+@pytest.mark.parametrize("face", FACES[:4])
 @pytest.mark.parametrize("user", ["common", "uncommon"])
 def test_a_policy_limits_direct_calls_to_some_containers(tenancy: Tenancy, user: str, face: str) -> None:
     host = "X-Amzn-SageMaker-Target-Container-Hostname"
