@@ -27,7 +27,7 @@ from torpor_container.isolation.unnamed_files import unnamed
 from torpor_container.isolation.views import COUNTED
 from torpor_container.isolation.written import Written, written
 from torpor_container.processes.memory import anonymous_bytes, uss_bytes
-from torpor_container.processes.process_tree import cpu_s, descendants
+from torpor_container.processes.process_tree import cpu_s, descendants, run_ns
 
 LOOK_S = 1.0
 REST = 4
@@ -38,6 +38,12 @@ HELD_TOO_MUCH = 137
 """That of one whose processes held more memory together: as the kernel's own killer of processes."""
 MADE_TOO_MANY = 28
 """That of one that made more files than it may: ENOSPC."""
+HID = 13
+"""That of one with a process that its guardian cannot read: EACCES."""
+
+
+ENDED = (b"Z", b"X", b"x")
+"""The states of a process without memory (proc(5))."""
 
 
 class ScriptWatch:
@@ -47,7 +53,8 @@ class ScriptWatch:
         self._box = box
         self._look_s = look_s
         self._child = 0
-        self._spent_s = 0.0
+        self._worked = (-1, 0.0)
+        self._hidden = frozenset[int]()
         self._began = Written(0, 0)
         self._shared: int | None = None  # a descriptor of the script's own shared memory
         self._starting: Collection[int | None] = ()
@@ -98,17 +105,20 @@ class ScriptWatch:
 
     def _look(self) -> None:
         pids = [self._child, *descendants(self._child)]
-        spent_s = sum(map(cpu_s, pids))
-        if spent_s == self._spent_s:
+        worked = sum(map(run_ns, pids)), sum(map(cpu_s, pids))
+        if worked == self._worked:
             return  # it has done nothing since
-        self._spent_s = spent_s
-        has, holds = self._written(), unnamed(pids)
-        if has.size_bytes + holds.disk_bytes > self._began.size_bytes + self._box.disk_bytes:
+        self._worked = worked
+        has, holds, hidden = self._written(), unnamed(pids), frozenset(filter(_is_hidden, pids))
+        if hidden & self._hidden:  # and not only for a moment
+            self._end(HID)
+        elif has.size_bytes + holds.disk_bytes > self._began.size_bytes + self._box.disk_bytes:
             self._end(WROTE_TOO_MUCH)
         elif has.files > self._began.files + self._box.files:
             self._end(MADE_TOO_MANY)
         elif self._hold_too_much(pids, holds.memory_bytes + self._shared_bytes()):
             self._end(HELD_TOO_MUCH)
+        self._hidden = hidden
 
     def _hold_too_much(self, pids: Sequence[int], shared_bytes: int) -> bool:
         """The kernel limits what one process holds alone."""
@@ -150,6 +160,20 @@ def start(arguments: Mapping[str, Any]) -> ScriptWatch:
 def _hold_more_than(most_bytes: int, pids: Sequence[int]) -> bool:
     """Whether processes hold more memory of their own. Its exact figure takes milliseconds, so a bound comes first."""
     return sum(map(anonymous_bytes, pids)) > most_bytes and sum(map(uss_bytes, pids)) > most_bytes
+
+
+def _is_hidden(pid: int) -> bool:
+    """Whether a process that lives cannot be read by the user who started it: its program cannot be read either. What
+    it holds would be in no count."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as status:
+            state = status.read().rpartition(b")")[2].split()[0]
+        os.listdir(f"/proc/{pid}/fd")
+    except PermissionError:
+        return state not in ENDED
+    except OSError:
+        pass  # it has ended
+    return False
 
 
 def _threads(pid: int) -> int:

@@ -86,6 +86,28 @@ def test_a_script_that_takes_too_much_is_ended_with_its_reason(tmp_path: Path, z
     assert told.endswith(next(limit for word, limit in limits.items() if word in harm))
 
 
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every process")
+def test_a_process_that_hides_from_its_guardian_ends_its_script(tmp_path: Path, zygote: ZygoteClient) -> None:
+    hiding = """
+import shutil
+shutil.copy('/bin/sh', 'hidden'); os.chmod('hidden', 0o111)
+subprocess.Popen([os.path.abspath('hidden'), '-c', 'while true; do :; done'])
+while True: pass
+"""
+    (told,) = answers(zygote, tmp_path, [hiding], **SMALL)
+    assert "its guardian cannot read" in told
+
+
+def test_work_that_takes_hardly_any_time_is_seen(tmp_path: Path, zygote: ZygoteClient) -> None:
+    filling = """
+for number in range(4):
+    os.posix_fallocate(os.open(f'f{number}', os.O_CREAT | os.O_RDWR), 0, 4 << 20)
+time.sleep(60)
+"""
+    (told,) = answers(zygote, tmp_path, [filling], **SMALL)
+    assert told.endswith("TORPOR_SCRIPT_DISK_MIB allows")
+
+
 NEEDS: Mapping[str, tuple[str, str]] = {
     "a temporary file": ("with tempfile.NamedTemporaryFile() as file: out = os.path.exists(file.name)", "True"),
     "a file beside the model": ("open('note', 'w').write('x'); out = open('note').read()", "x"),

@@ -22,7 +22,7 @@ from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, FrameKind, ScriptFrame
 from torpor_container.formats.script.stream import ScriptStream
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
-from torpor_container.isolation.watch import MADE_TOO_MANY, WROTE_TOO_MUCH
+from torpor_container.isolation.watch import HID, MADE_TOO_MANY, WROTE_TOO_MUCH
 from torpor_container.measuring.effort import Effort
 from torpor_container.processes.quiet_time import patiently
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS, TARGET_MODEL, TRACE_CONTEXT
@@ -65,6 +65,7 @@ GRACE_S = 1.0
 
 EXITS = {
     WROTE_TOO_MUCH: "it wrote more to the disk than TORPOR_SCRIPT_DISK_MIB allows",
+    HID: "it ran a program that its guardian cannot read: let the program's owner read it",
     MADE_TOO_MANY: "it made more files than TORPOR_SCRIPT_FILES allows",
 }
 """What exit codes of the guardian say."""
