@@ -42,6 +42,7 @@ class ScriptModel:
         self._conventions = conventions
         self._image = image_of(conventions)
         self._answers = self._image.answers(conventions.toolkit)
+        self._uncounted = _uncounted(native, default)
 
     @classmethod
     def load(cls, script: Path, directory: Path, conventions: Conventions, root: Path | None = None) -> "ScriptModel":
@@ -141,18 +142,15 @@ class ScriptModel:
         return self._image.body(invocation.body, invocation.content_type)
 
     def _read(self, invocation: Invocation) -> Any:
-        """Rows for the script's predict_fn. It may add columns to an array, so that these are not counted; it cannot to
-        a matrix of XGBoost, which predicts without the columns that a row lacks."""
+        """Rows for the script's predict_fn."""
         content_type = invocation.content_type
-        layout = RowLayout() if self._default is None else self._default.layout
-        if layout is None:
-            assert self._default is not None  # it has the only reader then
+        if self._uncounted is not None and media_type(content_type) != LIBSVM:
+            inputs = decode(invocation.body, content_type, self._uncounted)
+        elif self._default is None:
+            inputs = decode(invocation.body, content_type, RowLayout())
+        else:
             inputs = self._default.read(invocation)
             inputs = getattr(inputs, "feed", inputs)  # an ONNX session's tensors, by name
-        else:
-            fixed = media_type(content_type) == LIBSVM or is_xgboost_booster(self._native)
-            width = layout.columns if fixed else None
-            inputs = decode(invocation.body, content_type, replace(layout, columns=width))
         return self._image.rows(_as_taken_by(self._native, inputs), content_type)
 
     def _read_as_image(self, invocation: Invocation) -> Any:
@@ -259,6 +257,14 @@ def _load_beside(directory: Path, image: str, conventions: Conventions) -> Serve
 
 def _served(native: Any, conventions: Conventions) -> ServedModel[Any] | None:
     return pickled.adopt(native, conventions) if callable(getattr(native, "predict", None)) else None
+
+
+def _uncounted(native: Any, default: ServedModel[Any] | None) -> RowLayout | None:
+    """The layout of rows whose columns are not counted before predict_fn, which may add some to an array. It cannot to
+    a matrix of XGBoost, which predicts without the columns that a row lacks: None for a booster."""
+    if default is None or default.layout is None or is_xgboost_booster(native):
+        return None
+    return replace(default.layout, columns=None)
 
 
 def _as_taken_by(native: Any, rows: Any) -> Any:
