@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from torpor_container.core.pace import LONG_S
 from torpor_container.core.trials import BYTES_PER_S, FIXED_S, MIB
 from torpor_container.core.waiting import WALL_MULTIPLE
 from torpor_container.formats.script.process import GRACE_S
@@ -46,13 +47,15 @@ CONTROL = "Control that does not answer its router"
 STOP = "Requests in flight, and processes, when an endpoint stops"
 INSTANCE_STOP = "Requests in flight when an instance stops"
 IGNORES = "Process that ignores its end"
+ASKED = "Instance that is asked"
 CALLER = "Call by `torpor`'s client"
 START = "Start and stop of an endpoint by `torpor.local` and pytest"
 IN_USE = "Data folder or schema that another endpoint uses"
 HANDSHAKE = "Handshake of TLS"
 
 LIMITS: dict[str, tuple[str, ...]] = {
-    "container/torpor_container/adapter/contract.py": ("Part of a streamed answer",),
+    "container/torpor_container/__main__.py": (ASKED,),
+    "container/torpor_container/adapter/contract.py": ("Part of a streamed answer", "Foreign container that loads"),
     "container/torpor_container/adapter/server.py": ("Foreign container that answers no ping", "Container of another"),
     "container/torpor_container/artifacts/neighbours.py": ("Names similar",),
     "container/torpor_container/artifacts/stores/s3_access.py": ("Download from S3",),
@@ -76,12 +79,15 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "container/torpor_container/transport/upstream.py": (CALL,),
     "container/torpor_container/trials/trial_process.py": ("Trial of a new version",),
     "endpoint/torpor_endpoint/app.py": (STOP,),
+    "endpoint/torpor_endpoint/clocks/instance_clocks.py": (ASKED,),
     "endpoint/torpor_endpoint/clocks/travelling.py": ("Moved clock",),
     "endpoint/torpor_endpoint/dashboard/simulating.py": ("Simulation that the dashboard asks for",),
     "endpoint/torpor_endpoint/faults/routing.py": ("Injected fault",),
     "endpoint/torpor_endpoint/fleet/instance_pool.py": (INSTANCE_STOP,),
+    "endpoint/torpor_endpoint/fleet/retiring.py": (ASKED,),
     "endpoint/torpor_endpoint/fleet/supervision/container_supervisor.py": ("Place for an instance",),
-    "endpoint/torpor_endpoint/fleet/supervision/probe.py": ("Instance that answers no ping",),
+    "endpoint/torpor_endpoint/fleet/supervision/memory_sharing.py": (ASKED,),
+    "endpoint/torpor_endpoint/fleet/supervision/probe.py": ("Instance that answers no ping", ASKED),
     "endpoint/torpor_endpoint/fleet/supervision/slot_supervisor.py": ("Start of an instance",),
     "endpoint/torpor_endpoint/host/kubernetes/client.py": (CLUSTER,),
     "endpoint/torpor_endpoint/host/kubernetes/cluster.py": (CLUSTER,),
@@ -106,13 +112,15 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "endpoint/torpor_endpoint/services/runtime/holding.py": (READY,),
     "endpoint/torpor_endpoint/services/runtime/streams.py": ("Part of a streamed answer",),
     "endpoint/torpor_endpoint/services/s3/wire/exchange.py": ("Upload to S3",),
+    "endpoint/torpor_endpoint/services/transform/running/instances.py": ("Advice of a container",),
     "endpoint/torpor_endpoint/services/training/running/process.py": ("Training job", "Last output of a training job"),
     "endpoint/torpor_endpoint/storage/data_dir.py": (IN_USE,),
     "endpoint/torpor_endpoint/storage/databases/postgresql_schema.py": (IN_USE,),
     "sdk/torpor/calling/connection.py": (CALLER,),
     "sdk/torpor/calling/posting.py": (CALLER,),
-    "sdk/torpor/cli/commands/router.py": (CALLER,),
+    "sdk/torpor/cli/commands/up.py": ("First answer that `torpor up`",),
     "sdk/torpor/conformance/client.py": ("`torpor conformance`",),
+    "sdk/torpor/demo/__init__.py": ("Demo's endpoint",),
     "sdk/torpor/hosting/deploying.py": ("Endpoint that `torpor.local` deploys",),
     "sdk/torpor/hosting/occupancy.py": (START,),
     "sdk/torpor/hosting/process.py": (START,),
@@ -121,9 +129,9 @@ LIMITS: dict[str, tuple[str, ...]] = {
 """The rows of each module that sets a time limit, by their beginnings."""
 
 PAUSES = {
+    "sdk/torpor/cli/commands/router.py": "an announcement, up to the longest that quiet time allows",
     "container/torpor_container/transport/multiplexed.py": "without a shared connection, requests go by HTTP",
     "container/torpor_container/processes/quiet_time.py": "it makes limits of quiet time",
-    "endpoint/torpor_endpoint/fleet/supervision/memory_sharing.py": "the period of a look",
     "endpoint/torpor_endpoint/router/reporting.py": "the period of a report",
     "endpoint/torpor_endpoint/routers/face.py": "how long an answer waits for news",
     "endpoint/torpor_endpoint/routers/publishing.py": "how long an answer waits for news",
@@ -141,8 +149,14 @@ def limits_of(path: Path) -> Iterator[str]:
         name = ast.unparse(node.func)
         if name in COUNTS:
             yield COUNTS[name]
-        elif any(keyword.arg == "timeout" for keyword in node.keywords):
+        elif any(keyword.arg == "timeout" for keyword in node.keywords) or _asks(node):
             yield CLOCK
+
+
+def _asks(call: ast.Call) -> bool:
+    """Whether it sends a request with a limit of its own."""
+    sends = isinstance(call.func, ast.Attribute) and call.func.attr in ("send", "ask", "connect")
+    return sends and any(re.search(r"\b[A-Z_]+_S$", ast.unparse(argument)) for argument in call.args)
 
 
 @cache
@@ -183,6 +197,7 @@ SAID = (
     f"whose caller has left | {GRACE_S:g} s to end |",
     f"answers no ping | {TIMING.ping_within_s:g} s, as on AWS; {TIMING.unhealthy_after} pings in a row |",
     f"TimeoutInSeconds`) | {Variant.startup_timeout_s:g} s, as on AWS |",
+    f"Prediction on the event loop | {LONG_S * 1000:g} ms |",
     f"Fork of an instance | {FORK_TIMEOUT_S:g} s |",
     f"another machine | {TIMING.placed_within_s:g} s |",
     f"too little of it | {PATIENCE.head_s:g} s, {PATIENCE.slow_s:g} s |",

@@ -18,6 +18,7 @@ from torpor.demo.calls import DemoCall, call
 from torpor.errors import EndpointFailed
 from torpor.hosting.serving import Local, local
 from torpor.pages.numbers import MetricNumbers, VariantWindow
+from torpor_container.processes.quiet_time import QuietClock
 from torpor_endpoint.core.pages.state import InstanceState
 from torpor_endpoint.core.pages.story import milliseconds
 
@@ -166,9 +167,9 @@ def let_it_sleep(console: Console, models: Path) -> None:
 
 def until_asleep(endpoint: Local) -> None:
     """Wait until the endpoint has no instance. Raises EndpointFailed if it stays awake."""
-    deadline_s = time.monotonic() + ASLEEP_WITHIN_S
+    quiet_s = QuietClock()
     while endpoint.instances():
-        if time.monotonic() > deadline_s:
+        if quiet_s() > ASLEEP_WITHIN_S:
             raise EndpointFailed(f"endpoint {endpoint.name} is still awake after {ASLEEP_WITHIN_S:g} s")
         time.sleep(0.05)
 

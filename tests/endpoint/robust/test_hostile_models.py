@@ -1,13 +1,15 @@
 """Model files that end or fill a process, on a live endpoint: their callers get the reason, and no other call fails."""
 
+import pickle
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 from botocore.exceptions import ClientError
 
-from benchmarks.hostile.files import Hostile, booster, of_kind
+from benchmarks.hostile.files import Called, Hostile, booster, of_kind
 from benchmarks.scene import ROW
 from tests.endpoint.helpers import endpoint_pages
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
@@ -54,6 +56,24 @@ def test_a_quarantined_model_is_served_once_a_good_one_is_uploaded_in_its_place(
     artifact.write_bytes(GOOD.archive())
     right = hostile.invoke("mixed", ROW, TargetModel="good.tar.gz")["Body"]
     assert hostile.invoke("mixed", ROW, TargetModel="poisoned.tar.gz")["Body"] == right
+
+
+def test_a_reload_has_a_quarantined_model_tried_again(hostile: LiveEndpoint, tmp_path: Path) -> None:
+    mended = tmp_path / "mended"
+    ends = f"__import__('os').path.exists({str(mended)!r}) or __import__('os')._exit(3)"
+    artifact = hostile.folder("models") / "ends.tar.gz"
+    artifact.write_bytes(Hostile("ends", "model.pkl", pickle.dumps(Called(eval, ends))).archive())
+
+    def said() -> str:
+        with pytest.raises(ClientError) as raised:
+            hostile.invoke("mixed", ROW, TargetModel="ends.tar.gz")
+        return str(raised.value)
+
+    assert "ended its process with exit code 3" in said()
+    mended.touch()
+    assert "quarantined" in said(), "it was tried again without a reload"
+    urlopen(Request(f"{hostile.url}/_torpor/reload?endpoint=mixed&model=ends.tar.gz", method="POST")).close()
+    assert "has no predict method" in said()
 
 
 def test_where_only_listed_data_is_trusted_the_rest_is_refused_by_name(hostile: LiveEndpoint) -> None:

@@ -14,6 +14,7 @@ from torpor.cli.commands.up import beside_the_start, listen
 from torpor.cli.exit_codes import UsageRefused
 from torpor.extras import require
 from torpor.hosting.process import READY_WITHIN_S
+from torpor_container.core.waiting import WALL_MULTIPLE
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import command_line
 from torpor_endpoint.router.options import ROUTER_OPTIONS, RouterOptions
@@ -92,9 +93,11 @@ def _serves(options: RouterOptions) -> bool:
     if options.tls:
         unverified = ssl.create_default_context()
         unverified.check_hostname, unverified.verify_mode = False, ssl.CERT_NONE
-        connection: HTTPConnection = HTTPSConnection(host, port, timeout=READY_WITHIN_S, context=unverified)
+        connection: HTTPConnection = HTTPSConnection(
+            host, port, timeout=READY_WITHIN_S * WALL_MULTIPLE, context=unverified
+        )
     else:
-        connection = HTTPConnection(host, port, timeout=READY_WITHIN_S)
+        connection = HTTPConnection(host, port, timeout=READY_WITHIN_S * WALL_MULTIPLE)
     try:
         connection.request("GET", f"/_torpor/{PageName.HEALTH}")
         connection.getresponse().read()

@@ -24,6 +24,8 @@ from torpor.extras import require
 from torpor.hosting.occupancy import ensure_free, ensure_writable
 from torpor.hosting.process import READY_WITHIN_S
 from torpor.hosting.simulator_module import simulator
+from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.processes.quiet_time import QuietClock
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import OPTIONS, Options, command_line
 
@@ -233,7 +235,7 @@ def _announce(options: Options, root: _Root | None) -> None:
     """Print the exports once the endpoint answers, and the addresses of its routers once all of them do."""
     bundle = None if options.ca_bundle is None else str(options.ca_bundle)
     connection = EndpointConnection(options.url, options.region, ca_bundle=bundle)
-    connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S)
+    connection.page(PageName.HEALTH, timeout_s=READY_WITHIN_S * WALL_MULTIPLE)
     print(exports(connection) if root is None else root.shown(connection), flush=True)
     if connection.ca_bundle is not None:
         print(TRUST.format(bundle=shlex.quote(connection.ca_bundle)), flush=True)
@@ -248,13 +250,13 @@ def _announce(options: Options, root: _Root | None) -> None:
 def _until_routing(connection: EndpointConnection) -> None:
     """Wait until a router answers. Raises EndpointUnreachable if none does in time, or the endpoint, this process's
     parent, ends; NotTorpor for another server."""
-    deadline_s, endpoint = time.monotonic() + READY_WITHIN_S, os.getppid()
+    quiet_s, endpoint = QuietClock(), os.getppid()
     while True:
         try:
             health = connection.json_page(PageName.HEALTH)
             break
         except EndpointUnreachable:
-            if time.monotonic() > deadline_s or os.getppid() != endpoint:
+            if quiet_s() > READY_WITHIN_S or os.getppid() != endpoint:
                 raise
             time.sleep(LOOK_S)
         except (EndpointRefused, ValueError) as error:
