@@ -18,8 +18,10 @@ from torpor_endpoint.aws.bounds import VALUES_MAX, json_values
 from torpor_endpoint.aws.calls import Unanswered, unimplemented
 from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.models import service_model
+from torpor_endpoint.aws.validation import violations
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
 from torpor_endpoint.aws.wire.protocols import protocol_of
+from torpor_endpoint.aws.wire.query import Query
 from torpor_endpoint.aws.wire.scope import region_of
 from torpor_endpoint.services.moto.long_polls import polled
 from torpor_endpoint.services.moto.secret_reads import reads_secrets
@@ -118,6 +120,7 @@ class LongTail:
         if (service, operation) == ("sns", "Subscribe"):
             _check_subscriber(plain)
         _check_bounds(plain)
+        _check_required(service, operation, plain)
         if request.access is not None and reads_secrets(service, operation, plain.body):
             check_access(request.access, "secretsmanager", "GetSecretValue", None)
         origin = "https://" + SERVICES[service].format(region=region_of(request.headers, request.query))
@@ -157,6 +160,20 @@ def _check_bounds(request: AwsRequest) -> None:
         raise unreadable(f"The request body has more than {VALUES_MAX} values.")
 
 
+def _check_required(service: str, operation: str, plain: AwsRequest) -> None:
+    """Raises the service's error for a call that lacks a required member, on which moto's handlers fail."""
+    from torpor_endpoint.aws.service import refusal
+
+    model, protocol = service_model(service), protocol_of(plain)
+    called = model.operation_model(operation)
+    shape = called.input_shape
+    if shape is None or (isinstance(protocol, Query) and "query" not in model.metadata["protocols"]):
+        return  # the model of SQS has no names for its earlier forms
+    missing = [found for found in violations(protocol.params(plain, shape), shape) if found.missing]
+    if missing:
+        raise refusal(missing, called)
+
+
 def _check_subscriber(plain: AwsRequest) -> None:
     protocol = parse_qs(plain.body.decode()).get("Protocol", [""])[0]
     if protocol and protocol not in SUBSCRIBERS:
@@ -170,8 +187,9 @@ def _not_installed(service: str, operation: str, missing: ImportError) -> str:
 
 
 def _failed(service: str, operation: str, why: str) -> AwsError:
-    """The call may have been done: it is no unknown operation."""
-    return AwsError("InternalFailure", 500, f"moto failed at the operation {operation} of {service}: {why}")
+    """The call may have been done: it is no unknown operation. It is a 4xx, because clients send a call again after a
+    5xx, and moto would do it again."""
+    return AwsError("InternalFailure", 400, f"moto failed at the operation {operation} of {service}: {why}")
 
 
 def _nothing(service: str, operation: str, plain: AwsRequest) -> bytes:

@@ -3,9 +3,10 @@ what moto has done is answered as done."""
 
 import asyncio
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.model import Shape
 
 from tests.endpoint.aws.helpers.unchecked_calls import Outcome, called, model_of
 from torpor_endpoint.aws.in_process import client
@@ -28,12 +29,37 @@ def forwarded(service: str) -> list[str]:
     return [name for name in model_of(service).operation_names if name not in ANSWERED.get(service, ())]
 
 
+def needed(service: str, operation: str) -> dict[str, Any]:
+    shape = model_of(service).operation_model(operation).input_shape
+    members = {} if shape is None else filled(shape)
+    if (service, operation) == ("sns", "Subscribe"):
+        members["Protocol"] = "sqs"  # others are refused: moto would reach the network
+    return members
+
+
+def filled(shape: Shape) -> Any:
+    """A value of this shape with all that is required, whatever its patterns are."""
+    match shape.type_name:
+        case "structure":
+            return {name: filled(shape.members[name]) for name in shape.required_members}
+        case "list":
+            return [filled(shape.member)]
+        case "map":
+            return {filled(shape.key): filled(shape.value)}
+        case "string":
+            return (shape.metadata.get("enum") or ["a" * max(1, shape.metadata.get("min", 1))])[0]
+        case "blob":
+            return b"a"
+        case kind:
+            return kind == "boolean" or 1
+
+
 def outcomes(service: str, tail: LongTail) -> dict[str, Outcome]:
-    """Each forwarded operation of the service, called without parameters."""
+    """Each forwarded operation of the service, called with no more than its required parameters."""
     app = Service(service, None, {}, account=ACCOUNT, otherwise=tail.answer)
 
     async def walk() -> dict[str, Outcome]:
-        return {name: await called(app, service, name, {}) for name in forwarded(service)}
+        return {name: await called(app, service, name, needed(service, name)) for name in forwarded(service)}
 
     try:
         return asyncio.run(walk())
@@ -75,6 +101,25 @@ def test_no_operation_that_moto_has_is_called_not_implemented(service: str) -> N
         name for name, answer in answers.items() if NOT_IMPLEMENTED in answer.message and moto_has(service, name)
     }
     assert refused == {name for owner, name in (ONLY_A_NAME,) if owner == service}
+
+
+@pytest.mark.parametrize("service", longtail.SERVICES)
+def test_a_call_that_lacks_a_required_parameter_is_refused_before_moto_is_called(service: str) -> None:
+    """moto's handlers fail on such a call in words of Python."""
+    tail = LongTail(ACCOUNT, lambda request: (200, {}, ""))
+    app = Service(service, None, {}, account=ACCOUNT, otherwise=tail.answer)
+    model = model_of(service)
+    known = [name for name in forwarded(service) if moto_has(service, name)]
+    shapes = {name: shape for name in known if (shape := model.operation_model(name).input_shape) is not None}
+    lacking = [name for name, shape in shapes.items() if shape.required_members]
+
+    async def walk() -> list[str]:
+        return [(await called(app, service, name, {})).message for name in lacking]
+
+    told = asyncio.run(walk())
+    tail.close()
+    assert all("Member must not be null" in message or "is required" in message for message in told)
+    assert lacking
 
 
 def test_the_operations_of_kms_that_answer_with_nothing_are_done() -> None:
