@@ -50,6 +50,25 @@ HARM: Mapping[str, str] = {
     "raise its memory limit": "resource.setrlimit(resource.RLIMIT_DATA, (-1, -1))",
     "start threads without end": "for _ in range(100): threading.Thread(target=time.sleep, args=(1,)).start()",
     "start processes without end": "while True:\n    if not os.fork(): time.sleep(600)",
+    "start orphans without end": """
+while True:
+    pid = os.fork()
+    if not pid:
+        try: os.fork() or time.sleep(600)
+        except OSError: os._exit(1)
+        os._exit(0)
+    if os.waitpid(pid, 0)[1]: raise OSError("no room for an orphan")
+""",
+    "start siblings without end": """
+libc = ctypes.CDLL(None, use_errno=True)
+while True:
+    pid = libc.syscall(56 if os.uname().machine == 'x86_64' else 220, 0x8000 | 17, 0, 0, 0, 0)
+    if not pid: time.sleep(600)
+    if pid < 0: raise OSError(ctypes.get_errno(), 'refused')
+""",
+    "start a process that nobody traces": CALLED.format(
+        call="syscall(56 if os.uname().machine == 'x86_64' else 220, 0x800000 | 17, 0, 0, 0, 0)"
+    ),
     "open a neighbour to all": "os.chmod('../other', 0o777)",
     "set the mode of the interpreter's folder": "os.chmod(os.path.dirname(os.__file__), 0o755)",
     "lock the object store": "os.chmod('{outside}/s3/secret', 0)",

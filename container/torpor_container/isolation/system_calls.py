@@ -44,6 +44,8 @@ of Linux 6.13 for extended attributes and those of 6.17 for attributes of files 
 
 NEW_NAMESPACES = 0x7E020080
 """CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET and NEWTIME."""
+UNTRACED = 0x00800000
+"""CLONE_UNTRACED"""
 
 AF_INET, AF_INET6, AF_NETLINK = 2, 10, 16
 WITH_NETWORK = (AF_INET, AF_INET6, AF_NETLINK)
@@ -173,7 +175,7 @@ AROUND: Final[tuple[SystemCall, ...]] = (
     SystemCall("io_uring_register", 427, 427, error=errno.ENOSYS),
     SystemCall("openat2", 437, 437, error=errno.ENOSYS),
     SystemCall("seccomp", 317, 277, 1, without=NEW_LISTENER, error=errno.EACCES),
-    SystemCall("clone", 56, 220, without=NEW_NAMESPACES),
+    SystemCall("clone", 56, 220, without=NEW_NAMESPACES | UNTRACED),
     SystemCall("clone3", 435, 435, error=errno.ENOSYS),
     SystemCall("socketpair", 53, 199, only=(AF_UNIX,), error=errno.EACCES),
     SystemCall(

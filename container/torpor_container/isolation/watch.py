@@ -60,6 +60,7 @@ class ScriptWatch:
         self._starting: Collection[int | None] = ()
         self._changing: Mapping[int, str] = {}
         self._places = OwnPlaces(0, ())
+        self._seen = set[int]()
         self._entered = threading.Event()
         self.verdict: int | None = None
 
@@ -76,7 +77,8 @@ class ScriptWatch:
         threading.Thread(target=self._run, args=(line,), daemon=True).start()
 
     def stopped(self, task: int, status: int) -> None:
-        """Let a process or thread go on that stopped, as the tracer sees it."""
+        """Let a process or thread go on that stopped, as the tracer sees it. Each does so at its birth."""
+        self._seen.add(task)
         tracer.go_on(task, status, self._decide)
 
     def _decide(self, call: TracedCall) -> int | None:
@@ -104,7 +106,7 @@ class ScriptWatch:
             pause_s = max(self._look_s, REST * (time.monotonic() - began_s))
 
     def _look(self) -> None:
-        pids = [self._child, *descendants(self._child)]
+        pids = descendants(os.getpid())
         worked = sum(map(run_ns, pids)), sum(map(cpu_s, pids))
         if worked == self._worked:
             return  # it has done nothing since
@@ -137,8 +139,11 @@ class ScriptWatch:
             os.kill(self._child, signal.SIGKILL)  # its guardian ends all others then
 
     def _tasks(self) -> int:
-        """The processes and threads of the script."""
-        return sum(map(_threads, [self._child, *descendants(self._child)]))
+        """The processes and threads of the script: those that its guardian sees below it, and those that it traced,
+        which may change their parents while it looks."""
+        self._seen = {task for task in self._seen if os.path.exists(f"/proc/{task}")}
+        self._seen |= {task for pid in descendants(os.getpid()) for task in _threads(pid)}
+        return len(self._seen)
 
     def _written(self) -> Written:
         return written(os.path.join(self._box.scratch, name) for name in COUNTED)
@@ -176,8 +181,8 @@ def _is_hidden(pid: int) -> bool:
     return False
 
 
-def _threads(pid: int) -> int:
+def _threads(pid: int) -> list[int]:
     try:
-        return len(os.listdir(f"/proc/{pid}/task"))
+        return [int(task) for task in os.listdir(f"/proc/{pid}/task")]
     except OSError:
-        return 0
+        return []

@@ -33,7 +33,7 @@ from torpor_container.isolation.system_calls import (
 
 CLONE, FORK, SOCKET, READ, PTRACE, PRLIMIT, SETPRIORITY, SOCKETPAIR = 56, 57, 41, 0, 101, 302, 141, 53
 (SOCKETS,) = NETWORKS["refuse"]
-CLONE_THREAD, CLONE_NEWUSER = 0x10000, 0x10000000
+CLONE_THREAD, CLONE_NEWUSER, CLONE_UNTRACED = 0x10000, 0x10000000, 0x800000
 
 
 def decided(rules: list[Instruction], number: int, *arguments: int, architecture: int = MACHINES["x86_64"]) -> int:
@@ -135,7 +135,7 @@ def test_an_argument_decides_where_the_row_says_so() -> None:
     assert [decided(rules, SOCKET, family) for family in (1, 17, 38, 40)] == [ERRNO | errno.EACCES] * 4
     assert decided(program(NETWORKS["refuse"], "x86_64"), SOCKET, 2) == ERRNO | errno.EACCES
     assert (decided(rules, PRLIMIT, 0), decided(rules, PRLIMIT, 7)) == (ALLOW, ERRNO | errno.EPERM)
-    assert decided(rules, CLONE, CLONE_NEWUSER) == ERRNO | errno.EPERM
+    assert {decided(rules, CLONE, flag) for flag in (CLONE_NEWUSER, CLONE_UNTRACED)} == {ERRNO | errno.EPERM}
     assert [decided(rules, number, CLONE_THREAD) for number in (CLONE, FORK)] == [ASK] * 2
     assert (decided(rules, READ), decided(rules, PTRACE)) == (ALLOW, ERRNO | errno.EPERM)
 
