@@ -66,19 +66,21 @@ class Survived:
 class Battered:
     """One endpoint on one data folder, through all its lives. Each process of it carries a mark in its environment."""
 
-    def __init__(self, folder: Path) -> None:
-        self.data_dir = folder / "endpoint"
-        self.data_dir.mkdir()
-        self._log = folder / "endpoint.log"
+    def __init__(self, folder: Path, data_dir: Path | None = None, *options: str) -> None:
+        """Its log is in `folder`, and its data too unless `data_dir` says otherwise."""
+        self.data_dir = data_dir or folder / "endpoint"
+        self.data_dir.mkdir(exist_ok=True)
+        self.log = folder / "endpoint.log"
+        self._options = options
         self._mark = uuid.uuid4().hex
         self._port = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        with socket.create_server(("127.0.0.1", self._port), backlog=1024) as listener, self._log.open("ab") as log:
+        with socket.create_server(("127.0.0.1", self._port), backlog=1024) as listener, self.log.open("ab") as log:
             self._port = listener.getsockname()[1]
             asked = [sys.executable, "-m", "torpor_endpoint", "--data-dir", str(self.data_dir)]
-            asked += ["--port", str(self._port), "--descriptor", str(listener.fileno())]
+            asked += ["--port", str(self._port), "--descriptor", str(listener.fileno()), *self._options]
             environment = {**os.environ, "TORPOR_BATCH_KILLS": self._mark}
             self._process = subprocess.Popen(
                 asked, env=environment, stdout=log, stderr=log, pass_fds=[listener.fileno()]
@@ -89,20 +91,36 @@ class Battered:
         self._process.terminate()
         self._process.wait(60.0)
 
-    def client(self, service: str) -> Any:
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    @property
+    def pid(self) -> int:
+        """The arbiter's."""
+        assert self._process is not None
+        return self._process.pid
+
+    def client(self, service: str, attempts: int = 10) -> Any:
         """It tries for a while: the endpoint may be dead now."""
-        patient = Config(retries={"total_max_attempts": 10, "mode": "standard"}, read_timeout=30)
+        patient = Config(retries={"total_max_attempts": attempts, "mode": "standard"}, read_timeout=30)
         session = boto3.Session("kills", "kills", region_name="us-east-1")
-        return session.client(service, endpoint_url=f"http://127.0.0.1:{self._port}", config=patient)
+        return session.client(service, endpoint_url=self.url, config=patient)
+
+    def end(self) -> None:
+        """Kill the whole endpoint."""
+        assert self._process is not None
+        workers = children(self._process.pid)
+        _kill([self._process.pid, *workers])
+        self._process.wait()
+        _until_gone(workers)
 
     def kill(self, what: str, dice: Random) -> bool:
         """Whether there was something to kill."""
         assert self._process is not None
         workers = children(self._process.pid)
         if what == "endpoint":
-            _kill([self._process.pid, *workers])
-            self._process.wait()
-            _until_gone(workers)
+            self.end()
             self.start()
             return True
         zygotes = [pid for worker in workers for pid in children(worker)]
@@ -167,14 +185,19 @@ def _at_random(dice: Random) -> Iterator[str]:
 
 def _fill(bucket: Path, objects: int) -> None:
     (bucket / "in").mkdir(parents=True)
+    (bucket / "model.tar.gz").write_bytes(model_archive(SCRIPT))
+    for number in range(objects):
+        (bucket / f"in/{number}.csv").write_text("".join(f"{number},{record}\n" for record in range(RECORDS)))
+
+
+def model_archive(source: bytes) -> bytes:
+    """A model that is this script."""
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w:gz") as tar:
         member = tarfile.TarInfo("code/inference.py")
-        member.size = len(SCRIPT)
-        tar.addfile(member, io.BytesIO(SCRIPT))
-    (bucket / "model.tar.gz").write_bytes(archive.getvalue())
-    for number in range(objects):
-        (bucket / f"in/{number}.csv").write_text("".join(f"{number},{record}\n" for record in range(RECORDS)))
+        member.size = len(source)
+        tar.addfile(member, io.BytesIO(source))
+    return archive.getvalue()
 
 
 def _begin(sagemaker: Any) -> None:

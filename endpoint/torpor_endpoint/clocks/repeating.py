@@ -7,6 +7,7 @@ from math import inf
 
 from torpor_endpoint.clocks.clock import Pause
 from torpor_endpoint.core.records import RecordsFault
+from torpor_endpoint.storage.failures import is_machines
 
 CHORE_PAUSE_S = 1.0
 """The pause before a failed chore starts again."""
@@ -23,18 +24,19 @@ async def repeated(name: str, chore: Callable[[], Awaitable[None]], pause: Pause
 
 
 async def finished(name: str, chore: Callable[[], Awaitable[None]], pause: Pause) -> None:
-    """Do a chore to its end. If it fails, the log says so and it starts again. A database that it lacks is named once
-    for as long as the chore fails at its start, unless the log has that outage already."""
+    """Do a chore to its end. If it fails, the log says so and it starts again. A database that it lacks, or a failure
+    of the machine, is named once for as long as the chore fails at its start, unless the log has it already."""
     loop, failed_s = asyncio.get_running_loop(), -inf
     while True:
         try:
             await chore()
             return
-        except RecordsFault as fault:
-            if not fault.told and loop.time() - failed_s > STILL_S:
-                log.error("the chore %r waits for the database: %s", name, fault)
+        except Exception as fault:  # outer edge of a chore: one fault must not end it while the process runs
+            told = isinstance(fault, RecordsFault) and fault.told
+            if not is_machines(fault) and not isinstance(fault, RecordsFault):
+                log.exception("the chore %r failed; starting it again in %g s", name, CHORE_PAUSE_S)
+            elif not told and loop.time() - failed_s > STILL_S:
+                what = "database" if isinstance(fault, RecordsFault) else "machine"
+                log.error("the chore %r waits for the %s: %s", name, what, fault)
             failed_s = loop.time()
-            await pause(CHORE_PAUSE_S)
-        except Exception:  # outer edge of a chore: one fault must not end it while the process runs
-            log.exception("the chore %r failed; starting it again in %g s", name, CHORE_PAUSE_S)
             await pause(CHORE_PAUSE_S)

@@ -1,6 +1,7 @@
 """A chore that fails is logged and starts again."""
 
 import asyncio
+import errno
 
 import pytest
 
@@ -14,7 +15,7 @@ class Chore:
 
     def __init__(self, fails: int, fault: Exception | None = None) -> None:
         self.fails = fails
-        self.fault = fault or RuntimeError("can't start new thread")
+        self.fault = fault or RuntimeError("it is broken")
         self.began_s: list[float] = []
 
     async def run(self) -> None:
@@ -47,6 +48,15 @@ def test_a_chore_without_its_database_is_told_once_and_without_a_traceback(caplo
     [record] = caplog.records
     assert record.getMessage() == "the chore 'scaler' waits for the database: torpor: the database does not answer"
     assert not record.exc_info
+
+
+def test_a_chore_on_a_full_disk_is_told_once_and_without_a_traceback(caplog: pytest.LogCaptureFixture) -> None:
+    async def story() -> None:
+        await finished("logs", Chore(20, OSError(errno.ENOSPC, "No space left on device")).run, asyncio.sleep)
+
+    run(story())
+    assert caplog.messages == ["the chore 'logs' waits for the machine: [Errno 28] No space left on device"]
+    assert not caplog.records[0].exc_info
 
 
 def test_a_repeated_chore_goes_on_until_it_is_cancelled() -> None:

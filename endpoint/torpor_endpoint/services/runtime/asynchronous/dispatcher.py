@@ -36,6 +36,7 @@ from torpor_endpoint.services.runtime.asynchronous.line import Line
 from torpor_endpoint.services.runtime.asynchronous.metering import AsyncMeter, QueueLevel
 from torpor_endpoint.services.runtime.asynchronous.queue import AsyncQueue, Waiting
 from torpor_endpoint.storage.failures import is_machines
+from torpor_endpoint.storage.outage_log import OutageLog
 
 LOOK_S = 0.2
 """How soon to look again for an endpoint that is not there yet, or for an instance of one that does not wake."""
@@ -78,6 +79,7 @@ class AsyncDispatcher:
         """How often in a row each request's attempt was none."""
         self._given_up: deque[int] = deque()
         self._unsure = False
+        self._outages: dict[Key, OutageLog] = {}
         self._freed = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None  # between start and close
         self._others: set[asyncio.Task[None]] = set()
@@ -106,6 +108,7 @@ class AsyncDispatcher:
         if line is None:
             line = self._lines[key] = Line()
             self._meter.begin(*key)
+            self._outages.setdefault(key, _outage_log(one.endpoint))
         if line.has(one.number):  # it was found in the queue before its own task came here
             return
         line.add(one)
@@ -313,11 +316,11 @@ class AsyncDispatcher:
     def _note(self, key: Key, line: Line, outcome: Outcome) -> None:
         """The log has the first attempt that the machine fails, and the first one after it that it does not."""
         if isinstance(outcome, MachineFailed):
-            if line.outage.failed(self._site.steady()):
-                text = "asynchronous requests of endpoint %s wait for the machine: %s"
-                log.error(text, key[0], outcome.reason, extra=about(endpoint=key[0]))
-        elif is_attempt(outcome) and line.outage.worked():
-            log.warning("asynchronous requests of endpoint %s go on", key[0], extra=about(endpoint=key[0]))
+            line.outage.failed(self._site.steady())
+            self._outages[key].began(outcome.reason)
+        elif is_attempt(outcome):
+            line.outage.worked()
+            self._outages[key].ended()
 
     async def _again(self, key: Key, line: Line, one: Waiting, kept: KeptRequest | None, outcome: Outcome) -> None:
         if isinstance(outcome, PlatformFailed) and kept is not None:
@@ -369,6 +372,11 @@ class AsyncDispatcher:
 
 
 GIVING_UP = "async requests given up"
+
+
+def _outage_log(endpoint: str) -> OutageLog:
+    requests = f"asynchronous requests of endpoint {endpoint}"
+    return OutageLog(f"{requests} wait for the machine", f"{requests} go on")
 
 
 def _is_async(live: ServedEndpoint) -> bool:
