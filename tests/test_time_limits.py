@@ -15,8 +15,8 @@ from torpor_container.formats.script.process import GRACE_S
 from torpor_container.formats.xgboost.older_versions import TIMEOUT_S
 from torpor_container.http.server import PATIENCE
 from torpor_container.http.tls.front import HANDSHAKE_S
-from torpor_container.processes.quiet_time import QUIET_SHARE
 from torpor_container.settings import DEFAULTS
+from torpor_container.waiting.quiet_time import QUIET_SHARE
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host.local import FORK_TIMEOUT_S
@@ -131,7 +131,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
 PAUSES = {
     "sdk/torpor/cli/commands/router.py": "an announcement, up to the longest that quiet time allows",
     "container/torpor_container/transport/multiplexed.py": "without a shared connection, requests go by HTTP",
-    "container/torpor_container/processes/quiet_time.py": "it makes limits of quiet time",
+    "container/torpor_container/waiting/quiet_timeout.py": "it makes limits of quiet time",
     "endpoint/torpor_endpoint/router/reporting.py": "the period of a report",
     "endpoint/torpor_endpoint/routers/face.py": "how long an answer waits for news",
     "endpoint/torpor_endpoint/routers/publishing.py": "how long an answer waits for news",

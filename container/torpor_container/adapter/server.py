@@ -20,10 +20,10 @@ from torpor_container.core.waiting import WALL_MULTIPLE
 from torpor_container.image.command import ServerCommand
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.process_tree import session
-from torpor_container.processes.quiet_time import patiently
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
 from torpor_container.transport.upstream import Upstream, UpstreamError
+from torpor_container.waiting.quiet_timeout import patiently
 
 PING_TIMEOUT_S = 2.0
 """AWS: "the container must respond to ping requests within 2 seconds"."""

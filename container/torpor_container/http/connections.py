@@ -16,7 +16,7 @@ from torpor_container.core.clients import client_of
 from torpor_container.core.patience import ClientTimeouts, Kind
 from torpor_container.http.short_requests import ShortRequests
 from torpor_container.processes.memory import give_back
-from torpor_container.processes.quiet_time import QuietClock
+from torpor_container.waiting.quiet_time import QuietClock
 
 LOOK_S = 1.0
 """How often the connections are looked at for clients that keep them waiting."""

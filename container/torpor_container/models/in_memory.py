@@ -17,8 +17,8 @@ from torpor_container.models.loader import Found, Loaded, ModelLoader
 from torpor_container.models.relief import Relief
 from torpor_container.models.resizing import Resizing
 from torpor_container.models.tier import Tier
-from torpor_container.processes.quiet_time import patiently
 from torpor_container.running.runners import Runner
+from torpor_container.waiting.quiet_timeout import patiently
 from torpor_container.wire import UNLOAD, ColdLoad, WaitStep
 
 VICTIMS_REPORTED_MAX = 50

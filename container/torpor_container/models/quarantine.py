@@ -37,10 +37,10 @@ from torpor_container.errors import (
     StarvedTrial,
 )
 from torpor_container.models.loader import Loaded
-from torpor_container.processes.quiet_time import is_quiet
 from torpor_container.running.runners import Runner
 from torpor_container.trials import verdicts
 from torpor_container.trials.trial_process import TrialCandidate, TrialEnd, Trials
+from torpor_container.waiting.quiet_time import is_quiet
 
 KNOWN_MAX = 10_000
 STARVED_FOR_S = 60.0

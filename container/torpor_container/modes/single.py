@@ -15,9 +15,9 @@ from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.models.loader import Loaded, ModelLoader, Placed
 from torpor_container.processes.memory_budget import MemoryBudget
-from torpor_container.processes.quiet_time import patiently
 from torpor_container.running.retry import retry_until_called
 from torpor_container.running.runners import Runner, Scripted
+from torpor_container.waiting.quiet_timeout import patiently
 from torpor_container.wire import Fault, LoadedModel, WaitStep
 
 log = logging.getLogger(__name__)

@@ -21,10 +21,10 @@ from typing import TYPE_CHECKING, Final
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats.script import toolkits
-from torpor_container.processes.quiet_time import patiently
 from torpor_container.processes.threads import run_to_completion
 from torpor_container.running import requirement_files
 from torpor_container.running.requirement_files import LineKind, RequirementLine
+from torpor_container.waiting.quiet_timeout import patiently
 
 if TYPE_CHECKING:
     from packaging.requirements import Requirement

@@ -23,9 +23,9 @@ from torpor_container.formats import Conventions
 from torpor_container.formats.script.process import RAISED
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.process_tree import resident_bytes
-from torpor_container.processes.work import looked_at
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
+from torpor_container.waiting.work import looked_at
 
 START = "torpor_container.trials.trial_child:start"
 OUTPUT = (1, 2)

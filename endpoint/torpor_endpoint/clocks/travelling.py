@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-from torpor_container.processes.quiet_time import QuietClock
+from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.clocks.clock import Pause
 from torpor_endpoint.core.testing.travel import Appointment, due, next_stop
 

@@ -15,8 +15,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from torpor_container.processes.quiet_time import patiently
 from torpor_container.processes.zygote_client import Child, Job
+from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.exits import exit_reason

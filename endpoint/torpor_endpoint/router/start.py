@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from torpor_container.processes.inherited_variables import CA_BUNDLE
-from torpor_container.processes.quiet_time import QuietClock
+from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.origins.cross_origin import is_loopback
 from torpor_endpoint.port import PORT_CHECKS, listening_fault, serve
 from torpor_endpoint.router.control_client import ControlAway, ControlClient, ControlRefused

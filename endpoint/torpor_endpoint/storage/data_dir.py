@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from torpor_container.processes.quiet_time import QuietClock
+from torpor_container.waiting.quiet_time import QuietClock
 
 SOCKETS_PATH_MAX = 107 - len("/i-0123456789abcdef")
 """A Unix socket's path has at most 107 bytes, and ends with the instance's name."""

@@ -18,7 +18,7 @@ from torpor.demo.calls import DemoCall, call
 from torpor.errors import EndpointFailed
 from torpor.hosting.serving import Local, local
 from torpor.pages.numbers import MetricNumbers, VariantWindow
-from torpor_container.processes.quiet_time import QuietClock
+from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.pages.state import InstanceState
 from torpor_endpoint.core.pages.story import milliseconds
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 from torpor.errors import EndpointFailed
-from torpor_container.processes.quiet_time import QuietClock
+from torpor_container.waiting.quiet_time import QuietClock
 
 IMAGE = "torpor"
 IN_SERVICE_WITHIN_S = 300.0

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from torpor.errors import EndpointFailed
-from torpor_container.processes.quiet_time import QuietClock
+from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.up import abandoned
 
 PATIENCE_S = 2.0

@@ -24,7 +24,7 @@ from torpor.extras import require
 from torpor.hosting.attached import TEMPORARY
 from torpor.hosting.occupancy import ensure_free, ensure_writable
 from torpor.hosting.simulator_module import simulator
-from torpor_container.processes.quiet_time import QuietClock
+from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import Options
 from torpor_endpoint.up import BadOption, secured

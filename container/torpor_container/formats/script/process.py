@@ -24,7 +24,7 @@ from torpor_container.formats.script.stream import ScriptStream
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.isolation.watch import HID, MADE_TOO_MANY, WROTE_TOO_MUCH
 from torpor_container.measuring.effort import Effort
-from torpor_container.processes.quiet_time import patiently
+from torpor_container.waiting.quiet_timeout import patiently
 from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS, TARGET_MODEL, TRACE_CONTEXT
 
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from torpor_container.formats.script import frames
 from torpor_container.formats.script.frames import BadFrame, FrameBuffer, FrameKind, ScriptFrame
-from torpor_container.processes.quiet_time import patiently
+from torpor_container.waiting.quiet_timeout import patiently
 
 READ_BYTES = 64 * 1024
 LAST = frozenset({FrameKind.REPLY, FrameKind.END, FrameKind.ERROR})

@@ -26,7 +26,7 @@ from torpor_container.errors import LoadFailed, LoadOutOfMemory
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.frameworks import inherits
 from torpor_container.formats.xgboost.boosters import Member
-from torpor_container.processes.work import looked_at
+from torpor_container.waiting.work import looked_at
 
 OLDER = "2.1.4"
 PACKAGE = "xgboost" if sys.platform == "darwin" else "xgboost-cpu"

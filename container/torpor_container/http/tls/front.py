@@ -15,7 +15,7 @@ from typing import Any
 from torpor_container.core.waiting import WALL_MULTIPLE
 from torpor_container.http.connections import Peer, TrackedConnection
 from torpor_container.http.gunicorn_internals import TlsScopes
-from torpor_container.processes.quiet_time import patiently
+from torpor_container.waiting.quiet_timeout import patiently
 
 HANDSHAKE_S = 10.0
 """How long a handshake may take, and before it the wait for its first byte."""

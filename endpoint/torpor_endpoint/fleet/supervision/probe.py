@@ -10,8 +10,9 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.core.waiting import WALL_MULTIPLE
-from torpor_container.processes.quiet_time import busy_s, patiently
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamError
+from torpor_container.waiting.quiet_time import busy_s
+from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.host.exits import last_output
 from torpor_endpoint.roster.incarnation import LiveContainer
 

@@ -16,7 +16,7 @@ from itertools import count
 from types import MappingProxyType
 from typing import Final, Protocol
 
-from torpor_container.processes.quiet_time import patiently
+from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.records import Variant

@@ -17,7 +17,7 @@ import psycopg
 from psycopg.adapt import Dumper, Loader
 from psycopg.types.string import StrDumper
 
-from torpor_container.processes.quiet_time import QuietClock
+from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_postgresql
 from torpor_endpoint.storage.databases.database import (
     Database,

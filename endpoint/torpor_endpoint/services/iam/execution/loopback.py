@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from http import HTTPStatus
 
-from torpor_container.processes.quiet_time import patiently
+from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.aws.wire.asgi import App, Message
 
 HEAD_MAX_BYTES = 16 * 1024

@@ -10,8 +10,8 @@ from enum import Enum
 from pathlib import Path
 
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
-from torpor_container.processes.quiet_time import patiently
 from torpor_container.processes.zygote_client import Child, Job, ZygoteClient
+from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.services.training.running.output import Output
 
 PIECE_BYTES = 64 * 1024

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from tests.helpers.processes import stop
 from tests.helpers.waiting import until
 from torpor_container.core.waiting import WorkLook
-from torpor_container.processes.work import looked_at
+from torpor_container.waiting.work import looked_at
 
 COMPUTES = "any(iter(int, 1))"
 SLEEPS = "__import__('time').sleep(600)"

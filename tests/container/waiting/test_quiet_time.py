@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from torpor_container.core.waiting import WALL_MULTIPLE
-from torpor_container.processes.quiet_time import QuietClock, busy_s, is_quiet, patiently
+from torpor_container.waiting.quiet_time import QuietClock, busy_s, is_quiet
+from torpor_container.waiting.quiet_timeout import patiently
 
 LIMIT_S = 0.2
 PRESSURE = """some avg10={} avg60=10.49 avg300=5.76 total=29363369
