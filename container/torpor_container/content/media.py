@@ -35,3 +35,16 @@ def parameters(header: str) -> Mapping[str, str]:
     """The parameters of a type: `{"header": "present"}` for `text/csv; Header="present"`. Names are in lower case."""
     parts = (part.partition("=") for part in header.split(";")[1:])
     return {name.strip().lower(): value.strip().strip('"') for name, equals, value in parts if equals}
+
+
+def with_charset(mimetype: str) -> str:
+    """A type as Flask sends it: text has a charset. (Flask adds a second one where there is one.)"""
+    is_text = mimetype.startswith("text/") or mimetype in XML_AND_CODE or mimetype.endswith("+xml")
+    return f"{mimetype}; charset=utf-8" if is_text and "charset" not in mimetype else mimetype
+
+
+XML_AND_CODE = frozenset(
+    f"application/{name}"
+    for name in ("ecmascript", "javascript", "sql", "xml", "xml-dtd", "xml-external-parsed-entity")
+)
+"""werkzeug.utils._charset_mimetypes."""

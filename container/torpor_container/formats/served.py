@@ -3,8 +3,8 @@
 Only this module turns the exceptions of frameworks into the container's errors.
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, NoReturn, TypeVar
 
 import numpy as np
@@ -35,6 +35,8 @@ class ServedModel(Generic[Inputs]):
     predict: Callable[[Inputs], Any]
     answers: Answers
     refusals: tuple[type[Exception], ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict)
+    """Content types of answers that are not simply their media type, by that."""
     layout: RowLayout | None = None
     """The rows that `read` makes, if they are an array or a sparse matrix."""
     rowwise: bool = False
@@ -84,7 +86,7 @@ class ServedModel(Generic[Inputs]):
                 raise OutOfMemory("out of memory while predicting") from error
             raise PredictionFailed.because(error) from error
         try:
-            return Reply(self.answers.encode(prediction, kind), kind)
+            return Reply(self.answers.encode(prediction, kind), self.types.get(kind, kind))
         except ContainerError:
             raise
         except MemoryError as error:
@@ -100,7 +102,7 @@ class ServedModel(Generic[Inputs]):
             joined: Any = np.concatenate(rows)
             predictions = np.split(self.predict(joined), np.cumsum([len(one) for one in rows[:-1]]))
             encoded = map(self.answers.encode, predictions, kinds)
-            return [Reply(body, kind) for body, kind in zip(encoded, kinds, strict=True)]
+            return [Reply(body, self.types.get(kind, kind)) for body, kind in zip(encoded, kinds, strict=True)]
         except BaseException:  # noqa: BLE001  a model may raise anything: the single predictions raise it again
             return [self._outcome(invocation) for invocation in invocations]
 

@@ -89,8 +89,8 @@ def with_context(function: Function, arguments: int, context: Context, image: Sc
     """The function, called with the context if a parameter is meant for it: one called `context`, or one more than its
     arguments that has no default of its own.
 
-    The inference toolkit passes it to any one parameter more (so does `image.strict`), and the scikit-learn image of
-    one model to none: a parameter without a default would end its calls.
+    The inference toolkit passes it to any one parameter more (so does `image.strict`), and AWS's images of one model to
+    none: a parameter without a default would end its calls.
     """
     try:
         parameters = list(signature(function).parameters.values())

@@ -4,13 +4,14 @@
 |---|---|---|---|---|---|
 | Torpor's own | - | the context | text, also with parameters | the model's | as returned |
 | scikit-learn, one model | Flask | its own | text, without parameters | float32 | Flask's, with charset |
+| XGBoost, one model | Flask | its own | text, without parameters | a DMatrix | Flask's, with charset |
 | scikit-learn, many | Multi Model Server | the context | text, without parameters | float32 | as returned |
-| XGBoost | Multi Model Server | the context | text, without parameters | a DMatrix | as returned |
+| XGBoost, many | Multi Model Server | the context | text, without parameters | a DMatrix | as returned |
 
-Sources: sagemaker_sklearn_container (serving.py, handler_service.py), sagemaker_xgboost_container (handler_service.py,
-encoder.py), sagemaker_containers (_transformer.py, _worker.py, _encoders.py), sagemaker_inference (transformer.py).
-Their own default functions are those of the stand-ins, which `--aws-strict` calls. Without it, the default functions
-read and write more than those, and what both take has the same types.
+Sources: sagemaker_sklearn_container and sagemaker_xgboost_container (serving.py, handler_service.py, encoder.py),
+sagemaker_containers (_transformer.py, _worker.py, _encoders.py), sagemaker_inference (transformer.py). The stand-ins
+have their default functions, which `--aws-strict` calls. Without it, the default functions read and write more than
+those, and what both take has the same types.
 """
 
 from dataclasses import dataclass, replace
@@ -21,7 +22,7 @@ from typing import Any, Final
 import numpy as np
 
 from torpor_container.content import TOOLKIT, Answers
-from torpor_container.content.media import CSV, JSON, media_type
+from torpor_container.content.media import CSV, JSON, media_type, with_charset
 from torpor_container.errors import BadInput
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.script.encodings.arrays import quoted_rows_to_csv
@@ -48,17 +49,14 @@ class ScriptImage:
     flask: bool = False
     as_float32: bool = False
     as_matrix: bool = False
+    advises: bool = False
+    """Whether the script's execution_parameters_fn is asked for what it advises for transform jobs."""
     strict: bool = False
     """Whether the image's own functions read, predict and write where the script does not (`--aws-strict`)."""
 
     @property
     def is_aws(self) -> bool:
         return bool(self.defaults)
-
-    @property
-    def advises(self) -> bool:
-        """Whether the script's execution_parameters_fn is asked for what it advises for transform jobs."""
-        return self.flask or not self.is_aws
 
     @property
     def untyped(self) -> str:
@@ -115,19 +113,6 @@ def _defaults(name: str) -> Any:
     return where() if isinstance(where, type) else where
 
 
-def with_charset(mimetype: str) -> str:
-    """A type as Flask sends it: text has a charset. (Flask adds a second one where there is one.)"""
-    is_text = mimetype.startswith("text/") or mimetype in XML_AND_CODE or mimetype.endswith("+xml")
-    return f"{mimetype}; charset=utf-8" if is_text and "charset" not in mimetype else mimetype
-
-
-XML_AND_CODE: Final = frozenset(
-    f"application/{name}"
-    for name in ("ecmascript", "javascript", "sql", "xml", "xml-dtd", "xml-external-parsed-entity")
-)
-"""werkzeug.utils._charset_mimetypes."""
-
-
 def _csv(prediction: Any) -> bytes:
     """Rows of plain values as the older toolkit writes them, where a float32 keeps its own digits."""
     if isinstance(prediction, np.ndarray | list | tuple):
@@ -140,22 +125,25 @@ def _csv(prediction: Any) -> bytes:
     return TOOLKIT.encoders[CSV](prediction)
 
 
-TORPOR: Final = ScriptImage()
-SCIKIT_LEARN: Final = ScriptImage("sagemaker_sklearn_container.serving", flask=True, as_float32=True)
+TORPOR: Final = ScriptImage(advises=True)
+SCIKIT_LEARN: Final = ScriptImage("sagemaker_sklearn_container.serving", flask=True, as_float32=True, advises=True)
+XGBOOST: Final = ScriptImage("sagemaker_xgboost_container.serving", flask=True, as_matrix=True)
 SCIKIT_LEARN_MULTI_MODEL: Final = ScriptImage(
     "sagemaker_sklearn_container.handler_service:HandlerService.DefaultSKLearnUserModuleInferenceHandler",
     as_float32=True,
 )
-XGBOOST: Final = ScriptImage(
+XGBOOST_MULTI_MODEL: Final = ScriptImage(
     "sagemaker_xgboost_container.handler_service:HandlerService.DefaultXGBoostUserModuleInferenceHandler",
     as_matrix=True,
 )
 
 
+ONE: Final = {SCIKIT_LEARN_IMAGE: SCIKIT_LEARN, XGBOOST_IMAGE: XGBOOST}
+MANY: Final = {SCIKIT_LEARN_IMAGE: SCIKIT_LEARN_MULTI_MODEL, XGBOOST_IMAGE: XGBOOST_MULTI_MODEL}
+"""The rows by image, for instances of one model and of many."""
+
+
 def image_of(conventions: Conventions) -> ScriptImage:
     """The row of an instance's conventions."""
-    if conventions.image == SCIKIT_LEARN_IMAGE:
-        row = SCIKIT_LEARN_MULTI_MODEL if conventions.multi_model else SCIKIT_LEARN
-    else:
-        row = XGBOOST if conventions.image == XGBOOST_IMAGE else TORPOR
+    row = (MANY if conventions.multi_model else ONE).get(conventions.image, TORPOR)
     return replace(row, strict=conventions.strict and row.is_aws)

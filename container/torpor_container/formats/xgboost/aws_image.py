@@ -7,7 +7,7 @@ the columns that no tree knows.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import count
 from math import nan
@@ -15,7 +15,7 @@ from math import nan
 import numpy as np
 
 from torpor_container.content import RowLayout, Rows, decode
-from torpor_container.content.media import LIBSVM, media_type
+from torpor_container.content.media import CSV, LIBSVM, media_type, with_charset
 from torpor_container.errors import BadInput, NoContent, UnsupportedContentType
 from torpor_container.formats.format import Conventions
 from torpor_container.image.aws_images import XGBOOST_IMAGE
@@ -50,6 +50,12 @@ def reader(layout: RowLayout, conventions: Conventions, pickled: bool) -> Callab
         return rows
 
     return read
+
+
+def types(conventions: Conventions) -> Mapping[str, str]:
+    """Content types of answers by their media type. Flask, which serves one model in that image, names the charset."""
+    by_flask = conventions.image == XGBOOST_IMAGE and not conventions.multi_model
+    return {CSV: with_charset(CSV)} if by_flask else {}
 
 
 def _one_more(call: Invocation, layout: RowLayout, refused: BadInput) -> Rows:

@@ -107,6 +107,7 @@ def serve_members(
         predict=in_pieces(_combined([member.predictor() for member in members], combined)),
         answers=answers,
         refusals=(XGBoostError,),  # SageMaker's container too answers 400 for whatever XGBoost finds in the rows
+        types=aws_image.types(conventions),
         layout=layout,
         rowwise=True,
         freed=_apart,

@@ -14,7 +14,7 @@ from scipy.sparse import csr_matrix
 
 from tests.container.helpers.script_processes import started, write_script
 from torpor_container.content import TOOLKIT
-from torpor_container.content.media import CSV, RECORDIO
+from torpor_container.content.media import CSV, RECORDIO, with_charset
 from torpor_container.errors import BadInput, ContainerError, PredictionFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script.context import Context
@@ -25,8 +25,8 @@ from torpor_container.formats.script.script_images import (
     SCIKIT_LEARN_MULTI_MODEL,
     TORPOR,
     XGBOOST,
+    XGBOOST_MULTI_MODEL,
     ScriptImage,
-    with_charset,
 )
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.zygote_client import ZygoteClient
@@ -34,6 +34,7 @@ from torpor_container.processes.zygote_client import ZygoteClient
 ONE = Conventions(multi_model=False, image="scikit-learn")
 MANY = Conventions(multi_model=True, image="scikit-learn")
 BOOSTERS = Conventions(multi_model=False, image="xgboost")
+MANY_BOOSTERS = Conventions(multi_model=True, image="xgboost")
 OWN = Conventions(multi_model=False)
 Answer = Reply | ContainerError
 Call = Callable[..., list[Answer]]
@@ -59,7 +60,8 @@ def call(zygote: ZygoteClient, tmp_path: Path) -> Call:
 
 
 # -- the context -------------------------------------------------------------------------------------------------------
-STRICT_SKLEARN, STRICT_XGBOOST = replace(SCIKIT_LEARN, strict=True), replace(XGBOOST, strict=True)
+STRICT_SKLEARN, STRICT_XGBOOST = replace(SCIKIT_LEARN, strict=True), replace(XGBOOST_MULTI_MODEL, strict=True)
+ALL = (TORPOR, SCIKIT_LEARN, SCIKIT_LEARN_MULTI_MODEL, XGBOOST, XGBOOST_MULTI_MODEL)
 
 
 def needs_one(data: Any, model: Any, more: Any) -> Any:
@@ -93,14 +95,15 @@ def takes_two(data: Any, model: Any) -> Any:
 @pytest.mark.parametrize(
     ("image", "function", "given"),
     [
-        *((image, needs_one, "context") for image in (TORPOR, SCIKIT_LEARN, SCIKIT_LEARN_MULTI_MODEL, XGBOOST)),
-        *((image, has_its_own, 0.5) for image in (TORPOR, SCIKIT_LEARN, SCIKIT_LEARN_MULTI_MODEL, XGBOOST)),
+        *((image, needs_one, "context") for image in ALL),
+        *((image, has_its_own, 0.5) for image in ALL),
         *((image, by_name, "context") for image in (TORPOR, SCIKIT_LEARN, XGBOOST, STRICT_SKLEARN)),
         *((image, by_name_alone, "context") for image in (TORPOR, SCIKIT_LEARN, XGBOOST)),
         *((image, takes_two, None) for image in (TORPOR, SCIKIT_LEARN, XGBOOST, STRICT_XGBOOST)),
         *((image, by_keywords, None) for image in (TORPOR, SCIKIT_LEARN, XGBOOST)),
         (TORPOR, may_take_one, "context"),
-        (XGBOOST, may_take_one, "context"),
+        (XGBOOST_MULTI_MODEL, may_take_one, "context"),
+        (XGBOOST, may_take_one, None),
         (SCIKIT_LEARN, may_take_one, None),
         (STRICT_SKLEARN, has_its_own, 0.5),
         (STRICT_XGBOOST, has_its_own, "context"),
@@ -158,9 +161,20 @@ MATRIX = ["DMatrix", [2, 3]]
             [["float32", [2, 3], 16777216.0], ["float32", [3], 1.0], ["float32", [2, 2], 16777216.0]],
         ),
         (BOOSTERS, [MATRIX, ["DMatrix", [1, 3]], ["DMatrix", [2, 2]]]),
+        (MANY_BOOSTERS, [MATRIX, ["DMatrix", [1, 3]], ["DMatrix", [2, 2]]]),
+        (replace(MANY_BOOSTERS, strict=True), [MATRIX, ["DMatrix", [1, 3]]]),
         (replace(BOOSTERS, strict=True), [MATRIX, ["DMatrix", [1, 3]]]),
     ],
-    ids=["one", "many", "one, strict", "many, strict", "xgboost", "xgboost, strict"],
+    ids=[
+        "one",
+        "many",
+        "one, strict",
+        "many, strict",
+        "xgboost",
+        "many xgboost",
+        "many xgboost, strict",
+        "xgboost, strict",
+    ],
 )
 def test_rows_come_as_the_image_s_default_input_fn_gives_them(
     call: Call, conventions: Conventions, seen: list[object]
@@ -216,9 +230,10 @@ TYPES = ("text/csv", "text/csv; charset=utf-8", "", "application/json", "text/pl
     [
         (OWN, ["str text/csv", "str text/csv; charset=utf-8", "str text/csv"]),
         (ONE, ["str text/csv", "bytes text/csv; charset=utf-8", "str application/json"]),
-        (BOOSTERS, ["str text/csv", "bytes text/csv; charset=utf-8", "str text/csv"]),
+        (BOOSTERS, ["str text/csv", "bytes text/csv; charset=utf-8", "str application/json"]),
+        (MANY_BOOSTERS, ["str text/csv", "bytes text/csv; charset=utf-8", "str text/csv"]),
     ],
-    ids=["torpor", "scikit-learn", "xgboost"],
+    ids=["torpor", "scikit-learn", "xgboost", "many xgboost"],
 )
 def test_a_body_is_text_for_the_types_that_the_image_takes_for_text(
     call: Call, conventions: Conventions, seen: list[str]
@@ -263,15 +278,21 @@ def types(replies: list[Answer]) -> list[str]:
         ("bare", True, "text/html; charset=utf-8"),
     ],
 )
-def test_flask_names_the_charset_of_text(call: Call, answer: str, strict: bool, csv: str) -> None:
+@pytest.mark.parametrize("conventions", [ONE, BOOSTERS], ids=["scikit-learn", "xgboost"])
+def test_flask_names_the_charset_of_text(
+    call: Call, conventions: Conventions, answer: str, strict: bool, csv: str
+) -> None:
+    source = HEAD + ANSWERS[answer].replace("return rows", "return [1]")
+    if strict and answer == "default":
+        source = HEAD + "def input_fn(b, c): return b\ndef predict_fn(rows, m): return [1]\n"
     asked = (replace(ONE_ROW, accept="text/csv"), replace(ONE_ROW, accept="application/json"))
     json_type = "text/html; charset=utf-8" if (answer, strict) == ("bare", True) else "application/json"
     if answer == "with its own header":
         json_type = "application/json"
-    assert types(call(replace(ONE, strict=strict), HEAD + ANSWERS[answer], *asked)) == [csv, json_type]
+    assert types(call(replace(conventions, strict=strict), source, *asked)) == [csv, json_type]
 
 
-@pytest.mark.parametrize("conventions", [MANY, BOOSTERS, OWN], ids=["many", "xgboost", "torpor"])
+@pytest.mark.parametrize("conventions", [MANY, MANY_BOOSTERS, OWN], ids=["many", "many xgboost", "torpor"])
 @pytest.mark.parametrize("answer", ["pair", "default", "bare"])
 def test_multi_model_server_names_no_charset(call: Call, conventions: Conventions, answer: str) -> None:
     source = HEAD + ANSWERS[answer].replace("return rows", "return [1]")
@@ -339,7 +360,7 @@ def test_a_script_that_only_loads_answers_as_the_xgboost_image_s_script_mode_doe
     assert isinstance(plain, Reply)
     assert isinstance(lines, Reply)
     [value] = json.loads(plain.body)
-    assert (plain.content_type, lines.content_type) == ("application/json", "text/csv")
+    assert (plain.content_type, lines.content_type) == ("application/json", "text/csv; charset=utf-8")
     assert lines.body.decode() == str(np.float32(value)) + "\n"
 
 

@@ -162,8 +162,9 @@ def script(zygote: ZygoteClient, tmp_path_factory: pytest.TempPathFactory) -> It
         from sagemaker_containers.beta.framework import transformer
         from sagemaker_sklearn_container import serving
         from sagemaker_sklearn_container.handler_service import HandlerService as Sklearn
+        from sagemaker_xgboost_container import serving as xgboost_serving
         from sagemaker_xgboost_container.handler_service import HandlerService as XGBoost
-        for default in (transformer.default_model_fn, serving.default_model_fn,
+        for default in (transformer.default_model_fn, serving.default_model_fn, xgboost_serving.default_model_fn,
                 Sklearn.DefaultSKLearnUserModuleInferenceHandler().default_model_fn,
                 XGBoost.DefaultXGBoostUserModuleInferenceHandler().default_model_fn):
             try:
@@ -185,6 +186,10 @@ def script(zygote: ZygoteClient, tmp_path_factory: pytest.TempPathFactory) -> It
         data = xgboost.DMatrix(np.eye(2), np.arange(2.0), feature_names=["a", "b"])
         model = xgboost.train({}, data, 1)
         prediction = defaults.default_predict_fn(defaults.default_input_fn("1,0", "text/csv"), model)
+        from sagemaker_xgboost_container import serving
+        same = serving.default_predict_fn(serving.default_input_fn("1,0", "text/csv"), model)
+        response = serving.default_output_fn(same, "text/csv")
+        assert same == prediction and response.content_type == "text/csv; charset=utf-8"
         assert defaults.default_output_fn(prediction, "text/csv") == f"{prediction[0]!s}\\n".encode()
         """,
         """

@@ -13,7 +13,7 @@ from torpor_container.errors import BadInput, ContainerError, UnsupportedContent
 from torpor_container.formats import Conventions
 from torpor_container.formats.format import ServableModel
 from torpor_container.formats.xgboost import boosters
-from torpor_container.invocation import Invocation
+from torpor_container.invocation import Invocation, Reply
 from torpor_container.settings import Settings
 
 ROWS = np.random.default_rng(4).random((90, 4))
@@ -73,6 +73,24 @@ def test_rows_that_the_model_does_not_take_are_a_bad_request(width: int, convent
     with pytest.raises(BadInput, match=f"takes 4 columns, and the rows have {width}") as raised:
         model(conventions).invoke(Invocation(b",".join([b"0.5"] * width), "text/csv"))
     assert raised.value.status == 400
+
+
+@pytest.mark.parametrize(
+    ("conventions", "csv"),
+    [
+        (Conventions(image="xgboost", multi_model=False), "text/csv; charset=utf-8"),
+        (Conventions(image="xgboost", multi_model=True), "text/csv"),
+        (Conventions(multi_model=False), "text/csv"),
+    ],
+    ids=["one model", "many models", "another image"],
+)
+def test_flask_which_serves_one_model_names_the_charset(conventions: Conventions, csv: str) -> None:
+    served, accepts = model(conventions), ("text/csv", "application/json")
+    alone = [served.invoke(Invocation(b"1,2,3,4", "text/csv", accept)) for accept in accepts]
+    together = served.invoke_together([Invocation(b"1,2,3,4", "text/csv", accept) for accept in accepts])
+    replies: list[Reply | Exception] = [*alone, *together]
+    found = [reply.content_type for reply in replies if not isinstance(reply, Exception)]
+    assert found == [csv, "application/json"] * 2
 
 
 def test_indexes_of_libsvm_count_from_0_and_another_image_refuses_rows_that_count_from_1_with_advice() -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from sagemaker_containers import _content_types
 
-from torpor_container.formats.script.script_images import with_charset
+from torpor_container.content.media import with_charset
 
 
 class Response:

@@ -1,4 +1,4 @@
-"""The image's default functions for a script, and its service for Multi Model Server."""
+"""The image's default functions on a multi-model endpoint, and its service for Multi Model Server."""
 
 from typing import Any
 
