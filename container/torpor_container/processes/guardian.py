@@ -75,18 +75,34 @@ def _guard(child: int, descriptors: Sequence[int], watch: GuardianWatch | None, 
 
 
 def _wait_for(child: int, watch: GuardianWatch | None) -> int:
-    """Wait for the child, and reap orphans meanwhile; kill the child after SIGTERM. Its exit code."""
+    """Wait for the child, and reap orphans meanwhile; kill the child after SIGTERM. Its exit code.
+
+    Tasks may stop without a pause: SIGTERM, and the child's own end, come before them. Once the child is to end, no
+    task goes on.
+    """
+    ending = False
     while True:
         if signal.sigwait(SIGNALS) == signal.SIGTERM:
+            ending = True
             os.kill(child, signal.SIGKILL)
-        pid = -1
-        while pid:
-            pid, status = os.waitpid(-1, os.WNOHANG | ALL_TASKS)
-            if pid and os.WIFSTOPPED(status):
-                assert watch is not None
+        while signal.SIGTERM not in signal.sigpending():
+            pid, status = _changed(child)
+            if not pid:
+                break
+            if not os.WIFSTOPPED(status):
+                if pid == child:
+                    return os.waitstatus_to_exitcode(status)
+            elif watch is not None and watch.verdict is None and not ending:
                 watch.stopped(pid, status)
-            elif pid == child:
-                return os.waitstatus_to_exitcode(status)
+
+
+def _changed(child: int) -> tuple[int, int]:
+    """A process that ended, or a traced task that stopped, with its status; 0 for none. The child comes first."""
+    for asked in (child, -1):
+        pid, status = os.waitpid(asked, os.WNOHANG | ALL_TASKS)
+        if pid:
+            return pid, status
+    return 0, 0
 
 
 def _exit_like(code: int) -> NoReturn:

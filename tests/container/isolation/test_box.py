@@ -98,6 +98,24 @@ while True: pass
     assert "its guardian cannot read" in told
 
 
+def test_the_end_of_a_script_is_seen_while_its_processes_start_others(tmp_path: Path, zygote: ZygoteClient) -> None:
+    storm = """
+for _ in range(4):
+    if not os.fork():
+        while True:
+            try:
+                pid = os.fork()
+            except OSError:
+                continue
+            if not pid:
+                os._exit(0)
+            os.waitpid(pid, 0)
+os._exit(7)
+"""
+    (told,) = answers(zygote, tmp_path, [storm], **SMALL)
+    assert "exit code 7" in told
+
+
 def test_work_that_takes_hardly_any_time_is_seen(tmp_path: Path, zygote: ZygoteClient) -> None:
     filling = """
 for number in range(4):
