@@ -144,7 +144,7 @@ class View:
             f"{name}=/proc/self/fd/{at}" for name, at in (("lowerdir", lower), ("upperdir", upper), ("workdir", work))
         )
         flags, path = MS_NOSUID | MS_NODEV, self._place(target, folder=True)
-        _mount("overlay", path, flags, "overlay", ",".join((*names, "userxattr")))
+        _mount("overlay", path, flags, "overlay", ",".join((*names, "userxattr", "volatile")))
 
     def memory(self, target: str, flags: int, options: str) -> None:
         """Show an empty folder that is in memory."""
