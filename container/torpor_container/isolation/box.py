@@ -33,7 +33,8 @@ MESSAGE_BYTES = 65536
 class ScriptBox:
     """What one script may reach and take. Paths are absolute; sizes in bytes.
 
-    `model` is its model's folder, and `scratch` its temporary one. `reads` and `writes` are further places, which may
+    `model` is its model's folder, and `scratch` its temporary one. `compiled` is the place of its compiled modules,
+    which the guardian makes; empty for none. `reads` and `writes` are further places, which may
     lie within what is `hidden`. `network` is one of `settings.SCRIPT_NETWORKS`, and `ports` are for `endpoint`.
     `processes` bounds processes and threads together, `disk_bytes` and `files` what `scratch` has beyond what it had
     first, and `memory_bytes` what all processes hold together.
@@ -41,6 +42,7 @@ class ScriptBox:
 
     model: str
     scratch: str
+    compiled: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     hidden: tuple[str, ...]
@@ -135,7 +137,15 @@ def _view(box: ScriptBox, readable: Sequence[str], shown: Mapping[str, str | Non
     """Take the view, and lead variables and the working directory to a copy of the model's folder."""
     reads = (*box.reads, *readable)
     wanted = views.Wanted(
-        box.model, box.scratch, reads, box.writes, box.memory_bytes, box.files, shown, _hides_processes(box)
+        box.model,
+        box.scratch,
+        box.compiled,
+        reads,
+        box.writes,
+        box.memory_bytes,
+        box.files,
+        shown,
+        _hides_processes(box),
     )
     if box.mounts:
         return views.take(wanted)

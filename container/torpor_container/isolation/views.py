@@ -7,7 +7,7 @@ folder is a copy; so it is, at another path, where this machine allows no mount 
 
 import os
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
@@ -37,7 +37,8 @@ COUNTED = (TEMPORARY, CHANGES, OUTPUT)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a view shows, as real paths: the model's folder, with changes in `scratch`; what the script `reads` and
+    """What a view shows, as real paths: the model's folder, over it what is in the folder `compiled` if that is there,
+    and over both the changes in `scratch`; what the script `reads` and
     `writes` beside, which stays where it is; and at further paths (`shown`) these folders, or one for output (None).
 
     `shared_bytes` and `files` bound its shared memory. `processes`: whether /proc should have only those that it may
@@ -46,6 +47,7 @@ class Wanted:
 
     model: str
     scratch: str
+    compiled: str
     reads: tuple[str, ...]
     writes: tuple[str, ...]
     shared_bytes: int
@@ -83,9 +85,10 @@ def take(wanted: Wanted) -> ScriptView:
     with own_view() as view, ExitStack() as held:
         model, *folders = (opened(path, held, os.O_DIRECTORY) for path in (wanted.model, *own.values()))
         inside = dict(zip(own, folders, strict=True))
+        lower = [opened(wanted.compiled, held), model] if os.path.isdir(wanted.compiled) else [model]
         if covered:
             _cover_temporary(view, inside[TEMPORARY], wanted, held)
-        _show_model(view, wanted.model, model, inside[CHANGES], inside[WORK])
+        _show_model(view, wanted.model, lower, inside[CHANGES], inside[WORK])
         if apart:
             view.memory(SHARED, MS_NOSUID | MS_NODEV, _bounded(wanted))
             shared = os.open(SHARED, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -123,11 +126,11 @@ def _is_below(place: str, wanted: Wanted) -> bool:
     return _is_within(place, TEMPORARY_PLACE) and place != TEMPORARY_PLACE and not _is_within(place, wanted.model)
 
 
-def _show_model(view: View, path: str, model: int, changes: int, work: int) -> None:
+def _show_model(view: View, path: str, lower: Sequence[int], changes: int, work: int) -> None:
     try:
-        view.layers(model, changes, work, path)
+        view.layers(lower, changes, work, path)
     except OSError:  # the disk of the temporary folder can be no layer
-        _copy(f"/proc/self/fd/{model}", f"/proc/self/fd/{changes}")
+        _copy(f"/proc/self/fd/{lower[-1]}", f"/proc/self/fd/{changes}")
         view.bind(changes, path)
 
 

@@ -14,9 +14,11 @@ import threading
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from torpor_container.isolation.box import NOT_TRACED, TRACED, ScriptBox, told
+from torpor_container.isolation.compiled import compile_modules
 from torpor_container.isolation.kernel import machine
 from torpor_container.isolation.system_calls import FORKS
 from torpor_container.isolation.tracing import metadata, tracer
@@ -97,12 +99,15 @@ class ScriptWatch:
         self._places = OwnPlaces(self._child, own)
         self._entered.set()
         self._began = self._written()
-        pause_s = self._look_s
+        pause_s, is_first = self._look_s, bool(self._box.compiled)
         while self.verdict is None:
             time.sleep(pause_s)
             began_s = time.monotonic()
             with suppress(OSError):  # a process cannot be read now
                 self._look()
+            if is_first and self.verdict is None:
+                compile_modules(Path(self._box.model), Path(self._box.compiled))
+            is_first = False
             pause_s = max(self._look_s, REST * (time.monotonic() - began_s))
 
     def _look(self) -> None:

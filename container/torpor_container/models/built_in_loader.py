@@ -40,6 +40,8 @@ LOST_THREADS_MAX = 16
 NO_SCRIPTS = "TORPOR_SCRIPTS=refuse forbids user scripts: serve the model file alone, or allow scripts"
 DATA_ONLY = "TORPOR_TRUST=data allows only model files that run no code"
 KNOWN_MAX = 10_000
+COMPILED = "compiled"
+"""The folder of a script's compiled modules, beside its unpacked folder."""
 FLOOR_BYTES = 64 * 1024
 """No model counts as less: a load can fill pages that other models left, and then the process does not grow."""
 
@@ -242,7 +244,9 @@ class BuiltInLoader:
 
     async def _start_script(self, found: Recognised) -> Loaded:
         """Start a script in a process of its own."""
-        runner, effort = await self._scripts.start(found.placed.directory, found.path)
+        record = found.placed.record
+        compiled = record.with_name(COMPILED) if record is not None else None
+        runner, effort = await self._scripts.start(found.placed.directory, found.path, compiled)
         async with AsyncExitStack() as unless_known:  # close it if it cannot be returned
             unless_known.push_async_callback(runner.close)
             size_bytes = await self._measurers.run(_process_bytes, runner)

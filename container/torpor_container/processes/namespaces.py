@@ -12,7 +12,7 @@ import os
 import stat
 import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -135,16 +135,16 @@ class View:
         if private:
             self._private.append(path.rstrip("/") + "/")
 
-    def layers(self, lower: int, upper: int, work: int, target: str) -> None:
-        """Show the folder `lower`. What is changed in it goes into `upper`, and `work` is the kernel's, on one disk.
+    def layers(self, lower: Sequence[int], upper: int, work: int, target: str) -> None:
+        """Show the folders `lower`, the first above the others. What is changed in them goes into `upper`, and `work`
+        is the kernel's, on the same disk.
 
         Raises OSError where the disk of `upper` is of a kind that cannot be a layer.
         """
-        names = (
-            f"{name}=/proc/self/fd/{at}" for name, at in (("lowerdir", lower), ("upperdir", upper), ("workdir", work))
-        )
+        below = ":".join(f"/proc/self/fd/{at}" for at in lower)
+        options = f"lowerdir={below},upperdir=/proc/self/fd/{upper},workdir=/proc/self/fd/{work},userxattr,volatile"
         flags, path = MS_NOSUID | MS_NODEV, self._place(target, folder=True)
-        _mount("overlay", path, flags, "overlay", ",".join((*names, "userxattr", "volatile")))
+        _mount("overlay", path, flags, "overlay", options)
 
     def memory(self, target: str, flags: int, options: str) -> None:
         """Show an empty folder that is in memory."""

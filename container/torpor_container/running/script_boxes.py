@@ -33,8 +33,11 @@ class ScriptBoxes:
         self._swept = True
         return Path(mkdtemp(prefix=SCRATCH, dir=inside))
 
-    def box(self, scratch: Path, model: Path, reads: Iterable[Path], memory_bytes: int) -> ScriptBox:
-        """The box of a script with this model folder, which may read the folders of its modules too."""
+    def box(
+        self, scratch: Path, model: Path, reads: Iterable[Path], memory_bytes: int, compiled: Path | None = None
+    ) -> ScriptBox:
+        """The box of a script with this model folder, which may read the folders of its modules too. `compiled` is
+        where its compiled modules are for its next start, if the folder stays as it is."""
         settings = self._settings
         bundle = os.environ.get(CA_BUNDLE)  # all that a script sees of the data folder
         trusted = [Path(bundle)] if bundle else []
@@ -43,6 +46,7 @@ class ScriptBoxes:
         return ScriptBox(
             model=os.path.realpath(model),
             scratch=os.path.realpath(scratch),
+            compiled=os.path.realpath(compiled) if compiled else "",
             reads=(*map(os.path.realpath, (*reads, *trusted)), *settings.script_reads),
             writes=settings.script_writes,
             hidden=tuple(dict.fromkeys(os.path.realpath(path) for path in hidden if path)),

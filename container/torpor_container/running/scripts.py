@@ -53,8 +53,9 @@ class Scripts:
         self._requirements = Requirements(settings.requirements, Path(settings.base_dir), installer or os.environ)
         self._boxes = ScriptBoxes(settings, abilities) if settings.script_box else None
 
-    async def start(self, directory: Path, script: Path) -> tuple[Scripted, Effort]:
-        """Run the script and wait until it has loaded. Its runner and effort. Raises LoadFailed, LoadOutOfMemory."""
+    async def start(self, directory: Path, script: Path, compiled: Path | None = None) -> tuple[Scripted, Effort]:
+        """Run the script and wait until it has loaded. Its runner and effort. `compiled` is where its modules are
+        compiled for its next start. Raises LoadFailed, LoadOutOfMemory."""
         began_s = CLOCKS.wall()
         root = root_of(script, self._settings.program)
         packages = await self._requirements.met(root, directory, self._settings.load_timeout_s)
@@ -62,7 +63,7 @@ class Scripts:
             scratch = self._boxes.make_scratch() if self._boxes is not None else None
             if scratch is not None:
                 unfinished.push_async_callback(removed, scratch)
-            process = await self._start_process(directory, script, packages, scratch)
+            process = await self._start_process(directory, script, packages, scratch, compiled)
             unfinished.push_async_callback(process.close)
             try:
                 effort = await process.loaded(self._settings.load_timeout_s)
@@ -72,23 +73,29 @@ class Scripts:
         return Scripted(process, closing.aclose), effort._replace(wall_s=CLOCKS.wall() - began_s)
 
     async def _start_process(
-        self, directory: Path, script: Path, packages: Path | None, scratch: Path | None
+        self, directory: Path, script: Path, packages: Path | None, scratch: Path | None, compiled: Path | None
     ) -> ScriptProcess:
         ours, theirs = socket.socketpair()
         with theirs, ExitStack() as unfinished:
             unfinished.enter_context(ours)
-            child = await self._fork(directory, script, packages, theirs, scratch)
+            child = await self._fork(directory, script, packages, theirs, scratch, compiled)
             unfinished.pop_all()
         return ScriptProcess(ours, child)
 
     async def _fork(
-        self, directory: Path, script: Path, packages: Path | None, theirs: socket.socket, scratch: Path | None
+        self,
+        directory: Path,
+        script: Path,
+        packages: Path | None,
+        theirs: socket.socket,
+        scratch: Path | None,
+        compiled: Path | None,
     ) -> Child:
         root, memory_bytes = root_of(script, self._settings.program), max(self._memory.size_bytes, self._at_least_bytes)
         box = None
         if self._boxes is not None and scratch is not None:
             reads = (root, packages) if packages else (root,)
-            box = asdict(self._boxes.box(scratch, directory, reads, memory_bytes))
+            box = asdict(self._boxes.box(scratch, directory, reads, memory_bytes, compiled))
         arguments = {
             "directory": str(directory),
             "script": str(script),

@@ -2,13 +2,15 @@
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.container.helpers.script_processes import write_script
+from tests.helpers.waiting import soon
 from torpor_container.formats import Conventions
 from torpor_container.invocation import Invocation
 from torpor_container.isolation.abilities import Abilities, found
@@ -35,9 +37,14 @@ def transform_fn(model, body, content_type, accept):
 
 
 def answers(
-    zygote: ZygoteClient, model: Path, requests: Sequence[str], abilities: Abilities | None = None, **settings: str
+    zygote: ZygoteClient,
+    model: Path,
+    requests: Sequence[str],
+    abilities: Abilities | None = None,
+    meanwhile: Callable[[], bool] = lambda: True,
+    **settings: str,
 ) -> list[str]:
-    """The answers of one process of the model's script to these requests."""
+    """The answers of one process of the model's script to these requests. It lives until `meanwhile` is true."""
     base_dir = str(model.parents[1])
     read = Settings.read({"SAGEMAKER_BASE_DIR": base_dir, "TORPOR_SCRIPT_HIDDEN": base_dir, **settings})
 
@@ -50,9 +57,10 @@ def answers(
             {},
             abilities=abilities,
         )
-        runner, _ = await scripts.start(model, model / "inference.py")
+        runner, _ = await scripts.start(model, model / "inference.py", compiled_of(model))
         try:
             asked = (Invocation(request.encode(), "text/plain") for request in requests)
+            assert await asyncio.to_thread(soon, meanwhile, 20.0)
             return [(await runner.invoke(one, 30.0, Timing(lambda: 0.0))).body.decode() for one in asked]
         finally:
             await runner.close()
@@ -68,6 +76,11 @@ def model(tmp_path: Path) -> Path:
     write_script(folder, "unpacked", "deep/weights")
     write_script(tmp_path / "models" / "other", "another's", "model.ubj")
     return folder
+
+
+def compiled_of(model: Path) -> Path:
+    """The place of its compiled modules."""
+    return model.parents[1] / "compiled"
 
 
 def held(folder: Path) -> dict[str, tuple[str, int]]:
@@ -131,3 +144,24 @@ def test_a_script_that_names_opt_ml_output_may_write_there(model: Path, zygote: 
     request = "open(PLACE + '/x', 'w').write('x'); out = os.listdir(PLACE), os.path.exists('/opt/ml/model/deep')"
     for _ in range(2):
         assert answers(zygote, model, [request]) == ["(['x'], True)"]
+
+
+@pytest.mark.skipif(sys.dont_write_bytecode, reason="Python keeps nothing that it compiled")
+def test_the_next_start_finds_modules_that_the_guardian_compiled(model: Path, zygote: ZygoteClient) -> None:
+    kept = compiled_of(model)
+
+    def written() -> list[str]:
+        return [path.name for path in model.parents[1].glob("scratch-*/model/__pycache__/*")]
+
+    seen = list[list[str]]()
+
+    def has_compiled() -> bool:
+        if kept.exists():
+            seen.append(written())
+        return kept.exists()
+
+    for _ in range(2):
+        answers(zygote, model, [], meanwhile=has_compiled)
+    [first], second = seen
+    assert (first.partition(".")[0], second) == ("inference", [])
+    assert [path.name for path in kept.glob("__pycache__/*")] == [first]

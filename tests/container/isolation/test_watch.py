@@ -29,7 +29,7 @@ class FailingLooks(ScriptWatch):
 def test_a_look_that_fails_does_not_end_the_watch(tmp_path: Path) -> None:
     folder = str(tmp_path)
     watch = FailingLooks(
-        ScriptBox(folder, folder, (), (), (), "refuse", (), 1, 1 << 20, 9, 1 << 20, 0, filters=False, mounts=False)
+        ScriptBox(folder, folder, "", (), (), (), "refuse", (), 1, 1 << 20, 9, 1 << 20, 0, filters=False, mounts=False)
     )
     ours, theirs = socket.socketpair()
     theirs.close()

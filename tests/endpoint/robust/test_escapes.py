@@ -61,6 +61,7 @@ HARMS: Mapping[str, str] = {
     "a neighbour's model": "open(neighbour, 'wb').write(b'{}')",
     "a neighbour's folder": "shutil.rmtree(os.path.dirname(neighbour))",
     "compiled code": "[pickled(path) for path in glob.glob(here + '/**/*', recursive=True) if os.path.isfile(path)]",
+    "code compiled for it": "[pickled(path) for path in glob.glob(data + '/**/compiled/**/*.pyc', recursive=True)]",
     "what lies below its view": "call('umount2', here.encode(), 2); replace(here)",
     "another view": "call('unshare', 0x20000); call('umount2', here.encode(), 2); replace(here)",
     "the view of another process": "call('setns', os.open('/proc/1/ns/mnt', 0), 0); replace(here)",
