@@ -49,6 +49,12 @@ class Ward:
     quarantine: Quarantine
     folder: Path
     loads: int = 0
+    others: frozenset[int] = frozenset()
+
+    def trying(self) -> int:
+        """The one process of its trials."""
+        (pid,) = processes_of_trials() - self.others
+        return pid
 
     async def load(self, file: Hostile, software: str = "1") -> None:
         """Tries the file as the instance does. Raises the error that the caller gets."""
@@ -76,6 +82,11 @@ class Ward:
         return Loaded(NO_RUNNER, 1, effort=Effort(0.0, 0.0))
 
 
+def processes_of_trials() -> frozenset[int]:
+    """Those below this process."""
+    return frozenset(pid for pid in descendants(os.getpid()) if is_named(pid, TRIAL))
+
+
 class _NoRunner:
     """Never called."""
 
@@ -96,7 +107,9 @@ async def ward(
         MemoryBudget(BUDGET_BYTES), load_timeout_s, Conventions(), ZygoteAccess(str(parent.path)), os.environ
     )
     here = Ward(
-        Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner), is_quiet, starved_for_s), folder
+        Quarantine(trials, lambda: free_bytes, lambda runner: here.unload(runner), is_quiet, starved_for_s),
+        folder,
+        others=processes_of_trials(),
     )
     try:
         yield here
@@ -177,19 +190,13 @@ BUSY = pickled("any(iter(int, 1))")
 """It computes without an end."""
 
 
-def trying() -> int:
-    """The one process of trials below this one."""
-    (pid,) = [pid for pid in descendants(os.getpid()) if is_named(pid, TRIAL)]
-    return pid
-
-
 def test_a_good_model_whose_trial_gets_no_processor_for_longer_than_its_limit_is_loaded(
     tmp_path: Path, zygote: ZygoteClient
 ) -> None:
     async def story() -> None:
         async with ward(zygote, tmp_path, load_timeout_s=SHORT_S) as here:
             await here.load(good())  # so that the next one finds a process
-            stop(testing := trying())
+            stop(testing := here.trying())
             loading = asyncio.ensure_future(here.load(another()))
             assert not (await asyncio.wait({loading}, timeout=4 * SHORT_S))[0]
             resume(testing)
@@ -207,7 +214,7 @@ def test_a_model_whose_trial_was_starved_is_tried_again_once_the_machine_is_quie
     async def story() -> None:
         async with ward(zygote, tmp_path, load_timeout_s=SHORT_S / 2, is_quiet=lambda: quiet[0]) as here:
             await here.load(another())
-            stop(trying())
+            stop(here.trying())
             told = await here.told(good())
             assert isinstance(told, StarvedTrial)
             assert f"did not come to an end within {SHORT_S / 2 * WALL_MULTIPLE:g} s" in str(told)
@@ -225,7 +232,7 @@ def test_a_model_whose_trial_was_starved_is_tried_again_later_where_the_machine_
     async def story() -> None:
         async with ward(zygote, tmp_path, load_timeout_s=SHORT_S / 2, starved_for_s=0.0) as here:
             await here.load(another())
-            stop(trying())
+            stop(here.trying())
             assert isinstance(await here.told(good()), StarvedTrial)
             await here.load(good())
             assert here.loads == 2
@@ -251,7 +258,7 @@ def test_the_conversion_of_an_old_model_takes_nothing_of_the_limit_of_its_trial(
     async def story() -> None:
         async with ward(zygote, tmp_path, load_timeout_s=SHORT_S) as here:
             await here.load(good())
-            testing = trying()
+            testing = here.trying()
             loading = asyncio.ensure_future(here.load(Hostile("old", "xgboost-model", OLD.read_bytes())))
             await reached(lambda: children(testing), look_s=0.001, within_s=60.0)
             (converter,) = children(testing)
