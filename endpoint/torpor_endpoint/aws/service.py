@@ -6,7 +6,7 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from itertools import islice
@@ -55,7 +55,6 @@ READS = ("BatchGet", "Describe", "Filter", "Get", "List", "Search")
 """How the names of operations begin that change nothing: clients ask for a status again and again."""
 TAG_MEMBERS = frozenset(("Tags", "tags", "TagKeys", "tagKeys"))
 """The members of calls that give or remove tags."""
-NO_TAGS: Mapping[str, Any] = MappingProxyType({})
 
 NAMING_MAX_BYTES = 64 * 1024
 """A longer body is not read for the names of its operation and endpoint."""
@@ -153,8 +152,8 @@ class Service(Generic[C]):
         try:
             if operation.name in self._operations:
                 return await self._our_answer(protocol, request, operation, request_id)
-            tags = await off_loop(len(request.body), self._tags, protocol, request, operation)
-            await self._authorized(request, operation.name, None, tags)
+            read = await off_loop(len(request.body), self._read, protocol, request, operation)
+            await self._authorized(request, operation.name, read)
             await self._guarded(protocol, request, operation, request_id)
         except NotOurs:
             pass
@@ -174,19 +173,17 @@ class Service(Generic[C]):
 
         return await self._run(call, written)
 
-    async def _authorized(
-        self, request: AwsRequest, operation: str, params: Mapping[str, Any] | None, tags: Mapping[str, Any] = NO_TAGS
-    ) -> None:
+    async def _authorized(self, request: AwsRequest, operation: str, params: Mapping[str, Any] | None) -> None:
         """Raises the error for a caller who may not call this. Without verified callers everybody may."""
         if request.access is not None:
-            await asyncio.to_thread(check_access, request.access, self.name, operation, params, tags)
+            await asyncio.to_thread(check_access, request.access, self.name, operation, params)
 
-    def _tags(self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel) -> Mapping[str, Any]:
-        """The members with tags of a call that another answers: policies ask for them."""
+    def _read(self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel) -> Mapping[str, Any] | None:
+        """The members of a call that another answers, if a condition key is made of one; else None."""
         shape = operation.input_shape
-        if request.access is None or shape is None or TAG_MEMBERS.isdisjoint(shape.members):
-            return NO_TAGS
-        return {name: value for name, value in protocol.params(request, shape).items() if name in TAG_MEMBERS}
+        if request.access is None or shape is None or not makes_keys(self.name, operation.name, shape.members):
+            return None
+        return protocol.params(request, shape)
 
     async def _guarded(
         self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel, request_id: str
@@ -259,20 +256,20 @@ def _endpoint_in(body: bytes) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def check_access(
-    access: "CallerAccess",
-    service: str,
-    operation: str,
-    params: Mapping[str, Any] | None,
-    tags: Mapping[str, Any] = NO_TAGS,
-) -> None:
-    """Raises AccessDenied, or AccessDeniedException, in IAM's words. `params` are None where they are not read, but for
-    those with `tags`."""
+def makes_keys(service: str, operation: str, members: Iterable[str]) -> bool:
+    """Whether a condition key is made of a member of the call."""
+    from torpor_endpoint.core.access.rights import RIGHTS
+
+    return operation in RIGHTS.get(service, {}) or not TAG_MEMBERS.isdisjoint(members)
+
+
+def check_access(access: "CallerAccess", service: str, operation: str, params: Mapping[str, Any] | None) -> None:
+    """Raises AccessDenied, or AccessDeniedException, in IAM's words. `params` are None where they are not read."""
     from torpor_endpoint.core.access.needs import AccessRefused
     from torpor_endpoint.core.access.rights import needs_of
 
     try:
-        access.check(needs_of(service, operation, params, access.place, tags))
+        access.check(needs_of(service, operation, params, access.place))
     except AccessRefused as refused:  # the door notes it
         raise access_denied(service_model(service), refused.message) from None
 

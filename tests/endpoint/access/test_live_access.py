@@ -358,7 +358,7 @@ def test_a_new_bucket_is_decided_by_its_region_and_its_tags(account: Account) ->
     s3.create_bucket(Bucket="made", CreateBucketConfiguration={**tagged, "LocationConstraint": "eu-west-1"})
 
 
-def test_tags_decide_also_where_another_keeps_them(account: Account) -> None:
+def test_tags_and_parameters_decide_also_where_another_answers(account: Account) -> None:
     given = allow("*", effect="Deny", Condition={"StringEquals": {"aws:RequestTag/team": "b"}})
     keys = account.user("tagging", allow("*"), given)
     tags, calls = [{"Key": "team", "Value": "b"}], account.client("sns", keys)
@@ -370,6 +370,17 @@ def test_tags_decide_also_where_another_keeps_them(account: Account) -> None:
     ):
         assert code(call)[0] in ("AccessDenied", "AccessDeniedException")
     assert calls.create_topic(Name="untagged", Tags=[{"Key": "team", "Value": "a"}])
+    by_queue = allow("sns:*", effect="Deny", Condition={"StringEquals": {"sns:Protocol": "sqs"}})
+    long_gone = allow("*", effect="Deny", Condition={"Bool": {"secretsmanager:ForceDeleteWithoutRecovery": "true"}})
+    limited = account.user("limited", allow("*"), by_queue, long_gone)
+    topic = account.client("sns").create_topic(Name="told")["TopicArn"]
+    subscribed = {"TopicArn": topic, "Protocol": "sqs", "Endpoint": f"arn:aws:sqs:{REGION}:{ACCOUNT}:q"}
+    assert code(lambda: account.client("sns", limited).subscribe(**subscribed)) == ("AccessDenied", 403)
+    secrets = account.client("secretsmanager", limited)
+    secrets.create_secret(Name="kept", SecretString="s")
+    deletion = {"SecretId": "kept", "ForceDeleteWithoutRecovery": True}
+    assert code(lambda: secrets.delete_secret(**deletion)) == ("AccessDeniedException", 400)
+    secrets.delete_secret(SecretId="kept")
     logs = account.client("logs")
     logs.create_log_group(logGroupName="kept-by-moto", tags={"team": "b"})
     logs.create_log_group(logGroupName="/aws/sagemaker/Endpoints/of-b", tags={"team": "b"})

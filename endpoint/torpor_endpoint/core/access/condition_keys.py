@@ -49,7 +49,8 @@ SERVED = frozenset(
 )
 """The services whose actions are asked for here, by the beginnings of their actions and keys."""
 
-_MOTO = "moto answers this service, and no parameter of its calls is read but for their tags"
+_MOTO = "moto answers this service, and this is not read from its calls"
+_MEMBER = "the parameter of this name"
 _TAGS_OF_THE_CALL = {
     "RequestTag/": "the value of a tag that the call gives",
     "TagKeys": "the keys of the tags that the call gives or removes",
@@ -175,9 +176,11 @@ CONDITION_KEYS: tuple[ConditionKey, ...] = (
     *_alike("events", Presence.UNREAD, _MOTO, "EventBusArn", "ManagedBy", "TargetArn", "creatorAccount", "detail-type", "detail.eventTypeCode", "detail.service", "detail.userIdentity.principalId", "eventBusInvocation", "source"),
     *_alike("kinesis", Presence.UNREAD, _MOTO, "FisActionId", "FisInjectPercentage", "FisTargetArns"),
     *_alike("kms", Presence.UNREAD, _MOTO, "BypassPolicyLockoutSafetyCheck", "CallerAccount", "CustomerMasterKeySpec", "CustomerMasterKeyUsage", "DataKeyPairSpec", "EncryptionAlgorithm", "EncryptionContext:", "EncryptionContextKeys", "ExpirationModel", "GrantConstraintType", "GrantIsForAWSResource", "GrantOperations", "GranteePrincipal", "KeyAgreementAlgorithm", "KeyOrigin", "KeySpec", "KeyUsage", "MacAlgorithm", "MessageType", "MultiRegion", "MultiRegionKeyType", "PrimaryRegion", "ReEncryptOnSameKey", "RecipientAttestation:", "ReplicaRegion", "RequestAlias", "ResourceAliases", "RetiringPrincipal", "RotationPeriodInDays", "ScheduleKeyDeletionPendingWindowInDays", "SigningAlgorithm", "ValidTo", "ViaService", "WrappingAlgorithm", "WrappingKeySpec"),
-    *_alike("secretsmanager", Presence.UNREAD, _MOTO, "AddReplicaRegions", "BlockPublicPolicy", "Description", "ExternalSecretRotationRoleArn", "ForceDeleteWithoutRecovery", "ForceOverwriteReplicaSecret", "KmsKeyArn", "KmsKeyId", "ModifyRotationRules", "Name", "RecoveryWindowInDays", "ResourceTag/", "RotateImmediately", "RotationLambdaARN", "SecretId", "SecretPrimaryRegion", "Type", "VersionId", "VersionStage", "resource/"),
-    *_alike("sns", Presence.UNREAD, _MOTO, "Endpoint", "Protocol"),
-    *_alike("ssm", Presence.UNREAD, _MOTO, "AccessRequestId", "AutoApprove", "DocumentCategories", "DocumentType", "DocumentVersion", "InventoryTypeName", "Overwrite", "Policies", "Recursive", "SessionDocumentAccessCheck", "SourceInstanceARN", "SyncType", "resourceTag/"),
+    *_alike("secretsmanager", Presence.UNREAD, _MOTO, "AddReplicaRegions", "ExternalSecretRotationRoleArn", "KmsKeyArn", "KmsKeyId", "ModifyRotationRules", "ResourceTag/", "SecretId", "SecretPrimaryRegion", "Type", "VersionId", "VersionStage", "resource/"),
+    *_alike("sns", Presence.SET, _MEMBER, "Endpoint", "Protocol"),
+    *_alike("secretsmanager", Presence.SET, _MEMBER, "BlockPublicPolicy", "Description", "ForceDeleteWithoutRecovery", "ForceOverwriteReplicaSecret", "Name", "RecoveryWindowInDays", "RotateImmediately", "RotationLambdaARN"),
+    *_alike("ssm", Presence.SET, _MEMBER, "Overwrite", "Policies", "Recursive"),
+    *_alike("ssm", Presence.UNREAD, _MOTO, "AccessRequestId", "AutoApprove", "DocumentCategories", "DocumentType", "DocumentVersion", "InventoryTypeName", "SessionDocumentAccessCheck", "SourceInstanceARN", "SyncType", "resourceTag/"),
 )
 # fmt: on
 """Every key that AWS lists, a row a key."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from torpor_container.core.target_names import is_target, name_of
 from torpor_endpoint.core.access.conditions import TARGET_MODEL
-from torpor_endpoint.core.access.needs import NO_KEYS, AccessNeed, AccessPlace, ConditionKeys
+from torpor_endpoint.core.access.needs import AccessNeed, AccessPlace, ConditionKeys
 
 Params = Mapping[str, Any]
 """The members of a call by their names on the wire."""
@@ -45,18 +45,15 @@ class OperationRight:
     """Whether a call without a role passes the endpoint's own one, DEFAULT_ROLE."""
 
 
-def needs_of(
-    service: str, operation: str, params: Params | None, place: AccessPlace, tags: Params = NO_KEYS
-) -> Iterator[AccessNeed]:
-    """What a call needs. An operation without a row, or without `params`, may act on any resource. `tags` are the
-    members with tags of such a call."""
+def needs_of(service: str, operation: str, params: Params | None, place: AccessPlace) -> Iterator[AccessNeed]:
+    """What a call needs. An operation without a row, or without `params`, may act on any resource."""
     prefix = PREFIXES.get(service, service)
     action = f"{prefix}:{operation}"
     if action in FREE:
         return
     right = RIGHTS.get(prefix, {}).get(operation)
     if right is None or params is None:
-        yield AccessNeed((action,), None, tag_keys(params or tags))
+        yield AccessNeed((action,), None, tag_keys(params or {}))
         return
     own = {f"{prefix}:{key}".lower(): values for key, values in right.keys(params, place).items()}
     keys = {**_texts(own), **tag_keys(params)}
@@ -267,6 +264,13 @@ _OF_MODEL = _members(
     VpcSecurityGroupIds="VpcConfig.SecurityGroupIds",
     VpcSubnets="VpcConfig.Subnets",
 )
+
+
+def _same(*names: str) -> Keys:
+    """Keys that have the names of the members that they tell of."""
+    return _members(**{name: name for name in names})
+
+
 _ALARM_ACTIONS = _members(AlarmActions="AlarmActions")
 _SCALED = _members(**{"service-namespace": "ServiceNamespace", "scalable-dimension": "ScalableDimension"})
 
@@ -407,6 +411,19 @@ RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
         **_rows(_log_group, "DescribeLogStreams", "FilterLogEvents"),
         **_rows(_log_group, "ListTagsLogGroup", "TagLogGroup", "UntagLogGroup"),
         **_rows(_log_stream, "GetLogEvents", "DeleteLogStream"),
+    },
+    "sns": _rows(_unnamed, "Subscribe", keys=_same("Protocol", "Endpoint")),
+    "ssm": {
+        **_rows(_unnamed, "PutParameter", keys=_same("Overwrite", "Policies")),
+        **_rows(_unnamed, "GetParametersByPath", keys=_same("Recursive")),
+    },
+    "secretsmanager": {
+        **_rows(_unnamed, "CreateSecret", keys=_same("Name", "Description", "ForceOverwriteReplicaSecret")),
+        **_rows(_unnamed, "UpdateSecret", keys=_same("Description")),
+        **_rows(_unnamed, "DeleteSecret", keys=_same("ForceDeleteWithoutRecovery", "RecoveryWindowInDays")),
+        **_rows(_unnamed, "RotateSecret", keys=_same("RotateImmediately", "RotationLambdaARN")),
+        **_rows(_unnamed, "PutResourcePolicy", keys=_same("BlockPublicPolicy")),
+        **_rows(_unnamed, "ReplicateSecretToRegions", keys=_same("ForceOverwriteReplicaSecret")),
     },
 }  # fmt: skip
 """What each operation needs, by service and operation. `needs_of` says what holds for one without a row."""

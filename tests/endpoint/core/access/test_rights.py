@@ -298,5 +298,5 @@ def test_a_refusal_by_an_unknown_tag_says_that_it_is_not_known() -> None:
     ],
 )
 def test_the_tags_of_a_call_that_another_answers_are_keys(given: dict[str, Any]) -> None:
-    (need,) = needs_of("kms", "CreateKey", None, PLACE, given)
+    (need,) = needs_of("kms", "CreateKey", given, PLACE)
     assert need == AccessNeed(("kms:CreateKey",), None, {"aws:requesttag/team": ("b",), "aws:tagkeys": ["Team"]})
