@@ -56,553 +56,68 @@ class Metric:
     """Its name in OpenTelemetry's semantic conventions, if they have one for the same thing."""
 
 
-INVOCATIONS = Metric(
-    "Invocations",
-    "None",
-    COUNTED,
-    "Each request to the endpoint adds one.",
-    Shown.COUNTER,
-    "torpor_invocations",
-)
-INVOCATIONS_PER_INSTANCE = Metric(
-    "InvocationsPerInstance",
-    "None",
-    COUNTED,
-    "Each request adds one, divided by the number of instances that are active then.",
-    Shown.COUNTER,
-    "torpor_invocations_per_instance",
-)
-INVOCATION_4XX_ERRORS = Metric(
-    "Invocation4XXErrors",
-    "None",
-    FLAGGED,
-    "Each request adds 1 if the model answered with 4xx, else 0.",
-    Shown.COUNTER,
-    "torpor_invocation_4xx_errors",
-)
-INVOCATION_5XX_ERRORS = Metric(
-    "Invocation5XXErrors",
-    "None",
-    FLAGGED,
-    "Each request adds 1 if the model answered with 5xx, else 0.",
-    Shown.COUNTER,
-    "torpor_invocation_5xx_errors",
-)
-INVOCATION_MODEL_ERRORS = Metric(
-    "InvocationModelErrors",
-    "None",
-    FLAGGED,
-    "Each request adds 1 if it has no 2xx answer from the model, else 0. Broken connections and timeouts count too.",
-    Shown.COUNTER,
-    "torpor_invocation_model_errors",
-    convention="faas.errors",
-)
-MODEL_LATENCY = Metric(
-    "ModelLatency",
-    "Microseconds",
-    TIMED,
-    "The time of a request in the instance, with the local transfer.",
-    Shown.HISTOGRAM,
-    "torpor_model_latency_seconds",
-)
-OVERHEAD_LATENCY = Metric(
-    "OverheadLatency",
-    "Microseconds",
-    TIMED,
-    "The total time of a request minus its ModelLatency. It includes the hold while an instance starts.",
-    Shown.HISTOGRAM,
-    "torpor_overhead_latency_seconds",
-)
-CONCURRENT_REQUESTS_PER_MODEL = Metric(
-    "ConcurrentRequestsPerModel",
-    "Count",
-    LEVELLED,
-    "The number of requests in flight, with those that are queued.",
-    Shown.GAUGE_SUM,
-    "torpor_concurrent_requests",
-)
-NO_CAPACITY_INVOCATION_FAILURES = Metric(
-    "NoCapacityInvocationFailures",
-    "Count",
-    COUNTED,
-    "Each request adds one if it failed because no instance was running, which happens under `--aws-strict` only.",
-    Shown.COUNTER,
-    "torpor_no_capacity_invocation_failures",
-)
-MODEL_LOADING_WAIT_TIME = Metric(
-    "ModelLoadingWaitTime",
-    "Microseconds",
-    TIMED,
-    "The time that a request waited for the download or the load of its model.",
-    Shown.HISTOGRAM,
-    "torpor_model_loading_wait_seconds",
-)
-MODEL_UNLOADING_TIME = Metric(
-    "ModelUnloadingTime",
-    "Microseconds",
-    TIMED,
-    "The time to unload a model. SampleCount is the number of unloads.",
-    Shown.HISTOGRAM,
-    "torpor_model_unloading_seconds",
-)
-MODEL_DOWNLOADING_TIME = Metric(
-    "ModelDownloadingTime",
-    "Microseconds",
-    TIMED,
-    "The time to download a model from S3.",
-    Shown.HISTOGRAM,
-    "torpor_model_downloading_seconds",
-)
-MODEL_LOADING_TIME = Metric(
-    "ModelLoadingTime",
-    "Microseconds",
-    TIMED,
-    "The time to load a model into memory.",
-    Shown.HISTOGRAM,
-    "torpor_model_loading_seconds",
-)
-MODEL_CACHE_HIT = Metric(
-    "ModelCacheHit",
-    "None",
-    ("Average", "Sum", "SampleCount"),
-    "Each request adds 1 if its model was in memory, else 0. Average is the hit ratio.",
-    Shown.SUMMARY,
-    "torpor_model_cache_hit",
-)
-LOADED_MODEL_COUNT = Metric(
-    "LoadedModelCount",
-    "None",
-    TIMED,
-    "The number of models in memory, as one sample for each instance and minute.",
-    Shown.GAUGE_SUM,
-    "torpor_loaded_models",
-    namespace=INSTANCES,
-)
-CPU_UTILIZATION = Metric(
-    "CPUUtilization",
-    "Percent",
-    TIMED,
-    "The processor use of an instance. Each core adds 100.",
-    Shown.GAUGE_MEAN,
-    "torpor_cpu_utilization_ratio",
-    namespace=INSTANCES,
-)
-MEMORY_UTILIZATION = Metric(
-    "MemoryUtilization",
-    "Percent",
-    TIMED,
-    "The used share of the instance's memory budget.",
-    Shown.GAUGE_MEAN,
-    "torpor_memory_utilization_ratio",
-    namespace=INSTANCES,
-)
-DISK_UTILIZATION = Metric(
-    "DiskUtilization",
-    "Percent",
-    TIMED,
-    "The used share of the instance's disk budget.",
-    Shown.GAUGE_MEAN,
-    "torpor_disk_utilization_ratio",
-    namespace=INSTANCES,
-)
+# fmt: off
+INVOCATIONS = Metric("Invocations", "None", COUNTED, "Each request to the endpoint adds one.", Shown.COUNTER, "torpor_invocations")
+INVOCATIONS_PER_INSTANCE = Metric("InvocationsPerInstance", "None", COUNTED, "Each request adds one, divided by the number of instances that are active then.", Shown.COUNTER, "torpor_invocations_per_instance")
+INVOCATION_4XX_ERRORS = Metric("Invocation4XXErrors", "None", FLAGGED, "Each request adds 1 if the model answered with 4xx, else 0.", Shown.COUNTER, "torpor_invocation_4xx_errors")
+INVOCATION_5XX_ERRORS = Metric("Invocation5XXErrors", "None", FLAGGED, "Each request adds 1 if the model answered with 5xx, else 0.", Shown.COUNTER, "torpor_invocation_5xx_errors")
+INVOCATION_MODEL_ERRORS = Metric("InvocationModelErrors", "None", FLAGGED, "Each request adds 1 if it has no 2xx answer from the model, else 0. Broken connections and timeouts count too.", Shown.COUNTER, "torpor_invocation_model_errors", convention="faas.errors")
+MODEL_LATENCY = Metric("ModelLatency", "Microseconds", TIMED, "The time of a request in the instance, with the local transfer.", Shown.HISTOGRAM, "torpor_model_latency_seconds")
+OVERHEAD_LATENCY = Metric("OverheadLatency", "Microseconds", TIMED, "The total time of a request minus its ModelLatency. It includes the hold while an instance starts.", Shown.HISTOGRAM, "torpor_overhead_latency_seconds")
+CONTAINER_LATENCY = Metric("ContainerLatency", "Microseconds", TIMED, "The time of a request in one container of several, with the local transfer.", Shown.HISTOGRAM, "torpor_container_latency_seconds", dimensions=CONTAINER)
+CONTAINER_OVERHEAD_LATENCY = Metric("OverheadLatency", "Microseconds", TIMED, "The total time of a request minus its ContainerLatency, where a request names its container (Direct).", Shown.HISTOGRAM, "torpor_container_overhead_latency_seconds", dimensions=CONTAINER)
+CONTAINER_INVOCATIONS = Metric("Invocations", "None", ("Sum", "SampleCount"), "Each request that reached this container of several adds one.", Shown.COUNTER, "torpor_container_invocations", dimensions=CONTAINER)
+CONTAINER_4XX_ERRORS = Metric("Invocation4XXErrors", "None", FLAGGED, "Each request that reached this container of several adds 1 if it answered with 4xx, else 0.", Shown.COUNTER, "torpor_container_invocation_4xx_errors", dimensions=CONTAINER)
+CONTAINER_5XX_ERRORS = Metric("Invocation5XXErrors", "None", FLAGGED, "Each request that reached this container of several adds 1 if it answered with 5xx, else 0.", Shown.COUNTER, "torpor_container_invocation_5xx_errors", dimensions=CONTAINER)
+MID_STREAM_ERRORS = Metric("MidStreamErrors", "None", FLAGGED, "Each streamed answer adds 1 if it failed after its first part, else 0.", Shown.COUNTER, "torpor_mid_stream_errors")
+FIRST_CHUNK_LATENCY = Metric("FirstChunkLatency", "Microseconds", TIMED, "The time from a request's arrival to the first part of its streamed answer.", Shown.HISTOGRAM, "torpor_first_chunk_latency_seconds")
+FIRST_CHUNK_MODEL_LATENCY = Metric("FirstChunkModelLatency", "Microseconds", TIMED, "The part of FirstChunkLatency in the instance, with the local transfer.", Shown.HISTOGRAM, "torpor_first_chunk_model_latency_seconds")
+FIRST_CHUNK_OVERHEAD_LATENCY = Metric("FirstChunkOverheadLatency", "Microseconds", TIMED, "FirstChunkLatency minus FirstChunkModelLatency.", Shown.HISTOGRAM, "torpor_first_chunk_overhead_latency_seconds")
+CONCURRENT_REQUESTS_PER_MODEL = Metric("ConcurrentRequestsPerModel", "Count", LEVELLED, "The number of requests in flight, with those that are queued.", Shown.GAUGE_SUM, "torpor_concurrent_requests")
+NO_CAPACITY_INVOCATION_FAILURES = Metric("NoCapacityInvocationFailures", "Count", COUNTED, "Each request adds one if it failed because no instance was running, which happens under `--aws-strict` only.", Shown.COUNTER, "torpor_no_capacity_invocation_failures")
+MODEL_LOADING_WAIT_TIME = Metric("ModelLoadingWaitTime", "Microseconds", TIMED, "The time that a request waited for the download or the load of its model.", Shown.HISTOGRAM, "torpor_model_loading_wait_seconds")
+MODEL_UNLOADING_TIME = Metric("ModelUnloadingTime", "Microseconds", TIMED, "The time to unload a model. SampleCount is the number of unloads.", Shown.HISTOGRAM, "torpor_model_unloading_seconds")
+MODEL_DOWNLOADING_TIME = Metric("ModelDownloadingTime", "Microseconds", TIMED, "The time to download a model from S3.", Shown.HISTOGRAM, "torpor_model_downloading_seconds")
+MODEL_LOADING_TIME = Metric("ModelLoadingTime", "Microseconds", TIMED, "The time to load a model into memory.", Shown.HISTOGRAM, "torpor_model_loading_seconds")
+MODEL_CACHE_HIT = Metric("ModelCacheHit", "None", ("Average", "Sum", "SampleCount"), "Each request adds 1 if its model was in memory, else 0. Average is the hit ratio.", Shown.SUMMARY, "torpor_model_cache_hit")
+MODEL_SETUP_TIME = Metric("ModelSetupTime", "Microseconds", ("Average", "Minimum", "Maximum", "SampleCount"), "The time to launch an instance of a serverless variant.", Shown.HISTOGRAM, "torpor_model_setup_seconds", convention="faas.init_duration")
+SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION = Metric("ServerlessConcurrentExecutionsUtilization", "None", LEVELLED, "The requests in flight divided by MaxConcurrency, when each request arrives.", Shown.SUMMARY, "torpor_serverless_concurrency_ratio")
+SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS = Metric("ServerlessProvisionedConcurrencyExecutions", "Count", LEVELLED, "The requests in flight within ProvisionedConcurrency, when each request arrives.", Shown.SUMMARY, "torpor_serverless_provisioned_executions")
+SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION = Metric("ServerlessProvisionedConcurrencyUtilization", "None", LEVELLED, "The requests in flight within ProvisionedConcurrency divided by it, when each request arrives.", Shown.SUMMARY, "torpor_serverless_provisioned_ratio")
+SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS = Metric("ServerlessProvisionedConcurrencyInvocations", "Count", (*LEVELLED, "Sum"), "Each request within ProvisionedConcurrency adds one.", Shown.COUNTER, "torpor_serverless_provisioned_invocations")
+SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS = Metric("ServerlessProvisionedConcurrencySpilloverInvocations", "Count", (*LEVELLED, "Sum"), "Each request beyond ProvisionedConcurrency adds one.", Shown.COUNTER, "torpor_serverless_spillover_invocations")
+DATA_CAPTURE_RECORDS = Metric("DataCaptureRecords", "Count", COUNTED, "Each record of data capture that is in S3 adds one.", Shown.COUNTER, "torpor_data_capture_records", namespace=TORPOR)
+DATA_CAPTURE_RECORDS_LOST = Metric("DataCaptureRecordsLost", "Count", COUNTED, "Each record of data capture that did not reach S3 adds one: S3 was too slow, or refused it to the end.", Shown.COUNTER, "torpor_data_capture_records_lost", namespace=TORPOR)
+LOADED_MODEL_COUNT = Metric("LoadedModelCount", "None", TIMED, "The number of models in memory, as one sample for each instance and minute.", Shown.GAUGE_SUM, "torpor_loaded_models", namespace=INSTANCES)
+CPU_UTILIZATION = Metric("CPUUtilization", "Percent", TIMED, "The processor use of an instance. Each core adds 100.", Shown.GAUGE_MEAN, "torpor_cpu_utilization_ratio", namespace=INSTANCES)
+MEMORY_UTILIZATION = Metric("MemoryUtilization", "Percent", TIMED, "The used share of the instance's memory budget.", Shown.GAUGE_MEAN, "torpor_memory_utilization_ratio", namespace=INSTANCES)
+DISK_UTILIZATION = Metric("DiskUtilization", "Percent", TIMED, "The used share of the instance's disk budget.", Shown.GAUGE_MEAN, "torpor_disk_utilization_ratio", namespace=INSTANCES)
+CONTAINER_CPU_UTILIZATION = Metric("CPUUtilization", "Percent", TIMED, "The processor use of one container of several. Each core adds 100.", Shown.GAUGE_MEAN, "torpor_container_cpu_utilization_ratio", namespace=INSTANCES, dimensions=CONTAINER)
+CONTAINER_MEMORY_UTILIZATION = Metric("MemoryUtilization", "Percent", TIMED, "The used share of the memory budget that one container of several has now.", Shown.GAUGE_MEAN, "torpor_container_memory_utilization_ratio", namespace=INSTANCES, dimensions=CONTAINER)
+COLD_START_TIME = Metric("ColdStartTime", "Microseconds", TIMED, "The time that a request waited for an instance or for its model: the ledger's steps from `hold` to `load`. " "SampleCount is the number of cold starts.", Shown.HISTOGRAM, "torpor_cold_start_seconds", namespace=TORPOR)
+MODEL_LOADS_REFUSED = Metric("ModelLoadsRefused", "Count", COUNTED, "Each load that an instance refused adds one: the model does not fit into its memory, or onto its disk.", Shown.COUNTER, "torpor_model_loads_refused", namespace=TORPOR)
+READY_INSTANCES = Metric("ReadyInstances", "Count", LEVELLED, "The number of instances that take requests.", Shown.GAUGE_SUM, "torpor_ready_instances", namespace=TORPOR)
+HELD_REQUESTS = Metric("HeldRequests", "Count", LEVELLED, "The number of requests that wait because no instance is ready.", Shown.GAUGE_SUM, "torpor_held_requests", namespace=TORPOR)
+SHADOW_COPIES_DROPPED = Metric("ShadowCopiesDropped", "Count", COUNTED, "Each copy of a request adds one if it reached no model of its shadow variant: too many were in flight, or the " "variant refused it.", Shown.COUNTER, "torpor_shadow_copies_dropped", namespace=TORPOR)
+TRACES_DROPPED = Metric("TracesDropped", "Count", COUNTED, "Each sampled request adds one if its spans did not reach the collector: it was too slow, or refused them " "(`--otel`).", Shown.COUNTER, "torpor_traces_dropped", namespace=TORPOR)
+APPROXIMATE_BACKLOG_SIZE = Metric("ApproximateBacklogSize", "Count", LEVELLED, "The number of asynchronous requests that wait or run.", Shown.GAUGE_SUM, "torpor_approximate_backlog_size", dimensions=ENDPOINT)
+APPROXIMATE_BACKLOG_SIZE_PER_INSTANCE = Metric("ApproximateBacklogSizePerInstance", "Count", LEVELLED, "The backlog divided by the number of ready instances, or the backlog itself if there is none.", Shown.GAUGE_SUM, "torpor_approximate_backlog_size_per_instance", dimensions=ENDPOINT)
+APPROXIMATE_AGE_OF_OLDEST_REQUEST = Metric("ApproximateAgeOfOldestRequest", "Seconds", LEVELLED, "How long the oldest asynchronous request has waited.", Shown.GAUGE_SUM, "torpor_approximate_age_of_oldest_request_seconds", dimensions=ENDPOINT)
+HAS_BACKLOG_WITHOUT_CAPACITY = Metric("HasBacklogWithoutCapacity", "Count", LEVELLED, "1 if asynchronous requests wait and there is no instance, else 0.", Shown.GAUGE_SUM, "torpor_has_backlog_without_capacity", dimensions=ENDPOINT)
+REQUEST_DOWNLOAD_FAILURES = Metric("RequestDownloadFailures", "Count", COUNTED, "Each asynchronous request adds one if its input could not be read.", Shown.COUNTER, "torpor_request_download_failures")
+RESPONSE_UPLOAD_FAILURES = Metric("ResponseUploadFailures", "Count", COUNTED, "Each failed try to write the result of an asynchronous request adds one.", Shown.COUNTER, "torpor_response_upload_failures")
+NOTIFICATION_FAILURES = Metric("NotificationFailures", "Count", COUNTED, "Each notification of an asynchronous request adds one if SNS refused it.", Shown.COUNTER, "torpor_notification_failures")
+EXPIRED_REQUESTS = Metric("ExpiredRequests", "Count", COUNTED, "Each asynchronous request adds one if it waited longer than its RequestTTLSeconds.", Shown.COUNTER, "torpor_expired_requests")
+INVOCATION_FAILURES = Metric("InvocationFailures", "Count", COUNTED, "Each asynchronous request adds one if it has no result.", Shown.COUNTER, "torpor_invocation_failures")
+INVOCATIONS_PROCESSED = Metric("InvocationsProcesssed", "Count", COUNTED, "Each asynchronous request adds one when it has ended. AWS writes the name so.", Shown.COUNTER, "torpor_invocations_processed")
+REQUEST_DOWNLOAD_LATENCY = Metric("RequestDownloadLatency", "Microseconds", TIMED, "The time to read the input of an asynchronous request.", Shown.SUMMARY, "torpor_request_download_latency_seconds")
+RESPONSE_UPLOAD_LATENCY = Metric("ResponseUploadLatency", "Microseconds", TIMED, "The time to write the result of an asynchronous request.", Shown.SUMMARY, "torpor_response_upload_latency_seconds")
+TIME_IN_BACKLOG = Metric("TimeInBacklog", "Milliseconds", TIMED, "The time from the arrival of an asynchronous request to the beginning of its processing.", Shown.HISTOGRAM, "torpor_time_in_backlog_seconds")
+TOTAL_PROCESSING_TIME = Metric("TotalProcessingTime", "Milliseconds", TIMED, "The time from the arrival of an asynchronous request to its end.", Shown.HISTOGRAM, "torpor_total_processing_time_seconds")
+# fmt: on
 
-CONTAINER_LATENCY = Metric(
-    "ContainerLatency",
-    "Microseconds",
-    TIMED,
-    "The time of a request in one container of several, with the local transfer.",
-    Shown.HISTOGRAM,
-    "torpor_container_latency_seconds",
-    dimensions=CONTAINER,
-)
-CONTAINER_OVERHEAD_LATENCY = Metric(
-    "OverheadLatency",
-    "Microseconds",
-    TIMED,
-    "The total time of a request minus its ContainerLatency, where a request names its container (Direct).",
-    Shown.HISTOGRAM,
-    "torpor_container_overhead_latency_seconds",
-    dimensions=CONTAINER,
-)
-CONTAINER_INVOCATIONS = Metric(
-    "Invocations",
-    "None",
-    ("Sum", "SampleCount"),
-    "Each request that reached this container of several adds one.",
-    Shown.COUNTER,
-    "torpor_container_invocations",
-    dimensions=CONTAINER,
-)
-CONTAINER_4XX_ERRORS = Metric(
-    "Invocation4XXErrors",
-    "None",
-    FLAGGED,
-    "Each request that reached this container of several adds 1 if it answered with 4xx, else 0.",
-    Shown.COUNTER,
-    "torpor_container_invocation_4xx_errors",
-    dimensions=CONTAINER,
-)
-CONTAINER_5XX_ERRORS = Metric(
-    "Invocation5XXErrors",
-    "None",
-    FLAGGED,
-    "Each request that reached this container of several adds 1 if it answered with 5xx, else 0.",
-    Shown.COUNTER,
-    "torpor_container_invocation_5xx_errors",
-    dimensions=CONTAINER,
-)
-CONTAINER_CPU_UTILIZATION = Metric(
-    "CPUUtilization",
-    "Percent",
-    TIMED,
-    "The processor use of one container of several. Each core adds 100.",
-    Shown.GAUGE_MEAN,
-    "torpor_container_cpu_utilization_ratio",
-    namespace=INSTANCES,
-    dimensions=CONTAINER,
-)
-CONTAINER_MEMORY_UTILIZATION = Metric(
-    "MemoryUtilization",
-    "Percent",
-    TIMED,
-    "The used share of the memory budget that one container of several has now.",
-    Shown.GAUGE_MEAN,
-    "torpor_container_memory_utilization_ratio",
-    namespace=INSTANCES,
-    dimensions=CONTAINER,
-)
-
-MODEL_SETUP_TIME = Metric(
-    "ModelSetupTime",
-    "Microseconds",
-    ("Average", "Minimum", "Maximum", "SampleCount"),
-    "The time to launch an instance of a serverless variant.",
-    Shown.HISTOGRAM,
-    "torpor_model_setup_seconds",
-    convention="faas.init_duration",
-)
-SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION = Metric(
-    "ServerlessConcurrentExecutionsUtilization",
-    "None",
-    LEVELLED,
-    "The requests in flight divided by MaxConcurrency, when each request arrives.",
-    Shown.SUMMARY,
-    "torpor_serverless_concurrency_ratio",
-)
-SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS = Metric(
-    "ServerlessProvisionedConcurrencyExecutions",
-    "Count",
-    LEVELLED,
-    "The requests in flight within ProvisionedConcurrency, when each request arrives.",
-    Shown.SUMMARY,
-    "torpor_serverless_provisioned_executions",
-)
-SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION = Metric(
-    "ServerlessProvisionedConcurrencyUtilization",
-    "None",
-    LEVELLED,
-    "The requests in flight within ProvisionedConcurrency divided by it, when each request arrives.",
-    Shown.SUMMARY,
-    "torpor_serverless_provisioned_ratio",
-)
-SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS = Metric(
-    "ServerlessProvisionedConcurrencyInvocations",
-    "Count",
-    (*LEVELLED, "Sum"),
-    "Each request within ProvisionedConcurrency adds one.",
-    Shown.COUNTER,
-    "torpor_serverless_provisioned_invocations",
-)
-SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS = Metric(
-    "ServerlessProvisionedConcurrencySpilloverInvocations",
-    "Count",
-    (*LEVELLED, "Sum"),
-    "Each request beyond ProvisionedConcurrency adds one.",
-    Shown.COUNTER,
-    "torpor_serverless_spillover_invocations",
-)
-SHADOW_COPIES_DROPPED = Metric(
-    "ShadowCopiesDropped",
-    "Count",
-    COUNTED,
-    "Each copy of a request adds one if it reached no model of its shadow variant: too many were in flight, or the "
-    "variant refused it.",
-    Shown.COUNTER,
-    "torpor_shadow_copies_dropped",
-    namespace=TORPOR,
-)
-MID_STREAM_ERRORS = Metric(
-    "MidStreamErrors",
-    "None",
-    FLAGGED,
-    "Each streamed answer adds 1 if it failed after its first part, else 0.",
-    Shown.COUNTER,
-    "torpor_mid_stream_errors",
-)
-FIRST_CHUNK_LATENCY = Metric(
-    "FirstChunkLatency",
-    "Microseconds",
-    TIMED,
-    "The time from a request's arrival to the first part of its streamed answer.",
-    Shown.HISTOGRAM,
-    "torpor_first_chunk_latency_seconds",
-)
-FIRST_CHUNK_MODEL_LATENCY = Metric(
-    "FirstChunkModelLatency",
-    "Microseconds",
-    TIMED,
-    "The part of FirstChunkLatency in the instance, with the local transfer.",
-    Shown.HISTOGRAM,
-    "torpor_first_chunk_model_latency_seconds",
-)
-FIRST_CHUNK_OVERHEAD_LATENCY = Metric(
-    "FirstChunkOverheadLatency",
-    "Microseconds",
-    TIMED,
-    "FirstChunkLatency minus FirstChunkModelLatency.",
-    Shown.HISTOGRAM,
-    "torpor_first_chunk_overhead_latency_seconds",
-)
-DATA_CAPTURE_RECORDS = Metric(
-    "DataCaptureRecords",
-    "Count",
-    COUNTED,
-    "Each record of data capture that is in S3 adds one.",
-    Shown.COUNTER,
-    "torpor_data_capture_records",
-    namespace=TORPOR,
-)
-DATA_CAPTURE_RECORDS_LOST = Metric(
-    "DataCaptureRecordsLost",
-    "Count",
-    COUNTED,
-    "Each record of data capture that did not reach S3 adds one: S3 was too slow, or refused it to the end.",
-    Shown.COUNTER,
-    "torpor_data_capture_records_lost",
-    namespace=TORPOR,
-)
-COLD_START_TIME = Metric(
-    "ColdStartTime",
-    "Microseconds",
-    TIMED,
-    "The time that a request waited for an instance or for its model: the ledger's steps from `hold` to `load`. "
-    "SampleCount is the number of cold starts.",
-    Shown.HISTOGRAM,
-    "torpor_cold_start_seconds",
-    namespace=TORPOR,
-)
-MODEL_LOADS_REFUSED = Metric(
-    "ModelLoadsRefused",
-    "Count",
-    COUNTED,
-    "Each load that an instance refused adds one: the model does not fit into its memory, or onto its disk.",
-    Shown.COUNTER,
-    "torpor_model_loads_refused",
-    namespace=TORPOR,
-)
-READY_INSTANCES = Metric(
-    "ReadyInstances",
-    "Count",
-    LEVELLED,
-    "The number of instances that take requests.",
-    Shown.GAUGE_SUM,
-    "torpor_ready_instances",
-    namespace=TORPOR,
-)
-HELD_REQUESTS = Metric(
-    "HeldRequests",
-    "Count",
-    LEVELLED,
-    "The number of requests that wait because no instance is ready.",
-    Shown.GAUGE_SUM,
-    "torpor_held_requests",
-    namespace=TORPOR,
-)
-TRACES_DROPPED = Metric(
-    "TracesDropped",
-    "Count",
-    COUNTED,
-    "Each sampled request adds one if its spans did not reach the collector: it was too slow, or refused them "
-    "(`--otel`).",
-    Shown.COUNTER,
-    "torpor_traces_dropped",
-    namespace=TORPOR,
-)
-APPROXIMATE_BACKLOG_SIZE = Metric(
-    "ApproximateBacklogSize",
-    "Count",
-    LEVELLED,
-    "The number of asynchronous requests that wait or run.",
-    Shown.GAUGE_SUM,
-    "torpor_approximate_backlog_size",
-    dimensions=ENDPOINT,
-)
-APPROXIMATE_BACKLOG_SIZE_PER_INSTANCE = Metric(
-    "ApproximateBacklogSizePerInstance",
-    "Count",
-    LEVELLED,
-    "The backlog divided by the number of ready instances, or the backlog itself if there is none.",
-    Shown.GAUGE_SUM,
-    "torpor_approximate_backlog_size_per_instance",
-    dimensions=ENDPOINT,
-)
-APPROXIMATE_AGE_OF_OLDEST_REQUEST = Metric(
-    "ApproximateAgeOfOldestRequest",
-    "Seconds",
-    LEVELLED,
-    "How long the oldest asynchronous request has waited.",
-    Shown.GAUGE_SUM,
-    "torpor_approximate_age_of_oldest_request_seconds",
-    dimensions=ENDPOINT,
-)
-HAS_BACKLOG_WITHOUT_CAPACITY = Metric(
-    "HasBacklogWithoutCapacity",
-    "Count",
-    LEVELLED,
-    "1 if asynchronous requests wait and there is no instance, else 0.",
-    Shown.GAUGE_SUM,
-    "torpor_has_backlog_without_capacity",
-    dimensions=ENDPOINT,
-)
-REQUEST_DOWNLOAD_FAILURES = Metric(
-    "RequestDownloadFailures",
-    "Count",
-    COUNTED,
-    "Each asynchronous request adds one if its input could not be read.",
-    Shown.COUNTER,
-    "torpor_request_download_failures",
-)
-RESPONSE_UPLOAD_FAILURES = Metric(
-    "ResponseUploadFailures",
-    "Count",
-    COUNTED,
-    "Each failed try to write the result of an asynchronous request adds one.",
-    Shown.COUNTER,
-    "torpor_response_upload_failures",
-)
-NOTIFICATION_FAILURES = Metric(
-    "NotificationFailures",
-    "Count",
-    COUNTED,
-    "Each notification of an asynchronous request adds one if SNS refused it.",
-    Shown.COUNTER,
-    "torpor_notification_failures",
-)
-EXPIRED_REQUESTS = Metric(
-    "ExpiredRequests",
-    "Count",
-    COUNTED,
-    "Each asynchronous request adds one if it waited longer than its RequestTTLSeconds.",
-    Shown.COUNTER,
-    "torpor_expired_requests",
-)
-INVOCATION_FAILURES = Metric(
-    "InvocationFailures",
-    "Count",
-    COUNTED,
-    "Each asynchronous request adds one if it has no result.",
-    Shown.COUNTER,
-    "torpor_invocation_failures",
-)
-INVOCATIONS_PROCESSED = Metric(
-    "InvocationsProcesssed",
-    "Count",
-    COUNTED,
-    "Each asynchronous request adds one when it has ended. AWS writes the name so.",
-    Shown.COUNTER,
-    "torpor_invocations_processed",
-)
-REQUEST_DOWNLOAD_LATENCY = Metric(
-    "RequestDownloadLatency",
-    "Microseconds",
-    TIMED,
-    "The time to read the input of an asynchronous request.",
-    Shown.SUMMARY,
-    "torpor_request_download_latency_seconds",
-)
-RESPONSE_UPLOAD_LATENCY = Metric(
-    "ResponseUploadLatency",
-    "Microseconds",
-    TIMED,
-    "The time to write the result of an asynchronous request.",
-    Shown.SUMMARY,
-    "torpor_response_upload_latency_seconds",
-)
-TIME_IN_BACKLOG = Metric(
-    "TimeInBacklog",
-    "Milliseconds",
-    TIMED,
-    "The time from the arrival of an asynchronous request to the beginning of its processing.",
-    Shown.HISTOGRAM,
-    "torpor_time_in_backlog_seconds",
-)
-TOTAL_PROCESSING_TIME = Metric(
-    "TotalProcessingTime",
-    "Milliseconds",
-    TIMED,
-    "The time from the arrival of an asynchronous request to its end.",
-    Shown.HISTOGRAM,
-    "torpor_total_processing_time_seconds",
-)
-METRICS: tuple[Metric, ...] = (
-    INVOCATIONS,
-    INVOCATIONS_PER_INSTANCE,
-    INVOCATION_4XX_ERRORS,
-    INVOCATION_5XX_ERRORS,
-    INVOCATION_MODEL_ERRORS,
-    MODEL_LATENCY,
-    OVERHEAD_LATENCY,
-    CONTAINER_LATENCY,
-    CONTAINER_OVERHEAD_LATENCY,
-    CONTAINER_INVOCATIONS,
-    CONTAINER_4XX_ERRORS,
-    CONTAINER_5XX_ERRORS,
-    MID_STREAM_ERRORS,
-    FIRST_CHUNK_LATENCY,
-    FIRST_CHUNK_MODEL_LATENCY,
-    FIRST_CHUNK_OVERHEAD_LATENCY,
-    CONCURRENT_REQUESTS_PER_MODEL,
-    NO_CAPACITY_INVOCATION_FAILURES,
-    MODEL_LOADING_WAIT_TIME,
-    MODEL_UNLOADING_TIME,
-    MODEL_DOWNLOADING_TIME,
-    MODEL_LOADING_TIME,
-    MODEL_CACHE_HIT,
-    MODEL_SETUP_TIME,
-    SERVERLESS_CONCURRENT_EXECUTIONS_UTILIZATION,
-    SERVERLESS_PROVISIONED_CONCURRENCY_EXECUTIONS,
-    SERVERLESS_PROVISIONED_CONCURRENCY_UTILIZATION,
-    SERVERLESS_PROVISIONED_CONCURRENCY_INVOCATIONS,
-    SERVERLESS_PROVISIONED_CONCURRENCY_SPILLOVER_INVOCATIONS,
-    DATA_CAPTURE_RECORDS,
-    DATA_CAPTURE_RECORDS_LOST,
-    LOADED_MODEL_COUNT,
-    CPU_UTILIZATION,
-    MEMORY_UTILIZATION,
-    DISK_UTILIZATION,
-    CONTAINER_CPU_UTILIZATION,
-    CONTAINER_MEMORY_UTILIZATION,
-    COLD_START_TIME,
-    MODEL_LOADS_REFUSED,
-    READY_INSTANCES,
-    HELD_REQUESTS,
-    SHADOW_COPIES_DROPPED,
-    TRACES_DROPPED,
-    APPROXIMATE_BACKLOG_SIZE,
-    APPROXIMATE_BACKLOG_SIZE_PER_INSTANCE,
-    APPROXIMATE_AGE_OF_OLDEST_REQUEST,
-    HAS_BACKLOG_WITHOUT_CAPACITY,
-    REQUEST_DOWNLOAD_FAILURES,
-    RESPONSE_UPLOAD_FAILURES,
-    NOTIFICATION_FAILURES,
-    EXPIRED_REQUESTS,
-    INVOCATION_FAILURES,
-    INVOCATIONS_PROCESSED,
-    REQUEST_DOWNLOAD_LATENCY,
-    RESPONSE_UPLOAD_LATENCY,
-    TIME_IN_BACKLOG,
-    TOTAL_PROCESSING_TIME,
-)
+METRICS: tuple[Metric, ...] = tuple(one for one in list(globals().values()) if isinstance(one, Metric))
+"""The rows above, in their order."""
 
 OF_DEPLOYMENT: Mapping[Metric, Metric] = {
     metric: replace(metric, dimensions=DEPLOYMENT)
