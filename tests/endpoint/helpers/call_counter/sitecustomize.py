@@ -1,5 +1,5 @@
 """Counts the Python calls of a process's main thread between two signals: Python imports this module at its start, from
-the PYTHONPATH that the test gives. `CALLS_COUNTED` names the file that gets a line, `begun` or the count, for each signal.
+the PYTHONPATH that the test gives. `CALLS_COUNTED` names a file that gets a line for each signal: `begun`, or a count.
 """
 
 import os

@@ -14,9 +14,9 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant
 from tests.endpoint.helpers.model_artifacts import put
 from tests.helpers.waiting import until
 
-WINDOWS, REQUESTS = 5, 20
-BOUND = 168
-"""A little more than the 163 that were counted. Raise it only with the reason in the commit."""
+WINDOWS = 60
+BOUND = 152
+"""What was counted. Raise it only with the reason in the commit."""
 
 
 @pytest.fixture(scope="module")
@@ -31,23 +31,27 @@ def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[LiveEndp
         yield live, told
 
 
-def calls_of(live: LiveEndpoint, told: Path, requests: int) -> int:
-    """The calls of so many requests, one after another on one connection."""
+def calls_of_each(live: LiveEndpoint, told: Path) -> Iterator[int]:
+    """The calls of one request, again and again on one connection."""
     [worker] = live.worker_pids()
     host = live.url.removeprefix("http://")
     connection = HTTPConnection(host)
     try:
         _send(connection)  # it connects
-        before = len(told.read_text().splitlines())
-        os.kill(worker, signal.SIGRTMIN)
-        until(lambda: len(told.read_text().splitlines()) == before + 1)
-        for _ in range(requests):
+        for window in range(WINDOWS):
+            os.kill(worker, signal.SIGRTMIN)
+            _told(told, 2 * window + 1)
             _send(connection)
-        os.kill(worker, signal.SIGRTMIN)
-        until(lambda: len(told.read_text().splitlines()) == before + 2)
-        return int(told.read_text().splitlines()[-1])
+            os.kill(worker, signal.SIGRTMIN)
+            yield int(_told(told, 2 * window + 2))
     finally:
         connection.close()
+
+
+def _told(told: Path, lines: int) -> str:
+    """The last of so many lines, once they are there."""
+    until(lambda: told.read_text().count("\n") == lines)
+    return told.read_text().splitlines()[-1]
 
 
 def _send(connection: HTTPConnection) -> None:
@@ -58,8 +62,7 @@ def _send(connection: HTTPConnection) -> None:
 
 
 def test_a_warm_request_makes_no_more_calls_than_its_bound(counted: tuple[LiveEndpoint, Path]) -> None:
-    """The least of several windows: chores of the endpoint, such as a look at its instances, fall into some of them."""
-    live, told = counted
-    least = min(calls_of(live, told, REQUESTS) for _ in range(WINDOWS)) / REQUESTS
-    print(f"{least:g} calls a warm request")
-    assert least <= BOUND
+    """One of the lower ones: chores of the endpoint fall into some, and on a busy machine an answer comes in pieces."""
+    calls = sorted(calls_of_each(*counted))
+    print(f"calls of {WINDOWS} warm requests: {calls}")
+    assert calls[WINDOWS // 10] <= BOUND
