@@ -8,7 +8,8 @@ from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.wire.parsing import Element
 
 _XSI: Final = "{http://www.w3.org/2001/XMLSchema-instance}"
-_BOOLEANS: Final = ("true", "false")
+_BOOLEANS: Final = ("true", "false", "1", "0")
+"""As XML has them; a letter may be large, as in AWS's own examples."""
 
 
 @cache
@@ -54,6 +55,6 @@ def _check_text(text: str, shape: Shape) -> None:
     if shape.type_name == "integer":
         fits = text.strip().lstrip("+-").isdecimal()
     elif shape.type_name == "boolean":
-        fits = text.strip() in _BOOLEANS
+        fits = text.strip().lower() in _BOOLEANS
     if not fits:
         raise S3Error(Refusal.MalformedXML)
