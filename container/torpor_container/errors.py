@@ -26,12 +26,13 @@
     │   │   ├── QuarantinedForMemory 507
     │   │   └── NoMemoryNow         507
     │   └── NoRoom                  507
-    └── RegistryFault               the model is not where the caller thinks
-        ├── ModelNotFound           404
-        ├── ModelLost               500
-        ├── AlreadyLoaded           409
-        ├── NotReady                503
-        └── StarvedTrial            503
+    ├── RegistryFault               the model is not where the caller thinks
+    │   ├── ModelNotFound           404
+    │   ├── ModelLost               500
+    │   ├── AlreadyLoaded           409
+    │   ├── NotReady                503
+    │   └── StarvedTrial            503
+    └── MachineFault                503, the machine is at fault: no disk, no descriptor
 
 The body is Multi Model Server's, `{"code": 404, "type": "ModelNotFoundException", "message": "..."}`. Only that of
 PredictionFailed is the message and the traceback as text, as the inference toolkit answers.
@@ -39,12 +40,16 @@ PredictionFailed is the message and the traceback as text, as the inference tool
 
 import json
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from errno import EAGAIN, EDQUOT, EIO, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC, EROFS, ESTALE
 from typing import ClassVar, Self, TypeVar
 
 from torpor_container.invocation import Reply
 from torpor_container.wire import Fault
 
+MACHINE_ERRORS = frozenset({EAGAIN, EDQUOT, EIO, EMFILE, ENFILE, ENOBUFS, ENOMEM, ENOSPC, EROFS, ESTALE})
+"""The system's errors that are the machine's: no model and no caller can help it, and the next load may succeed."""
 KILLED_EXITS = frozenset({-9, 137})
 """Exit codes of SIGKILL. Multi Model Server takes 137 for the kernel's out-of-memory killer and answers 507."""
 
@@ -322,3 +327,23 @@ class StarvedTrial(RegistryFault):
             f"{reason}, on a busy machine. Torpor tries this version again once the machine is less busy, or after "
             "`torpor reload`"
         )
+
+
+# -- the machine -------------------------------------------------------------------------------------------------------
+class MachineFault(ContainerError):
+    """The machine is at fault, and no model: its disk is full, or it has no descriptor left."""
+
+    status = 503
+    type = "MachineException"
+    fault = Fault.MACHINE_FAILED
+
+
+@contextmanager
+def machine_faults() -> Iterator[None]:
+    """Raise the system's errors that are the machine's as MachineFault."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in MACHINE_ERRORS:
+            raise
+        raise MachineFault(f"The instance's machine failed the load: {error.strerror or error}. Try again.") from error

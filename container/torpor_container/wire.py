@@ -122,7 +122,7 @@ class Fault(StrEnum):
     STORE_UNREACHABLE = "store-unreachable"  # S3 did not answer
     LOAD_FAILED = "load-failed"  # the model's own code or file failed to load
     NO_ROOM = "no-room"  # it can never fit in this instance's memory or on its disk
-    DISK_FULL = "disk-full"  # the machine's disk is full just now: the next call tries again
+    MACHINE_FAILED = "machine-failed"  # its disk is full, or it has no descriptor left: the next call tries again
     NOT_READY = "not-ready"  # still downloading or loading when the caller's time was up; the load goes on
     TIMED_OUT = "timed-out"  # the model took longer than an invocation may
     MODEL_DIED = "model-died"  # the model's process ended while it held the request

@@ -88,7 +88,7 @@ class DownloadBroken(StoreUnreachable):
 
 class DiskFull(ArtifactError):
     status = 507
-    fault = Fault.DISK_FULL
+    fault = Fault.MACHINE_FAILED
 
     def __init__(self, key: str, reason: str) -> None:
         super().__init__(f"No room on the instance's disk for the model data (key: {key}): {reason}.")

@@ -14,7 +14,7 @@ from cachetools import FIFOCache
 from torpor_container.artifacts.submitted_code import Submitted
 from torpor_container.core.sizing import Prior, Sizing
 from torpor_container.core.turns import Sharing, Turns
-from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow
+from torpor_container.errors import ContainerError, LoadFailed, NoMemoryNow, machine_faults
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, Format, ServableModel, available, detect
 from torpor_container.formats.format import DATA
 from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
@@ -144,9 +144,10 @@ class BuiltInLoader:
             raise LoadFailed(f"SAGEMAKER_SUBMIT_DIRECTORY names a script for {placed.name}, and {refusal}")
         script = await self._submitted.script() if self._submitted else None
         try:
-            known, path, disk_bytes, tried = await self._loaders.run(
-                self._identify, placed, (SCRIPT_FORMAT, script) if script else self._known.get(placed.directory)
-            )
+            with machine_faults():
+                known, path, disk_bytes, tried = await self._loaders.run(
+                    self._identify, placed, (SCRIPT_FORMAT, script) if script else self._known.get(placed.directory)
+                )
         except OSError as error:
             raise LoadFailed(f"the files of {placed.name} cannot be read: {error}") from error
         if placed.record is not None:
@@ -295,7 +296,8 @@ def _read_and_measure(found: Recognised, conventions: Conventions, gauge: Memory
 
 def _read(found: Recognised, conventions: Conventions) -> ServableModel:
     try:
-        model = found.format.load(found.path, conventions)
+        with machine_faults():
+            model = found.format.load(found.path, conventions)
         if conventions.inference_output and model.format != XGBOOST:
             raise LoadFailed(
                 f"SAGEMAKER_INFERENCE_OUTPUT is set, which selects the output of XGBoost models, and {found.path.name} "

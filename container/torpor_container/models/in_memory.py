@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from functools import partial
 
 from torpor_container.core.residency import Residency
-from torpor_container.errors import LoadFailed, LoadTimedOut, NoMemoryNow, QuarantinedForMemory, StarvedTrial
+from torpor_container.errors import (
+    LoadFailed,
+    LoadTimedOut,
+    NoMemoryNow,
+    QuarantinedForMemory,
+    StarvedTrial,
+    machine_faults,
+)
 from torpor_container.measuring.effort import Effort
 from torpor_container.measuring.timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
@@ -149,8 +156,9 @@ class ModelsInMemory:
 
     async def _load_in_time(self, name: str, spans: LoadSpans) -> Loaded:
         try:
-            async with patiently(self._load_timeout_s) as limit:
-                return await self._load_from_disk(name, spans)
+            with machine_faults():
+                async with patiently(self._load_timeout_s) as limit:
+                    return await self._load_from_disk(name, spans)
         except TimeoutError as error:
             if not limit.expired():  # the system raised it
                 raise LoadFailed(f"a connection timed out: {error}") from error

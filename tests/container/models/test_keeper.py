@@ -1,6 +1,8 @@
 """The keeper's promises: one load for any number of calls, and a clean end after a failure, death or cancellation."""
 
 import asyncio
+import errno
+import os
 from collections.abc import Coroutine
 from typing import Any
 
@@ -9,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeModels, FakeRunner, KeeperWithFakes
-from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, ModelDied, NoRoom, NotReady
+from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, MachineFault, ModelDied, NoRoom, NotReady
 from torpor_container.measuring.timing import Timing
 from torpor_container.models.keeper import WaitLimits
-from torpor_container.wire import UNLOAD
+from torpor_container.wire import UNLOAD, Fault
 
 
 def run(story: Coroutine[Any, Any, None]) -> None:
@@ -55,6 +57,24 @@ def test_a_failed_load_reaches_every_caller_and_the_next_one_tries_again() -> No
         instance.models.broken.clear()
         assert await instance.call("a") == b"a"
         assert instance.models.counts()["download", "a"] == 2
+
+    run(story())
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EMFILE, errno.EIO])
+def test_a_load_that_the_machine_fails_blames_no_model_and_the_next_call_tries_again(number: int) -> None:
+    async def story() -> None:
+        instance = KeeperWithFakes()
+
+        async def fails() -> None:
+            raise OSError(number, os.strerror(number))
+
+        instance.models.pause, works = fails, instance.models.pause
+        with pytest.raises(MachineFault, match=os.strerror(number)) as caught:
+            await instance.call("a")
+        assert (caught.value.fault, caught.value.status) == (Fault.MACHINE_FAILED, 503)
+        instance.models.pause = works
+        assert await instance.call("a") == b"a"
 
     run(story())
 

@@ -108,7 +108,7 @@ TABLE: tuple[ErrorRow, ...] = (
     ErrorRow(_STATUS, (0,), _MACHINE, "no answer: the store is away"),
     ErrorRow(_STATUS, (4,), _CALLER, "each other 4xx: no such object or bucket, or no right to use it"),
     ErrorRow(_INSTANCE, (Fault.STORE_UNREACHABLE,), _MACHINE, "S3 did not answer the instance"),
-    ErrorRow(_INSTANCE, (Fault.DISK_FULL,), _MACHINE, "the disk of the instance's machine is full"),
+    ErrorRow(_INSTANCE, (Fault.MACHINE_FAILED,), _MACHINE, "its disk is full, or it has no descriptor"),
     ErrorRow(_INSTANCE, (Fault.NOT_READY,), _MACHINE, "the model is still coming: the load goes on"),
     ErrorRow(_INSTANCE, (Fault.TARGET_MISSING, Fault.TARGET_FORBIDDEN), _CALLER, "the target is no model's name"),
     ErrorRow(_INSTANCE, (Fault.ARTIFACT_MISSING, Fault.ARTIFACT_INVALID), _CALLER, "the artifact cannot be used"),

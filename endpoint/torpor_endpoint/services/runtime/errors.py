@@ -136,7 +136,7 @@ FAULTS: dict[Fault, Situation] = {
     Fault.ARTIFACT_MISSING: Situation.PARAMETER,
     Fault.ARTIFACT_INVALID: Situation.PARAMETER,
     Fault.STORE_UNREACHABLE: Situation.DEPENDENCY,
-    Fault.DISK_FULL: Situation.DEPENDENCY,
+    Fault.MACHINE_FAILED: Situation.DEPENDENCY,
     Fault.NOT_READY: Situation.NOT_READY,
 }
 """The situation for each fault of an instance. Each other fault is the model's: ModelError with its status."""

@@ -5,6 +5,7 @@ import sqlite3
 
 import pytest
 
+from torpor_container.errors import MACHINE_ERRORS
 from torpor_container.wire import Fault
 from torpor_endpoint.core.outages.error_owners import (
     FOLLOWS,
@@ -27,6 +28,10 @@ def test_no_error_belongs_to_two_and_each_owner_has_a_consequence() -> None:
 @pytest.mark.parametrize("name", ["ENOSPC", "EDQUOT", "EFBIG", "EMFILE", "ENFILE", "EIO", "EROFS", "ENOMEM"])
 def test_no_room_no_descriptor_and_a_failing_disk_are_the_machines(name: str) -> None:
     assert of_errno(getattr(errno, name)) is ErrorOwner.MACHINE
+
+
+def test_what_an_instance_takes_for_the_machines_is_the_machines_here_too() -> None:
+    assert {of_errno(number) for number in MACHINE_ERRORS} == {ErrorOwner.MACHINE}
 
 
 def test_a_file_that_may_not_be_read_is_the_callers_and_an_unknown_error_is_torpors() -> None:
