@@ -178,7 +178,7 @@ def _hides_processes(box: ScriptBox) -> bool:
 def _rules(box: ScriptBox, readable: Sequence[str], view: views.ScriptView) -> list[places.Rule]:
     reads = (view.at(path, box.model) for path in box.reads)
     processes = (places.PROCESSES,) if view.processes else ()
-    return places.rules((*box.writes, *view.writable), (*reads, *readable, *processes))
+    return places.rules((*box.writes, *view.writable), (box.model, *reads, *readable, *processes))
 
 
 def _keep_own_process() -> None:

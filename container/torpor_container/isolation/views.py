@@ -34,6 +34,9 @@ HIDDEN = (
 COUNTED = (TEMPORARY, CHANGES, OUTPUT)
 """Those whose files are the script's."""
 
+COPIED_MAX_BYTES = 64 * 1024 * 1024
+"""Larger files would hold up the start of a script, and take the disk twice."""
+
 
 @dataclass(frozen=True)
 class Wanted:
@@ -102,11 +105,19 @@ def take(wanted: Wanted) -> ScriptView:
 
 
 def copied(wanted: Wanted) -> ScriptView:
-    """The view of a process that can have no other: its model's folder is a copy at another path."""
+    """The view of a process that can have no other: its model's folder is a copy at another path. Large files are links
+    to those of the folder itself, which the script may read."""
     model, temporary = (os.path.join(wanted.scratch, name) for name in (CHANGES, TEMPORARY))
     os.mkdir(temporary, 0o700)
-    shutil.copytree(wanted.model, model, symlinks=True)
+    shutil.copytree(wanted.model, model, symlinks=True, copy_function=_copy_or_link)
     return ScriptView(model, temporary, (model, temporary))
+
+
+def _copy_or_link(source: str, target: str) -> None:
+    if os.path.getsize(source) > COPIED_MAX_BYTES:
+        os.symlink(source, target)
+    else:
+        shutil.copy2(source, target)
 
 
 def _cover_temporary(view: View, own: int, wanted: Wanted, held: ExitStack) -> None:

@@ -115,6 +115,18 @@ def test_a_model_s_folder_is_the_script_s_to_change_and_stays_as_it_was_unpacked
     assert held(model.parent) == before
 
 
+def test_a_large_file_is_not_copied_and_stays_as_it_is(model: Path, zygote: ZygoteClient) -> None:
+    with (model / "large").open("wb") as large:
+        large.truncate(65 << 20)
+    before = held(model)
+    size = "out = os.path.getsize('large'), os.path.getsize(os.path.realpath('large'))"
+    write = "try: out = open('large', 'r+b').write(b'mine')\nexcept PermissionError: out = 'refused'"
+    replace = "os.remove('large'); open('large', 'w').write('mine'); out = open('large').read()"
+    told = answers(zygote, model, [size, write, replace], MACHINES["without a mount namespace"])
+    assert told == [str((65 << 20, 65 << 20)), "refused", "mine"]
+    assert held(model) == before
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_temporary_files_and_shared_memory_go_with_the_script(model: Path, zygote: ZygoteClient, machine: str) -> None:
     before = set(os.listdir("/dev/shm")), set(os.listdir(model.parents[1]))
