@@ -8,6 +8,7 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -98,12 +99,16 @@ class Attacked:
 @pytest.fixture(
     scope="module", params=["root", "an ordinary user", "root, whole boxes", "an ordinary user, whole boxes"]
 )
-def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
-    """As the tests' own user, who may be root, or as an ordinary one."""
+def attacked(request: pytest.FixtureRequest) -> Iterator[Attacked]:
+    """As the tests' own user, who may be root, or as an ordinary one, whom pytest's own folders shut out."""
+    with TemporaryDirectory() as folder:
+        yield from attacked_in(Path(folder), request)
+
+
+def attacked_in(folder: Path, request: pytest.FixtureRequest) -> Iterator[Attacked]:
     who, _, whole = request.param.partition(", ")
     if who != "root" and os.getuid():
         pytest.skip("these tests run as an ordinary user anyway")
-    folder = tmp_path_factory.mktemp("escapes")
     outside, data = folder / "outside", folder / "data"
     for made in (outside, data):
         made.mkdir()
@@ -119,8 +124,7 @@ def attacked(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
         artifacts[str(number)] = script(source)
     put(live.folder("attacked"), {f"{name}.tar.gz": artifact for name, artifact in artifacts.items()})
     if who != "root":
-        for above in [data, *data.parents[:-2]]:  # pytest makes its folders private
-            above.chmod(0o755)
+        folder.chmod(0o755)
         for path in [data, *data.rglob("*")]:
             shutil.chown(path, USER, USER)
     with live:
