@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from torpor_endpoint.services.jobs.work import finished
+from torpor_endpoint.services.jobs.work import finished, outlasting
 from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.toolkit import (
@@ -20,6 +20,9 @@ from torpor_endpoint.services.training.running.toolkit import (
     decoded,
     within_channel,
 )
+from torpor_endpoint.storage.outage_log import OutageLog
+
+UNDELIVERED = OutageLog("results of training jobs wait to be written", "results of training jobs are written again")
 
 
 class InputMissing(Exception):
@@ -49,12 +52,13 @@ class Transport:
             raise InputMissing(f"Data download failed: {error}") from error
 
     async def deliver(self, folder: Path, url: str) -> None:
-        """Pack the contents of a folder, if it has any, and put the archive to S3. Raises StorageError, OSError."""
+        """Pack the contents of a folder, if it has any, and put the archive to S3. While the machine fails, it waits: a
+        training is not done twice. Raises StorageError, OSError."""
         from torpor_endpoint.services.training.running.archives import pack
 
         packed = folder.with_name(f"{folder.name}.tar.gz")
-        if await finished(pack, folder, packed):
-            await finished(self._storage.put, packed, *_split(url))
+        if await outlasting(UNDELIVERED, lambda: finished(pack, folder, packed)):
+            await outlasting(UNDELIVERED, lambda: finished(self._storage.put, packed, *_split(url)))
 
     async def _bring_code(self, url: str, layout: ToolkitFolders) -> None:
         from torpor_endpoint.services.training.running.archives import Unreadable, unpack
