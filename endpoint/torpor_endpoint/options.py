@@ -9,6 +9,7 @@ from torpor_endpoint.core.origins.cross_origin import address_of, is_loopback
 
 LOCAL, KUBERNETES = "local", "kubernetes"
 REFUSABLE = ("pickles", "scripts")
+PORT_MAX = 65_535
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -22,38 +23,48 @@ class Option:
     default: Any
     meaning: str
     many: bool = False  # the command line may give it more than once
+    metavar: str | None = None  # what the help calls its value; None: by its type
+    hidden: bool = False  # it is for programs, and no option of `torpor`
+
+
+def port(text: str) -> int:
+    """The number of a port. Raises ValueError."""
+    number = int(text)
+    if not 0 <= number <= PORT_MAX:
+        raise ValueError(f"{text} is not a port: it is from 0 to {PORT_MAX}")
+    return number
 
 
 OPTIONS: tuple[Option, ...] = (
-    Option("--port", "port", int, 4700, "The one port that serves all services."),
+    Option("--port", "port", port, 4700, "The one port that serves all services. 0 takes a free one."),
     Option("--host", "host", str, "127.0.0.1", "The address to listen on. One that other machines may reach needs `--auth`, or `--insecure-allow-anyone`."),
     Option("--auth", "auth", None, False, "Verify every request's signature, and enforce IAM's policies. The first start makes the root credential, in the file `credentials` of the data folder (`docs/how-to/users-and-policies.md`)."),
     Option("--insecure-allow-anyone", "insecure", None, False, "Listen on an address that other machines may reach without `--auth`: whoever reaches it may do anything, and run code as this user."),
-    Option("--tls-cert", "tls_cert", Path, None, "Serve HTTPS with this certificate: a PEM file with its chain. It needs `--tls-key`. Changed files take effect without a restart (`docs/how-to/tls.md`)."),
-    Option("--tls-key", "tls_key", Path, None, "The private key of `--tls-cert`, in PEM, without a passphrase."),
+    Option("--tls-cert", "tls_cert", Path, None, "Serve HTTPS with this certificate: a PEM file with its chain. It needs `--tls-key`. Changed files take effect without a restart (`docs/how-to/tls.md`).", metavar="FILE"),
+    Option("--tls-key", "tls_key", Path, None, "The private key of `--tls-cert`, in PEM, without a passphrase.", metavar="FILE"),
     Option("--tls-self-signed", "tls_self_signed", None, False, "Serve HTTPS with a certificate that the endpoint makes for local use, keeps in the data folder, and renews. `torpor env` prints the `AWS_CA_BUNDLE` by which clients trust it."),
-    Option("--connections-per-client", "connections_per_client", int, 1000, "The most connections of one client, by its address; this machine's own are not counted. 0 is no such limit."),
-    Option("--rate-limit", "rate_limits", str, (), "With `--auth`, how many calls per second each user or role may make, as `KIND=N`: `invocations`, `control`, `s3` or `pages` (`docs/how-to/users-and-policies.md`). There are no limits unless you set them. You may repeat it.", many=True),
-    Option("--allow-host", "allow_hosts", str, (), "Another name or address by which clients may call the endpoint, with all names under it. You may repeat it.", many=True),
-    Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may do anything here. You may repeat it.", many=True),
-    Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, in place of host and port. It is for programs that start `python -m torpor_endpoint`."),
-    Option("--what-if", "what_if", str, None, "The module that simulates for the dashboard. It is for programs that start `python -m torpor_endpoint`; `torpor up` brings its own."),
+    Option("--connections-per-client", "connections_per_client", int, 1000, "The most connections of one client, by its address; this machine's own are not counted. 0 is no such limit.", metavar="N"),
+    Option("--rate-limit", "rate_limits", str, (), "With `--auth`, how many calls per second each user or role may make, as `KIND=N`: `invocations`, `control`, `s3` or `pages` (`docs/how-to/users-and-policies.md`). There are no limits unless you set them. You may repeat it.", many=True, metavar="KIND=N"),
+    Option("--allow-host", "allow_hosts", str, (), "Another name or address by which clients may call the endpoint, with all names under it. You may repeat it.", many=True, metavar="NAME"),
+    Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may do anything here. You may repeat it.", many=True, metavar="ORIGIN"),
+    Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, in place of host and port. It is for programs that start `python -m torpor_endpoint`.", hidden=True),
+    Option("--what-if", "what_if", str, None, "The module that simulates for the dashboard. It is for programs that start `python -m torpor_endpoint`; `torpor up` brings its own.", hidden=True),
     Option("--data-dir", "data_dir", Path, Path(".torpor"), "The folder of everything that survives a restart: endpoints, models, objects and logs."),
     Option("--aws-strict", "strict", None, False, "Refuse what AWS refuses, and fail requests at zero capacity."),
-    Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 that holds the artifacts, in place of the embedded one. The credentials come from the usual chain."),
-    Option("--images", "images", Path, None, "A TOML file that says what serves other images: the built-in container, or a server of the image's own (adapter mode)."),
+    Option("--s3-endpoint", "s3_endpoint", str, None, "Another S3 that holds the artifacts, in place of the embedded one. The credentials come from the usual chain.", metavar="URL"),
+    Option("--images", "images", Path, None, "A TOML file that says what serves other images: the built-in container, or a server of the image's own (adapter mode).", metavar="FILE"),
     Option("--unknown-images", "unknown_images", str, "refuse", "`built-in`: the built-in container serves images that Torpor does not know. `refuse`: their endpoints become Failed."),
-    Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, even if their Environment allows it. `scripts` also refuses training scripts."),
+    Option("--refuse", "refuse", str, None, "`pickles`, `scripts`, or both with a comma: no instance loads such models, even if their Environment allows it. `scripts` also refuses training scripts.", metavar="KINDS"),
     Option("--require-isolation", "require_isolation", None, False, "Do not start where this machine cannot hold scripts to their boxes (`docs/explanation/isolation.md`), and let no Environment widen a box."),
-    Option("--instances-on", "instances_on", str, LOCAL, "What runs the instances: `local`, which is this machine; `kubernetes`, a cluster (`docs/how-to/kubernetes.md`); `ray`, the Ray cluster that this machine is a node of or that `RAY_ADDRESS` names; `ray://HOST:PORT`, a cluster by its Ray Client server (`docs/how-to/ray.md`)."),
-    Option("--kubernetes-file", "kubernetes_file", Path, None, "A TOML file with the image of the instances in a cluster, and how else their pods are made."),
-    Option("--advertise", "advertise", str, None, "The URL by which instances on other machines reach this endpoint. Without it, they use the endpoint's own address."),
-    Option("--database", "database", str, None, "A PostgreSQL database in place of SQLite files in the data folder: `postgresql://user@host/name`, without a password (`docs/how-to/postgresql.md`)."),
+    Option("--instances-on", "instances_on", str, LOCAL, "What runs the instances: `local`, which is this machine; `kubernetes`, a cluster (`docs/how-to/kubernetes.md`); `ray`, the Ray cluster that this machine is a node of or that `RAY_ADDRESS` names; `ray://HOST:PORT`, a cluster by its Ray Client server (`docs/how-to/ray.md`).", metavar="HOST"),
+    Option("--kubernetes-file", "kubernetes_file", Path, None, "A TOML file with the image of the instances in a cluster, and how else their pods are made.", metavar="FILE"),
+    Option("--advertise", "advertise", str, None, "The URL by which instances on other machines reach this endpoint. Without it, they use the endpoint's own address.", metavar="URL"),
+    Option("--database", "database", str, None, "A PostgreSQL database in place of SQLite files in the data folder: `postgresql://user@host/name`, without a password (`docs/how-to/postgresql.md`).", metavar="URL"),
     Option("--keep-instances", "keep_instances", None, False, "Leave instances on other machines running when the endpoint stops. Its next start adopts them."),
     Option("--routers", "routers", int, 0, "Run so many routers beside the endpoint, as processes at the ports after its own: they answer invocations (`docs/how-to/routers.md`)."),
     Option("--no-runtime", "no_runtime", None, False, "Answer no invocations: leave them to routers. `torpor control` sets it."),
-    Option("--warm-idle", "warm_idle_s", float, 600.0, "The zygote ends when no instance has run for this many seconds."),
-    Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts."),
+    Option("--warm-idle", "warm_idle_s", float, 600.0, "The zygote ends when no instance has run for this many seconds.", metavar="SECONDS"),
+    Option("--emulate", "emulate", str, None, "`aws`: instances become ready after the delays that were observed on AWS, so that you feel its cold starts.", metavar="aws"),
     Option("--seed", "seed", int, None, "The seed of the emulated delays and of the samples of data capture. The same seed gives the same ones."),
     Option("--time-scale", "time_scale", float, 1.0, "The divisor of the delays of AWS's automatic scaling: 60 turns its minutes into seconds."),
     Option("--travelling-clock", "travelling_clock", None, False, "For tests: `/_torpor/clock` moves the endpoint's clock forward, and everything that falls due on the way is done (`docs/how-to/test-your-application.md`). Only on a loopback address, and without `--time-scale` and `--emulate`."),

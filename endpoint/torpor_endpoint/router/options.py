@@ -3,20 +3,20 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from torpor_endpoint.options import Option
+from torpor_endpoint.options import Option, port
 
 ROUTER_OPTIONS: tuple[Option, ...] = (
-    Option("--control", "control", str, "http://127.0.0.1:4700", "The URL of the control: the endpoint that owns the instances."),
-    Option("--port", "port", int, 4701, "The port that serves invocations."),
+    Option("--control", "control", str, "http://127.0.0.1:4700", "The URL of the control: the endpoint that owns the instances.", metavar="URL"),
+    Option("--port", "port", port, 4701, "The port that serves invocations. 0 takes a free one."),
     Option("--host", "host", str, "127.0.0.1", "The address to listen on. One that other machines may reach needs a control with `--auth`, or `--insecure-allow-anyone`."),
     Option("--insecure-allow-anyone", "insecure", None, False, "Listen on an address that other machines may reach though the control verifies no caller: whoever reaches it may invoke every model."),
-    Option("--tls-cert", "tls_cert", Path, None, "Serve HTTPS with this certificate: a PEM file with its chain. It needs `--tls-key`. Changed files take effect without a restart (`docs/how-to/tls.md`)."),
-    Option("--tls-key", "tls_key", Path, None, "The private key of `--tls-cert`, in PEM, without a passphrase."),
-    Option("--connections-per-client", "connections_per_client", int, 1000, "The most connections of one client, by its address; this machine's own are not counted. 0 is no such limit."),
-    Option("--allow-host", "allow_hosts", str, (), "Another name or address by which clients may call the router, with all names under it. You may repeat it.", many=True),
-    Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may invoke models here. You may repeat it.", many=True),
-    Option("--control-ca", "trusted", str, None, "A file of the certificates that vouch for the control's, if the system does not know them. Without it, that of `AWS_CA_BUNDLE`."),
-    Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, in place of host and port. It is for programs that start `python -m torpor_endpoint.router`."),
+    Option("--tls-cert", "tls_cert", Path, None, "Serve HTTPS with this certificate: a PEM file with its chain. It needs `--tls-key`. Changed files take effect without a restart (`docs/how-to/tls.md`).", metavar="FILE"),
+    Option("--tls-key", "tls_key", Path, None, "The private key of `--tls-cert`, in PEM, without a passphrase.", metavar="FILE"),
+    Option("--connections-per-client", "connections_per_client", int, 1000, "The most connections of one client, by its address; this machine's own are not counted. 0 is no such limit.", metavar="N"),
+    Option("--allow-host", "allow_hosts", str, (), "Another name or address by which clients may call the router, with all names under it. You may repeat it.", many=True, metavar="NAME"),
+    Option("--allow-origin", "allow_origins", str, (), "An origin, such as `http://localhost:3000`, whose web pages may invoke models here. You may repeat it.", many=True, metavar="ORIGIN"),
+    Option("--control-ca", "trusted", str, None, "A file of the certificates that vouch for the control's, if the system does not know them. Without it, that of `AWS_CA_BUNDLE`.", metavar="FILE"),
+    Option("--descriptor", "descriptor", int, None, "The number of an inherited listening socket, in place of host and port. It is for programs that start `python -m torpor_endpoint.router`.", hidden=True),
     Option("--seed", "seed", int, None, "The seed of the draws by the variants' weights and of the samples of data capture."),
     Option("--otel", "otel", None, False, "Send traces to an OpenTelemetry collector by OTLP over HTTP, as the `OTEL_*` variables say; pass the trace context on to containers. Metrics are the control's. It needs the extra `otel`."),
     Option("--log-level", "log_level", str, "warning", "The lowest level of the log lines to print: debug, info, warning or error."),

@@ -10,15 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from errno import EACCES, EADDRINUSE
 from pathlib import Path
-from typing import Annotated, NamedTuple, NoReturn
-
-import typer
+from typing import Any, NamedTuple, NoReturn
 
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import URL
 from torpor.calling.keys import CREDENTIALS_FILE, UNVERIFIED, of_data_dir
 from torpor.cli.commands.env import exports, lines
 from torpor.cli.exit_codes import UsageRefused
+from torpor.cli.option_tables import takes, values
 from torpor.errors import EndpointFailed, EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
 from torpor.extras import require
 from torpor.hosting.occupancy import ensure_free, ensure_writable
@@ -29,111 +28,22 @@ from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import OPTIONS, Options, command_line
 
-DEFAULT = Options()
 TRUST = """\
 # The endpoint speaks HTTPS. AWS's clients trust its certificate by AWS_CA_BUNDLE; without it, boto3 needs
 # verify="…" and curl --cacert, with {bundle}"""
 LOOK_S = 0.1
 """Between two looks whether a router answers."""
 ROUTERS = "# Routers answer invocations at {urls}"
-MEANING = {option.field: option.meaning for option in OPTIONS}
 
 
-def up(
-    port: Annotated[int, typer.Option(min=0, max=65535, help=f"{MEANING['port']} 0 takes a free one.")] = DEFAULT.port,
-    host: Annotated[str, typer.Option(help=MEANING["host"])] = DEFAULT.host,
-    auth: Annotated[bool, typer.Option("--auth", help=MEANING["auth"])] = DEFAULT.auth,
-    insecure_allow_anyone: Annotated[
-        bool, typer.Option("--insecure-allow-anyone", help=MEANING["insecure"])
-    ] = DEFAULT.insecure,
-    tls_cert: Annotated[Path | None, typer.Option(help=MEANING["tls_cert"], metavar="FILE")] = DEFAULT.tls_cert,
-    tls_key: Annotated[Path | None, typer.Option(help=MEANING["tls_key"], metavar="FILE")] = DEFAULT.tls_key,
-    tls_self_signed: Annotated[
-        bool, typer.Option("--tls-self-signed", help=MEANING["tls_self_signed"])
-    ] = DEFAULT.tls_self_signed,
-    connections_per_client: Annotated[
-        int, typer.Option(help=MEANING["connections_per_client"], metavar="N")
-    ] = DEFAULT.connections_per_client,
-    rate_limit: Annotated[list[str] | None, typer.Option(help=MEANING["rate_limits"], metavar="KIND=N")] = None,
-    allow_host: Annotated[list[str] | None, typer.Option(help=MEANING["allow_hosts"], metavar="NAME")] = None,
-    allow_origin: Annotated[list[str] | None, typer.Option(help=MEANING["allow_origins"], metavar="ORIGIN")] = None,
-    data_dir: Annotated[Path, typer.Option(help=MEANING["data_dir"])] = DEFAULT.data_dir,
-    aws_strict: Annotated[bool, typer.Option("--aws-strict", help=MEANING["strict"])] = DEFAULT.strict,
-    s3_endpoint: Annotated[str | None, typer.Option(help=MEANING["s3_endpoint"], metavar="URL")] = DEFAULT.s3_endpoint,
-    images: Annotated[Path | None, typer.Option(help=MEANING["images"], metavar="FILE")] = DEFAULT.images,
-    unknown_images: Annotated[str, typer.Option(help=MEANING["unknown_images"])] = DEFAULT.unknown_images,
-    refuse: Annotated[str | None, typer.Option(help=MEANING["refuse"], metavar="KINDS")] = DEFAULT.refuse,
-    require_isolation: Annotated[
-        bool, typer.Option("--require-isolation", help=MEANING["require_isolation"])
-    ] = DEFAULT.require_isolation,
-    instances_on: Annotated[str, typer.Option(help=MEANING["instances_on"], metavar="HOST")] = DEFAULT.instances_on,
-    kubernetes_file: Annotated[
-        Path | None, typer.Option(help=MEANING["kubernetes_file"], metavar="FILE")
-    ] = DEFAULT.kubernetes_file,
-    advertise: Annotated[str | None, typer.Option(help=MEANING["advertise"], metavar="URL")] = DEFAULT.advertise,
-    keep_instances: Annotated[
-        bool, typer.Option("--keep-instances", help=MEANING["keep_instances"])
-    ] = DEFAULT.keep_instances,
-    database: Annotated[str | None, typer.Option(help=MEANING["database"], metavar="URL")] = DEFAULT.database,
-    routers: Annotated[int, typer.Option(help=MEANING["routers"])] = DEFAULT.routers,
-    no_runtime: Annotated[bool, typer.Option("--no-runtime", help=MEANING["no_runtime"])] = DEFAULT.no_runtime,
-    warm_idle: Annotated[float, typer.Option(help=MEANING["warm_idle_s"], metavar="SECONDS")] = DEFAULT.warm_idle_s,
-    emulate: Annotated[str | None, typer.Option(help=MEANING["emulate"], metavar="aws")] = DEFAULT.emulate,
-    seed: Annotated[int | None, typer.Option(help=MEANING["seed"])] = DEFAULT.seed,
-    time_scale: Annotated[float, typer.Option(help=MEANING["time_scale"])] = DEFAULT.time_scale,
-    travelling_clock: Annotated[
-        bool, typer.Option("--travelling-clock", help=MEANING["travelling_clock"])
-    ] = DEFAULT.travelling_clock,
-    faults: Annotated[bool, typer.Option("--faults", help=MEANING["faults"])] = DEFAULT.faults,
-    region: Annotated[str, typer.Option(help=MEANING["region"])] = DEFAULT.region,
-    account: Annotated[str, typer.Option(help=MEANING["account"])] = DEFAULT.account,
-    otel: Annotated[bool, typer.Option("--otel", help=MEANING["otel"])] = DEFAULT.otel,
-    log_level: Annotated[str, typer.Option(help=MEANING["log_level"])] = DEFAULT.log_level,
-    log_format: Annotated[str, typer.Option(help=MEANING["log_format"])] = DEFAULT.log_format,
-) -> None:
+@takes(OPTIONS)
+def up(**given: Any) -> None:
     """Start an endpoint in the foreground; Ctrl-C drains and stops it."""
     require("an endpoint", "endpoint", "container")
     from torpor_endpoint.up import BadOption, CannotStart, check, check_router_ports
 
-    options = Options(
-        data_dir=data_dir,
-        host=host,
-        port=port,
-        allow_hosts=tuple(allow_host or ()),
-        allow_origins=tuple(allow_origin or ()),
-        strict=aws_strict,
-        s3_endpoint=s3_endpoint,
-        images=images,
-        unknown_images=unknown_images,
-        instances_on=instances_on,
-        kubernetes_file=kubernetes_file,
-        advertise=advertise,
-        keep_instances=keep_instances,
-        database=database,
-        routers=routers,
-        no_runtime=no_runtime,
-        warm_idle_s=warm_idle,
-        emulate=emulate,
-        seed=seed,
-        time_scale=time_scale,
-        travelling_clock=travelling_clock,
-        faults=faults,
-        region=region,
-        account=account,
-        log_level=log_level,
-        log_format=log_format,
-        refuse=refuse,
-        require_isolation=require_isolation,
-        what_if=simulator(),
-        otel=otel,
-        auth=auth,
-        insecure=insecure_allow_anyone,
-        tls_cert=tls_cert,
-        tls_key=tls_key,
-        tls_self_signed=tls_self_signed,
-        connections_per_client=connections_per_client,
-        rate_limits=tuple(rate_limit or ()),
-    )
+    options = Options(**values(OPTIONS, given), what_if=simulator())
+    data_dir = options.data_dir
     try:
         check(options)
     except BadOption as error:
@@ -141,7 +51,7 @@ def up(
     if data_dir.exists():  # a new folder is made only once the ports are free
         ensure_writable(data_dir, "--data-dir")
         ensure_free(data_dir, "--data-dir")
-    listener = listen(host, port)
+    listener = listen(options.host, options.port)
     bound = replace(options, port=listener.getsockname()[1], descriptor=listener.fileno())
     try:
         check_router_ports(bound)
@@ -152,9 +62,9 @@ def up(
     except (CannotStart, EndpointFailed) as error:
         listener.close()
         raise EndpointFailed(str(error)) from error
-    new = auth and not (data_dir / CREDENTIALS_FILE).exists()
+    new = options.auth and not (data_dir / CREDENTIALS_FILE).exists()
     known = _secured(bound, listener) if bound.tls else bound
-    root = _Root(data_dir, new) if auth else None
+    root = _Root(data_dir, new) if options.auth else None
     beside_the_start(listener, lambda: _announce(known, root))
     _become(bound, listener)
 
