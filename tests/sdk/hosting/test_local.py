@@ -148,7 +148,7 @@ def test_a_plan_that_sagemaker_refuses_raises_endpoint_failed(endpoint: torpor.L
     refused = EndpointPlan(
         "refused", endpoint.model_data_url, serverless={"MemorySizeInMB": memory_mib, "MaxConcurrency": 1}
     )
-    with pytest.raises(EndpointFailed, match="(?i)memorySizeInMB"):
+    with pytest.raises(EndpointFailed, match=r"(?i)memorySizeInMB"):
         deploy(endpoint.client("sagemaker"), refused)
 
 
