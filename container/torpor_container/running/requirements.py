@@ -15,12 +15,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from torpor_container.errors import LoadFailed
-from torpor_container.formats.script import toolkits
 from torpor_container.processes.threads import run_to_completion
 from torpor_container.running import requirement_files
 from torpor_container.running.requirement_files import LineKind, RequirementLine
@@ -38,9 +38,6 @@ LOADED: Final = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "x
 
 SAME: Final[Mapping[str, str]] = {"xgboost": "xgboost-cpu"}
 """Distributions that hold the same modules."""
-
-STAND_INS: Final = frozenset(name.replace("_", "-") for name in toolkits.NAMES)
-"""Packages of AWS's images, which a script may import without an installation."""
 
 OF_LINE: Final = re.compile(r"\s--\w")
 """Where the options of one requirement begin, such as `--hash`."""
@@ -117,9 +114,18 @@ def _installed(name: str) -> Distribution | None:
     return None
 
 
+@cache
+def _stand_ins() -> frozenset[str]:
+    """The distributions that have a stand-in: packages of AWS's images, which a script may import without an
+    installation. The endpoint reads requirements too, and needs no model format: it imports none."""
+    from torpor_container.formats.script import toolkits
+
+    return frozenset(name.replace("_", "-") for name in toolkits.NAMES)
+
+
 def _by_stand_in(required: "Requirement") -> bool:
     """Whether a stand-in answers for the package: every script may import it, whatever version is asked for."""
-    return _name(required.name) in STAND_INS and _installed(required.name) is None
+    return _name(required.name) in _stand_ins() and _installed(required.name) is None
 
 
 def _name(name: str) -> str:

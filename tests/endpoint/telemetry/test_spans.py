@@ -48,7 +48,7 @@ def route(containers: int = 1, **members: Any) -> Route:
     with FakeHost() as host:
         pool = PoolOnFakeHost(host, containers=containers).pool
     pool.variant = replace(pool.variant, **members)
-    return Route(FleetEndpoint("shop", "arn", {"v": pool}), "v", pool, "/a.tar.gz", tuple(range(containers)))
+    return Route(FleetEndpoint("shop", "arn", {"v": pool}), "v", pool, "a.tar.gz", tuple(range(containers)))
 
 
 def served(sent_s: float, *headers: tuple[bytes, bytes], status: int = 200) -> Served:

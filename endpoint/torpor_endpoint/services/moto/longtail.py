@@ -20,8 +20,6 @@ from torpor_endpoint.aws.errors import AwsError, unreadable
 from torpor_endpoint.aws.models import service_model
 from torpor_endpoint.aws.validation import violations
 from torpor_endpoint.aws.wire.asgi import AwsRequest, Response
-from torpor_endpoint.aws.wire.protocols import protocol_of
-from torpor_endpoint.aws.wire.query import Query
 from torpor_endpoint.aws.wire.scope import region_of
 from torpor_endpoint.services.moto.long_polls import polled
 from torpor_endpoint.services.moto.secret_reads import reads_secrets
@@ -163,6 +161,8 @@ def _check_bounds(request: AwsRequest) -> None:
 def _check_required(service: str, operation: str, plain: AwsRequest) -> None:
     """Raises the service's error for a call that lacks a required member, on which moto's handlers fail."""
     from torpor_endpoint.aws.service import refusal
+    from torpor_endpoint.aws.wire.protocols import protocol_of
+    from torpor_endpoint.aws.wire.query import Query
 
     model, protocol = service_model(service), protocol_of(plain)
     called = model.operation_model(operation)
@@ -194,6 +194,8 @@ def _failed(service: str, operation: str, why: str) -> AwsError:
 
 def _nothing(service: str, operation: str, plain: AwsRequest) -> bytes:
     """An answer without members, in the form of its protocol: a client of the query protocol needs XML."""
+    from torpor_endpoint.aws.wire.protocols import protocol_of
+
     return protocol_of(plain).answer(service_model(service).operation_model(operation), {}, str(uuid.uuid4())).body
 
 

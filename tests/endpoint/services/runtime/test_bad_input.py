@@ -181,13 +181,15 @@ def small_disk(live: LiveEndpoint) -> Iterator[Path]:
     subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-def test_a_disk_that_is_really_full_is_no_room_either(live: LiveEndpoint, rough: str, small_disk: Path) -> None:
+def test_a_disk_that_is_really_full_is_the_machines_fault_and_not_the_models(
+    live: LiveEndpoint, rough: str, small_disk: Path
+) -> None:
     noise = random.Random(7).randbytes(3 * MIB)
     put(live.folder("rough"), {"large.tar.gz": packed({"model.json": booster(), "noise": noise})})
     live.deploy("Full", Variant(many("rough")))
     response = refusal(lambda: live.invoke("Full", ROW, TargetModel="large.tar.gz"))
-    assert (response["Error"]["Code"], response["OriginalStatusCode"]) == ("ModelError", 507)
-    assert "No space left" in response["OriginalMessage"]
+    assert code_and_status(response) == ("InternalDependencyException", 530)
+    assert "No space left" in response["Error"]["Message"]
     assert right(live.invoke("Full", ROW, TargetModel="good.json"))
 
 
