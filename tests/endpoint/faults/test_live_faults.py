@@ -58,10 +58,8 @@ def test_a_slow_store_delays_the_load_and_nothing_else(live: LiveEndpoint) -> No
     began_s = time.monotonic()
     assert call(live, "m1.tar") == 1.0
     assert time.monotonic() - began_s >= 0.4
-    assert struck(live) == [("slow-s3 seconds=0.4", "m1.tar")]
-    began_s = time.monotonic()
     assert call(live, "m1.tar") == 1.0
-    assert time.monotonic() - began_s < 0.4
+    assert struck(live) == [("slow-s3 seconds=0.4", "m1.tar")], "the model is in memory: nothing is read"
 
 
 def test_a_store_that_fails_twice_is_asked_again(live: LiveEndpoint) -> None:

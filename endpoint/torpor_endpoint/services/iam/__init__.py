@@ -1,1 +1,2 @@
-"""IAM, the part that SageMaker's users need: it stores and shows roles. It never checks a right."""
+"""IAM: it keeps users, groups, roles, policies and access keys, and simulates policies. It decides no call:
+`core.access` does, where `--auth` asks."""

@@ -1,1 +1,1 @@
-"""AWS STS: who the caller is, as far as one account can say."""
+"""AWS STS: who the caller is, and the temporary credentials of roles and users of this account."""

@@ -516,10 +516,14 @@ CELLS = st.sampled_from(
 
 
 LINE = st.lists(CELLS, min_size=1, max_size=3)
+FIRST = st.builds(
+    lambda number, further: [number, *further], st.sampled_from(["0", "1", "27"]), st.lists(CELLS, max_size=2)
+)
+"""A line that begins with a number, so that it is no header."""
 
 
 @settings(deadline=None)
-@given(LINE.filter(lambda line: line[0].isdigit()), st.lists(LINE, max_size=3), st.sampled_from(["\n", "\r\n"]))
+@given(FIRST, st.lists(LINE, max_size=3), st.sampled_from(["\n", "\r\n"]))
 def test_the_first_lines_of_a_large_body_are_read_as_they_are_alone(
     first: list[str], rest: list[list[str]], end: str
 ) -> None:

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from torpor_endpoint.core.origins.cors import CorsRule, PageRequest, header_names, matches, permission
 
-PATTERN = st.text("ab.*", max_size=6).filter(lambda text: text.count("*") < 2)
+PLAIN = st.text("ab.", max_size=3)
+PATTERN = st.builds("".join, st.tuples(PLAIN, st.sampled_from(["", "*"]), PLAIN))
 
 
 @pytest.mark.parametrize(
