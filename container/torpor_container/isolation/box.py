@@ -100,9 +100,9 @@ def enter(
 
 
 @cache
-def filter_of(network: str) -> list[seccomp.Instruction]:
+def filter_of(network: str) -> bytes:
     """The filter of a box's calls. Made once for each network, in the zygote."""
-    return seccomp.program((*NETWORKS[network], *REFUSED), machine(), asks=True)
+    return seccomp.packed(seccomp.program((*NETWORKS[network], *REFUSED), machine(), asks=True))
 
 
 def prepare() -> None:
@@ -167,7 +167,7 @@ def enter_for_reading(abilities: Abilities) -> None:
         own = [(places.SHARED_MEMORY, landlock.SHARE), (tempfile.gettempdir(), WRITE)]
         landlock.restrict([*devices, *own], abilities.landlock, WRITE & ~READ)
     if abilities.filters:
-        seccomp.install(seccomp.program((*NETWORKS["refuse"], *REFUSED), machine()))
+        seccomp.install(seccomp.packed(seccomp.program((*NETWORKS["refuse"], *REFUSED), machine())))
 
 
 def _hides_processes(box: ScriptBox) -> bool:

@@ -28,6 +28,8 @@ LOAD, MASK, EQUAL, AT_LEAST, ANY_BIT, RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x0
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 """Offsets in `struct seccomp_data`. An argument has 8 bytes, the lower half first on both architectures."""
 Instruction = tuple[int, int, int, int]
+INSTRUCTION = "=HBBI"
+"""How the kernel packs one."""
 """Code, the jumps if true and if false, and the value."""
 Call = Callable[..., int]
 
@@ -95,12 +97,17 @@ def available(call: Call = syscall, of: str | None = None) -> bool:
         return False
 
 
-def install(rules: list[Instruction], call: Call = syscall) -> None:
-    """Filter the calls of this process, all its threads, and all that it starts.
+def packed(rules: list[Instruction]) -> bytes:
+    """The rules as the kernel takes them."""
+    return b"".join(struct.pack(INSTRUCTION, *rule) for rule in rules)
+
+
+def install(rules: bytes, call: Call = syscall) -> None:
+    """Filter the calls of this process, all its threads, and all that it starts, by packed rules.
 
     It must have no new privileges (`kernel.give_up_privileges`). Raises OSError.
     """
-    packed = b"".join(struct.pack("=HBBI", *rule) for rule in rules)
-    buffer = ctypes.create_string_buffer(packed, len(packed))
-    given = ctypes.create_string_buffer(struct.pack("@HP", len(rules), ctypes.addressof(buffer)))
+    buffer = ctypes.create_string_buffer(rules, len(rules))
+    count = len(rules) // struct.calcsize(INSTRUCTION)
+    given = ctypes.create_string_buffer(struct.pack("@HP", count, ctypes.addressof(buffer)))
     call(NUMBERS[machine()], SET_MODE_FILTER, ALL_THREADS | NO_MITIGATIONS, given)
