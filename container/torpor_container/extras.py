@@ -4,9 +4,9 @@ import json
 from functools import cache
 
 
-def how_to_install(extra: str) -> str:
+def how_to_install(extra: str, checkout: bool | None = None) -> str:
     """The command that installs an extra: from the checkout that this Torpor runs from, or beside a wheel."""
-    if from_checkout():
+    if from_checkout() if checkout is None else checkout:
         return f"in Torpor's checkout, run: pip install --editable '.[{extra}]'"
     return f"run: pip install 'torpor[{extra}]'"
 

@@ -20,6 +20,5 @@ def test_where_torpor_was_installed_from(origin: str | None, editable: bool) -> 
     assert extras.is_editable(origin) is editable
 
 
-def test_a_wheel_has_no_checkout_to_install_from(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "from_checkout", lambda: False)
-    assert extras.how_to_install("cli") == "run: pip install 'torpor[cli]'"
+def test_a_wheel_has_no_checkout_to_install_from() -> None:
+    assert extras.how_to_install("cli", checkout=False) == "run: pip install 'torpor[cli]'"

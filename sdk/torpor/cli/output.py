@@ -56,14 +56,16 @@ def plain_errors() -> Iterator[None]:
         _end(file_line(error), error)
     except TorporError as error:
         _end(str(error), error)
-    except Exception as error:
-        from botocore.exceptions import BotoCoreError, ClientError  # imported by now, if it is one of its errors
+    except _of_botocore() as error:
+        _end(api_line(error) if hasattr(error, "response") else str(error), error)
 
-        if isinstance(error, ClientError):
-            _end(api_line(error), error)
-        if isinstance(error, BotoCoreError):
-            _end(str(error), error)
-        raise
+
+def _of_botocore() -> tuple[type[Exception], ...]:
+    """The errors of AWS's clients. Python asks for them only when no clause above has caught the error: a command that
+    calls no AWS client does not wait for the import."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return ClientError, BotoCoreError
 
 
 def _end(line: str, error: BaseException, code: ExitCode | None = None) -> None:

@@ -17,7 +17,7 @@ from torpor_container.running.scripts import Scripts
 from torpor_container.settings import Settings
 
 ON_DEMAND = """
-import ctypes, os, subprocess, sys, tempfile, threading, time
+import ctypes, os, resource, socket, subprocess, sys, tempfile, threading, time
 def model_fn(model_dir):
     return None
 def transform_fn(model, body, content_type, accept):

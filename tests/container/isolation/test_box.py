@@ -1,6 +1,5 @@
 """Hostile scripts in a live box: each gets an error of its own, and reaches nothing outside."""
 
-import asyncio
 import os
 import socket
 from collections.abc import Mapping, Sequence
@@ -9,31 +8,15 @@ from pathlib import Path
 import pytest
 
 from benchmarks.hostile.scripts import ENDS, HARM, in_place
-from tests.container.helpers.script_processes import write_script
-from torpor_container.errors import ContainerError
-from torpor_container.formats import Conventions
-from torpor_container.invocation import Invocation
+from tests.container.helpers import boxed_scripts
 from torpor_container.isolation.abilities import Abilities, found
-from torpor_container.measuring.timing import Timing
 from torpor_container.processes import namespaces
-from torpor_container.processes.memory_budget import MemoryBudget
-from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.script_boxes import ensure_isolation, lacking
-from torpor_container.running.scripts import Scripts
 from torpor_container.settings import BadSetting, Settings
 
 pytestmark = pytest.mark.skipif(bool(found().missing()), reason="; ".join(found().missing()))
 
-ON_DEMAND = """
-import ctypes, os, resource, socket, subprocess, sys, tempfile, threading, time
-def model_fn(model_dir):
-    return None
-def transform_fn(model, body, content_type, accept):
-    space = dict(globals())
-    exec(body, space)
-    return str(space.get("out")), "text/plain"
-"""
 SMALL = {
     "TORPOR_SCRIPT_DISK_MIB": "8",
     "TORPOR_SCRIPT_FILES": "300",
@@ -44,32 +27,10 @@ NARROW = {**SMALL, "TORPOR_SCRIPT_NETWORK": "endpoint", "TORPOR_SCRIPT_PORTS": "
 
 
 def answers(zygote: ZygoteClient, folder: Path, sources: Sequence[str], **settings: str) -> list[str]:
-    """The answers of one script to these requests, errors as `Type: first line`."""
-    (folder / "s3").mkdir()
-    (folder / "s3" / "secret").write_text("secret")
-    (folder / "models" / "other").mkdir(parents=True)
-    model = folder / "models" / "own"
-    own = {"SAGEMAKER_BASE_DIR": str(folder), "TORPOR_S3_FOLDER": str(folder / "s3"), "TORPOR_SCRIPT_NETWORK": "refuse"}
-    read = Settings.read(own | {"TORPOR_WARM_PARENT": str(zygote.path)} | settings)
-    memory, script = MemoryBudget(read.memory_bytes), write_script(model, ON_DEMAND)
+    """The first line of each answer of one script to these requests; an error is `Type: message`."""
     places = {"outside": folder, "instance": os.getpid(), "zygote": os.getpid(), "socket": zygote.path}
-
-    async def story() -> list[str]:
-        scripts = Scripts(read, memory, Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": os.environ["PATH"]})
-        runner, _ = await scripts.start(model, script)
-        told = []
-        try:
-            for source in sources:
-                invocation = Invocation(in_place(source, places).encode(), "text/plain")
-                try:
-                    told.append((await runner.invoke(invocation, 20.0, Timing(lambda: 0.0))).body.decode())
-                except ContainerError as error:
-                    told.append(f"{type(error).__name__}: {str(error).splitlines()[0]}")
-        finally:
-            await runner.close()
-        return told
-
-    return asyncio.run(story())
+    told = boxed_scripts.answers(zygote, folder, [in_place(source, places) for source in sources], **settings)
+    return [answer.split("\n")[0] for answer in told]
 
 
 def test_each_harm_is_an_error_of_the_script_s_own_and_it_lives_on(tmp_path: Path, zygote: ZygoteClient) -> None:
@@ -132,7 +93,7 @@ NEEDS: Mapping[str, tuple[str, str]] = {
     "a program": ("out = subprocess.run(['echo', 'hello'], capture_output=True, text=True).stdout.strip()", "hello"),
     "a Python of its own": (
         "out = subprocess.run([sys.executable, '-c', 'import json; print(7)'], capture_output=True, text=True).stdout",
-        "7\n",
+        "7",
     ),
     "a pool of threads": (
         "from multiprocessing.pool import ThreadPool\nwith ThreadPool(2) as pool: out = pool.map(abs, [-1])",

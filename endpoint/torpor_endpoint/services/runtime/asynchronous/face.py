@@ -87,7 +87,7 @@ class AsyncInvocations:
         )
         try:
             number = await self._queue.add(request)
-        except OutcomeUnknown:  # its caller is told that it failed, and it is answered if the queue has it
+        except OutcomeUnknown:  # its caller gets an error, and the request is answered if the queue has it
             self._dispatcher.unsure()
             raise
         waiting = Waiting(number, request.endpoint, request.variant, request.received_s, request.expires_s)
