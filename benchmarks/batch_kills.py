@@ -28,7 +28,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from benchmarks.command import command, keep
 from benchmarks.sleeping import children
-from torpor_container.artifacts.keys import RESERVED
+from torpor_container.artifacts.object_keys import RESERVED
 
 BUCKET = "kills"
 JOB = "killed"

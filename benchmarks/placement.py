@@ -26,7 +26,7 @@ from benchmarks.command import command, keep
 from benchmarks.policy_trace import Cache, Trace, zipf
 from benchmarks.simulator import COMPILED, compiled_of_these
 from benchmarks.tables import table
-from torpor_container.core.policies import LRU, Policy
+from torpor_container.core.eviction import LRU, Policy
 from torpor_endpoint.core.placement import BUSY_MIN, FleetLoad, PlacedInstance, Placement
 
 INSTANCES = (1, 2, 10, 100, 1_000)

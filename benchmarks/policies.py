@@ -17,7 +17,7 @@ from rich.table import Table
 
 from benchmarks.command import command, keep
 from benchmarks.policy_trace import Trace, replay, replay_knowing, zipf
-from torpor_container.core.policies import OFFLINE, POLICIES, Policy
+from torpor_container.core.eviction import OFFLINE, POLICIES, Policy
 
 SHARE = 0.1
 REFERENCE = "cachetools LRU"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from torpor_container.core.policies import Future, Policy
+from torpor_container.core.eviction import Future, Policy
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from torpor.conformance.container import UseCase
 from torpor.conformance.limits import ContractLimits
 from torpor.conformance.rule import Rule
 from torpor.conformance.rules import MODULES, RULES
-from torpor_container.formats.script.environment import VARIABLES as SCRIPTS
+from torpor_container.formats.script.aws_variables import VARIABLES as SCRIPTS
 from torpor_container.formats.script.toolkits import NAMES, parts
 from torpor_container.image.variables import VARIABLES
 from torpor_container.processes.inherited_variables import INHERITED

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.core.pace import LONG_S
+from torpor_container.core.prediction_pace import LONG_S
 from torpor_container.core.trials import BYTES_PER_S, FIXED_S, MIB
-from torpor_container.core.waiting import WALL_MULTIPLE
-from torpor_container.formats.script.process import GRACE_S
+from torpor_container.core.work_wait import WALL_MULTIPLE
+from torpor_container.formats.script.child_process import GRACE_S
 from torpor_container.formats.xgboost.older_versions import TIMEOUT_S
 from torpor_container.http.server import PATIENCE
 from torpor_container.http.tls.front import HANDSHAKE_S
@@ -55,27 +55,33 @@ HANDSHAKE = "Handshake of TLS"
 
 LIMITS: dict[str, tuple[str, ...]] = {
     "container/torpor_container/__main__.py": (ASKED,),
-    "container/torpor_container/adapter/contract.py": ("Part of a streamed answer", "Foreign container that loads"),
-    "container/torpor_container/adapter/server.py": ("Foreign container that answers no ping", "Container of another"),
+    "container/torpor_container/adapter/contract_client.py": (
+        "Part of a streamed answer",
+        "Foreign container that loads",
+    ),
+    "container/torpor_container/adapter/foreign_server.py": (
+        "Foreign container that answers no ping",
+        "Container of another",
+    ),
     "container/torpor_container/artifacts/neighbours.py": ("Names similar",),
     "container/torpor_container/artifacts/stores/s3_access.py": ("Download from S3",),
-    "container/torpor_container/formats/script/process.py": (
+    "container/torpor_container/formats/script/child_process.py": (
         LOAD,
         "Part of a streamed answer",
         "Script that has ended",
     ),
-    "container/torpor_container/formats/script/stream.py": ("Script that has ended",),
+    "container/torpor_container/formats/script/answer_stream.py": ("Script that has ended",),
     "container/torpor_container/formats/xgboost/older_versions.py": ("Conversion of an old XGBoost file",),
     "container/torpor_container/http/connections.py": ("Client that sends no head",),
     "container/torpor_container/http/tls/front.py": (HANDSHAKE,),
     "container/torpor_container/http/worker.py": (STOP, INSTANCE_STOP),
     "container/torpor_container/models/in_memory.py": (LOAD, IGNORES),
     "container/torpor_container/models/keeper.py": (READY,),
-    "container/torpor_container/modes/single.py": (LOAD, READY),
+    "container/torpor_container/modes/single_mode.py": (LOAD, READY),
     "container/torpor_container/processes/zygote_client.py": (IGNORES,),
     "container/torpor_container/running/requirements.py": (LOAD,),
     "container/torpor_container/running/runners.py": (CALL,),
-    "container/torpor_container/transport/streaming.py": ("Part of a streamed answer",),
+    "container/torpor_container/transport/stream_client.py": ("Part of a streamed answer",),
     "container/torpor_container/transport/upstream.py": (CALL,),
     "container/torpor_container/trials/trial_process.py": ("Trial of a new version",),
     "endpoint/torpor_endpoint/app.py": (STOP,),

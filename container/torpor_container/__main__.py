@@ -7,7 +7,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from torpor_container.extras import how_to_install
+from torpor_container.how_to_install import how_to_install
 from torpor_container.image import variables
 from torpor_container.processes.zygote import ONE_THREAD
 from torpor_container.settings import SETTINGS, BadSetting, Settings, unknown

@@ -12,29 +12,29 @@ from pathlib import Path
 from starlette.applications import Starlette
 from starlette.types import ASGIApp
 
-from torpor_container.adapter.loader import ForeignLoader, ForeignSingleLoader
-from torpor_container.adapter.server import ForeignServer
+from torpor_container.adapter.foreign_loaders import ForeignLoader, ForeignSingleLoader
+from torpor_container.adapter.foreign_server import ForeignServer
 from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.digests import LIST, DigestedStore
-from torpor_container.artifacts.disk import UnpackedArtifacts
 from torpor_container.artifacts.location import Location, Prefix
 from torpor_container.artifacts.loose import LooseFiles
+from torpor_container.artifacts.stores.artifact_store import ArtifactStore, LazyArtifactStore
 from torpor_container.artifacts.stores.folder import FolderArtifactStore, PermittedFolderStore
 from torpor_container.artifacts.stores.s3 import S3ArtifactStore
 from torpor_container.artifacts.stores.s3_access import S3Access, check_readable
-from torpor_container.artifacts.stores.store import ArtifactStore, LazyArtifactStore
 from torpor_container.artifacts.submitted_code import Submitted, SubmittedCode, SubmittedFolder
+from torpor_container.artifacts.unpacked import UnpackedArtifacts
+from torpor_container.core.eviction import LRU, Nobody, policy
 from torpor_container.core.keepalive import keep_alive
-from torpor_container.core.policies import LRU, Nobody, policy
 from torpor_container.core.residency import Residency
 from torpor_container.core.resting import Resting
 from torpor_container.formats import Conventions
+from torpor_container.http.contract_routes import Routes
 from torpor_container.http.control_means import ControlMeans
-from torpor_container.http.routes import Routes
 from torpor_container.image import variables
 from torpor_container.image.aws_images import MAX_CONTENT_BYTES, XGBOOST_IMAGE
 from torpor_container.measuring.calendar import Calendar
-from torpor_container.measuring.meter import Meter
+from torpor_container.measuring.load_meter import Meter
 from torpor_container.models.built_in_loader import BuiltInLoader
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.faulty_loader import FaultyLoader
@@ -43,9 +43,9 @@ from torpor_container.models.journal import ON_DISK, Journal
 from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import ModelLoader
-from torpor_container.modes.contract import ContractMode
-from torpor_container.modes.serving import KeptMode, Serving
-from torpor_container.modes.single import Single
+from torpor_container.modes.contract_mode import ContractMode
+from torpor_container.modes.kept_mode import KeptMode, Serving
+from torpor_container.modes.single_mode import Single
 from torpor_container.processes.memory import lean_heap
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess

@@ -14,10 +14,10 @@ from difflib import get_close_matches
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from torpor_container.core.eviction import POLICIES, policy
 from torpor_container.core.keepalive import keep_alive
-from torpor_container.core.policies import POLICIES, policy
 from torpor_container.image.aws_images import IMAGES, selected
-from torpor_container.image.command import ServerCommand
+from torpor_container.image.server_command import ServerCommand
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
 
 if TYPE_CHECKING:

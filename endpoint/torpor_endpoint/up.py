@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
-from torpor_container.extras import how_to_install
+from torpor_container.how_to_install import how_to_install
 from torpor_endpoint.core.access.rates import BadRate, CallRates
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.core.origins.cross_origin import is_loopback

@@ -12,7 +12,7 @@ TorporError
 └── MissingExtra          a package that this feature needs is not installed
 """
 
-from torpor_container.extras import how_to_install
+from torpor_container.how_to_install import how_to_install
 
 NO_HTTPS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "PACKET_LENGTH_TOO_LONG", "HTTP_REQUEST")
 """How OpenSSL calls an answer that is not TLS."""

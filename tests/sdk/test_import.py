@@ -17,7 +17,7 @@ import torpor_container
 import torpor_endpoint
 from torpor.errors import MissingExtra
 from torpor.extras import PACKAGES, require
-from torpor_container.extras import how_to_install
+from torpor_container.how_to_install import how_to_install
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]

@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing
-from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore, Listed
 
 LIST = "SHA256SUMS"
 """The list's name, where it lies beside the artifacts."""

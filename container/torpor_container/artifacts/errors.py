@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
-from torpor_container.core.near import question
+from torpor_container.core.near_names import question
 from torpor_container.errors import ContainerError
 from torpor_container.wire import Fault
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing, DownloadBroken
-from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore, Listed
 
 PARALLEL_COPIES = 8
 SEGMENT_MAX_BYTES = 255

@@ -8,8 +8,8 @@ from cachetools import TTLCache
 
 from torpor_container.artifacts.errors import ArtifactError
 from torpor_container.artifacts.location import Prefix
-from torpor_container.artifacts.stores.store import ArtifactStore
-from torpor_container.core.near import nearest
+from torpor_container.artifacts.stores.artifact_store import ArtifactStore
+from torpor_container.core.near_names import nearest
 
 LISTED_MAX = 1000
 """At most this many keys are compared, of the name's own folder and of the prefix."""

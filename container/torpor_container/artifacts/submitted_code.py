@@ -12,7 +12,7 @@ from typing import Protocol
 
 from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
 from torpor_container.artifacts.errors import ArtifactError
-from torpor_container.artifacts.stores.store import ArtifactStore
+from torpor_container.artifacts.stores.artifact_store import ArtifactStore
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import script
 from torpor_container.processes.threads import run_to_completion

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from torpor_container.content.column_names import places
 from torpor_container.content.kinds import CellKind, OutOfRange, inexact, kind_of
-from torpor_container.content.names import places
 from torpor_container.errors import BadInput
 
 Rows = NDArray[Any]

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from torpor_container.core.eviction import Policy
 from torpor_container.core.occupancy import COMING, HERE, LEAVING, LOADING, Occupancy, Resident
-from torpor_container.core.policies import Policy
 
 LEFT_MAX: Final = 10_000
 

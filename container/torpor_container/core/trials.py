@@ -101,5 +101,5 @@ def alone_bytes(budget_bytes: int, disk_bytes: int, free_bytes: int) -> int:
 
 
 def limit_s(disk_bytes: int, load_timeout_s: float) -> float:
-    """How much processor time a trial may take, in seconds, and how long it may rest; see `core.waiting`."""
+    """How much processor time a trial may take, in seconds, and how long it may rest; see `core.work_wait`."""
     return min(FIXED_S + disk_bytes / BYTES_PER_S, load_timeout_s)

@@ -24,15 +24,15 @@ from torpor_container.errors import AmbiguousArtifact, UnknownFormat
 from torpor_container.formats import onnx, recognition, script
 from torpor_container.formats.format import Conventions, Format, ServableModel
 from torpor_container.formats.recognition import ModelFile
-from torpor_container.formats.sklearn import sklearn
-from torpor_container.formats.xgboost import ensembles, xgboost
+from torpor_container.formats.sklearn import sklearn_format
+from torpor_container.formats.xgboost import ensembles, xgboost_format
 
 __all__ = ["ENTRY_POINTS", "FORMATS", "SCRIPT", "Conventions", "Format", "ServableModel", "available", "detect"]
 
 SCRIPT = script.FORMAT.name
 ENTRY_POINTS = "torpor.formats"
 
-FORMATS: tuple[Format, ...] = (script.FORMAT, xgboost.FORMAT, sklearn.FORMAT, onnx.FORMAT)
+FORMATS: tuple[Format, ...] = (script.FORMAT, xgboost_format.FORMAT, sklearn_format.FORMAT, onnx.FORMAT)
 
 
 def available() -> tuple[Format, ...]:

@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from torpor_container.content import RowLayout, Rows, decode
+from torpor_container.content.column_names import misnamed
 from torpor_container.content.kinds import TEXT
 from torpor_container.content.media import JSON, media_type, parameters
-from torpor_container.content.names import misnamed
 from torpor_container.content.plain import Outputs
 from torpor_container.content.reading import tensors as protocol
+from torpor_container.content.reading.cell_tables import as_rows, read_table
 from torpor_container.content.reading.json_rows import bare, laid, numbers, table
 from torpor_container.content.reading.json_values import parse
-from torpor_container.content.reading.tables import as_rows, read_table
 from torpor_container.content.reading.tensors import Tensor, are_tensors
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, LoadFailed

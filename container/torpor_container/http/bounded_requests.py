@@ -16,12 +16,12 @@ their number, and nothing else. So this class stands between the socket and guni
   instead.
 
 - *Stages.* `stage` says what the connection waits for its client to send: nothing, the first byte, the rest of a head,
-  or more of a body. How long each may take is decided in `core.patience`; `connections` looks, and calls `refuse`.
+  or more of a body. How long each may take is decided in `core.client_timeouts`; `connections` looks, and calls `refuse`.
 """
 
 from typing import Any
 
-from torpor_container.core.patience import ConnectionStage, Stage
+from torpor_container.core.client_timeouts import ConnectionStage, Stage
 from torpor_container.http.gunicorn_internals import GunicornConnection, HeadRefused
 
 HOST_MAX_BYTES = 255 + len(":65535")

@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Any
 
+from torpor_container.core.client_timeouts import ClientTimeouts, Kind
 from torpor_container.core.clients import client_of
-from torpor_container.core.patience import ClientTimeouts, Kind
 from torpor_container.http.short_requests import ShortRequests
 from torpor_container.processes.memory import give_back
 from torpor_container.waiting.quiet_time import QuietClock

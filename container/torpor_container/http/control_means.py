@@ -15,7 +15,7 @@ from torpor_container import wire
 from torpor_container.errors import BadInput
 from torpor_container.measuring.calendar import Calendar
 from torpor_container.models.faulty_loader import FaultyLoader
-from torpor_container.modes.serving import KeptMode, Serving
+from torpor_container.modes.kept_mode import KeptMode, Serving
 
 
 @dataclass(frozen=True)

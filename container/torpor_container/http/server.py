@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from gunicorn.app.base import BaseApplication
 from gunicorn.config import Config
 
-from torpor_container.core.patience import ClientTimeouts
+from torpor_container.core.client_timeouts import ClientTimeouts
 from torpor_container.http.gunicorn_version import check_version
 
 if TYPE_CHECKING:

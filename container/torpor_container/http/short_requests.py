@@ -35,7 +35,7 @@ import httptools
 from starlette.types import Scope
 
 from torpor_container import wire
-from torpor_container.core.patience import Stage
+from torpor_container.core.client_timeouts import Stage
 from torpor_container.http.bounded_requests import HOST_MAX_BYTES, BoundedRequests
 from torpor_container.http.exchange import Exchange
 from torpor_container.http.framed_requests import Client, FramedRequests

@@ -21,8 +21,8 @@ from torpor_container.formats.script import FORMAT as SCRIPT_FORMAT
 from torpor_container.formats.xgboost.boosters import XGBOOST
 from torpor_container.measuring.cpu_time import CpuTime
 from torpor_container.measuring.effort import Effort, EffortClocks, measured
-from torpor_container.measuring.gauge import MemoryGauge, OtherProcesses
-from torpor_container.measuring.meter import Meter
+from torpor_container.measuring.load_meter import Meter
+from torpor_container.measuring.memory_gauge import MemoryGauge, OtherProcesses
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.models.quarantine import PROVED, Load, Quarantine, Version, mark_of, software_of
 from torpor_container.processes.memory import give_back, no_memory, uss_bytes

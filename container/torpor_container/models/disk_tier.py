@@ -7,16 +7,16 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torpor_container.artifacts.archives.unpack import UnpackLimits, unpack
-from torpor_container.artifacts.disk import MODEL, PACKED, UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.location import Prefix, name_of
 from torpor_container.artifacts.loose import LooseFiles
 from torpor_container.artifacts.neighbours import Neighbours
-from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore
+from torpor_container.artifacts.unpacked import MODEL, PACKED, UnpackedArtifact, UnpackedArtifacts
 from torpor_container.core.residency import Hit, Residency
 from torpor_container.measuring.effort import measured
-from torpor_container.measuring.meter import Meter
-from torpor_container.measuring.timing import LoadSpans
+from torpor_container.measuring.load_meter import Meter
+from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.loader import Placed
 from torpor_container.models.tier import MakeRoom, Tier
 from torpor_container.processes.threads import run_to_completion

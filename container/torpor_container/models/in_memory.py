@@ -16,7 +16,7 @@ from torpor_container.errors import (
     machine_faults,
 )
 from torpor_container.measuring.effort import Effort
-from torpor_container.measuring.timing import LoadSpans
+from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.last_uses import LastUses

@@ -13,7 +13,7 @@ from torpor_container.core.occupancy import ModelStage
 from torpor_container.core.residency import Hit, Lead, Residency, Wait
 from torpor_container.core.resting import Resting
 from torpor_container.errors import NotReady, OutOfMemory
-from torpor_container.measuring.timing import Timing
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import Freshness
 from torpor_container.models.in_memory import LoadInFlight, ModelsInMemory

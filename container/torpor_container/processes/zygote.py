@@ -47,8 +47,8 @@ PRELOAD: tuple[str, ...] = (
     "uvloop",
     "torpor_container.forked_instance",
     "torpor_container.trials.trial_child",
-    "torpor_container.formats.script.child",
-    "torpor_container.isolation.watch",
+    "torpor_container.formats.script.child_main",
+    "torpor_container.isolation.script_watch",
 )
 """Modules that children find imported. Not onnxruntime: its import starts threads, and takes a child only 0.2 s."""
 

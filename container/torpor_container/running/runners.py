@@ -7,14 +7,14 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontext
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from torpor_container.core.pace import LONG_S, PredictionPace
+from torpor_container.core.prediction_pace import LONG_S, PredictionPace
 from torpor_container.core.turns import ModelQueue
 from torpor_container.errors import ContainerError, PredictionFailed, TimedOut
 from torpor_container.formats import ServableModel
-from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.formats.script.child_process import ScriptProcess
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import CLOCKS, Effort, EffortClocks, measured
-from torpor_container.measuring.timing import Timing
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.processes.process_tree import descendants
 from torpor_container.running.predicting import Outcome, Predictors
 from torpor_container.transport.loop_batch import LoopBatch

@@ -10,8 +10,8 @@ from pathlib import Path
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import Conventions
 from torpor_container.formats.script import root_of
-from torpor_container.formats.script.environment import Place, environment
-from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.formats.script.aws_variables import Place, environment
+from torpor_container.formats.script.child_process import ScriptProcess
 from torpor_container.isolation.abilities import Abilities
 from torpor_container.measuring.effort import CLOCKS, Effort
 from torpor_container.processes.memory_budget import MemoryBudget
@@ -22,8 +22,8 @@ from torpor_container.running.runners import Scripted
 from torpor_container.running.script_boxes import ScriptBoxes, removed
 from torpor_container.settings import Settings
 
-START = "torpor_container.formats.script.child:start"
-WATCH = "torpor_container.isolation.watch:start"
+START = "torpor_container.formats.script.child_main:start"
+WATCH = "torpor_container.isolation.script_watch:start"
 OUTPUT = (1, 2)
 
 

@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 from torpor_container.core.trials import MIB, QUICK_MAX, SLOW_MAX, End, limit_s, share_bytes
-from torpor_container.core.waiting import GaveUp, WorkWait
+from torpor_container.core.work_wait import GaveUp, WorkWait
 from torpor_container.errors import ContainerError, LoadFailed
 from torpor_container.formats import Conventions
-from torpor_container.formats.script.process import RAISED
+from torpor_container.formats.script.child_process import RAISED
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.process_tree import resident_bytes
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
-from torpor_container.waiting.work import looked_at
+from torpor_container.waiting.process_work import looked_at
 
 START = "torpor_container.trials.trial_child:start"
 OUTPUT = (1, 2)

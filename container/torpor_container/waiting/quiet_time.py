@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from torpor_container.core.waiting import QuietTime
+from torpor_container.core.work_wait import QuietTime
 
 PRESSURE, OWN_WAITS = Path("/proc/pressure/cpu"), Path("/proc/self/schedstat")
 QUIET_SHARE = 0.25

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from torpor_container.core.waiting import QuietTime
+from torpor_container.core.work_wait import QuietTime
 from torpor_container.waiting.quiet_time import busy_s
 
 LOOK_MIN_S = 0.01

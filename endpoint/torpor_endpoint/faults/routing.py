@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 
 from torpor_container import wire
-from torpor_container.transport.streaming import StreamConnection
+from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import UpstreamError
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.testing.fault_schedule import FaultKind, InjectedFault, Occasion

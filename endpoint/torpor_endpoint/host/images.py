@@ -28,7 +28,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from torpor_container.image.command import ServerCommand
+from torpor_container.image.server_command import ServerCommand
 from torpor_container.wire import ContainerCommand
 
 # AWS names these images <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>. The account differs by region, so

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 
 from torpor_container import wire
-from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream, UpstreamError
 from torpor_container.waiting.quiet_timeout import patiently

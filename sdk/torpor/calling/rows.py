@@ -24,7 +24,7 @@ def encode(payload: Any, content_type: str | None = None) -> tuple[bytes, str]:
         return bytes(payload), content_type or CSV
     if isinstance(payload, str):
         return payload.encode(), content_type or CSV
-    from torpor_container.content.writing import write  # it needs numpy, which this package imports where it is used
+    from torpor_container.content.writers import write  # it needs numpy, which this package imports where it is used
 
     return write(payload, content_type)
 

@@ -26,7 +26,7 @@ from torpor.workloads import (
     requests,
 )
 from torpor.workloads.profile import ModelProfile
-from torpor_container.core.policies import OFFLINE, Future, Policy
+from torpor_container.core.eviction import OFFLINE, Future, Policy
 from torpor_container.core.residency import Decision
 from torpor_endpoint.core.traffic import SHADOW_LIMITS
 

@@ -27,8 +27,8 @@ from torpor.validation import (
     whole,
 )
 from torpor.workloads.profile import ContainerProfile
+from torpor_container.core.eviction import OFFLINE, POLICIES
 from torpor_container.core.keepalive import POLICIES as KEEP_ALIVES
-from torpor_container.core.policies import OFFLINE, POLICIES
 from torpor_container.settings import BY_FIELD, DEFAULTS
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, INSTANCE_DISK_MIB
 from torpor_endpoint.core.scaling import InstanceRange

@@ -167,7 +167,7 @@ def test_a_container_with_manners_that_sagemaker_tolerates_is_served(adapted: Ad
 
 BECOMES = """
 import sys
-from torpor_container.adapter.become import start
+from torpor_container.adapter.foreign_program import start
 place = {"folder": "/", "environment": {}, "mounts": {"/opt/ml": sys.argv[1]}}
 sys.exit(start({"command": ["true"], **place, "environment": {"PATH": "/bin:/usr/bin"}}, [2]))
 """

@@ -8,7 +8,7 @@ import pytest
 from torpor_container.artifacts.archives.unpack import UnpackLimits
 from torpor_container.artifacts.errors import ArtifactInvalid, ArtifactMissing, DownloadBroken
 from torpor_container.artifacts.loose import LooseFiles
-from torpor_container.artifacts.stores.store import ArtifactHead, Listed
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
 
 
 class Bucket:

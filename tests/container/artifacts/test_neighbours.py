@@ -5,7 +5,7 @@ from pathlib import Path
 
 from torpor_container.artifacts.location import Prefix
 from torpor_container.artifacts.neighbours import FOLDERS_MAX, REMEMBERED_S, Neighbours
-from torpor_container.artifacts.stores.store import ArtifactHead, Listed
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
 
 
 class CountingStore:

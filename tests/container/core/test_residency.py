@@ -5,7 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
-from torpor_container.core.policies import LRU, POLICIES, Nobody, policy
+from torpor_container.core.eviction import LRU, POLICIES, Nobody, policy
 from torpor_container.core.residency import WAIT, Admit, Decision, Hit, Later, Lead, Refuse, Residency, Wait
 
 BUDGET = 100

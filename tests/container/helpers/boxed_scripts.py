@@ -9,7 +9,7 @@ from tests.container.helpers.script_processes import write_script
 from torpor_container.errors import ContainerError
 from torpor_container.formats import Conventions
 from torpor_container.invocation import Invocation
-from torpor_container.measuring.timing import Timing
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import ZygoteClient

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from starlette.types import Receive, Scope, Send
 
-from torpor_container.core.patience import ClientTimeouts
+from torpor_container.core.client_timeouts import ClientTimeouts
 from torpor_container.http.exchange import Tell
 from torpor_container.http.server import ServerOptions, TlsFiles
 from torpor_container.http.worker import serve_alone

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from torpor_container.artifacts.archives.unpack import UnpackLimits
-from torpor_container.artifacts.disk import UnpackedArtifacts
 from torpor_container.artifacts.errors import ArtifactMissing
 from torpor_container.artifacts.location import Prefix
-from torpor_container.artifacts.stores.store import ArtifactHead, Listed
-from torpor_container.core.policies import LRU
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
+from torpor_container.artifacts.unpacked import UnpackedArtifacts
+from torpor_container.core.eviction import LRU
 from torpor_container.core.residency import Residency
-from torpor_container.measuring.meter import Meter
+from torpor_container.measuring.load_meter import Meter
 from torpor_container.models.disk_tier import DiskTier
 
 LIMITS = UnpackLimits(1_000_000, 100.0, 10)

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 
 from tests.helpers.waiting import reached
-from torpor_container.core.policies import LRU
+from torpor_container.core.eviction import LRU
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.errors import LoadFailed, ModelDied, NoMemoryNow
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.measuring.effort import Effort
-from torpor_container.measuring.timing import LoadSpans, Timing
+from torpor_container.measuring.server_timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled

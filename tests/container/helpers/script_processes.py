@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from torpor_container.formats import Conventions
-from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.formats.script.child_process import ScriptProcess
 from torpor_container.processes.zygote_client import Job, ZygoteClient
 from torpor_container.running.scripts import START
 

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from torpor_container.core.patience import ClientTimeouts
+from torpor_container.core.client_timeouts import ClientTimeouts
 from torpor_container.http.connections import GREETINGS_MAX, GREETINGS_MIN, Connections, TrackedConnection
 
 LOG = logging.getLogger("test")

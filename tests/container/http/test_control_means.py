@@ -9,8 +9,8 @@ from starlette.types import Message
 
 from torpor_container import wire
 from torpor_container.errors import LoadOutOfMemory
+from torpor_container.http.contract_routes import Routes
 from torpor_container.http.control_means import ControlMeans
-from torpor_container.http.routes import Routes
 from torpor_container.measuring.calendar import Calendar
 from torpor_container.models.faulty_loader import FaultyLoader
 from torpor_container.models.loader import Found, Loaded, Placed

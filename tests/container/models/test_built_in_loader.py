@@ -11,7 +11,7 @@ import xgboost
 
 from torpor_container.formats import Conventions
 from torpor_container.measuring.effort import Effort
-from torpor_container.measuring.gauge import MemoryGauge
+from torpor_container.measuring.memory_gauge import MemoryGauge
 from torpor_container.models.built_in_loader import FLOOR_BYTES, BuiltInLoader
 from torpor_container.models.loader import Loaded, Placed
 from torpor_container.processes.memory import give_back

@@ -13,12 +13,12 @@ import pytest
 from tests.container.helpers.fake_store import FakeStore, disk_tier, tar
 from tests.container.helpers.keeper_with_fakes import KeeperWithFakes
 from tests.helpers.waiting import reached
-from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.errors import ArtifactMissing, DiskFull
+from torpor_container.artifacts.unpacked import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.core.trials import Verdict
 from torpor_container.errors import LoadFailed, NoRoom
-from torpor_container.measuring.meter import Meter
-from torpor_container.measuring.timing import LoadSpans, Timing
+from torpor_container.measuring.load_meter import Meter
+from torpor_container.measuring.server_timing import LoadSpans, Timing
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.trials import verdicts
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.container.helpers.fake_store import FakeStore, disk_tier
 from torpor_container.artifacts.errors import ArtifactMissing
-from torpor_container.artifacts.stores.store import ArtifactHead
-from torpor_container.measuring.timing import LoadSpans
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead
+from torpor_container.measuring.server_timing import LoadSpans
 from torpor_container.models.disk_tier import DiskTier
 from torpor_container.models.freshness import ASK_AGAIN_S, Freshness
 

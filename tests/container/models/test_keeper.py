@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeModels, FakeRunner, KeeperWithFakes
 from torpor_container.errors import LoadFailed, LoadOutOfMemory, LoadTimedOut, MachineFault, ModelDied, NoRoom, NotReady
-from torpor_container.measuring.timing import Timing
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.keeper import WaitLimits
 from torpor_container.wire import UNLOAD, Fault
 

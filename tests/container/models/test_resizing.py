@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, KeeperWithFakes
 from tests.helpers.waiting import reached
 from torpor_container.errors import NoRoom
-from torpor_container.measuring.timing import Timing
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.resizing import REASON
 from torpor_container.processes.memory_budget import MemoryBudget
 

@@ -3,9 +3,9 @@
 import asyncio
 
 from tests.container.helpers.keeper_with_fakes import SIZE_BYTES, FakeDiskTier, FakeLoader, FakeModels
-from torpor_container.core.policies import TinyLFU
+from torpor_container.core.eviction import TinyLFU
 from torpor_container.core.residency import Admit, Decision, Lead, Residency
-from torpor_container.measuring.timing import Timing
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.keeper import Keeper, WaitLimits
 
 

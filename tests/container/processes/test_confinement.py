@@ -12,7 +12,7 @@ import pytest
 
 from tests.helpers.waiting import reached
 from torpor_container.content import TOOLKIT
-from torpor_container.core.policies import LRU
+from torpor_container.core.eviction import LRU
 from torpor_container.core.residency import Residency
 from torpor_container.errors import OutOfMemory
 from torpor_container.formats.served import ServedModel

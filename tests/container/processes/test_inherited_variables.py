@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.zygotes import LIGHT
-from torpor_container.formats.script.environment import VARIABLES, Place, environment
+from torpor_container.formats.script.aws_variables import VARIABLES, Place, environment
 from torpor_container.processes.inherited_variables import INHERITED, inherited, opt_outs
 from torpor_container.processes.zygote_client import Job, OwnedZygote
 from torpor_container.settings import theirs

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from tests.helpers.waiting import reached
-from torpor_container.core.pace import CHEAP_S, LONG_S, TRIAL
+from torpor_container.core.prediction_pace import CHEAP_S, LONG_S, TRIAL
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.errors import BadInput, ContainerError, PredictionFailed, TimedOut
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.measuring.effort import Effort, EffortClocks
-from torpor_container.measuring.timing import Timing
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.processes.threads import Threads
 from torpor_container.running.predicting import Predictors
 from torpor_container.running.runners import MEASURED_EVERY, InProcess

@@ -13,10 +13,10 @@ from tests.container.helpers.script_processes import write_script
 from tests.helpers.processes import gone
 from torpor_container.errors import LoadFailed, TimedOut
 from torpor_container.formats import Conventions
-from torpor_container.formats.script.environment import VARIABLES
+from torpor_container.formats.script.aws_variables import VARIABLES
 from torpor_container.invocation import Invocation
 from torpor_container.isolation.box import TEMPORARY
-from torpor_container.measuring.timing import Timing
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.zygote_access import ZygoteAccess

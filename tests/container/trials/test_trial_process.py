@@ -14,7 +14,7 @@ from benchmarks.hostile.files import KINDS, Called, Hostile, booster, of_kind
 from tests.helpers.processes import children, descendants, stop
 from tests.helpers.waiting import reached
 from torpor_container.core.trials import MIB, Verdict, most_bytes
-from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.errors import (
     ContainerError,
     LoadFailed,

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.waiting.quiet_time import QuietClock, busy_s, is_quiet
 from torpor_container.waiting.quiet_timeout import patiently
 

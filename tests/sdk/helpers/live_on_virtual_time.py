@@ -23,22 +23,22 @@ from torpor.simulator.engine.variant import Machine, VariantPlan
 from torpor.workloads import Trace, TraceRequest, requests
 from torpor.workloads.profile import ModelProfile
 from torpor_container.artifacts.archives.unpack import UnpackLimits
-from torpor_container.artifacts.disk import UnpackedArtifact, UnpackedArtifacts
 from torpor_container.artifacts.location import Prefix
-from torpor_container.artifacts.stores.store import ArtifactHead, Listed
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
+from torpor_container.artifacts.unpacked import UnpackedArtifact, UnpackedArtifacts
+from torpor_container.core.eviction import LRU, policy
 from torpor_container.core.keepalive import keep_alive
-from torpor_container.core.policies import LRU, policy
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import ModelQueue, Sharing, Turns
 from torpor_container.errors import ContainerError
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
-from torpor_container.measuring.timing import Timing
+from torpor_container.measuring.server_timing import Timing
 from torpor_container.models.disk_tier import UNPACKED_RATIO, DiskTier
 from torpor_container.models.keep_alive import KeepAliveChore
 from torpor_container.models.keeper import Keeper, WaitLimits
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
-from torpor_container.modes.serving import KeptMode
+from torpor_container.modes.kept_mode import KeptMode
 from torpor_container.processes.threads import T, Threads
 from torpor_container.running.predicting import Outcome, Predictors, QueuedRequest
 from torpor_container.running.runners import Runner

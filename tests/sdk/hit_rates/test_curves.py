@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from torpor.hit_rates.curves import lru_curve, sampled_lru_curve
 from torpor.hit_rates.distances import BLOCK_REQUESTS, Distances
 from torpor.workloads import BadTrace, Recorded, Trace, drawn, recorded, requests, zipf
-from torpor_container.core.policies import LRU
+from torpor_container.core.eviction import LRU
 from torpor_container.core.residency import HIT, Admit, Residency
 
 

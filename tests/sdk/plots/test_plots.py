@@ -17,7 +17,7 @@ from torpor import plots
 from torpor.hit_rates.curves import Curve
 from torpor.plots import CostPoint, KeepAlivePoint, PolicyRow, formatting
 from torpor.plots.labels import Box, LabelArea, Spot, place, spread
-from torpor_container.extras import how_to_install
+from torpor_container.how_to_install import how_to_install
 
 MIB, GIB = 2**20, 2**30
 NAN = float("nan")

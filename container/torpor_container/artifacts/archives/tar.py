@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torpor_container.artifacts.archives.stream import Bounded, Refused
+from torpor_container.artifacts.archives.decompression import Bounded, Refused
 
 BLOCK = 512
 HEADER_MAX_BYTES = 64 * 1024

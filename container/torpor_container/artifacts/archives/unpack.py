@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from torpor_container.artifacts.archives.stream import GZIP_MAGIC, Bounded, Gunzip, Readable, Refused
+from torpor_container.artifacts.archives.decompression import GZIP_MAGIC, Bounded, Gunzip, Readable, Refused
 from torpor_container.artifacts.archives.tar import BLOCK, TarMember, is_header, members
 from torpor_container.artifacts.errors import ArtifactInvalid, disk_full_for
 from torpor_container.settings import DEFAULTS

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, disk_full_for
-from torpor_container.artifacts.keys import RESERVED, aside, ordinary
-from torpor_container.artifacts.stores.store import ArtifactHead, ArtifactStore, Listed
+from torpor_container.artifacts.object_keys import RESERVED, aside, ordinary
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, ArtifactStore, Listed
 from torpor_container.processes.threads import run_to_completion
 
 

@@ -17,9 +17,9 @@ from torpor_container.artifacts.errors import (
     disk_full_for,
 )
 from torpor_container.artifacts.receiver import Receiver, md5_of
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
 from torpor_container.artifacts.stores.s3_access import S3Access, connect, encrypted_at_rest, signs
 from torpor_container.artifacts.stores.s3_exact import ExactS3, expressible
-from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 from torpor_container.processes.threads import run_to_completion
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken, StoreUnreachable
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
 from torpor_container.artifacts.stores.s3_access import S3Access, aws_endpoint, role_session, usual_session
-from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 
 FORBIDDEN = frozenset({401, 403})
 MISSING = 404

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from torpor_container.content.column_names import places
 from torpor_container.content.kinds import TRUTHS, Beyond, read_number, shown
 from torpor_container.content.layout import Rows
-from torpor_container.content.names import places
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput
 

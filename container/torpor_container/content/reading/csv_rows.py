@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from torpor_container.content.faults import refusal
+from torpor_container.content.faulty_cells import refusal
 from torpor_container.content.kinds import TEXT, CellKind
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.content.media import parameters

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from torpor_container.content.faults import explain, refusal
+from torpor_container.content.faulty_cells import explain, refusal
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.content.reading.json_values import parse, parse_lines
 from torpor_container.content.reading.tensors import are_tensors, asked, table_of_tensors

@@ -7,12 +7,12 @@ from torpor_container.content.kinds import OutOfRange
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.content.media import CSV, JSON, JSONLINES, LIBSVM, NPY, NPZ, media_type
 from torpor_container.content.reading.categories import Categories, coded
+from torpor_container.content.reading.cell_tables import read_table
 from torpor_container.content.reading.csv_rows import csv_has_header, decode_csv, decode_csv_with_header
 from torpor_container.content.reading.json_rows import decode_json, decode_jsonlines
 from torpor_container.content.reading.libsvm_rows import decode_libsvm
 from torpor_container.content.reading.npy_rows import decode_npy
 from torpor_container.content.reading.npz_rows import decode_npz
-from torpor_container.content.reading.tables import read_table
 from torpor_container.errors import BadInput, UnsupportedContentType
 
 __all__ = ["DECODERS", "RowLayout", "Rows", "decode"]

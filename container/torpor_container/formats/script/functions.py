@@ -9,7 +9,7 @@
     transform_fn(model, body, content_type, accept)     in place of the last three
     execution_parameters_fn()                           default: nothing; what to advise for transform jobs
 
-Each but the last may take the toolkit's `context` (`script.context`) too: see `with_context`.
+Each but the last may take the toolkit's `context` (`script.handler_context`) too: see `with_context`.
 """
 
 import importlib.util
@@ -27,7 +27,7 @@ from typing import Any
 from torpor_container.content.plain import Unwritable
 from torpor_container.errors import LoadFailed, PredictionFailed
 from torpor_container.formats.script import PACKAGE
-from torpor_container.formats.script.context import Context
+from torpor_container.formats.script.handler_context import Context
 from torpor_container.formats.script.script_images import TORPOR, ScriptImage
 from torpor_container.formats.xgboost import older_versions
 

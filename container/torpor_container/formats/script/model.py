@@ -10,13 +10,13 @@ from torpor_container.content.media import JSON, LIBSVM, RECORDIO, media_type
 from torpor_container.errors import BadInput, LoadFailed, PredictionFailed, UnknownFormat
 from torpor_container.formats import FORMATS, SCRIPT, Conventions, detect, pickled
 from torpor_container.formats.frameworks import is_xgboost_booster
-from torpor_container.formats.script.context import RequestProcessor
 from torpor_container.formats.script.encodings.recordio_protobuf import NoRecords
-from torpor_container.formats.script.frames import STATUSES
 from torpor_container.formats.script.functions import Functions, import_script
-from torpor_container.formats.script.parts import Streamed, in_parts
+from torpor_container.formats.script.handler_context import RequestProcessor
+from torpor_container.formats.script.part_sender import Streamed, in_parts
 from torpor_container.formats.script.responses import unwrapped
 from torpor_container.formats.script.script_images import image_of
+from torpor_container.formats.script.socket_frames import STATUSES
 from torpor_container.formats.served import ServedModel
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.wire import CUSTOM_ATTRIBUTES, SESSION_ANSWERS

@@ -5,7 +5,7 @@ The older toolkit of AWS's scikit-learn and XGBoost images has `worker.Response`
 
 from typing import Any
 
-from torpor_container.formats.script.context import Context
+from torpor_container.formats.script.handler_context import Context
 from torpor_container.wire import CUSTOM_ATTRIBUTES, SESSION_ANSWERS
 
 MEMBERS = ("get_data", "content_type", "status_code", "headers")

@@ -6,7 +6,7 @@
 from typing import Any
 
 from torpor_container.content.reading.cells import Cell
-from torpor_container.formats.sklearn.columns import EstimatorColumns
+from torpor_container.formats.sklearn.fitted_columns import EstimatorColumns
 
 
 def names_of(native: Any) -> tuple[str, ...] | None:

@@ -13,7 +13,7 @@ from torpor_container.formats.format import Conventions
 from torpor_container.formats.frameworks import inherits, library
 from torpor_container.formats.naming import lazily, names_lazily
 from torpor_container.formats.served import ServedModel
-from torpor_container.formats.sklearn import catboost_columns, columns, forests, lightgbm_columns, mixed
+from torpor_container.formats.sklearn import catboost_columns, fitted_columns, forests, lightgbm_columns, mixed
 
 SCIKIT_LEARN = "scikit-learn"
 
@@ -74,11 +74,11 @@ def _names(estimator: Any) -> Any:
     return getattr(estimator, "feature_names_in_", None)
 
 
-def _taken(estimator: Any, parts: list[Any]) -> columns.EstimatorColumns | None:
+def _taken(estimator: Any, parts: list[Any]) -> fitted_columns.EstimatorColumns | None:
     """What it takes, if that is more than numbers."""
     if inherits(estimator, "catboost", "CatBoost"):
         return catboost_columns.taken_by(estimator)
-    return columns.taken_by(estimator) if columns.may_differ({type(part) for part in parts}) else None
+    return fitted_columns.taken_by(estimator) if fitted_columns.may_differ({type(part) for part in parts}) else None
 
 
 def _refusals(estimator: Any) -> tuple[type[Exception], ...]:

@@ -6,7 +6,7 @@ model, where the range of a column of categories is a list of codes.
 
 from typing import Any
 
-from torpor_container.content.names import numbered
+from torpor_container.content.column_names import numbered
 from torpor_container.content.reading.categories import Categories
 from torpor_container.formats.frameworks import inherits
 

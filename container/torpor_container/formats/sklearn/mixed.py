@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 
 from torpor_container.content import Rows
-from torpor_container.content.names import listed
+from torpor_container.content.column_names import listed
+from torpor_container.content.reading.cell_tables import as_rows, read_cells, read_table
 from torpor_container.content.reading.cells import read_any, read_document, typed
-from torpor_container.content.reading.tables import as_rows, read_cells, read_table
 from torpor_container.content.table import Table
 from torpor_container.errors import BadInput, PredictionFailed
-from torpor_container.extras import how_to_install
-from torpor_container.formats.sklearn.columns import EstimatorColumns, Form
+from torpor_container.formats.sklearn.fitted_columns import EstimatorColumns, Form
+from torpor_container.how_to_install import how_to_install
 from torpor_container.invocation import Invocation
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from torpor_container.content import Rows
 from torpor_container.errors import LoadFailed
 from torpor_container.formats.format import Conventions, Format, ServableModel
-from torpor_container.formats.xgboost import boosters, xgboost
+from torpor_container.formats.xgboost import boosters, xgboost_format
 from torpor_container.formats.xgboost.boosters import Member
 
 VOTING = frozenset({"multi:softmax", "binary:hinge"})
@@ -29,7 +29,7 @@ def joined(format: Format, paths: Sequence[Path]) -> Format:
 
 def _load(paths: Sequence[Path], path: Path, conventions: Conventions) -> ServableModel:
     """Load the boosters as one model. Raises LoadFailed, also if their rows or predictions differ in kind."""
-    members = [xgboost.member(each, conventions) for each in paths]
+    members = [xgboost_format.member(each, conventions) for each in paths]
     for each, member in zip(paths, members, strict=True):
         if (kind := _kind(member)) != (first := _kind(members[0])):
             raise LoadFailed(

@@ -21,12 +21,12 @@ from typing import Any, Self
 
 import numpy as np
 
-from torpor_container.core.waiting import WorkWait
+from torpor_container.core.work_wait import WorkWait
 from torpor_container.errors import LoadFailed, LoadOutOfMemory
 from torpor_container.formats.format import Conventions
 from torpor_container.formats.frameworks import inherits
 from torpor_container.formats.xgboost.boosters import Member
-from torpor_container.waiting.work import looked_at
+from torpor_container.waiting.process_work import looked_at
 
 OLDER = "2.1.4"
 PACKAGE = "xgboost" if sys.platform == "darwin" else "xgboost-cpu"
@@ -34,7 +34,7 @@ FOLDER = Path(sys.prefix) / "share" / "torpor" / "older-xgboost"
 """The folder of the older XGBoost."""
 READER = Path(__file__).with_name("older_versions_reader.py")
 TIMEOUT_S = 120.0
-"""How much processor time the older one may take, and how long it may rest; see `core.waiting`."""
+"""How much processor time the older one may take, and how long it may rest; see `core.work_wait`."""
 LOOK_S = 0.2
 KEPT = "read-by-older-xgboost"
 """A folder beside an unpacked artifact, with its converted models. It is removed with that version of the artifact."""

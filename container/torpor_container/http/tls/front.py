@@ -12,7 +12,7 @@ import socket
 from contextlib import ExitStack
 from typing import Any
 
-from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.http.connections import Peer, TrackedConnection
 from torpor_container.http.gunicorn_internals import TlsScopes
 from torpor_container.waiting.quiet_timeout import patiently

@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from torpor_container import wire
-from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamError
 from torpor_container.waiting.quiet_time import busy_s
 from torpor_container.waiting.quiet_timeout import patiently

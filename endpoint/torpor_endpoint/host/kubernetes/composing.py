@@ -4,7 +4,7 @@ import asyncio
 from importlib.util import find_spec
 from pathlib import Path
 
-from torpor_container.extras import how_to_install
+from torpor_container.how_to_install import how_to_install
 from torpor_endpoint.host import HostError
 from torpor_endpoint.host.kubernetes import preflight
 from torpor_endpoint.host.kubernetes.client import KubernetesClient

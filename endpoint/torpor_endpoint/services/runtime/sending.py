@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from torpor_container import wire
-from torpor_container.transport.streaming import StreamConnection, streamed
+from torpor_container.transport.stream_client import StreamConnection, streamed
 from torpor_container.transport.upstream import (
     JOINED_MAX_BYTES,
     UpstreamAnswer,

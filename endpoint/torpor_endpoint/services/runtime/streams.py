@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, suppress
 from typing import NamedTuple, Protocol, TypeVar
 
 from torpor_container import wire
-from torpor_container.transport.streaming import StreamConnection, StreamFailed
+from torpor_container.transport.stream_client import StreamConnection, StreamFailed
 from torpor_container.transport.upstream import Body, UpstreamAnswer, UpstreamBroken
 from torpor_endpoint.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, until_disconnected
 from torpor_endpoint.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
-from torpor_container.artifacts.keys import KEY_MAX_BYTES
+from torpor_container.artifacts.object_keys import KEY_MAX_BYTES
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 
 # AWS: "Bucket names must be between 3 and 63 characters long", "can consist only of lowercase letters, numbers, periods

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from torpor_container.artifacts.keys import RESERVED
+from torpor_container.artifacts.object_keys import RESERVED
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.storage.buckets import Buckets
 from torpor_endpoint.services.s3.storage.index import Index

@@ -23,7 +23,7 @@ from torpor.extras import require
 from torpor.hosting.occupancy import ensure_free, ensure_writable
 from torpor.hosting.process import READY_WITHIN_S
 from torpor.hosting.simulator_module import simulator
-from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import OPTIONS, Options, command_line

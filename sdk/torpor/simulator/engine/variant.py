@@ -20,8 +20,8 @@ from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.processors import Processors
 from torpor.workloads import Trace
 from torpor.workloads.profile import EXACT, ContainerProfile, ModelProfile, Spread
+from torpor_container.core.eviction import LRU, Policy, policy
 from torpor_container.core.keepalive import keep_alive
-from torpor_container.core.policies import LRU, Policy, policy
 from torpor_container.core.residency import Decision, Residency
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns

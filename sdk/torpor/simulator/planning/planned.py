@@ -20,7 +20,7 @@ from torpor.simulator.planning.space import EXACT, Goal
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.shadowing import Shadow
 from torpor.workloads import Peak
-from torpor_container.core.policies import POLICIES
+from torpor_container.core.eviction import POLICIES
 from torpor_endpoint.core.emulation import AWS
 from torpor_endpoint.core.pricing.prices import Prices
 

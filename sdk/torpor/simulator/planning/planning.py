@@ -20,7 +20,7 @@ from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.shadowing import Shadow
 from torpor.validation import COUNT, Kind, a, check, optional
 from torpor.workloads import First, Peak, Trace, busiest
-from torpor_container.core.policies import POLICIES
+from torpor_container.core.eviction import POLICIES
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 
 REQUESTS_MAX = 200_000

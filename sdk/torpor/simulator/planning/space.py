@@ -8,7 +8,7 @@ from torpor.simulator.engine.latency import BINS_PER_E
 from torpor.simulator.outcome import Result
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.validation import COUNT, SHARE, SLO, Kind, a, check, one_of_in_any_case, optional, several
-from torpor_container.core.policies import OFFLINE, POLICIES
+from torpor_container.core.eviction import OFFLINE, POLICIES
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.pricing.prices import Prices
 

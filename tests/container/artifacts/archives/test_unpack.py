@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.container.helpers.tar_archives import member, tar_gz_of, tar_of, tar_with, with_checksum
-from torpor_container.artifacts.archives.stream import MEMBERS_MAX
+from torpor_container.artifacts.archives.decompression import MEMBERS_MAX
 from torpor_container.artifacts.archives.unpack import Unpacked, UnpackLimits, unpack
 
 MODEL = {"model.json": b"{}", "code/inference.py": b"pass", "deep/er/still": b"x" * 5000}

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from torpor_container.artifacts.errors import ArtifactForbidden, ArtifactMissing, DownloadBroken
-from torpor_container.artifacts.keys import aside
+from torpor_container.artifacts.object_keys import aside
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead, Listed
 from torpor_container.artifacts.stores.folder import FolderArtifactStore, PermittedFolderStore
-from torpor_container.artifacts.stores.store import ArtifactHead, Listed
 
 
 class Elsewhere:

@@ -19,9 +19,9 @@ from torpor_container.artifacts.errors import (
     StoreUnreachable,
 )
 from torpor_container.artifacts.receiver import Receiver
+from torpor_container.artifacts.stores.artifact_store import ArtifactHead
 from torpor_container.artifacts.stores.s3 import S3ArtifactStore
 from torpor_container.artifacts.stores.s3_access import S3Access, connect, usual_session
-from torpor_container.artifacts.stores.store import ArtifactHead
 from torpor_container.wire import Fault
 
 Story = Callable[[FakeS3, S3ArtifactStore], Awaitable[None]]

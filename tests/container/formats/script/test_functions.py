@@ -13,7 +13,7 @@ from scipy import sparse
 from tests.container.helpers.format_models import Trained
 from tests.container.helpers.script_processes import started, write_script
 from torpor_container.errors import BadInput, ContainerError, LoadFailed, PredictionFailed, UnsupportedContentType
-from torpor_container.formats.script.context import Headers
+from torpor_container.formats.script.handler_context import Headers
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.zygote_client import ZygoteClient
 

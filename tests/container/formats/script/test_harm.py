@@ -24,8 +24,8 @@ from torpor_container.errors import (
     PredictionFailed,
     UnknownFormat,
 )
-from torpor_container.formats.script.frames import PREFIX
-from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.formats.script.child_process import ScriptProcess
+from torpor_container.formats.script.socket_frames import PREFIX
 from torpor_container.invocation import Invocation, Reply
 from torpor_container.processes.process_tree import descendants
 from torpor_container.processes.zygote_client import ZygoteClient

@@ -17,9 +17,9 @@ from torpor_container.content import TOOLKIT
 from torpor_container.content.media import CSV, RECORDIO, with_charset
 from torpor_container.errors import BadInput, ContainerError, PredictionFailed
 from torpor_container.formats import Conventions
-from torpor_container.formats.script.context import Context
 from torpor_container.formats.script.encodings.recordio_protobuf import written
 from torpor_container.formats.script.functions import with_context
+from torpor_container.formats.script.handler_context import Context
 from torpor_container.formats.script.script_images import (
     SCIKIT_LEARN,
     SCIKIT_LEARN_MULTI_MODEL,

@@ -11,7 +11,7 @@ import pytest
 from tests.container.helpers.script_processes import started, write_script
 from torpor_container.errors import PredictionFailed
 from torpor_container.formats.script import toolkits
-from torpor_container.formats.script.process import ScriptProcess
+from torpor_container.formats.script.child_process import ScriptProcess
 from torpor_container.invocation import Invocation
 from torpor_container.processes.zygote_client import ZygoteClient
 

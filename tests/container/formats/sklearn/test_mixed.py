@@ -24,8 +24,8 @@ from sklearn.svm import SVC
 from torpor.calling.rows import encode
 from torpor_container.errors import BadInput, PredictionFailed, UnsupportedContentType
 from torpor_container.formats import Conventions
-from torpor_container.formats.sklearn.columns import taken_by
 from torpor_container.formats.sklearn.estimators import serve
+from torpor_container.formats.sklearn.fitted_columns import taken_by
 from torpor_container.formats.sklearn.mixed import reader
 from torpor_container.invocation import Invocation
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.fleet.supervision.probe import answers
 

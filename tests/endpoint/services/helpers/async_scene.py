@@ -20,7 +20,7 @@ from tests.endpoint.services.helpers.failing_machine import (
 )
 from tests.helpers.waiting import reached
 from torpor_container.transport.parts import END, encoded
-from torpor_container.transport.streaming import StreamConnection
+from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, KeptRequest
 from torpor_endpoint.core.outages import waiting

@@ -14,7 +14,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.parts import END, StreamFault, encoded, fault
-from torpor_container.transport.streaming import StreamConnection
+from torpor_container.transport.stream_client import StreamConnection
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp

@@ -9,9 +9,9 @@ import pytest
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant
 from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, predicted
 from tests.endpoint.services.helpers.runtime_answers import refusal
+from torpor_container.artifacts.stores.artifact_store import Listed
 from torpor_container.artifacts.stores.s3 import S3ArtifactStore
 from torpor_container.artifacts.stores.s3_access import S3Access
-from torpor_container.artifacts.stores.store import Listed
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ import pytest
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import ROW, booster, predicted, put, script
 from tests.endpoint.services.helpers.runtime_answers import code_and_status, refusal, steps_of
-from torpor_container.core.waiting import WALL_MULTIPLE
+from torpor_container.core.work_wait import WALL_MULTIPLE
 
 SLOW = """
 import os

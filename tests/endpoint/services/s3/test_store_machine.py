@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from torpor_container.artifacts.keys import ordinary
+from torpor_container.artifacts.object_keys import ordinary
 from torpor_endpoint.services.s3.errors import S3Error
 from torpor_endpoint.services.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_endpoint.services.s3.storage.objects import Draft

@@ -10,7 +10,7 @@ from torpor.simulator.engine.consistency import ConsistencyCheck, Inconsistent
 from torpor.simulator.engine.variant import Machine, Rests, Simulation, VariantPlan, VariantReading
 from torpor.workloads import Synthetic, zipf
 from torpor.workloads.profile import ModelProfile, Spread
-from torpor_container.core.policies import POLICIES
+from torpor_container.core.eviction import POLICIES
 from torpor_endpoint.core.scaling import InstanceRange
 
 MIB = 1024 * 1024

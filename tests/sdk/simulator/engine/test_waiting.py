@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.waiting import WaitingRoom
-from torpor_container.core.policies import LRU
+from torpor_container.core.eviction import LRU
 from torpor_container.core.residency import Admit, Residency
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from torpor_container.transport.streaming import StreamConnection, StreamFailed
+from torpor_container.transport.stream_client import StreamConnection, StreamFailed
 from torpor_container.transport.upstream import Body, UpstreamBroken, size_of
 from torpor_endpoint.aws.wire.asgi import Headers
 from torpor_endpoint.core.async_inference.attempts import (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from torpor_container.artifacts.keys import RESERVED
+from torpor_container.artifacts.object_keys import RESERVED
 from torpor_endpoint.services.s3.errors import Refusal, S3Error
 from torpor_endpoint.services.s3.names import legal_bucket
 from torpor_endpoint.services.s3.storage.folders import absence

@@ -17,7 +17,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Final
 
-from torpor_container.artifacts.keys import RESERVED, aside, ordinary
+from torpor_container.artifacts.object_keys import RESERVED, aside, ordinary
 from torpor_endpoint.services.s3.storage.folders import OCCUPIED, Fingerprint, Folder, absence, fingerprint_at
 
 _CARRIED: Final = f"{RESERVED}/carried/"

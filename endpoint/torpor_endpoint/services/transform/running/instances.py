@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from typing import Any, NamedTuple, Protocol
 
 from torpor_container import wire
-from torpor_container.transport.chunked import chunked
+from torpor_container.transport.chunked_post import chunked
 from torpor_container.transport.upstream import (
     Body,
     UpstreamAnswer,

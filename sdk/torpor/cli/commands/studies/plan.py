@@ -114,7 +114,7 @@ def searched(
 
 def deployable(policy: str) -> list[str]:
     """The policies of `--policy`. Raises UsageRefused for one that is unknown, or knows the trace in advance."""
-    from torpor_container.core.policies import OFFLINE, POLICIES
+    from torpor_container.core.eviction import OFFLINE, POLICIES
 
     for one in choices.several("--policy", policy):
         if one.upper() in OFFLINE:

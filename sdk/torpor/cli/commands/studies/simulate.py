@@ -85,7 +85,7 @@ def combinations(
     instance_type: str | None, instances: str, policy: str, sleep_after: str, memory_mib: float | None
 ) -> list[dict[str, Any]]:
     """The scenario fields of each combination of the lists in these options. Raises UsageRefused."""
-    from torpor_container.core.policies import OFFLINE, POLICIES
+    from torpor_container.core.eviction import OFFLINE, POLICIES
 
     types = [None] if instance_type is None else choices.several(LISTS[0], instance_type)
     others = list(product(*map(choices.several, LISTS[1:], (instances, policy, sleep_after))))
@@ -128,7 +128,7 @@ def counted(count: str, nap: str) -> dict[str, float | int | None]:
 
 def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
     """Check before a long simulation that the plot will have a point. Raises UsageRefused."""
-    from torpor_container.core.policies import OFFLINE
+    from torpor_container.core.eviction import OFFLINE
 
     deployable = [one for one in scenarios if one.policy.upper() not in OFFLINE]
     if not deployable:
@@ -325,7 +325,7 @@ def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: P
     """Write the plot. Raises MissingExtra; TorporError if there is no point to plot."""
     from torpor.plots import CostPoint, dollars_against_p99
     from torpor.simulator.costs.alternatives import MONTH_H
-    from torpor_container.core.policies import OFFLINE
+    from torpor_container.core.eviction import OFFLINE
 
     deployable = [one for one in results if one.scenario.policy.upper() not in OFFLINE]
     points = [

@@ -4,7 +4,7 @@ import os
 
 from sagemaker_containers import _content_types, _params
 
-from torpor_container.formats.script.facts import Facts
+from torpor_container.formats.script.training_facts import Facts
 
 base_dir = os.environ.get("SAGEMAKER_BASE_DIR", "/opt/ml")
 model_dir = os.environ.get("SM_MODEL_DIR", os.path.join(base_dir, "model"))

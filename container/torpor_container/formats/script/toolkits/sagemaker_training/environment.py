@@ -1,6 +1,6 @@
 """A training job's facts."""
 
-from torpor_container.formats.script.facts import Facts
+from torpor_container.formats.script.training_facts import Facts
 
 
 class Environment(Facts):

@@ -1,0 +1,83 @@
+"""Models inside a foreign container, as the keeper sees them."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from torpor_container.adapter.contract_client import NOT_FOUND, ContractClient, invoked_alone, streamed_alone
+from torpor_container.errors import ModelLost
+from torpor_container.invocation import Invocation, Reply, StreamReply
+from torpor_container.measuring.server_timing import Timing
+from torpor_container.models.loader import Placed
+from torpor_container.transport.upstream import Upstream
+from torpor_container.wire import WaitStep
+
+FORMAT = "container"
+
+
+class ForeignModel:
+    """One of the many models of a container."""
+
+    format = FORMAT
+    needs_folder = True  # a server may start another worker for it at any time
+
+    def __init__(self, contract: ContractClient, placed: Placed) -> None:
+        self.model_id = placed.model_id
+        self.alive = True
+        self._contract = contract
+        self._placed = placed
+
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        """Raises ModelLost where the container says that it has no such model; a handler's own 404 is an answer."""
+        with timing.step(WaitStep.PREDICT):
+            reply = await self._contract.invoke(self._placed.model_id, self._placed.name, invocation, timeout_s)
+            if reply.status == NOT_FOUND and not await self._contract.has(self._placed.model_id):
+                self.alive = False
+                raise ModelLost(self._placed.name)
+        return reply
+
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        """The step predict is the time to the head of the answer. Raises ModelLost as `invoke`."""
+        async with AsyncExitStack() as use:
+            with timing.step(WaitStep.PREDICT):
+                call = self._contract.stream(self._placed.model_id, self._placed.name, invocation, timeout_s)
+                reply = await use.enter_async_context(call)
+                if reply.head.status == NOT_FOUND and not await self._contract.has(self._placed.model_id):
+                    self.alive = False
+                    raise ModelLost(self._placed.name)
+            yield reply
+
+    async def close(self) -> None:
+        await self._contract.unload(self._placed.model_id, self._placed.name)
+
+    def processes(self) -> list[int]:
+        """None of its own: the models of a container share its processes."""
+        return []
+
+
+class ForeignSingle:
+    """The one model of a single-model container. If the container ends, its whole instance does."""
+
+    format = FORMAT
+    needs_folder = True
+    alive = True
+
+    def __init__(self, upstream: Upstream) -> None:
+        self._upstream = upstream
+
+    async def invoke(self, invocation: Invocation, timeout_s: float, timing: Timing) -> Reply:
+        with timing.step(WaitStep.PREDICT):
+            return await invoked_alone(self._upstream, invocation, timeout_s)
+
+    @asynccontextmanager
+    async def stream(self, invocation: Invocation, timeout_s: float, timing: Timing) -> AsyncIterator[StreamReply]:
+        async with AsyncExitStack() as use:
+            with timing.step(WaitStep.PREDICT):
+                reply = await use.enter_async_context(streamed_alone(self._upstream, invocation, timeout_s))
+            yield reply
+
+    async def close(self) -> None:
+        """Nothing to do: the model ends with the container."""
+
+    def processes(self) -> list[int]:
+        return []

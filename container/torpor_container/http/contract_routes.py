@@ -1,0 +1,408 @@
+"""The container contract over HTTP: parse, call, answer. `/invocations` is plain ASGI, the rest is Starlette's.
+
+Where the contract leaves the words to a container, they are Multi Model Server's, as it answers in AWS's own images.
+"""
+
+import io
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Mapping
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from torpor_container import wire
+from torpor_container.errors import (
+    BadInput,
+    BodyTooLarge,
+    ContainerError,
+    LoadFailed,
+    ModelFault,
+    ModelNotFound,
+    NotSupported,
+)
+from torpor_container.http.control_means import NO_MEANS, ControlMeans
+from torpor_container.http.exchange import Tell
+from torpor_container.http.streamed_answers import send_chunks, send_parts, until_caller_leaves, wants_parts
+from torpor_container.invocation import Invocation, Reply, StreamReply
+from torpor_container.measuring.server_timing import Clock, Timing
+from torpor_container.modes.contract_mode import ContractMode
+from torpor_container.modes.kept_mode import KeptMode, Serving
+from torpor_container.modes.single_mode import Single
+from torpor_container.transport.frames import Header
+
+log = logging.getLogger(__name__)
+
+LOAD_MEMBERS = {
+    "model_name": re.compile(r"[^/\x00-\x1f\x7f\ud800-\udfff]+"),  # it is one segment of the paths that follow
+    "url": re.compile(r"[^\x00\ud800-\udfff]+"),
+}
+BUDGET_END_BYTES = 2**60
+"""No budget is as large: the system's limits are signed numbers of 64 bits."""
+PAGE = 100
+"""Models on one page of `GET /models`, as in AWS's own model server."""
+
+WORKERS = {"runtime": "python", "minWorkers": 1, "maxWorkers": 1, "batchSize": 1, "loadedAtStartup": False}
+WORKER = {"status": "READY", "gpu": False}
+"""What Multi Model Server tells of a model in GetModel: ours has one worker, whatever its format."""
+
+
+class Routes:
+    """The routes of one instance."""
+
+    def __init__(
+        self,
+        serving: Serving,
+        state: Callable[[int, str | None], Awaitable[wire.InstanceStatus]],
+        resize: Callable[[int], Awaitable[wire.MemoryChanged]],
+        body_max_bytes: int,
+        clock: Clock,
+        chunked: bool = False,
+        means: ControlMeans = NO_MEANS,
+    ) -> None:
+        """`chunked`: an answer that a model makes in parts leaves in parts, as plain HTTP, whoever calls. Otherwise
+        only a caller that asks for parts by a header of Torpor's own gets them. `means` are those that an endpoint
+        under test has: without them, there are no routes to them."""
+        self.chunked = chunked
+        self._serving = serving
+        self._means = means
+        self._state = state
+        self._resize = resize
+        self._body_max_bytes = body_max_bytes
+        self._clock = clock
+
+    def app(self, prefix: str, lifespan: Callable[[Starlette], object]) -> ASGIApp:
+        """The whole ASGI application; every path under `prefix`."""
+        table = [
+            Route(wire.PING, self.ping),
+            Route(wire.MODELS, self.list_models, methods=["GET"]),
+            Route(wire.MODELS, self.load_model, methods=["POST"]),
+            Route(wire.MODELS + "/{name}", self.get_model, methods=["GET"]),
+            Route(wire.MODELS + "/{name}", self.unload_model, methods=["DELETE"]),
+            Route(wire.EXECUTION_PARAMETERS, self.execution_parameters),
+            Route(wire.STATE, self.state),
+            Route(wire.MEMORY, self.resize, methods=["POST"]),
+            Route(wire.RELOAD_MODEL, self.reload, methods=["POST"]),
+            Route(wire.UNLOAD_MODEL, self.unload, methods=["POST"]),
+        ]
+        table += self._means.routes(self._serving)
+        routed = [Route(prefix + route.path, route.endpoint, methods=route.methods) for route in table]
+        handlers = {ContainerError: _container_error}
+        rest = Starlette(routes=routed, exception_handlers=handlers, lifespan=lifespan)  # type: ignore[arg-type]
+        return HotPath(self, rest, prefix)
+
+    # -- health ----------------------------------------------------------------------------------------------------
+    async def ping(self, request: Request) -> Response:
+        reason = self._serving.unready()
+        if reason is None:
+            return JSONResponse({"status": "Healthy"})
+        return JSONResponse({"status": "Unhealthy", "reason": reason}, status_code=503)
+
+    async def state(self, request: Request) -> Response:
+        after = request.query_params.get("after", "0")
+        if not after.isdecimal():
+            raise BadInput(f"after={after!r} is not a decision's number")
+        return JSONResponse(await self._state(int(after), request.query_params.get("model")))
+
+    async def resize(self, request: Request) -> Response:
+        return JSONResponse(await self._resize(_budget(await request.body())))
+
+    # -- models ----------------------------------------------------------------------------------------------------
+    async def load_model(self, request: Request) -> Response:
+        name, url = _load_request(await request.body())
+        await self._contract().load(name, url)
+        return _json({"status": "Workers scaled"})
+
+    async def list_models(self, request: Request) -> Response:
+        names = sorted(model["name"] for model in self._serving.models())
+        start = _page_start(request.query_params.get("next_page_token"))
+        answer: dict[str, object] = {"models": [self._described(name) for name in names[start : start + PAGE]]}
+        if start + PAGE < len(names):
+            answer["nextPageToken"] = str(start + PAGE)
+        return _json(answer)
+
+    async def get_model(self, request: Request) -> Response:
+        """The contract's two members, and those that Multi Model Server adds."""
+        name = request.path_params["name"]
+        described = self._described(name)
+        size_bytes = next((model["size_bytes"] for model in self._serving.models() if model["name"] == name), 0)
+        return _json({**described, **WORKERS, "workers": [{**WORKER, "id": name, "memoryUsage": size_bytes}]})
+
+    async def unload_model(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        await self._contract().unload(name)
+        return _json({"status": f'Model "{name}" unregistered'})
+
+    async def reload(self, request: Request) -> Response:
+        return JSONResponse(self._kept().reload(_named(await request.body())))
+
+    async def unload(self, request: Request) -> Response:
+        return JSONResponse(self._kept().unload(_named(await request.body())))
+
+    def _described(self, name: str) -> dict[str, str]:
+        """Raises ModelNotFound."""
+        if isinstance(self._serving, ContractMode):
+            return {"modelName": name, "modelUrl": self._serving.url_of(name)}
+        if all(model["name"] != name for model in self._serving.models()):
+            raise ModelNotFound(name)
+        return {"modelName": name, "modelUrl": name}
+
+    def _contract(self) -> ContractMode:
+        if not isinstance(self._serving, ContractMode):
+            raise NotSupported(
+                "this instance loads and unloads its models by itself: to drive it, start it with "
+                "SAGEMAKER_MULTI_MODEL=true and without TORPOR_MODEL_SOURCE"
+            )
+        return self._serving
+
+    def _kept(self) -> KeptMode:
+        if not isinstance(self._serving, KeptMode):
+            raise NotSupported(
+                "this instance keeps no models that leave and come: it was started for one, or by a platform"
+            )
+        return self._serving
+
+    # -- transform jobs --------------------------------------------------------------------------------------------
+    async def execution_parameters(self, request: Request) -> Response:
+        """What a script advises. A container without a script advises nothing."""
+        timing = Timing(self._clock)
+        outcome: Reply | ContainerError | None = None
+        if isinstance(self._serving, Single):
+            try:
+                outcome = await self._serving.execution_parameters(timing)
+            except ContainerError as error:
+                outcome = error
+        if outcome is None:
+            raise HTTPException(404)
+        status, headers, content = _answer(None, outcome, timing)
+        answer = Response(content, status)
+        answer.raw_headers = headers
+        return answer
+
+    # -- invocations -----------------------------------------------------------------------------------------------
+    async def invoke(self, target: str | None, scope: Scope, receive: Receive, send: Send) -> None:
+        """Takes any call, and waits where it has to."""
+        timing = Timing(self._clock)
+        outcome: Reply | ContainerError
+        try:
+            invocation = _invocation(scope, await self._read(receive))
+            if wants_parts(scope["headers"]):
+                await until_caller_leaves(receive, self._stream(target, invocation, timing, send))
+                return
+            if self.chunked:
+                await until_caller_leaves(receive, self._send_chunked(target, invocation, timing, send))
+                return
+            outcome = await self._serving.invoke(target, invocation, timing)
+        except ContainerError as error:
+            outcome = error
+        status, headers, content = _answer(target, outcome, timing)
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": content})
+
+    async def _stream(self, target: str | None, invocation: Invocation, timing: Timing, send: Send) -> None:
+        """Send the answer part by part. An answer that is no success is sent whole. Raises ContainerError for what went
+        wrong before the first part."""
+        invocation.streamed = True
+        async with self._serving.stream(target, invocation, timing) as reply:
+            if not 200 <= reply.head.status < 300:
+                await _send_whole(target, reply, timing, send)
+                return
+            status, (_, *headers), _ = _answer(target, reply.head, timing)  # the length is not known
+            failure = await send_parts((status, headers), reply.parts, send)
+        if failure is not None:
+            log.error("%s: %s", target or "the model", failure)
+
+    async def _send_chunked(self, target: str | None, invocation: Invocation, timing: Timing, send: Send) -> None:
+        """As `_stream`, in plain HTTP: only what a model makes in parts leaves in parts. Raises StreamBroken too."""
+        invocation.streamed = True
+        async with self._serving.stream(target, invocation, timing) as reply:
+            if reply.whole or not 200 <= reply.head.status < 300:
+                await _send_whole(target, reply, timing, send)
+                return
+            status, (_, *headers), _ = _answer(target, reply.head, timing)  # the length is not known
+            await send_chunks((status, headers), reply.parts, send)
+
+    def take_inline(self, target: str | None, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """Takes a call that waits for nothing. False, and nothing is done, for any other."""
+        if not isinstance(self._serving, KeptMode) or len(body) > self._body_max_bytes:
+            return False
+        timing = Timing(self._clock)
+
+        def answered(outcome: Reply | ContainerError) -> None:
+            tell(*_answer(target, outcome, timing))
+
+        return self._serving.take_inline(target, _invocation(scope, body), timing, answered)
+
+    async def _read(self, receive: Receive) -> bytes:
+        """The whole body. One that is too large is read to its end and dropped, so that its caller gets an answer."""
+        body = io.BytesIO()  # it gives away what it holds, where joined chunks would be there twice
+        size_bytes = 0
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise BadInput("the body ended before it was whole")
+            chunk = message.get("body", b"")
+            size_bytes += len(chunk)
+            if size_bytes <= self._body_max_bytes:
+                body.write(chunk)
+            more = message.get("more_body", False)
+        if size_bytes > self._body_max_bytes:
+            raise BodyTooLarge(size_bytes, self._body_max_bytes)
+        return body.getvalue()
+
+
+class HotPath:
+    """Takes invocations out before the router: `/invocations` and `/models/{name}/invoke`."""
+
+    def __init__(self, routes: Routes, rest: ASGIApp, prefix: str) -> None:
+        self._routes = routes
+        self._rest = rest
+        self._invocations = prefix + wire.INVOCATIONS
+        self.framed = self._invocations.encode()
+        self.in_parts = routes.chunked
+        self._models = prefix + wire.MODELS + "/"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["method"] != "POST":
+            await self._rest(scope, receive, send)
+        elif scope["path"] == self._invocations:
+            target = _header(scope, _TARGET)
+            await self._routes.invoke(target, scope, receive, send)
+        elif scope["path"].startswith(self._models) and scope["path"].endswith("/invoke"):
+            await self._routes.invoke(scope["path"][len(self._models) : -len("/invoke")], scope, receive, send)
+        else:
+            await self._rest(scope, receive, send)
+
+    def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
+        """See `exchange.InlineApp`."""
+        if scope["path"] != self._invocations:
+            return False
+        return self._routes.take_inline(_header(scope, _TARGET), scope, body, tell)
+
+
+_TARGET = wire.TARGET_MODEL.lower().encode()
+_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
+_READ = (b"content-type", b"accept", _ATTRIBUTES)
+_MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
+_COLD = wire.COLD.lower().encode()
+_EFFORT = wire.EFFORT.lower().encode()
+_VERSION = wire.ARTIFACT_VERSION.lower().encode()
+_VERSION_WANTED = wire.ARTIFACT_VERSION_WANTED.encode()
+_FAULT = wire.FAULT.lower().encode()
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    """Its text. boto3 sends a name beyond ASCII as UTF-8."""
+    for key, value in scope["headers"]:
+        if key == name:
+            text: str = value.decode(errors="surrogateescape")
+            return text
+    return None
+
+
+def _invocation(scope: Scope, body: bytes) -> Invocation:
+    headers = dict(scope["headers"])
+    content_type, accept, attributes = [headers.get(name, b"").decode("latin-1") for name in _READ]
+    invocation = Invocation(body, content_type, accept, attributes)
+    invocation.headers = scope["headers"]
+    invocation.wants_version = headers.get(_VERSION) == _VERSION_WANTED
+    return invocation
+
+
+def _answer(target: str | None, outcome: Reply | ContainerError, timing: Timing) -> tuple[int, list[Header], bytes]:
+    """Status, headers and body. A model's own fault is in the log too: AWS's ModelError sends its reader there."""
+    if isinstance(outcome, ModelFault | LoadFailed):
+        log.error("%s: %s", target or "the model", outcome)
+    reply, fault = (outcome.reply(), outcome.fault) if isinstance(outcome, ContainerError) else (outcome, None)
+    headers = [
+        (b"content-length", b"%d" % len(reply.body)),
+        (b"server-timing", timing.header().encode()),
+    ]
+    if reply.content_type:
+        headers.append((b"content-type", reply.content_type.encode("latin-1")))
+    if timing.hit is not None:
+        headers.append((_MODEL_CACHE, b"hit" if timing.hit else b"miss"))
+    if timing.cold is not None:
+        headers.append((_COLD, json.dumps(timing.cold).encode()))
+    if timing.effort is not None:
+        headers.append((_EFFORT, timing.effort.header().encode()))
+    if timing.version:
+        headers.append((_VERSION, timing.version.encode("ascii", "replace")))
+    if fault is not None:
+        headers.append((_FAULT, fault.value.encode()))
+    if reply.custom_attributes is not None:
+        headers.append((_ATTRIBUTES, reply.custom_attributes.encode("latin-1", "replace")))
+    if reply.more:
+        headers.extend(reply.more)
+    return reply.status, headers, reply.body
+
+
+async def _send_whole(target: str | None, reply: StreamReply, timing: Timing, send: Send) -> None:
+    body = b"".join([part async for come in reply.parts for part in come])
+    status, headers, content = _answer(target, reply.head._replace(body=body), timing)
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": content})
+
+
+def _json(document: Mapping[str, object]) -> Response:
+    """As Multi Model Server writes it: on lines of its own."""
+    return Response(json.dumps(document, indent=2) + "\n", media_type="application/json")
+
+
+async def _container_error(request: Request, error: Exception) -> Response:
+    assert isinstance(error, ContainerError)
+    reply = error.reply()
+    return Response(reply.body, reply.status, media_type=reply.content_type)
+
+
+def _load_request(body: bytes) -> tuple[str, str]:
+    """LoadModel's members. Raises BadInput that names the member."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+    for member, allowed in LOAD_MEMBERS.items():
+        if not isinstance(document, dict) or not isinstance(document.get(member), str) or not document[member]:
+            needed = 'LoadModel needs {"model_name": "…", "url": "…"}'
+            raise BadInput(f"Parameter {member} is required. {needed}: {member} is missing or no text")
+        if not allowed.fullmatch(document[member]):
+            raise BadInput(f"{member} has a character that no {member} may have: {document[member]!a}")
+    return document["model_name"], document["url"]
+
+
+def _named(body: bytes) -> str:
+    """The member of `wire.ModelName`. Raises BadInput."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+    if not isinstance(document, dict) or not isinstance(document.get("model"), str) or len(document) > 1:
+        raise BadInput('the body must be {"model": "…"}, with the TargetModel')
+    name: str = document["model"]
+    return name
+
+
+def _budget(body: bytes) -> int:
+    """The member of `wire.MemoryChange`. Raises BadInput."""
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"the body is not JSON: {error}") from None
+    budget_bytes = document.get("budget_bytes") if isinstance(document, dict) and len(document) == 1 else None
+    if type(budget_bytes) is not int or not 0 < budget_bytes < BUDGET_END_BYTES:
+        raise BadInput('the body must be {"budget_bytes": n}, with the whole number of bytes, 1 or more')
+    return budget_bytes
+
+
+def _page_start(token: str | None) -> int:
+    if token is None:
+        return 0
+    if not token.isdecimal():
+        raise BadInput(f"next_page_token={token!r} is not one that this server gave")
+    return int(token)

@@ -1,0 +1,261 @@
+"""The order of each eviction policy, beyond the contract."""
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from torpor_container.core.eviction import (
+    FIFO,
+    GDSF,
+    LANDLORD,
+    LFU,
+    LFUDA,
+    LRU,
+    LRU2,
+    S3FIFO,
+    SIEVE,
+    Belady,
+    BeladySize,
+    Future,
+    Policy,
+    TinyLFU,
+)
+
+
+def anybody(name: str) -> bool:
+    return True
+
+
+def filled(chosen: Policy, names: str) -> Policy:
+    for name in names:
+        chosen.added(name, 100, 1.0)
+    return chosen
+
+
+def leavers(chosen: Policy) -> str:
+    """All models, in the order of their eviction."""
+    order = ""
+    while (victim := chosen.victim(anybody)) is not None:
+        chosen.removed(victim)
+        order += victim
+    return order
+
+
+@pytest.mark.parametrize(
+    ("make", "order"),
+    [
+        (FIFO, "abcd"),
+        (LRU, "dbac"),  # by the last use
+        (LFU, "dbca"),  # b and c were used twice, b longer ago
+        (LFUDA, "dbca"),
+        (GDSF, "dbca"),
+        (LANDLORD, "dbac"),  # with one cost and one size: LRU
+        (SIEVE, "dabc"),  # one round clears the others' bits
+        (LRU2, "dbca"),  # d was used once; then by the last use but one
+        (S3FIFO, "dabc"),  # a passes its trial; one round takes the others' uses
+    ],
+)
+def test_the_order(make: Callable[[], Policy], order: str) -> None:
+    chosen = filled(make(), "abcd")
+    for name in "abac":
+        chosen.touched(name)
+    assert leavers(chosen) == order
+
+
+def test_a_busy_model_is_passed_over() -> None:
+    for make in (FIFO, LRU, LFU, LFUDA, GDSF, LANDLORD, SIEVE, LRU2, S3FIFO, TinyLFU):
+        chosen = filled(make(), "abc")
+        assert chosen.victim(lambda name: name == "c") == "c"
+        chosen.removed("c")
+        assert chosen.victim(anybody) == "a"
+
+
+# -- SIEVE ---------------------------------------------------------------------------------------------------------
+def test_the_hand_stays_where_it_sifted_last() -> None:
+    chosen = filled(SIEVE(), "abcd")
+    chosen.touched("a")
+    assert chosen.victim(anybody) == "b"
+    chosen.removed("b")
+    chosen.added("e", 100, 1.0)
+    assert leavers(chosen) == "cdea"
+
+
+def test_the_hand_starts_again_at_the_oldest_once_the_newest_has_left() -> None:
+    chosen = filled(SIEVE(), "abc")
+    chosen.touched("a")
+    chosen.touched("b")
+    assert chosen.victim(anybody) == "c"
+    chosen.removed("c")
+    chosen.added("d", 100, 1.0)
+    assert leavers(chosen) == "abd"
+
+
+# -- greedy-dual ---------------------------------------------------------------------------------------------------
+def test_gdsf_prefers_to_unload_a_model_that_is_large_and_loads_fast() -> None:
+    chosen = GDSF()
+    chosen.added("big and fast", 10_000, 0.1)
+    chosen.added("small and slow", 100, 5.0)
+    chosen.touched("big and fast")
+    assert chosen.victim(anybody) == "big and fast"
+
+
+@pytest.mark.parametrize(("make", "fades"), [(GDSF, True), (LFUDA, True), (LANDLORD, True), (LFU, False)])
+def test_an_old_star_fades(make: Callable[[], Policy], fades: bool) -> None:
+    chosen = filled(make(), "s")
+    for _ in range(5):
+        chosen.touched("s")
+    left = set()
+    for number in range(20):
+        chosen.added(f"new {number}", 100, 1.0)
+        victim = chosen.victim(anybody)
+        assert victim is not None
+        chosen.removed(victim)
+        left.add(victim)
+    assert ("s" in left) == fades
+
+
+def test_the_clock_never_runs_backwards() -> None:
+    chosen = filled(LFUDA(), "ab")
+    for _ in range(3):
+        chosen.touched("b")
+    assert chosen.victim(lambda name: name != "a") == "b"  # worth 4, while a is busy and outlives its worth of 1
+    chosen.removed("b")
+    chosen.added("c", 100, 1.0)
+    assert chosen.victim(anybody) == "a"
+    chosen.removed("a")
+    chosen.added("d", 100, 1.0)
+    assert leavers(chosen) == "cd"
+
+
+class Plain:
+    """Greedy-dual as the papers write it: looks at every model each time."""
+
+    def __init__(self, gain: Callable[[int, float, int], float]) -> None:
+        self.gain, self.clock, self.ticks = gain, 0.0, 0
+        self.known: dict[str, tuple[int, float, int]] = {}  # size, cost, uses
+        self.worth: dict[str, tuple[float, int]] = {}
+
+    def used(self, name: str, size: int, cost: float) -> None:
+        uses = self.known[name][2] + 1 if name in self.known else 1
+        self.ticks += 1
+        self.known[name] = (size, cost, uses)
+        self.worth[name] = (self.clock + self.gain(size, cost, uses), self.ticks)
+
+    def victim(self, busy: set[str]) -> str | None:
+        name = min((name for name in self.known if name not in busy), key=self.worth.__getitem__, default=None)
+        if name is not None:
+            self.clock = max(self.clock, self.worth.pop(name)[0])
+            del self.known[name]
+        return name
+
+
+@given(st.lists(st.tuples(st.sampled_from("abcdef"), st.sampled_from(["used", "busy", "room"])), max_size=80))
+@pytest.mark.parametrize(
+    ("make", "gain"),
+    [
+        (GDSF, lambda size, cost, uses: uses * cost / size),
+        (LANDLORD, lambda size, cost, uses: cost / size),
+        (LFUDA, lambda size, cost, uses: uses),
+    ],
+)
+def test_the_mended_heap_chooses_as_the_plain_search_also_around_the_busy(
+    make: Callable[[], Policy], gain: Callable[[int, float, int], float], story: list[tuple[str, str]]
+) -> None:
+    chosen, plain, busy = make(), Plain(gain), set[str]()
+
+    def idle(name: str) -> bool:
+        return name not in busy
+
+    for name, event in story:
+        size, cost = 10 * ord(name) - 900, ord(name) % 3 + 0.5
+        if event == "busy":
+            busy ^= {name}
+        elif event == "room":
+            victim = chosen.victim(idle)
+            assert victim == plain.victim(busy)
+            if victim is not None:
+                chosen.removed(victim)
+        else:
+            chosen.touched(name) if name in plain.known else chosen.added(name, size, cost)
+            plain.used(name, size, cost)
+
+
+@given(st.lists(st.sampled_from("abcdefgh"), max_size=80))
+def test_landlord_is_rent_paid_by_size(requests: list[str]) -> None:
+    """The tenants' view: a use pays the cost in, the poorest for its size sets the rent. Sizes divide without rest."""
+    chosen, credit, ticks = LANDLORD(), dict[str, float](), dict[str, int]()
+    for tick, name in enumerate(requests):
+        size, cost = 2 ** (ord(name) % 4), float(ord(name) % 5 + 1)
+        if name in credit:
+            chosen.touched(name)
+        else:
+            if len(credit) == 3:
+                poorest = min(credit, key=lambda tenant: (credit[tenant] / 2 ** (ord(tenant) % 4), ticks[tenant]))
+                rent = credit[poorest] / 2 ** (ord(poorest) % 4)
+                credit = {tenant: left - rent * 2 ** (ord(tenant) % 4) for tenant, left in credit.items()}
+                assert chosen.victim(anybody) == poorest
+                chosen.removed(poorest)
+                del credit[poorest]
+            chosen.added(name, size, cost)
+        credit[name], ticks[name] = cost, tick
+
+
+# -- S3-FIFO -------------------------------------------------------------------------------------------------------
+def test_a_model_that_returns_soon_after_its_trial_joins_the_main_queue() -> None:
+    chosen = filled(S3FIFO(), "abcd")
+    assert chosen.victim(anybody) == "a"  # on trial; the others came while there was room, and are in the main queue
+    chosen.removed("a")
+    chosen.added("a", 100, 1.0)
+    chosen.added("e", 100, 1.0)
+    assert leavers(chosen) == "ebcda"
+
+
+def test_a_model_larger_than_a_tenth_is_given_its_trial() -> None:
+    chosen = S3FIFO(room_bytes=1000, few=0)
+    chosen.added("big", 500, 1.0)
+    for number in range(5):
+        chosen.added(f"small {number}", 100, 1.0)
+    for _ in range(2):
+        chosen.touched("big")
+    assert chosen.victim(anybody) == "small 0"
+
+
+# -- TinyLFU -------------------------------------------------------------------------------------------------------
+def test_an_unpopular_model_is_not_kept_where_memory_is_full() -> None:
+    chosen = filled(TinyLFU(), "ab")
+    for name in "aabb":
+        chosen.touched(name)
+    chosen.added("v", 100, 1.0)
+    assert chosen.keeps("a", 0)
+    assert not chosen.keeps("v", 0)
+    assert chosen.keeps("v", 100), "there is room for one more like it"
+    assert chosen.keeps("v", 0), "it is a visitor no more"
+
+
+def test_a_model_that_returns_often_is_kept() -> None:
+    chosen = filled(TinyLFU(), "ab")
+    chosen.touched("a")
+    kept = []
+    for _ in range(3):
+        chosen.added("v", 100, 1.0)
+        kept.append(chosen.keeps("v", 0))
+        chosen.removed("v")
+    assert kept == [False, True, True]  # b was used once and is the oldest
+
+
+# -- offline references --------------------------------------------------------------------------------------------
+def test_belady_evicts_the_model_whose_next_use_is_last_or_never() -> None:
+    future = Future([(1.0, "a"), (2.0, "b"), (3.0, "a"), (9.0, "b"), (20.0, "a")], lambda: 2.5)
+    assert [future.next_use(name) for name in "abc"] == [3.0, 9.0, float("inf")]
+    assert leavers(filled(Belady(future), "abc")) == "cba"
+
+
+def test_belady_size_weighs_the_distance_and_keeps_no_model_without_a_future() -> None:
+    chosen = BeladySize(Future([(10.0, "near"), (20.0, "far")], lambda: 0.0))
+    chosen.added("near", 300, 1.0)
+    chosen.added("far", 100, 1.0)
+    assert chosen.victim(anybody) == "near"
+    chosen.added("never", 1, 1.0)
+    assert (chosen.keeps("far", 0), chosen.keeps("never", 1000)) == (True, False)
