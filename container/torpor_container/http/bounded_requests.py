@@ -16,7 +16,8 @@ their number, and nothing else. So this class stands between the socket and guni
   instead.
 
 - *Stages.* `stage` says what the connection waits for its client to send: nothing, the first byte, the rest of a head,
-  or more of a body. How long each may take is decided in `core.client_timeouts`; `connections` looks, and calls `refuse`.
+  or more of a body. How long each may take is decided in `core.client_timeouts`;
+  `connections` looks, and calls `refuse`.
 """
 
 from typing import Any

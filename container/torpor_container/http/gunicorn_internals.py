@@ -78,7 +78,7 @@ PRIVATE_NAMES: dict[str, dict[str, str]] = {
         "_complete": "Whether the body is whole. Only then is a half-closed client owed an answer.",
         "_disconnected": "Whether the client is gone. Without it, the application would wait for it.",
         "_pop_chunk": "Hands out a piece. Overridden: a joined one must become bytes, as ASGI wants.",
-        "_wait_for_data": "Waits for a piece, 30 s at most. Overridden: `core.client_timeouts` decides how long that may be.",
+        "_wait_for_data": "Waits for a piece, 30 s at most. Overridden: `core.client_timeouts` decides how long.",
         "_waiter": "The future that it waits on, which gunicorn wakes with a new piece.",
     },
     "gunicorn.asgi.parser": {
