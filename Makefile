@@ -147,7 +147,7 @@ build/helm/.ready: pyproject.toml constraints.txt
 # The decisions and the simulator around them as C extensions, for long studies: the same sources, five to six times as fast. A class that
 # inherits from one of their classes must be among them.
 COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/keepalive.py \
-	torpor_container/core/resting.py torpor_container/core/eviction/*.py torpor_endpoint/core/placement.py torpor_endpoint/roster/incarnation.py \
+	torpor_container/core/resting.py torpor_container/core/eviction/*.py torpor_endpoint/core/placement.py torpor_endpoint/in_service/incarnation.py \
 	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/engine/kernel.py torpor/simulator/engine/processors.py \
 	torpor/workloads/profile.py torpor/simulator/engine/waiting.py torpor/simulator/engine/calls.py torpor/simulator/engine/disk.py \
 	torpor/simulator/engine/containers.py torpor/simulator/engine/instance.py torpor/simulator/engine/variant.py

@@ -34,7 +34,7 @@ from torpor_endpoint.log_lines import FIELDS
 from torpor_endpoint.metrics.metrics import METRICS, OF_DEPLOYMENT, Metric
 from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
-from torpor_endpoint.services.runtime.errors import FAULTS, Situation
+from torpor_endpoint.runtime.errors import FAULTS, Situation
 from torpor_endpoint.services.sagemaker import errors as control_faults
 from torpor_endpoint.telemetry.otlp_metrics import otlp_name
 

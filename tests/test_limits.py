@@ -16,8 +16,8 @@ from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTE
 from torpor_endpoint.core.traffic import ShadowLimits
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.options import Options
-from torpor_endpoint.router.control_client import BEGUN_WITHIN_S, FORWARDED_MAX
-from torpor_endpoint.services.runtime.passage import CallLimits
+from torpor_endpoint.routing.router.control_client import BEGUN_WITHIN_S, FORWARDED_MAX
+from torpor_endpoint.runtime.passage import CallLimits
 from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S
 from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES
 from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES

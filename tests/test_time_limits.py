@@ -20,7 +20,7 @@ from torpor_container.waiting.quiet_time import QUIET_SHARE
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host.local import FORK_TIMEOUT_S
-from torpor_endpoint.services.runtime.passage import CallLimits
+from torpor_endpoint.runtime.passage import CallLimits
 
 ROOT = Path(__file__).parent.parent
 PAGE = (ROOT / "docs" / "reference" / "limits.md").read_text()
@@ -106,17 +106,17 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "endpoint/torpor_endpoint/host/ray/driver_process.py": (CLUSTER,),
     "endpoint/torpor_endpoint/host/ray/host.py": (CLUSTER,),
     "endpoint/torpor_endpoint/request_bodies.py": (BODY,),
-    "endpoint/torpor_endpoint/router/control_client.py": (CONTROL,),
-    "endpoint/torpor_endpoint/router/followed_pool.py": ("Instance at a router that suspects it",),
-    "endpoint/torpor_endpoint/router/router_process.py": (STOP,),
-    "endpoint/torpor_endpoint/router/start.py": ("Control that does not answer a router that starts",),
-    "endpoint/torpor_endpoint/routers/beside.py": (STOP,),
+    "endpoint/torpor_endpoint/routing/router/control_client.py": (CONTROL,),
+    "endpoint/torpor_endpoint/routing/router/followed_pool.py": ("Instance at a router that suspects it",),
+    "endpoint/torpor_endpoint/routing/router/router_process.py": (STOP,),
+    "endpoint/torpor_endpoint/routing/router/start.py": ("Control that does not answer a router that starts",),
+    "endpoint/torpor_endpoint/routing/control/beside.py": (STOP,),
     "endpoint/torpor_endpoint/services/iam/execution/loopback.py": ("Credentials of an execution role",),
-    "endpoint/torpor_endpoint/services/runtime/asynchronous/attempt.py": ("Asynchronous request",),
-    "endpoint/torpor_endpoint/services/runtime/asynchronous/notifying.py": ("Message to SNS",),
-    "endpoint/torpor_endpoint/services/runtime/capture/capturing.py": (STOP,),
-    "endpoint/torpor_endpoint/services/runtime/holding.py": (READY,),
-    "endpoint/torpor_endpoint/services/runtime/streams.py": ("Part of a streamed answer",),
+    "endpoint/torpor_endpoint/runtime/asynchronous/attempt.py": ("Asynchronous request",),
+    "endpoint/torpor_endpoint/runtime/asynchronous/notifying.py": ("Message to SNS",),
+    "endpoint/torpor_endpoint/runtime/capture/capturing.py": (STOP,),
+    "endpoint/torpor_endpoint/runtime/holding.py": (READY,),
+    "endpoint/torpor_endpoint/runtime/streams.py": ("Part of a streamed answer",),
     "endpoint/torpor_endpoint/services/s3/wire/exchange.py": ("Upload to S3",),
     "endpoint/torpor_endpoint/services/transform/running/instances.py": ("Advice of a container",),
     "endpoint/torpor_endpoint/services/training/running/process.py": ("Training job", "Last output of a training job"),
@@ -138,10 +138,10 @@ PAUSES = {
     "sdk/torpor/cli/commands/router.py": "an announcement, up to the longest that quiet time allows",
     "container/torpor_container/transport/multiplexed.py": "without a shared connection, requests go by HTTP",
     "container/torpor_container/waiting/quiet_timeout.py": "it makes limits of quiet time",
-    "endpoint/torpor_endpoint/router/reporting.py": "the period of a report",
-    "endpoint/torpor_endpoint/routers/face.py": "how long an answer waits for news",
-    "endpoint/torpor_endpoint/routers/publishing.py": "how long an answer waits for news",
-    "endpoint/torpor_endpoint/services/runtime/asynchronous/dispatcher.py": "the period of a look",
+    "endpoint/torpor_endpoint/routing/router/reporting.py": "the period of a report",
+    "endpoint/torpor_endpoint/routing/control/face.py": "how long an answer waits for news",
+    "endpoint/torpor_endpoint/routing/control/publishing.py": "how long an answer waits for news",
+    "endpoint/torpor_endpoint/runtime/asynchronous/dispatcher.py": "the period of a look",
     "endpoint/torpor_endpoint/services/s3/wire/patience.py": "when an answer begins that is not known yet",
 }
 """Modules whose waits end nothing, and why."""

@@ -11,7 +11,7 @@ from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.metrics.registry import age
 from torpor_endpoint.metrics.series import MINUTE_S
 from torpor_endpoint.parts import Parts
-from torpor_endpoint.routers.beside import RoutersBeside
+from torpor_endpoint.routing.control.beside import RoutersBeside
 from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_by_cloudwatch

@@ -35,14 +35,30 @@ from torpor_endpoint.host.images import Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec, memory_plan
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.host.warm_parent import WarmParent
+from torpor_endpoint.in_service.endpoints import machine_digest
 from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.options import KUBERNETES, LOCAL, Options
-from torpor_endpoint.roster.endpoints import machine_digest
-from torpor_endpoint.routers.board import RouterBoard
-from torpor_endpoint.routers.publishing import TablePublisher
+from torpor_endpoint.routing.control.board import RouterBoard
+from torpor_endpoint.routing.control.publishing import TablePublisher
+from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.runtime.app import AccountAndRegion
+from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
+from torpor_endpoint.runtime.asynchronous.dispatcher import AsyncDispatcher
+from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
+from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
+from torpor_endpoint.runtime.asynchronous.notifying import NoticeBoard
+from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
+from torpor_endpoint.runtime.capture.capturing import Capturing
+from torpor_endpoint.runtime.capture.files import CaptureFile
+from torpor_endpoint.runtime.capture.observer import CaptureObserver
+from torpor_endpoint.runtime.observing.ledger_observer import LedgerObserver
+from torpor_endpoint.runtime.observing.meter import Meters
+from torpor_endpoint.runtime.observing.metrics_observer import MetricsObserver
+from torpor_endpoint.runtime.observing.observers import Observers
+from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
@@ -55,22 +71,6 @@ from torpor_endpoint.services.logs.files.groups import Groups
 from torpor_endpoint.services.logs.files.log_marks import LogMarks
 from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.moto.longtail import LongTail
-from torpor_endpoint.services.runtime.app import AccountAndRegion
-from torpor_endpoint.services.runtime.asynchronous.attempt import AttemptSite
-from torpor_endpoint.services.runtime.asynchronous.dispatcher import AsyncDispatcher
-from torpor_endpoint.services.runtime.asynchronous.ending import RequestEnds
-from torpor_endpoint.services.runtime.asynchronous.metering import AsyncMeter
-from torpor_endpoint.services.runtime.asynchronous.notifying import NoticeBoard
-from torpor_endpoint.services.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
-from torpor_endpoint.services.runtime.capture.capturing import Capturing
-from torpor_endpoint.services.runtime.capture.files import CaptureFile
-from torpor_endpoint.services.runtime.capture.observer import CaptureObserver
-from torpor_endpoint.services.runtime.observing.ledger_observer import LedgerObserver
-from torpor_endpoint.services.runtime.observing.meter import Meters
-from torpor_endpoint.services.runtime.observing.metrics_observer import MetricsObserver
-from torpor_endpoint.services.runtime.observing.observers import Observers
-from torpor_endpoint.services.runtime.router import Router
-from torpor_endpoint.services.runtime.sending import RequestSender
 from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage, Storage, as_endpoint
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control

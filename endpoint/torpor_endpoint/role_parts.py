@@ -14,7 +14,7 @@ from torpor_endpoint.core.records import Variant
 from torpor_endpoint.host import Host, LaunchSpec, Slot
 from torpor_endpoint.host.signing import SigningHost
 from torpor_endpoint.options import Options
-from torpor_endpoint.routers.role_keys import RoleKeys
+from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.services.iam.execution.grants import RoleGrants
 from torpor_endpoint.services.iam.execution.loopback import LoopbackPages
 from torpor_endpoint.services.iam.execution.page import CredentialsPages

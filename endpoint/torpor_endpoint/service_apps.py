@@ -15,11 +15,11 @@ from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
+from torpor_endpoint.runtime.app import AccountAndRegion, Clocks, RuntimeApp
+from torpor_endpoint.runtime.asynchronous.face import AsyncInvocations
+from torpor_endpoint.runtime.shadowing import Shadowing
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.registry import RUNTIME, SERVICES
-from torpor_endpoint.services.runtime.app import AccountAndRegion, Clocks, RuntimeApp
-from torpor_endpoint.services.runtime.asynchronous.face import AsyncInvocations
-from torpor_endpoint.services.runtime.shadowing import Shadowing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.denials import DenialPages
     from torpor_endpoint.pages.ledger import Pages
-    from torpor_endpoint.services.runtime.elsewhere import InvocationsElsewhere
+    from torpor_endpoint.runtime.elsewhere import InvocationsElsewhere
 
 
 class ServiceApps:
@@ -133,7 +133,7 @@ class ServiceApps:
         """What answers callers: a control with routers of its own choice leaves invocations to these."""
         if not self._options.no_runtime:
             return self.runtime
-        from torpor_endpoint.services.runtime.elsewhere import InvocationsElsewhere
+        from torpor_endpoint.runtime.elsewhere import InvocationsElsewhere
 
         return InvocationsElsewhere(AccountAndRegion(self._options.account, self._options.region))
 
@@ -147,10 +147,10 @@ class ServiceApps:
         return ClockPage(clock, partial(clock.travel, company=self._chores))
 
     def _router_pages(self) -> "Sequence[Route]":
-        from torpor_endpoint.routers.accounts import AccountTaker
-        from torpor_endpoint.routers.face import RouterFace
-        from torpor_endpoint.routers.facts import ControlFacts
-        from torpor_endpoint.routers.identities import IdentityPublisher
+        from torpor_endpoint.routing.control.face import RouterFace
+        from torpor_endpoint.routing.protocol.accounts import AccountTaker
+        from torpor_endpoint.routing.protocol.facts import ControlFacts
+        from torpor_endpoint.routing.protocol.identities import IdentityPublisher
 
         parts, options = self._parts, self._options
         sockets = str(parts.folders.sockets) if options.instances_on == LOCAL else ""

@@ -22,8 +22,8 @@ from tests.helpers.waiting import soon
 from tests.markdown import ROOT
 from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.options import Options
-from torpor_endpoint.router.options import ROUTER_OPTIONS, RouterOptions
-from torpor_endpoint.router.start import check
+from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
+from torpor_endpoint.routing.router.start import check
 from torpor_endpoint.up import CHECKS
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())

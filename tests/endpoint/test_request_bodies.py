@@ -7,8 +7,8 @@ import pytest
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import Message, taken
 from torpor_endpoint.request_bodies import STATE, Bodies, Scope, TooManyBodies, TooSlow
-from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.services.runtime.request import read_body
+from torpor_endpoint.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.runtime.request import read_body
 
 
 def test_a_body_waits_in_line_until_another_is_whole() -> None:

@@ -10,7 +10,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.roster.incarnation import LiveContainer
+from torpor_endpoint.in_service.incarnation import LiveContainer
 
 ANSWER_WITHIN_S = 30.0
 """The instance answers when the models that leave or come because of the time have done so."""

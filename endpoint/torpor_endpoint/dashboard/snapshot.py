@@ -14,7 +14,7 @@ from torpor_endpoint.dashboard.figures import VariantFigures
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading
-from torpor_endpoint.roster.incarnation import Incarnation
+from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.storage.record_table import Card
 
 Table = dict[str, Any]

@@ -16,12 +16,12 @@ from torpor_endpoint.core.testing.fault_schedule import FaultKind, InjectedFault
 from torpor_endpoint.faults.injector import FaultInjector, of_kinds
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.host.local import LocalHost
-from torpor_endpoint.roster.incarnation import Incarnation
-from torpor_endpoint.roster.pool import VariantPool
-from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.services.runtime.passage import Passage, Served, routed
-from torpor_endpoint.services.runtime.router import Router
-from torpor_endpoint.services.runtime.sending import RequestSender, Then
+from torpor_endpoint.in_service.incarnation import Incarnation
+from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.runtime.passage import Passage, Served, routed
+from torpor_endpoint.runtime.sending import RequestSender, Then
 
 STRIKES = "torpor.faults"
 """The key of the scope under which a request keeps its faults between the inline way and the way by ASGI."""

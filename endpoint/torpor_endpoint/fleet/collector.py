@@ -12,9 +12,9 @@ from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
 from torpor_endpoint.fleet.supervision.probe import state_of
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer
 
 PERIOD_S = 20.0
 """AWS emits these metrics every 60 s. A request to CloudWatch reads them at once."""

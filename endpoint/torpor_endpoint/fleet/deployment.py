@@ -13,8 +13,8 @@ from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.roster.endpoints import same_machine
-from torpor_endpoint.roster.incarnation import StartTrouble
+from torpor_endpoint.in_service.endpoints import same_machine
+from torpor_endpoint.in_service.incarnation import StartTrouble
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
-from torpor_endpoint.roster.endpoints import machine_digest
-from torpor_endpoint.roster.incarnation import Incarnation
+from torpor_endpoint.in_service.endpoints import machine_digest
+from torpor_endpoint.in_service.incarnation import Incarnation
 
 
 def without_ledger(life: InstanceLife) -> None:

@@ -15,9 +15,9 @@ from torpor_endpoint.core.records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.supervision.slot_supervisor import SlotSupervisor
 from torpor_endpoint.host import Slot
+from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
+from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.log_lines import about
-from torpor_endpoint.roster.incarnation import Incarnation, StartTrouble
-from torpor_endpoint.roster.pool import VariantPool
 
 log = logging.getLogger(__name__)
 

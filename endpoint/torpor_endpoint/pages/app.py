@@ -39,9 +39,9 @@ from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.supervision.probe import state_of
+from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.traffic import RecentTraffic
-from torpor_endpoint.roster.incarnation import Incarnation
 from torpor_endpoint.storage.databases.database import DatabaseFault
 
 if TYPE_CHECKING:

@@ -71,7 +71,7 @@ def _sagemaker() -> ServiceTables:
 
 
 def _runtime() -> ServiceTables:
-    from torpor_endpoint.services.runtime import differences
+    from torpor_endpoint.services.sagemaker_runtime import differences
 
     return ServiceTables(lambda parts: parts.runtime, differences.OPERATIONS, differences.DIFFERENCES)
 

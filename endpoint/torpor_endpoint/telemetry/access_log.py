@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from torpor_endpoint.aws.wire.asgi import Headers
 from torpor_endpoint.core.ledger import is_cold
 from torpor_endpoint.log_lines import LogFields, about, rfc3339
-from torpor_endpoint.services.runtime.observing.observers import Alike
-from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
-from torpor_endpoint.services.runtime.request import INFERENCE_ID
+from torpor_endpoint.runtime.observing.observers import Alike
+from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
+from torpor_endpoint.runtime.request import INFERENCE_ID
 from torpor_endpoint.telemetry.spans import CALLERS_FAULTS, error_code
 from torpor_endpoint.telemetry.trace_context import RequestTrace
 

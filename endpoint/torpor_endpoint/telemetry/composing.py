@@ -20,8 +20,8 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.services.runtime.observing.observers import BatchObserver
-from torpor_endpoint.services.runtime.passage import Passage
+from torpor_endpoint.runtime.observing.observers import BatchObserver
+from torpor_endpoint.runtime.passage import Passage
 from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.telemetry.durations import RequestDurations
 from torpor_endpoint.telemetry.environment import Signals

@@ -17,7 +17,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 from opentelemetry.trace.span import TraceState
 
-from torpor_endpoint.services.runtime.passage import Passage
+from torpor_endpoint.runtime.passage import Passage
 from torpor_endpoint.telemetry.environment import QueueLimits
 from torpor_endpoint.telemetry.spans import Attributes, PlannedKind, PlannedSpan
 from torpor_endpoint.telemetry.trace_context import RequestTrace

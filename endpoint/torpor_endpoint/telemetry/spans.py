@@ -23,8 +23,8 @@ from torpor_container import wire
 from torpor_container.wire import WaitStep
 from torpor_endpoint.aws.wire.asgi import Headers, Scope
 from torpor_endpoint.core.ledger import is_cold
-from torpor_endpoint.services.runtime.passage import OVERHEAD, Passage, Route, Served
-from torpor_endpoint.services.runtime.request import INFERENCE_ID
+from torpor_endpoint.runtime.passage import OVERHEAD, Passage, Route, Served
+from torpor_endpoint.runtime.request import INFERENCE_ID
 from torpor_endpoint.telemetry.trace_context import RequestTrace
 
 AttributeValue = str | bool | int | float | Sequence[str]

@@ -13,8 +13,8 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFl
 from opentelemetry.trace.span import TraceState
 
 from torpor_endpoint.aws.wire.asgi import Headers
-from torpor_endpoint.services.runtime.observing.observers import Alike
-from torpor_endpoint.services.runtime.passage import InvokeAnswer, Passage, Served
+from torpor_endpoint.runtime.observing.observers import Alike
+from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
 from torpor_endpoint.telemetry.spans import PlannedSpan, planned, route_of
 from torpor_endpoint.telemetry.trace_context import RANDOM, SAMPLED, ParentSpan, RequestTrace, read
 

@@ -13,8 +13,8 @@ from torpor_endpoint.core.origins.cross_origin import own_hosts
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.kubernetes.manifests import PORT
 from torpor_endpoint.host.kubernetes.names import labels
-from torpor_endpoint.router.options import ROUTER_OPTIONS, RouterOptions
-from torpor_endpoint.router.start import SHUTDOWN_S, check
+from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
+from torpor_endpoint.routing.router.start import SHUTDOWN_S, check
 from torpor_endpoint.up import GRACEFUL_S
 
 Labels = Mapping[str, str]

@@ -28,11 +28,11 @@ from tests.endpoint.aws.helpers.resting_endpoint import resting
 from tests.endpoint.aws.helpers.unchecked_calls import Outcome, called, model_of, scope_of
 from torpor_endpoint.aws.java_patterns import translated
 from torpor_endpoint.aws.wire.asgi import App
+from torpor_endpoint.runtime.asynchronous.request import AsyncParameters, parse_async
+from torpor_endpoint.runtime.errors import RuntimeFault
+from torpor_endpoint.runtime.request import Invoke
+from torpor_endpoint.runtime.streams import stream_headers
 from torpor_endpoint.services.registry import SERVICES
-from torpor_endpoint.services.runtime.asynchronous.request import AsyncParameters, parse_async
-from torpor_endpoint.services.runtime.errors import RuntimeFault
-from torpor_endpoint.services.runtime.request import Invoke
-from torpor_endpoint.services.runtime.streams import stream_headers
 
 CODES = {
     "sagemaker": "ValidationException",

@@ -23,8 +23,8 @@ from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
-from torpor_endpoint.services.runtime.passage import Route
-from torpor_endpoint.services.runtime.sending import RequestSender
+from torpor_endpoint.runtime.passage import Route
+from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store

@@ -15,10 +15,10 @@ from torpor_endpoint.core.lifecycle import InstanceEvent
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import Slot
-from torpor_endpoint.roster.incarnation import StartTrouble
-from torpor_endpoint.services.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.services.runtime.passage import Route
-from torpor_endpoint.services.runtime.sending import RequestSender
+from torpor_endpoint.in_service.incarnation import StartTrouble
+from torpor_endpoint.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.runtime.passage import Route
+from torpor_endpoint.runtime.sending import RequestSender
 
 
 class End(StrEnum):

@@ -13,8 +13,8 @@ from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.collector import Collector
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer
 
 DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
 

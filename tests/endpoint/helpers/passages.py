@@ -1,8 +1,8 @@
 """Passages of requests as they are before a step: a test takes the step."""
 
-from torpor_endpoint.services.runtime.errors import ErrorPlace
-from torpor_endpoint.services.runtime.passage import CallLimits, Passage, Route
-from torpor_endpoint.services.runtime.request import Invoke
+from torpor_endpoint.runtime.errors import ErrorPlace
+from torpor_endpoint.runtime.passage import CallLimits, Passage, Route
+from torpor_endpoint.runtime.request import Invoke
 
 
 def passage(

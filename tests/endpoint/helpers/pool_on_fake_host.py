@@ -10,7 +10,7 @@ from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec, Slot
-from torpor_endpoint.roster.incarnation import Incarnation
+from torpor_endpoint.in_service.incarnation import Incarnation
 
 SLOT = Slot("shop", "v", 0)
 WAITS_S = (0.0, 0.021, 0.3, 4.0, 16.0, 45.0)

@@ -16,7 +16,7 @@ from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.app import PAGES, OwnPages
 from torpor_endpoint.pages.async_requests import AsyncPages
 from torpor_endpoint.pages.ledger import Pages
-from torpor_endpoint.services.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
+from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
 from torpor_endpoint.storage.databases.database import DatabaseFault
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 

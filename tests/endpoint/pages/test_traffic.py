@@ -5,7 +5,7 @@ import pytest
 from torpor_endpoint.core.pages.state import VariantTraffic
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.traffic import RecentTraffic
-from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, Meters
+from torpor_endpoint.runtime.observing.meter import AlikeRequests, Meters
 
 NOON_S = 1_800_000_000.0  # a whole minute
 

@@ -14,10 +14,10 @@ from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.services.runtime.errors import RuntimeFault
-from torpor_endpoint.services.runtime.holding import HoldLimits, PoolClosed
-from torpor_endpoint.services.runtime.passage import CallLimits, Route
-from torpor_endpoint.services.runtime.sending import RequestSender
+from torpor_endpoint.runtime.errors import RuntimeFault
+from torpor_endpoint.runtime.holding import HoldLimits, PoolClosed
+from torpor_endpoint.runtime.passage import CallLimits, Route
+from torpor_endpoint.runtime.sending import RequestSender
 
 
 class SlowHost:

@@ -17,7 +17,7 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.helpers.waiting import until
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
-from torpor_endpoint.services.runtime.passage import Passage, Route
+from torpor_endpoint.runtime.passage import Passage, Route
 from torpor_endpoint.telemetry.environment import QueueLimits
 from torpor_endpoint.telemetry.span_sending import LOGGED_EVERY_S, SpanSender
 from torpor_endpoint.telemetry.spans import planned

@@ -15,7 +15,7 @@ from opentelemetry.sdk.trace.sampling import (
 )
 
 from tests.endpoint.helpers.passages import passage
-from torpor_endpoint.services.runtime.passage import Passage
+from torpor_endpoint.runtime.passage import Passage
 from torpor_endpoint.telemetry.trace_context import RANDOM, SAMPLED, RequestTrace
 from torpor_endpoint.telemetry.tracing import Tracing
 

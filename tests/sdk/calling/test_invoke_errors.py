@@ -13,7 +13,7 @@ from tests.sdk.helpers.recording_server import Reply, reply, served, session_of
 from torpor.calling.answer import Answer
 from torpor.calling.caller import Caller
 from torpor.calling.invoke_errors import InvokeError, ModelError, refused
-from torpor_endpoint.services.runtime.errors import ErrorPlace, RuntimeFault, Situation, wire_form
+from torpor_endpoint.runtime.errors import ErrorPlace, RuntimeFault, Situation, wire_form
 
 PLACE = ErrorPlace("houses", "123456789012", "us-east-1", "request-1")
 FIELDS: dict[str, Any] = {"variant": "A", "variants": "B", "detail": "it is so", "limit": 6, "held": 7, "status": 418}

@@ -50,11 +50,11 @@ from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.services.runtime.holding import HoldLimits
-from torpor_endpoint.services.runtime.passage import CallLimits
-from torpor_endpoint.services.runtime.request import TARGET_MODEL
-from torpor_endpoint.services.runtime.router import Router
-from torpor_endpoint.services.runtime.sending import RequestSender
+from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.runtime.holding import HoldLimits
+from torpor_endpoint.runtime.passage import CallLimits
+from torpor_endpoint.runtime.request import TARGET_MODEL
+from torpor_endpoint.runtime.sending import RequestSender
 
 ENDPOINT, VARIANT = "endpoint", "variant"
 PATIENT_S = 1e6

@@ -16,7 +16,7 @@ from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.supervision.probe import answers, final_fault, last_line, truncate_if_large
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Phase
-from torpor_endpoint.roster.incarnation import LiveContainer
+from torpor_endpoint.in_service.incarnation import LiveContainer
 from torpor_endpoint.storage.failures import is_machines
 
 log = logging.getLogger(__name__)

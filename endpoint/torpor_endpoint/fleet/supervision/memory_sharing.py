@@ -24,7 +24,7 @@ from torpor_endpoint.core.memory_shares import (
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host.launch import MEMORY
-from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 log = logging.getLogger(__name__)
 

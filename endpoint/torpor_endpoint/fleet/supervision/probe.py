@@ -14,7 +14,7 @@ from torpor_container.transport.upstream import Upstream, UpstreamAnswer, Upstre
 from torpor_container.waiting.quiet_time import busy_s
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.host.exits import last_output
-from torpor_endpoint.roster.incarnation import LiveContainer
+from torpor_endpoint.in_service.incarnation import LiveContainer
 
 ANSWER_WITHIN_S = 2.0
 """How long a container may take to report its state."""

@@ -33,8 +33,8 @@ from torpor_endpoint.fleet.supervision.container_supervisor import (
 from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing
 from torpor_endpoint.fleet.supervision.probe import last_line
 from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer, StartTrouble
 from torpor_endpoint.log_lines import about
-from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer, StartTrouble
 from torpor_endpoint.storage.failures import is_machines
 
 log = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ from torpor_container.image import variables
 from torpor_container.settings import BY_VARIABLE, unknown
 from torpor_endpoint.core.s3_address import NoS3Address, s3_url
 from torpor_endpoint.host.images import Images
-from torpor_endpoint.roster.variant_settings import OF_VARIANT
+from torpor_endpoint.in_service.variant_settings import OF_VARIANT
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire, broken
 from torpor_endpoint.services.sagemaker.shapes import is_direct

@@ -17,14 +17,14 @@ from torpor.hosting.process import READY_WITHIN_S
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import command_line
-from torpor_endpoint.router.options import ROUTER_OPTIONS, RouterOptions
+from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
 
 
 @takes(ROUTER_OPTIONS)
 def router(**given: Any) -> None:
     """Answer invocations for a control; Ctrl-C stops it."""
     require("a router", "endpoint", "container")
-    from torpor_endpoint.router.start import check, url
+    from torpor_endpoint.routing.router.start import check, url
     from torpor_endpoint.up import BadOption
 
     options = RouterOptions(**values(ROUTER_OPTIONS, given))

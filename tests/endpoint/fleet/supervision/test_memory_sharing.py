@@ -13,7 +13,7 @@ from torpor_endpoint.core.memory_shares import MIB, MemoryPlan
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing
 from torpor_endpoint.fleet.timing import TIMING
-from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 MEMORY_MIB = 1000
 

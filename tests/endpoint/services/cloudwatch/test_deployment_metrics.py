@@ -10,7 +10,7 @@ from torpor_endpoint.dashboard.figures import by_variant
 from torpor_endpoint.metrics.metrics import METRICS
 from torpor_endpoint.metrics.prometheus import exposition
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, Meters
+from torpor_endpoint.runtime.observing.meter import AlikeRequests, Meters
 
 SAMPLES = AlikeRequests(1, 200, None, [0.1, 0.2], [0.01, 0.02])
 

@@ -9,9 +9,9 @@ from botocore.exceptions import ClientError
 from torpor_endpoint.aws.in_process import client
 from torpor_endpoint.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, MODEL_CACHE_HIT, MODEL_LATENCY
 from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_endpoint.runtime.observing.meter import AlikeRequests, VariantMeter
 from torpor_endpoint.services.cloudwatch.service import OPERATIONS, CloudWatch
 from torpor_endpoint.services.cloudwatch.service import service as cloudwatch_service
-from torpor_endpoint.services.runtime.observing.meter import AlikeRequests, VariantMeter
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 NOON_S = NOON.timestamp()

@@ -28,19 +28,19 @@ from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.services.runtime.asynchronous import dispatcher as module
-from torpor_endpoint.services.runtime.asynchronous import notifying
-from torpor_endpoint.services.runtime.asynchronous.attempt import AttemptSite
-from torpor_endpoint.services.runtime.asynchronous.dispatcher import AsyncDispatcher
-from torpor_endpoint.services.runtime.asynchronous.ending import RequestEnds
-from torpor_endpoint.services.runtime.asynchronous.metering import AsyncMeter
-from torpor_endpoint.services.runtime.asynchronous.notifying import NoticeBoard
-from torpor_endpoint.services.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue, Waiting
-from torpor_endpoint.services.runtime.errors import ErrorPlace, no_response
-from torpor_endpoint.services.runtime.holding import NobodyReady
-from torpor_endpoint.services.runtime.observing.observers import Observers
-from torpor_endpoint.services.runtime.passage import Passage, Served, routed
-from torpor_endpoint.services.runtime.sending import RequestSender
+from torpor_endpoint.runtime.asynchronous import dispatcher as module
+from torpor_endpoint.runtime.asynchronous import notifying
+from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
+from torpor_endpoint.runtime.asynchronous.dispatcher import AsyncDispatcher
+from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
+from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
+from torpor_endpoint.runtime.asynchronous.notifying import NoticeBoard
+from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue, Waiting
+from torpor_endpoint.runtime.errors import ErrorPlace, no_response
+from torpor_endpoint.runtime.holding import NobodyReady
+from torpor_endpoint.runtime.observing.observers import Observers
+from torpor_endpoint.runtime.passage import Passage, Served, routed
+from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.topics import NotPublished, Topics

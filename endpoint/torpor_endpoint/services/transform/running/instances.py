@@ -18,7 +18,7 @@ from torpor_container.wire import Fault
 from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_fault
 from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.roster.incarnation import Incarnation
+from torpor_endpoint.in_service.incarnation import Incarnation
 
 ADVICE_S = 60.0
 ANSWER_MAX_BYTES = 1 << 30

@@ -14,7 +14,7 @@ from torpor_endpoint.core.placement import Placement
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.host import Slot
-from torpor_endpoint.roster.incarnation import Incarnation, LiveContainer, StartTrouble
+from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer, StartTrouble
 from torpor_endpoint.services.transform.running.instances import (
     ATTEMPTS,
     JobInstances,

@@ -1,0 +1,116 @@
+"""The instances of one variant, as requests see them: which are ready, how busy, and how to have one come.
+
+The owner of the instances makes the pool (`fleet.instance_pool`), and so does each router that follows the fleet
+(`routing.router.followed_pool`).
+"""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import ceil
+
+from torpor_endpoint.core.lifecycle import InstancePhase
+from torpor_endpoint.core.placement import BUSY_MIN, UNBOUNDED, Placement
+from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.sessions import StatefulSessions
+from torpor_endpoint.core.traffic import Traffic
+from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
+from torpor_endpoint.in_service.variant_settings import TimeLimits, VariantSettings
+
+
+class VariantPool(ABC):
+    """The pool may go on with another `variant` that has the same containers.
+
+    `answer_within_s` has the time limit of each container, in seconds.
+    """
+
+    def __init__(self, endpoint: str, variant: Variant) -> None:
+        """Raises BadSetting if a setting of the variant that the endpoint acts on cannot be read."""
+        self.endpoint = endpoint
+        self.variant = variant
+        self.settings = VariantSettings.read(variant.containers)
+        self.answer_within_s = [TimeLimits.read(one.environment).answer_within_s for one in variant.containers]
+        self.ready: Placement[Incarnation] = Placement(most_each(variant, self.settings.concurrency))
+        self.trouble: StartTrouble | None = None
+        self.closed = False
+        self.routers = 1  # that route to these instances: each has its part of what is bounded
+        self.share: int | None = None  # this router's part of MaxConcurrency; None: all of it
+        self.refused = 0  # requests beyond that share that no report has had yet
+        self.traffic = Traffic()
+        self.sessions = StatefulSessions()
+        self.names_holders = False  # whether the ids of new sessions name the instance that holds them
+        self._change = asyncio.Event()
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of instances that are wanted now."""
+
+    @abstractmethod
+    def wake(self) -> None:
+        """Want at least one instance, because a request waits. A second call changes nothing while one is wanted."""
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether requests should stop waiting for an instance: the starts fail."""
+        return self.trouble is not None and self.trouble.hopeless
+
+    def admits(self) -> bool:
+        """Whether one more request is within this router's part of the variant's MaxConcurrency."""
+        if self.variant.serverless is None:
+            return True
+        most = self.variant.serverless.max_concurrency if self.share is None else self.share
+        return self.traffic.in_flight - self.traffic.elsewhere < most
+
+    def shared_by(self, routers: int) -> None:
+        """So many routers send requests to these instances."""
+        self.routers = max(1, routers)
+        self.ready.busy_min = ceil(BUSY_MIN / self.routers)
+
+    def become(self, variant: Variant) -> None:
+        """Go on with another variant that has the same containers."""
+        self.variant = variant
+        self.ready.most = most_each(variant, self.settings.concurrency)
+
+    async def until(self, true: Callable[[], bool]) -> None:
+        """Wait until the condition `true` holds. The pool checks it after each of its changes."""
+        while not true():
+            await self._change.wait()
+
+    @contextmanager
+    def streaming(self, incarnation: Incarnation) -> Iterator[None]:
+        """Use the incarnation for a stream, which a drain waits for."""
+        incarnation.took()
+        incarnation.streams += 1
+        try:
+            yield
+        finally:
+            incarnation.streams -= 1
+            self.released(incarnation)
+
+    def released(self, incarnation: Incarnation) -> None:
+        """Count one request of this incarnation as answered."""
+        incarnation.answered()
+        if incarnation.in_flight == 0 and incarnation.phase is InstancePhase.DRAINING:
+            self.changed()
+
+    def suspect(self, incarnation: Incarnation) -> None:
+        """Send no requests to an incarnation that broke or refused a connection until it has answered a ping."""
+        if self.offered(incarnation):
+            self.ready.withdraw(incarnation.slot.number)
+        incarnation.suspect()
+
+    def offered(self, incarnation: Incarnation) -> bool:
+        """Whether the instance takes requests."""
+        return self.ready.get(incarnation.slot.number) is incarnation
+
+    def changed(self) -> None:
+        """Have those who wait look again."""
+        self._change.set()
+        self._change = asyncio.Event()
+
+
+def most_each(variant: Variant, concurrency: int) -> int:
+    """How many requests are placed on an instance at a time, while another one has room."""
+    return UNBOUNDED if variant.asynchronous is None else variant.asynchronous.each(concurrency)

@@ -1,1 +1,0 @@
-"""The roster: which endpoints take requests, and their instances, as whoever routes requests sees them."""

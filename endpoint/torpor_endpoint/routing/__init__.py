@@ -1,0 +1,1 @@
+"""Routers in processes of their own: the control's side, the router's, and what the two tell each other."""

@@ -1,0 +1,175 @@
+"""The control's face to its routers: the pages below `/_torpor/routers/`."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from torpor_endpoint.aws.wire.asgi import App
+from torpor_endpoint.core.pages import Json, RouterPage
+from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.instance_pool import InstancePool
+from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.routing.control.board import RouterBoard
+from torpor_endpoint.routing.control.publishing import TablePublisher
+from torpor_endpoint.routing.protocol.accounts import AccountTaker
+from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
+from torpor_endpoint.routing.protocol.forwarded import ForwardedRequest, answered
+from torpor_endpoint.routing.protocol.identities import IdentityPublisher
+from torpor_endpoint.routing.protocol.report import ReportAnswer, RouterReport, VariantKey
+from torpor_endpoint.routing.protocol.role_keys import RoleKeys
+from torpor_endpoint.routing.protocol.table import TableVersion
+from torpor_endpoint.services.iam.execution.refused import RoleRefused
+
+WAIT_MAX_S = 60.0
+
+
+@dataclass(frozen=True)
+class RouterFace:
+    """`ready` is set once the roster has every endpoint in service: an earlier table would take them from routers."""
+
+    facts: ControlFacts
+    ready: asyncio.Event
+    roster: FleetRoster
+    publisher: TablePublisher
+    board: RouterBoard
+    accounts: AccountTaker
+    ledger: Ledger
+    runtime: App
+    identities: IdentityPublisher | None
+    """None where nobody is verified."""
+    role_keys: Callable[[str, str], RoleKeys] | None
+    """Credentials of an endpoint's role. It raises RoleRefused; None where roles are names only."""
+
+    def routes(self) -> list[Route]:
+        pages: dict[RouterPage, tuple[str, Callable[[Request], object]]] = {
+            RouterPage.HELLO: ("GET", self.hello),
+            RouterPage.TABLE: ("POST", self.table),
+            RouterPage.REPORT: ("POST", self.report),
+            RouterPage.WAKE: ("POST", self.wake),
+            RouterPage.LEAVE: ("POST", self.leave),
+            RouterPage.FORWARD: ("POST", self.forward),
+            RouterPage.IDENTITIES: ("POST", self.who_may_call),
+            RouterPage.ROLE_KEYS: ("POST", self.keys_of_a_role),
+        }
+        return [Route(f"/_torpor/{page.value}", answer, methods=[method]) for page, (method, answer) in pages.items()]
+
+    async def hello(self, request: Request) -> Response:
+        """What a router must know before it begins."""
+        return JSONResponse({"protocol": PROTOCOL, **self.facts._asdict()})
+
+    async def table(self, request: Request) -> Response:
+        """The routing table, once it is another than the one that the router has (`after`)."""
+        asked = await _asked(request)
+        try:
+            after = None if asked["after"] is None else TableVersion(*asked["after"])
+            within_s = min(float(asked["within_s"]), WAIT_MAX_S)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unread(error) from error
+        try:
+            async with asyncio.timeout(within_s):
+                await self.ready.wait()
+        except TimeoutError:
+            return JSONResponse({"table": None})
+        table = await self.publisher.after(after, within_s)
+        return JSONResponse({"table": None if table is None else table.json()})
+
+    async def report(self, request: Request) -> Response:
+        """Take what a router uses, its traffic, and its rows: once the answer comes, these are written."""
+        asked = await _asked(request)
+        try:
+            report, batch = RouterReport.read(asked), asked["accounts"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unread(error) from error
+        shares: dict[VariantKey, int] = {}
+        ports = report.ports
+        if self.ready.is_set():
+            shares, ports = self.board.heard(report), self.board.ports(report)
+        self.ledger.met(report.router)
+        if batch is not None:
+            await self._take(report.router, batch)
+        taken = self.ledger.written_batch(report.router)
+        return JSONResponse(ReportAnswer(taken, len(self.board), ports, shares).json())
+
+    async def wake(self, request: Request) -> Response:
+        """Have a variant want an instance."""
+        asked = await _asked(request)
+        pool = self._pool(str(asked.get("endpoint")), str(asked.get("variant")))
+        if pool is not None:
+            pool.wake()
+        return JSONResponse({})
+
+    async def leave(self, request: Request) -> Response:
+        """A router stops."""
+        self.board.left(str((await _asked(request)).get("router")))
+        return JSONResponse({})
+
+    async def forward(self, request: Request) -> Response:
+        """Answer a request to the runtime that a router cannot answer: one that waits in the control's queue."""
+        try:
+            forwarded = ForwardedRequest.read(await _asked(request))
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unread(error) from error
+        if not forwarded.path.endswith("/async-invocations"):
+            raise _unread("only InvokeEndpointAsync is forwarded")
+        return JSONResponse((await answered(self.runtime, forwarded)).json())
+
+    async def who_may_call(self, request: Request) -> Response:
+        """The callers that the control knows, once they are others than those that the router has (`after`)."""
+        if self.identities is None:
+            raise HTTPException(404, "this endpoint verifies nobody")
+        asked = await _asked(request)
+        try:
+            within_s = min(float(asked["within_s"]), WAIT_MAX_S)
+            found = await self.identities.after(asked["after"], within_s)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unread(error) from error
+        if found is None:
+            return JSONResponse({"version": None})
+        return JSONResponse({"version": found[0], "identities": found[1].json()})
+
+    async def keys_of_a_role(self, request: Request) -> Response:
+        """Credentials of the role of an endpoint's variant."""
+        asked = await _asked(request)
+        endpoint, role = (str(asked.get(name)) for name in ("endpoint", "role"))
+        live = self.roster.get(endpoint)
+        if self.role_keys is None or live is None or all(pool.variant.role != role for pool in live.pools.values()):
+            raise HTTPException(404, f"no variant of an endpoint {endpoint!r} acts as a role {role!r}")
+        try:
+            keys = await asyncio.to_thread(self.role_keys, endpoint, role)
+        except RoleRefused as refused:
+            raise HTTPException(403, str(refused)) from refused
+        return JSONResponse(keys._asdict(), headers={"cache-control": "no-store"})
+
+    async def _take(self, router: str, batch: Mapping[str, Any]) -> None:
+        """Count the rows of a batch, and write them if that is possible: if not, the router keeps them too."""
+        try:
+            self.accounts.take(router, batch)
+        except (KeyError, TypeError, ValueError) as error:
+            raise _unread(error) from error
+        await self.ledger.flush()
+
+    def _pool(self, endpoint: str, variant: str) -> InstancePool | None:
+        live = self.roster.get(endpoint)
+        return None if live is None else live.pools.get(variant)
+
+
+async def _asked(request: Request) -> Json:
+    """Raises HTTPException."""
+    try:
+        asked = await request.json()
+    except ValueError as error:
+        raise _unread(error) from error
+    if not isinstance(asked, dict):
+        raise _unread("it is no object")
+    return asked
+
+
+def _unread(why: object) -> HTTPException:
+    remedy = "install the same release of Torpor on control and router"
+    return HTTPException(400, f"this is no message of a router of this release: {why!r}; {remedy}")

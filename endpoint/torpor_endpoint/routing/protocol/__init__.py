@@ -1,0 +1,1 @@
+"""What a control and its routers tell each other, as values and as JSON.."""

@@ -1,0 +1,156 @@
+"""Follows the control's routing table: a router's roster is always that of the last table that came."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
+
+from torpor_container.settings import BadSetting
+from torpor_endpoint.clocks.repeating import finished
+from torpor_endpoint.in_service.endpoints import LiveEndpoint, Roster, same_machine
+from torpor_endpoint.log_lines import about
+from torpor_endpoint.routing.protocol.table import RoutedEndpoint, RoutedVariant, RoutingTable, TableVersion
+from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
+from torpor_endpoint.routing.router.followed_pool import FollowedPool
+
+WAIT_S = 1.5
+"""How long the control may have nothing new to say. It is shorter than the time that a stopping control gives to
+requests in flight, so that a router delays no stop."""
+SAID_AFTER = 4
+"""A control that restarts is away for a moment: the log has it after so many tries."""
+PAUSES_S = (0.1, 0.25, 0.5, 1.0)
+"""After the first failed try to reach a control that is away, after the second, and so on."""
+
+TABLE_COMES_S = 0.05
+"""How long the table takes that follows a wake. A variant that is still at zero then is woken again."""
+
+log = logging.getLogger(__name__)
+
+FollowedRoster = Roster[FollowedPool]
+FollowedEndpoint = LiveEndpoint[FollowedPool]
+
+
+class TableFollower:
+    """`applied` is called after each new table."""
+
+    def __init__(
+        self,
+        control: ControlClient,
+        roster: FollowedRoster,
+        applied: Callable[[], None] = lambda: None,
+        pause: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        self.version: TableVersion | None = None
+        self.away: str | None = None  # why the control could not be followed just now
+        self._control = control
+        self._roster = roster
+        self._applied = applied
+        self._pause = pause
+        self._closing: set[FollowedPool] = set()
+        self._wakes: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Follow for ever. While the control is away, the last table holds."""
+        tries = 0
+        while True:
+            try:
+                table = await self._control.table(self.version, WAIT_S)
+            except ControlAway as error:
+                self.away = str(error)
+                tries += 1
+                if tries == SAID_AFTER:
+                    log.warning("%s; going on with the last table", error)
+                await self._pause(pause_s(tries))
+                continue
+            if tries >= SAID_AFTER:
+                log.warning("the control at %s answers again", self._control.url)
+            self.away, tries = None, 0
+            if table is not None:
+                self.apply(table)
+
+    def apply(self, table: RoutingTable) -> None:
+        """Serve by this table from now on."""
+        present = {one.name for one in table.endpoints}
+        for live in self._roster:
+            if live.name not in present:
+                self._roster.stop(live.name)
+                self._close(live.pools.values())
+        for endpoint in table.endpoints:
+            self._serve(endpoint)
+        self.version = table.version
+        self._closing = {pool for pool in self._closing if pool.in_use}
+        self._applied()
+
+    def in_use(self) -> frozenset[str]:
+        """The instances that left the table and have requests of this router."""
+        return frozenset().union(*(pool.in_use for pool in self._pools()))
+
+    def streams(self) -> frozenset[str]:
+        """Those of them that have streams of this router."""
+        return frozenset().union(*(pool.streams for pool in self._pools()))
+
+    def close(self) -> None:
+        """Take no more requests. Those that are held or still come are told to try again."""
+        for live in self._roster:
+            self._close(live.pools.values())
+        for wake in self._wakes:
+            wake.cancel()
+
+    def _serve(self, endpoint: RoutedEndpoint) -> None:
+        live = self._roster.get(endpoint.name)
+        if live is None or live.arn != endpoint.arn:
+            live = FollowedEndpoint(endpoint.name, endpoint.arn)
+        before, pools = live.pools, dict[str, FollowedPool]()
+        for routed in endpoint.variants:
+            pool = self._pool_for(endpoint.name, routed, before.get(routed.variant.name))
+            if pool is not None:
+                pools[routed.variant.name] = pool
+        live.trouble = endpoint.trouble
+        live.serve(pools)
+        if self._roster.get(endpoint.name) is not live:
+            self._roster.serve(live)
+        self._close([pool for pool in before.values() if pool not in pools.values()])
+
+    def _pool_for(self, endpoint: str, routed: RoutedVariant, present: FollowedPool | None) -> FollowedPool | None:
+        if present is not None and same_machine(present.variant, routed.variant):
+            present.apply(routed)
+            return present
+        try:
+            return FollowedPool(endpoint, routed, self._want)
+        except BadSetting as error:  # the control refuses such a variant: it is of another release
+            log.error("variant %s cannot be routed to: %s", routed.variant.name, error, extra=about(endpoint=endpoint))
+            return None
+
+    def _pools(self) -> list[FollowedPool]:
+        """Those in service, and those that are not and still have requests."""
+        return [*self._closing, *(pool for live in self._roster for pool in live.pools.values())]
+
+    def _close(self, pools: Iterable[FollowedPool]) -> None:
+        for pool in pools:
+            pool.close()
+            if pool.in_use:
+                self._closing.add(pool)
+
+    def _want(self, pool: FollowedPool) -> None:
+        name = f"wake {pool.endpoint}/{pool.variant.name}"
+        task = asyncio.create_task(finished(name, partial(self._woken, pool), self._pause))
+        self._wakes.add(task)
+        task.add_done_callback(self._wakes.discard)
+
+    async def _woken(self, pool: FollowedPool) -> None:
+        """Ask until the control has heard, or nobody waits any more."""
+        tries = 0
+        while pool.traffic.held and not pool.closed:
+            try:
+                await self._control.wake(pool.endpoint, pool.variant.name)
+                await self._pause(TABLE_COMES_S)
+                break
+            except ControlAway:
+                tries += 1
+                await self._pause(pause_s(tries))
+        pool.answered()
+
+
+def pause_s(tries: int) -> float:
+    """How long to wait after so many failed tries to reach the control."""
+    return PAUSES_S[min(tries, len(PAUSES_S)) - 1]

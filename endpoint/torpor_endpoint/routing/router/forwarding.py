@@ -1,0 +1,61 @@
+"""InvokeEndpointAsync at a router: the control keeps the queue, so the request goes there whole."""
+
+from collections.abc import Sequence
+
+from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Send
+from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
+from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
+from torpor_endpoint.runtime.asynchronous.request import BODY_MAX_BYTES
+from torpor_endpoint.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.runtime.passage import Passage, Step
+from torpor_endpoint.runtime.request import read_body
+from torpor_endpoint.runtime.streams import StreamEnds
+
+PASSED_ON = (b"content-type", b"x-amzn-sagemaker-")
+"""How the headers begin that mean something to InvokeEndpointAsync."""
+AWAY = "The queue of asynchronous requests cannot be reached now: try again."
+
+
+class ForwardedAsync:
+    """See `AsyncInvocations`."""
+
+    def __init__(self, control: ControlClient) -> None:
+        self._control = control
+
+    async def serve(
+        self, passage: Passage, receive: Receive, send: Send, before: Sequence[Step], ends: StreamEnds
+    ) -> None:
+        """Answer a request with the control's answer."""
+        try:
+            answer = await ends.settled(passage, self._answered(passage, receive, before))
+        except Disconnected:
+            return
+        if isinstance(answer, RuntimeFault):
+            refused = ends.answer(passage, answer)
+            await _sent(refused.status, refused.headers, b"".join(refused.chunks), send)
+        else:
+            headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
+            await _sent(answer.status, headers, answer.body, send)
+
+    async def _answered(self, passage: Passage, receive: Receive, before: Sequence[Step]) -> ForwardedAnswer:
+        """Raises RuntimeFault, Disconnected."""
+        for step in before:
+            step(passage)
+        body, size_bytes = await read_body(passage.scope, receive, BODY_MAX_BYTES)
+        if size_bytes > BODY_MAX_BYTES:
+            raise RuntimeFault(Situation.OVERSIZE, limit=BODY_MAX_BYTES)
+        headers = [
+            (name.decode("latin-1"), value.decode("latin-1"))
+            for name, value in passage.scope["headers"]
+            if name.startswith(PASSED_ON)
+        ]
+        request = ForwardedRequest(passage.scope["path"], tuple(headers), b"".join(body))
+        try:
+            return await self._control.forward(request)
+        except ControlAway as error:
+            raise RuntimeFault(Situation.UNAVAILABLE, detail=AWAY) from error
+
+
+async def _sent(status: int, headers: list[tuple[bytes, bytes]], body: bytes, send: Send) -> None:
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

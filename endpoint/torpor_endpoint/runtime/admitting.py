@@ -1,0 +1,158 @@
+"""The steps of a passage that decide where it goes: route and admit. They wait for nothing."""
+
+from collections.abc import Callable
+
+from torpor_container.core.target_names import BadTarget, name_of
+from torpor_endpoint.core.placement import weighted
+from torpor_endpoint.core.records import Variant
+from torpor_endpoint.in_service.endpoints import ServedEndpoint, ServedEndpoints
+from torpor_endpoint.runtime.choosing import knows_session
+from torpor_endpoint.runtime.errors import RuntimeFault, Situation
+from torpor_endpoint.runtime.legs import path_of, takes_target
+from torpor_endpoint.runtime.passage import Passage, Route, parsed, routed
+from torpor_endpoint.runtime.request import (
+    EXPLANATIONS,
+    INFERENCE_COMPONENT,
+    SESSION_ID,
+    TARGET_MODEL,
+    TARGET_VARIANT,
+    Invoke,
+)
+
+RARE = "./ "
+"""How few names of models begin. All others get their names here by what `target_names.name_of` does for them, which is
+little: it would take twenty calls for each request."""
+
+DRAW = "torpor.draw"
+"""The key of the scope under which a request keeps its draw between the inline way and the way by ASGI."""
+
+CLOSED = "Production variant {variant} of endpoint {endpoint} takes no more requests here: try again."
+
+
+class Router:
+    """`draw` gives numbers from 0 to 1 for the weights."""
+
+    def __init__(self, roster: ServedEndpoints, draw: Callable[[], float], strict: bool) -> None:
+        self._roster = roster
+        self._draw = draw
+        self._strict = strict
+
+    # -- route -----------------------------------------------------------------------------------------------------
+    def route(self, passage: Passage) -> None:
+        """Raises RuntimeFault for the first rule that the request breaks."""
+        self._route(passage)
+        if routed(passage).pool.variant.asynchronous is not None:
+            passage.route = None
+            detail = f"Endpoint {passage.place.endpoint} is asynchronous: call it with InvokeEndpointAsync."
+            raise RuntimeFault(Situation.PARAMETER, detail=detail)
+
+    def _route(self, passage: Passage) -> None:
+        passage.route = None
+        request = parsed(passage)
+        live = self._endpoint(passage.place.endpoint)
+        if passage.request_bytes > passage.limits.body_bytes:
+            raise RuntimeFault(Situation.OVERSIZE, limit=passage.limits.body_bytes)
+        request.check()
+        named = request.text(TARGET_VARIANT)
+        header, target = request.headers.get(TARGET_MODEL), None
+        if header is not None:
+            spelled = header.decode(errors="surrogateescape")  # boto3 sends a name beyond ASCII as UTF-8
+            target = spelled[1:] if spelled[:1] == "/" else spelled
+            if target[:1] in RARE or target[-1:] == " " or "/." in target or not target.isprintable():
+                target = _name_of(spelled)
+        variant = self._variant(live, _variant_of_session(live, request, target) if named is None else named, passage)
+        pool = live.pools[variant]
+        _check_supported(live, request)
+        path = path_of(pool.variant, request, live.name)
+        check_target(pool.variant, path, target)
+        if pool.variant.serverless is not None and passage.request_bytes > passage.limits.serverless_body_bytes:
+            raise RuntimeFault(Situation.OVERSIZE_SERVERLESS)
+        passage.route = Route(live, variant, pool, target, path)
+
+    def _endpoint(self, name: str) -> ServedEndpoint:
+        live = self._roster.get(name)
+        if live is not None and live.trouble is not None:
+            raise RuntimeFault(Situation.PARAMETER, detail=live.trouble)
+        if live is None or not live.pools:
+            raise RuntimeFault(Situation.ENDPOINT_UNKNOWN)
+        return live
+
+    def _variant(self, live: ServedEndpoint, named: str | None, passage: Passage) -> str:
+        """Draws once for each request, whichever way it goes: a request that cannot go inline keeps its variant."""
+        if named is None and len(live.production) == 1:
+            return next(iter(live.production))
+        if named is None:
+            if DRAW not in passage.scope:
+                passage.scope[DRAW] = self._draw()
+            return weighted(live.weights, passage.scope[DRAW])
+        if named not in live.production:  # a shadow variant answers no caller, not even one that names it
+            raise RuntimeFault(Situation.VARIANT_UNKNOWN, variant=named, variants=", ".join(live.production))
+        return named
+
+    def route_stream(self, passage: Passage) -> None:
+        """As `route`, for InvokeEndpointWithResponseStream. AWS has no route for it to one of many models."""
+        live = self._endpoint(passage.place.endpoint)
+        if self._strict and any(pool.variant.multi_model for pool in live.pools.values()):
+            detail = f"Endpoint {live.name} has many models: InvokeEndpointWithResponseStream takes no TargetModel."
+            raise RuntimeFault(Situation.PARAMETER, detail=detail)
+        self.route(passage)
+
+    def route_async(self, passage: Passage) -> None:
+        """As `route`, for InvokeEndpointAsync. AWS has no route for it to one of many models."""
+        live = self._endpoint(passage.place.endpoint)
+        variants = [pool.variant for pool in live.pools.values()]
+        if any(variant.asynchronous is None for variant in variants):
+            why = "its configuration has no AsyncInferenceConfig"
+            raise RuntimeFault(Situation.PARAMETER, detail=f"Endpoint {live.name} is not asynchronous: {why}.")
+        if self._strict and any(variant.multi_model for variant in variants):
+            detail = f"Endpoint {live.name} has many models: InvokeEndpointAsync takes no TargetModel."
+            raise RuntimeFault(Situation.PARAMETER, detail=detail)
+        self._route(passage)
+
+    # -- admit -----------------------------------------------------------------------------------------------------
+    def admit(self, passage: Passage) -> None:
+        """Raises RuntimeFault for a request that the variant does not take now."""
+        pool = routed(passage).pool
+        serverless = pool.variant.serverless
+        if pool.closed:
+            detail = CLOSED.format(variant=pool.variant.name, endpoint=passage.place.endpoint)
+            raise RuntimeFault(Situation.UNAVAILABLE, detail=detail)
+        if not pool.admits():
+            raise RuntimeFault(Situation.THROTTLED)
+        if self._strict and serverless is None and not pool.ready and not pool.size:
+            # AWS fails invocations at zero instances, and does not queue them; serverless ones wait.
+            raise RuntimeFault(Situation.NO_CAPACITY, variant=pool.variant.name)
+
+
+def check_target(variant: Variant, path: tuple[int, ...], target: str | None) -> None:
+    """A multi-model container needs a target model, and no other takes one. Raises RuntimeFault."""
+    takes = takes_target(variant, path)
+    if takes and target is None:
+        raise RuntimeFault(Situation.TARGET_MISSING)
+    if not takes and target is not None:
+        raise RuntimeFault(Situation.TARGET_NOT_SUPPORTED)
+
+
+def _name_of(target: str) -> str:
+    """Raises RuntimeFault."""
+    try:
+        return name_of(target)
+    except BadTarget as error:
+        raise RuntimeFault(Situation.PARAMETER, detail=str(error)) from None
+
+
+def _check_supported(live: ServedEndpoint, request: Invoke) -> None:
+    """Raises RuntimeFault for a header that asks for what no variant has."""
+    if request.headers.get(INFERENCE_COMPONENT):
+        detail = f"Endpoint {live.name} takes no InferenceComponentName: it has no inference components."
+        raise RuntimeFault(Situation.PARAMETER, detail=detail)
+    if EXPLANATIONS in request.headers:
+        detail = f"Endpoint {live.name} has no explainer: it takes no EnableExplanations."
+        raise RuntimeFault(Situation.PARAMETER, detail=detail)
+
+
+def _variant_of_session(live: ServedEndpoint, request: Invoke, target: str | None) -> str | None:
+    """The variant that has the request's session; None if no variant has it, or there is only one variant."""
+    if len(live.production) == 1 or (session := request.headers.get(SESSION_ID)) is None:
+        return None
+    return next((name for name, pool in live.production.items() if knows_session(pool, target, session)), None)

@@ -1,0 +1,102 @@
+"""Writes each request that was sent to a variant to the ledger: cold ones whole, warm ones as sums of their group."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from torpor_container import wire
+from torpor_endpoint.core.ledger import PREDICT
+from torpor_endpoint.core.ledger_records import NO_SECONDS, InvocationRecord, WarmRequests
+from torpor_endpoint.runtime.observing.observers import Alike
+from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
+from torpor_endpoint.runtime.request import INFERENCE_ID
+
+COLD = wire.COLD.lower().encode()
+EFFORT = wire.EFFORT.lower().encode()
+
+
+class LedgerWriter(Protocol):
+    """The ledger, as far as requests are written to it."""
+
+    def invoked(self, invocation: InvocationRecord) -> None: ...
+
+    def warmed(self, warm: WarmRequests) -> None: ...
+
+
+class LedgerObserver:
+    def __init__(self, ledger: LedgerWriter) -> None:
+        self._ledger = ledger
+
+    def ended(self, request: Passage, answer: InvokeAnswer) -> None:
+        """A request that was refused without a wait has no row."""
+        route, outcome = request.route, request.outcome
+        if route is None or outcome is None:
+            return
+        if isinstance(outcome, Served):
+            self._ledger.invoked(record(request, route, outcome.instance, dict(outcome.answer.headers)))
+        elif outcome.original is not None or outcome.steps:
+            self._ledger.invoked(record(request, route, "", {}))
+
+    def ended_alike(self, alike: Alike, requests: Sequence[Passage], served: Sequence[Served]) -> None:
+        came_s = [request.at_s for request in requests]
+        self._ledger.warmed(
+            WarmRequests(
+                alike.came_minute_s,
+                alike.endpoint,
+                alike.variant,
+                alike.target or "",
+                alike.instance,
+                [request.total_s for request in requests],
+                [request.steps.get(PREDICT, 0.0) for request in requests],
+                sum([request.request_bytes for request in requests]),
+                sum([request.response_bytes for request in requests]),
+                (min(came_s), max(came_s)),
+                NO_SECONDS if requests[0].container_s is None else _in_containers(requests),
+                alike.pool.variant.shadow,
+            )
+        )
+
+
+def record(request: Passage, route: Route, instance: str, headers: Mapping[bytes, bytes]) -> InvocationRecord:
+    """The ledger's row of one request; `headers` are those of the instance's answer."""
+    return InvocationRecord(
+        request.at_s,
+        request.request_id,
+        route.live.name,
+        route.variant,
+        route.target or "",
+        instance,
+        request.status,
+        request.steps,
+        request.total_s,
+        request.request_bytes,
+        request.response_bytes,
+        _cold(headers),
+        None if request.trail is not None else _effort(headers),  # the last container's alone
+        (request.request and request.request.text(INFERENCE_ID)) or "",
+        request.container_s or NO_SECONDS,
+        route.pool.variant.shadow,
+    )
+
+
+def _in_containers(requests: Sequence[Passage]) -> Mapping[str, float]:
+    """The seconds in each container of a pipeline, over all these requests. All of them went to one instance."""
+    seconds: dict[str, float] = {}
+    for request in requests:
+        for container, spent_s in (request.container_s or NO_SECONDS).items():
+            seconds[container] = seconds.get(container, 0.0) + spent_s
+    return seconds
+
+
+def _cold(headers: Mapping[bytes, bytes]) -> wire.ColdLoad | None:
+    """What the instance says of a load."""
+    cold: wire.ColdLoad | None = json.loads(headers[COLD]) if COLD in headers else None
+    return cold
+
+
+def _effort(headers: Mapping[bytes, bytes]) -> wire.EffortFields | None:
+    """What the prediction took, if it was measured."""
+    if EFFORT not in headers:
+        return None
+    work_s, delay_s = map(float, headers[EFFORT].split())
+    return {"work_s": work_s, "delay_s": delay_s}

@@ -1,0 +1,183 @@
+"""The observers of requests: each sees every request that has ended, with its body and its answer.
+
+An observer that reads bodies chooses its requests, and is called when the answer is on its way: only the bodies of the
+chosen requests are kept until then. The others are called for many requests at a time, when the bodies are gone: to
+call them between two requests costs more than twice as much, because the processor's caches lose what the requests need
+(benchmarks/README.md). Requests that are alike are counted as one group.
+
+To add an observer that reads bodies, write a class with `reads` and `ended`, and give it to `Observers` in
+`torpor_endpoint/parts.py` as one of `single`. For one that reads none, write `ended` and `ended_alike`, and give it as
+one of `batch`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from torpor_container import wire
+from torpor_endpoint.core.ledger import COLD_STEPS, minute_of
+from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.log_lines import about
+from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
+
+log = logging.getLogger(__name__)
+
+TOGETHER = 32
+"""So many ended requests are passed on together, while the endpoint itself waits for an instance: passing them on takes
+about as long as one request takes in its instance."""
+WITHIN_S = 0.1
+"""No ended request waits longer than that to be passed on."""
+
+MODEL_CACHE = wire.MODEL_CACHE.lower().encode()
+HIT = b"hit"
+OK = 200
+SINGLE = frozenset(name.lower().encode() for name in (wire.COLD, wire.EFFORT, wire.FAULT, wire.STREAM))
+"""A request is in no group if its instance's answer has one of these headers."""
+
+
+class Observer(Protocol):
+    def ended(self, request: Passage, answer: InvokeAnswer) -> None:
+        """The request has its answer. What this raises is logged, and harms neither the request nor other observers."""
+
+
+class BodyObserver(Observer, Protocol):
+    """An observer that needs the bodies of some requests: `ended` is called for these."""
+
+    def reads(self, request: Passage) -> bool:
+        """Whether this observer reads the bodies. Called once for each request that has a route. If it raises, the
+        observer does not see the request."""
+
+    def missed(self, request: Passage) -> None:
+        """There is no memory to keep the bodies: `ended` is not called for a request that this observer reads."""
+
+
+class BatchObserver(Observer, Protocol):
+    """An observer that needs no bodies: `ended` and `ended_alike` are called later, and the bodies are empty then."""
+
+    def ended_alike(self, alike: "Alike", requests: Sequence[Passage], served: Sequence[Served]) -> None:
+        """Requests that were served and waited for nothing, and the outcome of each."""
+
+
+class Alike(NamedTuple):
+    """What the requests of one group have in common."""
+
+    endpoint: str
+    variant: str
+    pool: VariantPool
+    target: str | None
+    instance: str
+    instances: int  # ready ones of the variant
+    hit: bool | None  # None where there is no model cache
+    came_minute_s: int
+    ended_minute_s: int
+    path: tuple[int, ...]  # the containers that they passed
+
+
+AlikeKey = tuple[str, str, VariantPool, str | None, str, int, bool | None, int, int, tuple[int, ...]]
+"""The fields of `Alike` as a plain tuple, because one is made of each request."""
+
+
+class Observers:
+    """Passes each ended request to those of `single` that read its bodies, and to `batch` later. For the event loop's
+    thread."""
+
+    def __init__(self, batch: Sequence[BatchObserver], single: Sequence[BodyObserver] = ()) -> None:
+        self._batch = tuple(batch)
+        self._single = tuple(single)
+        self._ended: list[tuple[Passage, InvokeAnswer]] = []
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def reads_bodies(self, request: Passage) -> bool:
+        """Whether an observer reads the request's bodies: they must be kept until its end. Decided once, before the
+        request is sent to an instance."""
+        if request.readers is None and request.route is not None:
+            request.readers = [observer for observer in self._single if _reads(observer, request)]
+        return bool(request.readers)
+
+    def forgo(self, request: Passage) -> None:
+        """There is no memory to keep the bodies of a request: its readers miss it."""
+        for observer in request.readers or ():
+            observer.missed(request)
+        request.readers = ()
+
+    def see(self, request: Passage, answer: InvokeAnswer) -> None:
+        """Called once for each request, when its answer is on its way and before its bodies are released."""
+        for observer in request.readers or ():
+            _observed(observer, request, answer)
+
+    def account(self, request: Passage, answer: InvokeAnswer) -> None:
+        """Called once for each request, when its bodies are released."""
+        self._ended.append((request, answer))
+        if self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(WITHIN_S, self.settle)
+
+    def meanwhile(self) -> None:
+        """A request has just been sent to an instance: there is time for those that have ended."""
+        if len(self._ended) >= TOGETHER:
+            self.settle()
+
+    def settle(self) -> None:
+        """The batch observers know of all requests that have ended."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        ended, self._ended = self._ended, []
+        groups: dict[AlikeKey, tuple[list[Passage], list[Served]]] = {}
+        for request, answer in ended:
+            served, alike = request.outcome, _alike(request)
+            if alike is not None and isinstance(served, Served):
+                if alike not in groups:
+                    groups[alike] = [], []
+                requests, outcomes = groups[alike]
+                requests.append(request)
+                outcomes.append(served)
+                continue
+            for observer in self._batch:
+                _observed(observer, request, answer)
+        for key, (requests, outcomes) in groups.items():
+            for observer in self._batch:
+                try:
+                    observer.ended_alike(Alike(*key), requests, outcomes)
+                except Exception:  # the outer edge of an observer: other groups and other observers are not lost
+                    log.exception("%d requests are not accounted for by %s", len(requests), type(observer).__name__)
+
+
+def _reads(observer: BodyObserver, request: Passage) -> bool:
+    try:
+        return observer.reads(request)
+    except Exception:  # the outer edge of an observer: the request goes on, and other observers see it
+        who = type(observer).__name__
+        log.exception("request %s is not observed by %s", request.request_id, who, extra=_known(request))
+        return False
+
+
+def _observed(observer: Observer, request: Passage, answer: InvokeAnswer) -> None:
+    try:
+        observer.ended(request, answer)
+    except Exception:  # the outer edge of an observer: the request is answered, and other observers see it
+        who = type(observer).__name__
+        log.exception("request %s is not accounted for by %s", request.request_id, who, extra=_known(request))
+
+
+def _known(request: Passage) -> dict[str, object]:
+    """The fields of a line in the log about a request."""
+    return about(request_id=request.request_id, endpoint=request.place.endpoint)
+
+
+def _alike(request: Passage) -> AlikeKey | None:
+    """The group of a request that was served, waited for nothing, and was not measured; else None."""
+    route, served = request.route, request.outcome
+    if route is None or not isinstance(served, Served) or not served.answer.status == request.status == OK:
+        return None
+    if not COLD_STEPS.isdisjoint(request.steps):
+        return None
+    hit: bool | None = None
+    for name, value in served.answer.headers:
+        if name in SINGLE or (name == MODEL_CACHE and value != HIT):
+            return None
+        if name == MODEL_CACHE:
+            hit = True
+    live, variant, pool, target, path = route
+    came, ended = minute_of(request.at_s), minute_of(request.ended_at_s)
+    return live.name, variant, pool, target, served.instance, served.instances, hit, came, ended, path

@@ -1,0 +1,226 @@
+"""The record of one InvokeEndpoint request on its way through the endpoint. Each step of its life reads and fills it.
+
+The steps, in their order, and the module of each:
+
+    verify    who calls, and whether they may                       app, after access.door
+    parse     the headers, checked once                             request
+    route     the variant, and the target model                     router
+    admit     throttle, or refuse for lack of capacity              router
+    hold      wait until an instance is ready                       holding
+    send      to one instance, and to another if it never arrived   sending
+    answer    status, headers and body for the caller               app
+    account   observers see the request and its answer              observers
+
+`app` drives them in two ways: a coroutine that may wait, and a call that never waits and hands the request to the
+coroutine if one step would have to. Both take the same steps.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from torpor_container.settings import DEFAULTS
+from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
+from torpor_container.wire import WaitStep
+from torpor_endpoint.aws.wire.asgi import Headers, Scope
+from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
+from torpor_endpoint.in_service.endpoints import ServedEndpoint
+from torpor_endpoint.in_service.incarnation import Incarnation
+from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.runtime.errors import ErrorPlace, RuntimeFault
+from torpor_endpoint.runtime.kept_parts import KEPT, KeptLimits
+from torpor_endpoint.runtime.request import Invoke
+
+if TYPE_CHECKING:
+    from torpor_endpoint.runtime.observing.observers import BodyObserver
+
+OVERHEAD = WaitStep.OVERHEAD.value
+
+
+@dataclass(frozen=True)
+class CallLimits:
+    """The bounds of one call, in bytes and seconds.
+
+    `attempt_margin_s` is added to what the variant's own settings allow: an instance keeps its time limits and says so,
+    and the margin is for an instance that says nothing. `kept` bounds what is kept of streams for observers.
+    """
+
+    body_bytes: int = DEFAULTS.body_max_bytes
+    serverless_body_bytes: int = SERVERLESS_BODY_MAX_BYTES
+    answer_bytes: int = ANSWER_MAX_BYTES
+    hold_s: float = 60.0
+    attempt_margin_s: float = 5.0
+    kept: KeptLimits = KEPT
+    stream_s: float = 480.0  # from sending to the last part of a stream (AWS, 8 minutes: not confirmed)
+
+
+ONLY = (0,)
+"""The path through an instance of one container."""
+
+
+class Route(NamedTuple):
+    """Where a request goes: decided before its body is sent anywhere."""
+
+    live: ServedEndpoint
+    variant: str
+    pool: VariantPool
+    target: str | None
+    """The target model's one name: see `torpor_container.core.target_names`."""
+    path: tuple[int, ...] = ONLY
+    """The places of the containers that the request passes, in their order."""
+
+
+class Leg(NamedTuple):
+    """One container's part of a request."""
+
+    step: int  # its place in the route's path
+    container: int  # its place in the instance
+    headers: list[tuple[bytes, bytes]]
+    body: Body
+    timeout_s: float
+
+
+@dataclass(slots=True)
+class Trail:
+    """What the containers of an instance have done for one request so far."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    """By container, in the order of the path."""
+    leg: Leg | None = None
+    """The part to send next, once a container has done its part."""
+    noted: list[tuple[bytes, bytes]] = field(default_factory=list)
+    """Headers of the earlier answers that the endpoint reads."""
+    kept: Incarnation | None = None
+    """The instance that stays in use between two parts, so that it does not stop meanwhile."""
+    steps: list[dict[str, float]] = field(default_factory=list)
+    """The steps of each container, in the order of the path, in seconds; a container that gave no answer has none."""
+
+
+class TraceCarrier(Protocol):
+    """The request's place in a distributed trace, as far as containers get to know it (`telemetry.trace_context`)."""
+
+    def headers(self, step: int) -> list[tuple[bytes, bytes]]:
+        """The headers of the trace for the container at this place of the path."""
+
+    def copy(self) -> "TraceCarrier":
+        """The place of a copy for a shadow variant."""
+
+
+class Served(NamedTuple):
+    """An instance's answer, and what the observers need to know of the instance and its variant at that time."""
+
+    answer: UpstreamAnswer
+    instance: str
+    instances: int  # ready ones of the variant
+    in_flight: int  # requests of the variant when this one came, itself included
+    sent_s: float  # seconds from sending to the whole answer; of several containers, their sum
+
+
+class StreamFacts(NamedTuple):
+    """What the observers need to know of a stream beside its answer."""
+
+    first_s: float  # seconds from the request's beginning to its first part
+    first_model_s: float  # seconds from sending to the first part
+    failed: bool = False  # after the first part
+    left: bool = False  # the caller left before the last part
+    cut: bool = False  # observers read fewer parts than were sent
+
+
+class InvokeAnswer(NamedTuple):
+    """What the caller gets."""
+
+    status: int
+    headers: Headers
+    chunks: Body
+
+
+@dataclass(slots=True)
+class Passage:
+    """One request. It begins when the request's head is there. Seconds are of the steady clock, but for `at_s`.
+
+    The passage owns the request's body until it is released: nobody else empties it.
+    """
+
+    scope: Scope
+    place: ErrorPlace
+    limits: CallLimits
+    at_s: float  # epoch seconds
+    began_s: float
+    body: Body = field(default_factory=list)
+    request_bytes: int = 0
+    request: Invoke | None = None
+    route: Route | None = None
+    steps: dict[str, float] = field(default_factory=dict)
+    """Seconds by step. Once the passage has ended, they add up to `total_s`."""
+    outcome: Served | RuntimeFault | None = None
+    """None for a request that was refused before it had a variant."""
+    trail: Trail | None = None
+    """Of a request to a variant whose instances have several containers."""
+    stream: StreamFacts | None = None
+    """Of a request whose answer was streamed."""
+    status: int = 0
+    response_bytes: int = 0
+    total_s: float = 0.0
+    readers: "Sequence[BodyObserver] | None" = None
+    """The observers that read the bodies; None until `Observers.reads_bodies` decides it, once for each request."""
+    wants_version: bool = False
+    """Whether one of them wants to know which version of its artifact the model is: the instance is asked for it."""
+    trace: TraceCarrier | None = None
+    """None without telemetry."""
+
+    @property
+    def request_id(self) -> str:
+        return self.place.request_id
+
+    @property
+    def ended_at_s(self) -> float:
+        """Epoch seconds."""
+        return self.at_s + self.total_s
+
+    @property
+    def container_s(self) -> dict[str, float] | None:
+        """Seconds in each container that the request passed, in their order; None for a variant of one container."""
+        return None if self.trail is None else self.trail.seconds
+
+    def waited(self, step: str, took_s: float) -> None:
+        self.steps[step] = self.steps.get(step, 0.0) + took_s
+
+    def measured(self, answer: UpstreamAnswer) -> None:
+        """Take the steps of an instance's last answer. Those of the containers before it are there."""
+        steps = steps_of(answer.header(b"server-timing") or b"")
+        if self.trail is None:
+            self.steps |= steps
+        else:
+            self.trail.steps.append(steps)
+            for step, took_s in steps.items():
+                self.waited(step, took_s)
+
+    def end(self, status: int, response_bytes: int, total_s: float) -> None:
+        """What no step explains is overhead: the steps add up to the wall time."""
+        self.status, self.response_bytes, self.total_s = status, response_bytes, total_s
+        self.steps[OVERHEAD] = max(0.0, total_s - sum(self.steps.values()))
+
+
+def parsed(passage: Passage) -> Invoke:
+    assert passage.request is not None, "the step parse comes first"
+    return passage.request
+
+
+def routed(passage: Passage) -> Route:
+    assert passage.route is not None, "the step route comes first"
+    return passage.route
+
+
+Step = Callable[[Passage], None]
+"""A step that waits for nothing. It raises RuntimeFault to refuse the request."""
+
+
+def server_timing(steps: dict[str, float]) -> bytes:
+    """The value of the Server-Timing header that the caller reads, in milliseconds."""
+    return ", ".join([f"{step};dur={took_s * 1000:.3f}" for step, took_s in steps.items()]).encode()
+
+
+def steps_of(header: bytes) -> dict[str, float]:
+    """Seconds by step of an instance's Server-Timing, without its overhead: the endpoint measures its own around it."""
+    steps = [part.partition(";dur=") for part in header.decode("latin-1").split(", ")]
+    return {name: float(took_ms) / 1000 for name, _, took_ms in steps if took_ms and name != OVERHEAD}

@@ -1,0 +1,296 @@
+"""InvokeEndpointWithResponseStream: the steps of a passage whose answer leaves part by part, as the model makes it.
+
+An error before the first part is an ordinary answer, as InvokeEndpoint has it. After it, an exception ends the event
+stream. Back pressure goes all the way: `send` waits for the caller, the connection to the instance is not read
+meanwhile, and the model makes no further part.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack, suppress
+from typing import NamedTuple, Protocol, TypeVar
+
+from torpor_container import wire
+from torpor_container.transport.stream_client import StreamConnection, StreamFailed
+from torpor_container.transport.upstream import Body, UpstreamAnswer, UpstreamBroken
+from torpor_endpoint.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, until_disconnected
+from torpor_endpoint.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception
+from torpor_endpoint.runtime.errors import (
+    NO_RESPONSE,
+    ErrorPlace,
+    RuntimeFault,
+    check_attributes,
+    model_error,
+    no_response,
+    timed_out,
+)
+from torpor_endpoint.runtime.holding import PoolClosed
+from torpor_endpoint.runtime.kept_parts import KeptLimits, KeptParts, KeptStreams
+from torpor_endpoint.runtime.observing.observers import Observers
+from torpor_endpoint.runtime.passage import (
+    InvokeAnswer,
+    Passage,
+    Served,
+    Step,
+    StreamFacts,
+    server_timing,
+)
+from torpor_endpoint.runtime.request import ACCEPT, Invoke, read_body
+from torpor_endpoint.runtime.sending import RequestSender
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+STREAM_ACCEPT = b"x-amzn-sagemaker-accept"
+"""The header of the member Accept: InvokeEndpoint has the plain `Accept` for it."""
+STREAM_CONTENT_TYPE = b"x-amzn-sagemaker-content-type"
+COPIED = frozenset(
+    name.lower().encode() for name in (wire.CUSTOM_ATTRIBUTES, wire.NEW_SESSION_ID, wire.CLOSED_SESSION_ID)
+)
+PAYLOAD = PayloadParts("PayloadPart")
+STREAM = wire.WaitStep.STREAM.value
+LAST_WORD_S = 1.0
+"""How long a caller that reads nothing may take for the exception at the end."""
+
+TIME_EXCEEDED = "ModelInvocationTimeExceeded"
+STREAM_BROKEN = "StreamBroken"
+OUT_OF_TIME = "Your model {container} did not complete sending the inference response in the allotted time."
+"""As observed (AWS re:Post)."""
+BROKEN = 'The response stream from {container} broke with message "{message}". {see}'
+MESSAGE_MAX = 2048
+
+
+class Settle(Protocol):
+    async def __call__(self, passage: Passage, served: Awaitable[T]) -> T | RuntimeFault: ...
+
+
+class StreamEnds(NamedTuple):
+    """How the runtime ends any request: see the methods of `RuntimeApp` of these names."""
+
+    settled: Settle
+    answer: Callable[[Passage, Served | RuntimeFault], InvokeAnswer]
+    account: Callable[[Passage, InvokeAnswer], None]
+    release: Callable[[Passage], Callable[[], None] | None]
+
+
+def parse_stream(passage: Passage) -> None:
+    """The step parse."""
+    passage.request = stream_headers(passage.scope)
+
+
+def stream_headers(scope: Scope) -> Invoke:
+    """The headers of a request. The container gets the member Accept as its `Accept`, and not what the HTTP client
+    accepts."""
+    headers = {name: value for name, value in Invoke.read(scope).headers.items() if name != ACCEPT}
+    for name, value in scope["headers"]:
+        if name == STREAM_ACCEPT:
+            headers[ACCEPT] = value
+    return Invoke(headers)
+
+
+class ResponseStreams:
+    """The operation. `clock` gives seconds that only go forward."""
+
+    def __init__(
+        self,
+        sender: RequestSender,
+        observers: Observers,
+        before: Sequence[Step],
+        ends: StreamEnds,
+        clock: Callable[[], float],
+        kept: KeptLimits,
+    ) -> None:
+        self._sender = sender
+        self._observers = observers
+        self._kept = KeptStreams(kept)
+        self._before = before
+        self._ends = ends
+        self._clock = clock
+
+    async def serve(self, passage: Passage, receive: Receive, send: Send) -> None:
+        """Answer a request. When the caller leaves, its model stops."""
+        try:
+            body = await self._ends.settled(passage, read_body(passage.scope, receive, passage.limits.body_bytes))
+            if isinstance(body, RuntimeFault):
+                await self._send_whole(passage, body, send)
+                return
+            passage.body, passage.request_bytes = body
+            await until_disconnected(receive, self._serve(passage, send))
+        except Disconnected:
+            return
+
+    async def _serve(self, passage: Passage, send: Send) -> None:
+        async with AsyncExitStack() as use:
+            begun = await self._ends.settled(passage, self._begun(passage, use))
+            if isinstance(begun, RuntimeFault | Served):
+                await self._send_whole(passage, begun, send)
+            else:
+                await self._send_stream(begun, send)
+
+    async def _begun(self, passage: Passage, use: AsyncExitStack) -> "Served | _OutgoingStream":
+        """A stream whose first part is there; or an instance's whole answer that is no success. Raises RuntimeFault."""
+        kept: KeptParts | None = None
+        while True:
+            for step in self._before:
+                step(passage)
+            kept = kept or self._keep(passage, use)
+            try:
+                connection, served = await use.enter_async_context(
+                    self._sender.stream(passage, self._ends.release(passage))
+                )
+                break
+            except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request
+                continue
+        if connection is None or not 200 <= served.answer.status < 300:
+            return served
+        check_attributes(served.answer.headers, passage.place)
+        stream = _OutgoingStream(passage, connection, served, self._clock, kept)
+        try:
+            await stream.begin()
+        except StreamFailed as failed:
+            fault = failed.failure
+            raise timed_out(passage.place) if fault.timed_out else model_error(500, fault.message) from None
+        except UpstreamBroken:
+            raise no_response(passage.place) from None
+        except TimeoutError:
+            raise timed_out(passage.place) from None
+        return stream
+
+    def _keep(self, passage: Passage, use: AsyncExitStack) -> KeptParts | None:
+        """What keeps the parts until the end of `use`, if an observer reads them and there is memory."""
+        if not self._observers.reads_bodies(passage):
+            return None
+        kept = self._kept.begin(passage.request_bytes)
+        if kept is None:
+            self._observers.forgo(passage)
+            return None
+        use.callback(kept.close)
+        return kept
+
+    async def _send_whole(self, passage: Passage, outcome: Served | RuntimeFault, send: Send) -> None:
+        answer = self._ends.answer(passage, outcome)
+        try:
+            await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
+            await send({"type": "http.response.body", "body": b"".join(answer.chunks)})
+        finally:
+            self._ends.account(passage, answer)
+
+    async def _send_stream(self, stream: "_OutgoingStream", send: Send) -> None:
+        try:
+            await stream.send_all(send)
+        finally:
+            self._ends.account(stream.passage, stream.end())
+
+
+class _OutgoingStream:
+    """One answer on its way."""
+
+    def __init__(
+        self,
+        passage: Passage,
+        connection: StreamConnection,
+        served: Served,
+        clock: Callable[[], float],
+        kept: KeptParts | None,
+    ) -> None:
+        self.passage = passage
+        self._connection = connection
+        self._served = served
+        self._clock = clock
+        self._kept = kept
+        self._sent_at_s = clock() - served.sent_s
+        self._first: Body = []
+        self._sent_bytes = 0
+        self._failed = False
+        self._left = True  # until all parts are sent, or the model has failed
+        self._part_s = _part_s(passage)
+
+    async def begin(self) -> None:
+        """Wait for the first part. Raises what the connection raises, and TimeoutError."""
+        async with asyncio.timeout(self._part_s):
+            self._first = await self._connection.taken()
+        now_s = self._clock()
+        passage = self.passage
+        passage.measured(self._served.answer)
+        passage.stream = StreamFacts(now_s - passage.began_s, now_s - self._sent_at_s)
+
+    async def send_all(self, send: Send) -> None:
+        """Send the head, every part, and an exception if the model fails meanwhile."""
+        await send({"type": "http.response.start", "status": 200, "headers": self._headers()})
+        last = b""
+        try:
+            async with asyncio.timeout(self.passage.limits.stream_s - (self._clock() - self._sent_at_s)):
+                await self._send_parts(send)
+        except StreamFailed as failed:
+            fault, place = failed.failure, self.passage.place
+            last = _out_of_time(place) if fault.timed_out else _broken(place, fault.message)
+        except UpstreamBroken:
+            last = _model_stream_error(NO_RESPONSE.format(endpoint=self.passage.place.endpoint), STREAM_BROKEN)
+        except TimeoutError:
+            last = _out_of_time(self.passage.place)
+        self._failed, self._left = bool(last), False
+        self._sent_bytes += len(last)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(LAST_WORD_S if last else None):
+                await send({"type": "http.response.body", "body": last})
+
+    async def _send_parts(self, send: Send) -> None:
+        parts, self._first = self._first, []
+        while parts:
+            data = PAYLOAD.encode(parts[0]) if len(parts) == 1 else b"".join(map(PAYLOAD.encode, parts))
+            if self._kept is not None:
+                for part in parts:
+                    self._kept.add(part)
+            parts.clear()
+            self._sent_bytes += len(data)
+            await send({"type": "http.response.body", "body": data, "more_body": True})
+            async with asyncio.timeout(self._part_s):
+                parts = await self._connection.taken()
+
+    def _headers(self) -> Headers:
+        answer, route = self._served.answer, self.passage.route
+        assert route is not None, "only a routed request is served"
+        headers = [header for header in answer.headers if header[0] in COPIED]
+        if (content_type := answer.header(b"content-type")) is not None:
+            headers.append((STREAM_CONTENT_TYPE, content_type))
+        headers.append((b"content-type", CONTENT_TYPE))
+        headers.append((b"x-amzn-invoked-production-variant", route.variant.encode()))
+        headers.append((b"x-amzn-requestid", self.passage.request_id.encode()))
+        headers.append((b"server-timing", server_timing(self.passage.steps)))
+        return headers
+
+    def end(self) -> InvokeAnswer:
+        """The end of the passage, whether or not all was sent."""
+        passage, now_s = self.passage, self._clock()
+        assert passage.stream is not None, "the first part is there"
+        first_s, first_model_s, *_ = passage.stream
+        cut = self._kept is not None and self._kept.cut
+        passage.stream = StreamFacts(first_s, first_model_s, self._failed, self._left, cut)
+        passage.waited(STREAM, now_s - passage.began_s - first_s)
+        answer = UpstreamAnswer(self._served.answer.status, self._served.answer.headers)
+        passage.outcome = self._served._replace(answer=answer, sent_s=now_s - self._sent_at_s)
+        passage.end(200, self._sent_bytes, now_s - passage.began_s)
+        return InvokeAnswer(200, self._headers(), [] if self._kept is None else self._kept.chunks())
+
+
+def _part_s(passage: Passage) -> float:
+    """The longest wait for one part: the instance's own limit, and a margin for an instance that says nothing."""
+    assert passage.route is not None, "only a routed request is served"
+    route = passage.route
+    return route.pool.answer_within_s[route.path[-1]] + passage.limits.attempt_margin_s
+
+
+def _out_of_time(place: ErrorPlace) -> bytes:
+    return _model_stream_error(OUT_OF_TIME.format(container=place.container), TIME_EXCEEDED)
+
+
+def _broken(place: ErrorPlace, message: str) -> bytes:
+    room = MESSAGE_MAX - len(BROKEN.format(container=place.container, message="", see=place.see))
+    text = BROKEN.format(container=place.container, message=message[: max(0, room)], see=place.see)
+    return _model_stream_error(text, STREAM_BROKEN)
+
+
+def _model_stream_error(message: str, code: str) -> bytes:
+    return exception("ModelStreamError", {"Message": message, "ErrorCode": code})

@@ -1,0 +1,1 @@
+"""The tables of the service SageMaker Runtime. `torpor_endpoint.runtime` answers its operations."""

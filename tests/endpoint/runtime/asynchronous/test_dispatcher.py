@@ -1,0 +1,191 @@
+"""The dispatcher on a fake host: who is sent when, what is tried again, and how requests end."""
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.endpoint.services.helpers.async_scene import Scene, hurry, played
+from tests.helpers.waiting import reached
+from torpor_endpoint.core.async_inference.requests import AsyncState
+from torpor_endpoint.metrics import metrics
+from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
+
+
+@pytest.fixture(autouse=True)
+def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    hurry(monkeypatch)
+
+
+def test_requests_are_sent_in_their_order_one_at_a_time(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        bodies = [b"%d" % number for number in range(8)]
+        numbers = await scene.ask(*bodies)
+        await scene.ended(*numbers)
+        assert scene.instances.sent == bodies
+        assert scene.instances.most == 1
+        assert (scene.bucket / "out/7").read_bytes() == b"7"
+        await reached(lambda: len(scene.messages) == 8, look_s=0.005)
+        assert {topic for topic, _ in scene.messages} == {"arn:ok"}
+
+    played(tmp_path, story)
+
+
+def test_the_lines_of_removed_variants_share_the_room_of_their_successor(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        for variant in ("a", "b", "v"):
+            await scene.ask(b"wait", b"wait", variant=variant)
+        await reached(lambda: scene.instances.sent, look_s=0.005)
+        await asyncio.sleep(0.1)
+        assert scene.instances.sent == [b"wait"]
+        scene.dispatcher.put_levels()
+        assert scene.pool.traffic.queued == 5 + 1 - scene.pool.traffic.in_flight
+        scene.instances.gate.set()
+        await scene.ended(*range(1, 7))
+        assert scene.instances.most == 1
+
+    played(tmp_path, story)
+
+
+def test_what_the_platform_broke_is_tried_three_times(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        [number] = await scene.ask(b"break")
+        await scene.ended(number)
+        kept = scene.kept(number)
+        assert (kept.state, kept.attempts, scene.instances.sent) == (AsyncState.FAILED, 3, [b"break"] * 3)
+        assert "could not get a response from the shop endpoint" in str(kept.reason)
+        assert json.loads((scene.bucket / "failed/0").read_text())["message"] == kept.reason
+        await reached(lambda: scene.messages, look_s=0.005)
+        [(topic, message)] = scene.messages
+        assert (topic, message["failureReason"]) == ("arn:failed", kept.reason)
+        assert message["failureLocation"] == "s3://results/failed/0"
+
+    played(tmp_path, story)
+
+
+def test_what_the_model_refused_is_not_tried_again(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        [number] = await scene.ask(b"refuse")
+        await scene.ended(number)
+        assert scene.instances.sent == [b"refuse"]
+        assert (scene.bucket / "failed/0").read_bytes() == b"no"
+        assert "Received client error (400) from model" in str(scene.kept(number).reason)
+        reason, answer = scene.data_log.read_text().splitlines()
+        mark = f":[sagemaker logs] [{scene.kept(number).request.inference_id}]"
+        assert f"{mark} ClientError: Received client error (400) from model" in reason
+        assert answer.endswith(f"{mark} no")
+        assert scene.noted == [scene.data_log]
+
+    played(tmp_path, story)
+
+
+def test_an_end_that_cannot_be_kept_is_kept_later_and_the_model_is_not_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def story(scene: Scene) -> None:
+        end, failures = scene.queue.end, [OSError("the disk is full")] * 3
+
+        async def failing(*told: Any) -> None:
+            if failures:
+                raise failures.pop()
+            await end(*told)
+
+        monkeypatch.setattr(scene.queue, "end", failing)
+        [number] = await scene.ask(b"once")
+        await scene.ended(number)
+        assert scene.instances.sent == [b"once"]
+        assert failures == []
+
+    played(tmp_path, story)
+
+
+def test_a_notice_waits_for_its_topic(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        scene.topics_work = False
+        [number] = await scene.ask(b"1")
+        await scene.ended(number)
+        await reached(lambda: scene.counted(metrics.NOTIFICATION_FAILURES) > 2, look_s=0.005)
+        assert len(scene.queue.unsent((), 10)) == 1
+        scene.topics_work = True
+        await reached(lambda: scene.messages, look_s=0.005)
+        await reached(lambda: not scene.queue.unsent((), 10), look_s=0.005)
+
+    played(tmp_path, story)
+
+
+def test_the_requests_of_a_deleted_endpoint_fail_and_say_so(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        numbers = await scene.ask(b"wait", b"2", b"3")
+        await reached(lambda: scene.instances.sent, look_s=0.005)
+        scene.roster.stop("shop")
+        late = await scene.ask(b"accepted as it was deleted")
+        await scene.dispatcher.look()
+        await scene.ended(*numbers, *late)
+        assert {scene.kept(number).reason for number in (*numbers, *late)} == {DELETED}
+        assert scene.instances.sent == [b"wait"]
+        await reached(lambda: len(scene.messages) == 4, look_s=0.005)
+        assert len(list((scene.bucket / "failed").iterdir())) == 4
+
+    played(tmp_path, story)
+
+
+def test_many_requests_expire_together(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        await scene.stage.scale(0)
+        await scene.pool.until(lambda: not scene.pool.ready)
+        numbers = await scene.ask(*[b"1"] * 50, ttl_s=60.0)
+        scene.now_s += 61.0
+        await scene.dispatcher.look()
+        await scene.ended(*numbers)
+        assert {scene.kept(number).state for number in numbers} == {AsyncState.EXPIRED}
+        assert scene.counted(metrics.EXPIRED_REQUESTS) == 50
+        assert scene.counted(metrics.INVOCATIONS_PROCESSED) == 0
+
+    played(tmp_path, story)
+
+
+def test_a_request_that_finds_no_room_waits_and_counts_no_attempt(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        [instance] = scene.pool.ready
+        room = scene.pool.ready.has_room
+        assert room
+        [number] = await scene.ask(b"1")
+        instance.took()  # of somebody else
+        await asyncio.sleep(0.05)
+        instance.answered()
+        await scene.ended(number)
+        assert scene.kept(number).attempts == 1
+
+    played(tmp_path, story)
+
+
+def test_only_a_request_that_waits_is_cancelled(tmp_path: Path) -> None:
+    async def story(scene: Scene) -> None:
+        runs, waits = await scene.ask(b"wait", b"2")
+        await reached(lambda: scene.instances.sent, look_s=0.005)
+        assert not await scene.dispatcher.cancel(runs)
+        assert await scene.dispatcher.cancel(waits)
+        assert scene.dispatcher.running("shop") == [runs]
+        scene.instances.gate.set()
+        await scene.ended(runs)
+        assert scene.instances.sent == [b"wait"]
+
+    played(tmp_path, story)
+
+
+def test_what_waited_goes_on_after_a_restart(tmp_path: Path) -> None:
+    async def first(scene: Scene) -> None:
+        await scene.ask(b"wait", b"2")
+        await reached(lambda: scene.instances.sent, look_s=0.005)
+
+    async def second(scene: Scene) -> None:
+        scene.instances.gate.set()
+        await scene.ended(1, 2)
+        assert scene.instances.sent == [b"wait", b"2"]
+        assert scene.kept(1).attempts == 2  # the crash ended the first one
+
+    played(tmp_path, first)
+    (tmp_path / "s3").rename(tmp_path / "old")
+    played(tmp_path, second)
