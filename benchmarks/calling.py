@@ -21,7 +21,7 @@ from benchmarks import scene
 from benchmarks.command import command, keep
 from benchmarks.own_answers import make_models
 from benchmarks.tables import table
-from torpor.calling.signing import SignedPost, Signer
+from torpor.calling.signature_v4 import SignedPost, Signer
 
 CONTENT_TYPE = "text/csv"
 WARM_UP = 50

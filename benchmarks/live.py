@@ -14,8 +14,8 @@ from urllib.request import urlopen
 from benchmarks import client, scene
 from benchmarks.measure import Target
 from benchmarks.sleeping import POLL_S, StillAwake, children
-from torpor.hosting.deploying import EndpointPlan, deploy, until_in_service, withdraw
-from torpor.hosting.process import ChildEndpoint, Start
+from torpor.hosting.endpoint_deployment import EndpointPlan, deploy, until_in_service, withdraw
+from torpor.hosting.endpoint_process import ChildEndpoint, Start
 from torpor_container.processes.process_tree import TRIAL, is_named
 
 BUCKET = "benchmark"

@@ -24,7 +24,7 @@ from benchmarks.command import command, keep
 from benchmarks.fidelity.live import make_models
 from benchmarks.live import NAME, Live
 from benchmarks.tables import table
-from torpor.hosting.process import ChildEndpoint
+from torpor.hosting.endpoint_process import ChildEndpoint
 from torpor.workloads import LedgerFile
 
 MIB = 1024 * 1024

@@ -22,10 +22,10 @@ from rich.console import Console
 from benchmarks.command import command, keep
 from benchmarks.tables import table
 from torpor.hit_rates.curves import lru_curve
-from torpor.simulator.engine.kernel import Kernel
-from torpor.simulator.inputs import SimulationInputs, Spreads
-from torpor.simulator.running import DecisionDigest, run
+from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.scenario import Scenario
+from torpor.simulator.simulation_inputs import SimulationInputs, Spreads
+from torpor.simulator.simulation_run import DecisionDigest, run
 from torpor.workloads import Recorded, drawn, zipf
 from torpor.workloads.profile import ModelProfile
 

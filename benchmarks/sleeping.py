@@ -9,8 +9,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.request import urlopen
 
-from torpor.hosting.deploying import EndpointPlan, deploy
-from torpor.hosting.process import ChildEndpoint
+from torpor.hosting.endpoint_deployment import EndpointPlan, deploy
+from torpor.hosting.endpoint_process import ChildEndpoint
 from torpor_container.processes import process_tree
 
 BUCKET = "benchmark"

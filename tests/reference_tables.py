@@ -13,7 +13,7 @@ from typer.main import get_group
 import torpor
 from torpor.cli import app
 from torpor.cli.exit_codes import MEANINGS, ExitCode
-from torpor.cli.records import OUTPUTS, keys
+from torpor.cli.json_records import OUTPUTS, keys
 from torpor.conformance.container import UseCase
 from torpor.conformance.limits import ContractLimits
 from torpor.conformance.rule import Rule

@@ -22,7 +22,7 @@ ELSEWHERE = {
     "container/torpor_container/formats/script/toolkits/sagemaker_containers/_env.py: SAGEMAKER_BASE_DIR = /opt/ml",
     # SageMaker's own numbers, whatever ours are.
     "sdk/torpor/conformance/limits.py: load_s = 360.0",
-    "sdk/torpor/conformance/started.py: DEFAULT_PORT = 8080",
+    "sdk/torpor/conformance/started_container.py: DEFAULT_PORT = 8080",
     # Every command is imported as `torpor` starts, and the table takes 16 ms to import: the test below compares them.
     "sdk/torpor/cli/commands/studies/simulate.py: policy = LRU",
 }

@@ -123,13 +123,13 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "endpoint/torpor_endpoint/storage/data_dir.py": (IN_USE,),
     "endpoint/torpor_endpoint/storage/databases/postgresql_schema.py": (IN_USE,),
     "sdk/torpor/calling/connection.py": (CALLER,),
-    "sdk/torpor/calling/posting.py": (CALLER,),
+    "sdk/torpor/calling/connection_pool.py": (CALLER,),
     "sdk/torpor/cli/commands/up.py": ("First answer that `torpor up`",),
-    "sdk/torpor/conformance/client.py": ("`torpor conformance`",),
+    "sdk/torpor/conformance/container_client.py": ("`torpor conformance`",),
     "sdk/torpor/demo/__init__.py": ("Demo's endpoint",),
-    "sdk/torpor/hosting/deploying.py": ("Endpoint that `torpor.local` deploys",),
-    "sdk/torpor/hosting/occupancy.py": (START,),
-    "sdk/torpor/hosting/process.py": (START,),
+    "sdk/torpor/hosting/endpoint_deployment.py": ("Endpoint that `torpor.local` deploys",),
+    "sdk/torpor/hosting/data_folder.py": (START,),
+    "sdk/torpor/hosting/endpoint_process.py": (START,),
     "sdk/torpor/replay/target.py": (CALLER,),
 }
 """The rows of each module that sets a time limit, by their beginnings."""

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.fidelity.live import Lived
-from torpor.pages.frames import STEPS
+from torpor.pages.data_frames import STEPS
 from torpor.simulator.fitting import Fitted, fitted
-from torpor.simulator.inputs import SimulationInputs, Spreads
-from torpor.simulator.outcome import Result
-from torpor.simulator.running import run
 from torpor.simulator.scenario import Scenario
+from torpor.simulator.simulation_inputs import SimulationInputs, Spreads
+from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_run import run
 from torpor.workloads import Recorded
 from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.pricing.prices import PRICES

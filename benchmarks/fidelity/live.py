@@ -16,8 +16,8 @@ import torpor
 from benchmarks import scene
 from benchmarks.sleeping import children
 from torpor.calling.connection import EndpointConnection
-from torpor.replay.outcome import Replayed
-from torpor.replay.sending import replay
+from torpor.replay.paced_sending import replay
+from torpor.replay.replay_result import Replayed
 from torpor.replay.target import Target
 from torpor.workloads import Recorded
 

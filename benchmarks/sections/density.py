@@ -16,7 +16,7 @@ from benchmarks.memory import own_mib, rss_mib
 from benchmarks.own_answers import make_models
 from benchmarks.prefixes import link_many, names
 from benchmarks.sizes import Sizes
-from torpor.hosting.process import ChildEndpoint, Start
+from torpor.hosting.endpoint_process import ChildEndpoint, Start
 
 KIB = 1024
 POLL_S = 0.5

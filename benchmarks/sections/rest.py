@@ -8,7 +8,7 @@ from benchmarks.live import Serve
 from benchmarks.measure import Figures, spread
 from benchmarks.memory import own_mib, rss_mib
 from benchmarks.sizes import Sizes
-from torpor.hosting.process import ChildEndpoint
+from torpor.hosting.endpoint_process import ChildEndpoint
 
 
 def rows(folder: Path, sizes: Sizes, live: Serve) -> list[Figures]:

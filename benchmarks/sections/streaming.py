@@ -16,7 +16,7 @@ from benchmarks.live import NAME, Live, Serve
 from benchmarks.measure import Figures, spread
 from benchmarks.memory import peak_growth
 from benchmarks.sizes import Sizes
-from torpor.calling.streaming import parts_of
+from torpor.calling.streamed_answer import parts_of
 from torpor.calling.target_model import with_target_model
 
 SCRIPT = b"""

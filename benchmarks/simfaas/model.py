@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from torpor.simulator.engine.kernel import Kernel
+from torpor.simulator.engine.virtual_time import Kernel
 from torpor_container.core.keepalive import KeepAlive
 
 

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
         TorporError,
     )
     from torpor.hosting.async_call import AsyncCall
-    from torpor.hosting.serving import Local, local
+    from torpor.hosting.local_endpoint import Local, local
     from torpor.simulator.nightly import Nightly, nightly
-    from torpor.simulator.outcome import Result
-    from torpor.simulator.planning.planned import Planned
-    from torpor.simulator.planning.planning import plan
-    from torpor.simulator.planning.space import Space
-    from torpor.simulator.running import simulate
+    from torpor.simulator.planning.cheapest_plan import plan
+    from torpor.simulator.planning.plan_result import Planned
+    from torpor.simulator.planning.plan_space import Space
     from torpor.simulator.scenario import BadScenario, Scenario
-    from torpor.simulator.shadowing import Shadow
+    from torpor.simulator.shadow_variant import Shadow
+    from torpor.simulator.simulation_result import Result
+    from torpor.simulator.simulation_run import simulate
     from torpor.workloads import BadTrace
 
     __version__: str
@@ -80,17 +80,17 @@ _HOMES = {
     "AsyncCall": "torpor.hosting.async_call",
     "InvokeError": "torpor.calling.invoke_errors",
     "ModelError": "torpor.calling.invoke_errors",
-    "local": "torpor.hosting.serving",
-    "Local": "torpor.hosting.serving",
-    "simulate": "torpor.simulator.running",
-    "plan": "torpor.simulator.planning.planning",
+    "local": "torpor.hosting.local_endpoint",
+    "Local": "torpor.hosting.local_endpoint",
+    "simulate": "torpor.simulator.simulation_run",
+    "plan": "torpor.simulator.planning.cheapest_plan",
     "Scenario": "torpor.simulator.scenario",
-    "Shadow": "torpor.simulator.shadowing",
+    "Shadow": "torpor.simulator.shadow_variant",
     "Nightly": "torpor.simulator.nightly",
     "nightly": "torpor.simulator.nightly",
-    "Space": "torpor.simulator.planning.space",
-    "Result": "torpor.simulator.outcome",
-    "Planned": "torpor.simulator.planning.planned",
+    "Space": "torpor.simulator.planning.plan_space",
+    "Result": "torpor.simulator.simulation_result",
+    "Planned": "torpor.simulator.planning.plan_result",
     "BadScenario": "torpor.simulator.scenario",
     "BadTrace": "torpor.workloads",
     "TorporError": "torpor.errors",

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from torpor.hosting.process import Start
-    from torpor.hosting.serving import SharedProcess
-    from torpor.testing.clock import MovableClock
-    from torpor.testing.faults import FaultInjection
+    from torpor.hosting.endpoint_process import Start
+    from torpor.hosting.local_endpoint import SharedProcess
+    from torpor.testing.fault_injection import FaultInjection
+    from torpor.testing.movable_clock import MovableClock
 
 
 @pytest.fixture(scope="session")
@@ -25,7 +25,7 @@ def torpor_start(request: pytest.FixtureRequest) -> "Start":
     def torpor_start():
         return torpor.testing.Start(strict=True, travelling_clock=True)
     """
-    from torpor.hosting.process import Start
+    from torpor.hosting.endpoint_process import Start
 
     wanted = (getattr(item, "fixturenames", ()) for item in request.session.items)
     return Start(travelling_clock=True, faults=any("torpor_faults" in names for names in wanted))
@@ -47,7 +47,7 @@ def torpor_endpoint(torpor_start: "Start") -> "Iterator[SharedProcess]":
     The data folder is temporary. When the session ends, or is killed, the process ends with it. Each worker of
     pytest-xdist has a process of its own.
     """
-    from torpor.hosting.serving import SharedProcess
+    from torpor.hosting.local_endpoint import SharedProcess
 
     with SharedProcess(torpor_start) as process:
         yield process.until_ready()
@@ -59,7 +59,7 @@ def torpor_environment(torpor_endpoint: "SharedProcess") -> "Iterator[SharedProc
 
     The test has the endpoint's `AWS_*` variables, and no others of the shell. boto3's default session is a new one.
     """
-    from torpor.testing.environment import lead_here
+    from torpor.testing.client_environment import lead_here
 
     with lead_here(torpor_endpoint.environment):
         yield torpor_endpoint
@@ -80,7 +80,7 @@ def torpor_clock(torpor_endpoint: "SharedProcess") -> "MovableClock":
 
     It is the clock of the process, and is not set back: a later test finds it where this one leaves it.
     """
-    from torpor.testing.clock import MovableClock
+    from torpor.testing.movable_clock import MovableClock
 
     return MovableClock(torpor_endpoint.connection)
 
@@ -92,7 +92,7 @@ def torpor_faults(torpor_endpoint: "SharedProcess") -> "Iterator[FaultInjection]
     `struck` lists what has struck so far. After the test nothing strikes any more. A fault that never struck is a
     warning.
     """
-    from torpor.testing.faults import FaultInjection
+    from torpor.testing.fault_injection import FaultInjection
 
     injection = FaultInjection(torpor_endpoint.connection)
     yield injection
@@ -103,7 +103,7 @@ def torpor_faults(torpor_endpoint: "SharedProcess") -> "Iterator[FaultInjection]
 @pytest.fixture
 def torpor_s3(torpor_endpoint: "SharedProcess") -> Iterator[Any]:
     """A boto3 client of S3, connected to the endpoint. Buckets that the test makes are deleted after it."""
-    from torpor.testing.buckets import new_buckets_deleted
+    from torpor.testing.new_buckets import new_buckets_deleted
 
     client = torpor_endpoint.client("s3")
     try:

@@ -47,8 +47,8 @@ def test_a_compiled_simulator_of_other_sources_ends_the_run(tmp_path: Path) -> N
         shutil.copytree(package, tmp_path / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     assert simulator.compiled_of_these(tmp_path)
 
-    (tmp_path / "torpor" / "simulator" / "engine" / "kernel.py").write_text("")
+    (tmp_path / "torpor" / "simulator" / "engine" / "virtual_time.py").write_text("")
     with pytest.raises(
-        SystemExit, match=r"sdk/torpor/simulator/engine/kernel\.py has changed since: `make compiled` again"
+        SystemExit, match=r"sdk/torpor/simulator/engine/virtual_time\.py has changed since: `make compiled` again"
     ):
         simulator.compiled_of_these(tmp_path)

@@ -15,12 +15,12 @@ from urllib.parse import quote
 from botocore.session import get_session
 
 from torpor.calling.answer import Answer
+from torpor.calling.connection_pool import Post, Unsent, connections
 from torpor.calling.defaults import ANSWER_WITHIN_S
 from torpor.calling.destination import Destination
 from torpor.calling.invoke_errors import refused
-from torpor.calling.posting import Post, Unsent, connections
 from torpor.calling.retrying import Retries, may_repeat
-from torpor.calling.signing import PATHS_CACHED, SignedPost, Signer
+from torpor.calling.signature_v4 import PATHS_CACHED, SignedPost, Signer
 from torpor.errors import EndpointUnreachable
 
 

@@ -14,8 +14,8 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
+from torpor.calling.caller_keys import CA_BUNDLE, FORM, OWN, UNVERIFIED, AccessKeys, of_environment, signed_headers
 from torpor.calling.defaults import ANSWER_WITHIN_S, REGION, SCHEMES, URL, URL_VARIABLE
-from torpor.calling.keys import CA_BUNDLE, FORM, OWN, UNVERIFIED, AccessKeys, of_environment, signed_headers
 from torpor.errors import EndpointRefused, EndpointUnreachable, NotTorpor, ValueRefused
 from torpor_endpoint.core.pages import Json, PageName
 

@@ -9,8 +9,8 @@ from botocore.exceptions import NoCredentialsError, NoRegionError
 from botocore.httpsession import get_cert_path
 from botocore.utils import get_environ_proxies
 
+from torpor.calling.connection_pool import ServerAddress
 from torpor.calling.defaults import KEY, REGION
-from torpor.calling.posting import ServerAddress
 
 SERVICE = "sagemaker-runtime"
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from torpor.cli.output import PlainErrors
+from torpor.cli.console import PlainErrors
 
 COMMANDS: Mapping[str, str] = {
     "up": "up:up",

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+from torpor.calling.caller_keys import UNVERIFIED, AccessKeys, of_data_dir
 from torpor.calling.connection import EndpointConnection
-from torpor.calling.keys import UNVERIFIED, AccessKeys, of_data_dir
 from torpor.errors import TorporError
 from torpor_endpoint.options import Options
 

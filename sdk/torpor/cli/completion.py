@@ -7,7 +7,7 @@ import typer
 
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import TorporError
-from torpor.pages import names
+from torpor.pages import completion_names
 
 LINES = ("COMP_WORDS", "_TORPOR_COMPLETE_ARGS")
 """The variables in which a shell gives the line: bash, and the others."""
@@ -17,7 +17,7 @@ WITHIN_S = 0.5
 
 def endpoints(ctx: typer.Context, incomplete: str) -> list[str]:
     """The names of endpoints in service that begin so."""
-    return _begin(incomplete, lambda: names.in_service(_connection(ctx), WITHIN_S))
+    return _begin(incomplete, lambda: completion_names.in_service(_connection(ctx), WITHIN_S))
 
 
 def models(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -25,8 +25,8 @@ def models(ctx: typer.Context, incomplete: str) -> list[str]:
 
     def known() -> list[str]:
         connection = _connection(ctx)
-        endpoint = ctx.params.get("endpoint") or _named(names.in_service(connection, WITHIN_S))
-        return names.model_names(connection, endpoint, WITHIN_S)
+        endpoint = ctx.params.get("endpoint") or _named(completion_names.in_service(connection, WITHIN_S))
+        return completion_names.model_names(connection, endpoint, WITHIN_S)
 
     return _begin(incomplete, known)
 

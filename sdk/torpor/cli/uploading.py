@@ -8,10 +8,10 @@ from typing import Annotated
 import typer
 
 from torpor.calling.connection import EndpointConnection
-from torpor.cli.progress import bar
+from torpor.cli.progress_bar import bar
 from torpor.errors import TorporError
-from torpor.uploads import checking, sources, storing
-from torpor.uploads.sources import ArtifactSource
+from torpor.uploads import artifact_sources, load_check, storing
+from torpor.uploads.artifact_sources import ArtifactSource
 from torpor.uploads.storing import PlannedUpload, Stored, UploadPlace
 from torpor_endpoint.core.pages.story import counted
 
@@ -23,7 +23,7 @@ REFUSED_SHOWN = 5
 
 def uploaded(
     connection: EndpointConnection,
-    found: sources.FoundSources,
+    found: artifact_sources.FoundSources,
     place: UploadPlace,
     *,
     force: bool,
@@ -50,7 +50,7 @@ def _packed(artifacts: Sequence[ArtifactSource], folder: Path) -> dict[ArtifactS
         shown.of(len(artifacts))
         for one in artifacts:
             try:
-                files[one] = sources.packed(one, folder)
+                files[one] = artifact_sources.packed(one, folder)
             except (FileNotFoundError, TypeError) as error:
                 raise TorporError(str(error)) from error
             shown.done(1)
@@ -61,7 +61,7 @@ def refuse_bad(artifacts: Sequence[ArtifactSource], files: dict[ArtifactSource, 
     """Raises TorporError with the reasons, if no instance could load some of them."""
     with bar("checking") as shown:
         shown.of(len(artifacts))
-        found = checking.refusals([files[one] for one in artifacts], lambda path: shown.done(1))
+        found = load_check.refusals([files[one] for one in artifacts], lambda path: shown.done(1))
     refused = [(one.path, found[files[one]]) for one in artifacts if files[one] in found]
     if not refused:
         return

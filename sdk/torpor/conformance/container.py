@@ -9,11 +9,11 @@ from enum import StrEnum
 from typing import TypeVar
 from urllib.parse import quote
 
-from torpor.conformance.client import NO_HEADERS, ContainerAnswer, ContainerClient, NoContainerAnswer
+from torpor.conformance.container_client import NO_HEADERS, ContainerAnswer, ContainerClient, NoContainerAnswer
 from torpor.conformance.judging import expect_success, skip
 from torpor.conformance.limits import ContractLimits
-from torpor.conformance.samples import DEFAULT_SAMPLE, ModelArtifact, Sample, model_id
-from torpor.conformance.started import StartedContainer
+from torpor.conformance.sample_inputs import DEFAULT_SAMPLE, ModelArtifact, Sample, model_id
+from torpor.conformance.started_container import StartedContainer
 from torpor_container import wire
 
 T = TypeVar("T")

@@ -4,7 +4,7 @@ import json
 from enum import StrEnum
 from typing import Any, Never
 
-from torpor.conformance.client import ContainerAnswer
+from torpor.conformance.container_client import ContainerAnswer
 
 
 class RuleOutcome(StrEnum):

@@ -13,10 +13,10 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.text import Text
 
 from torpor.bundling import bundle
-from torpor.demo import houses, tables
-from torpor.demo.calls import DemoCall, call
+from torpor.demo import houses, printed_tables
+from torpor.demo.timed_calls import DemoCall, call
 from torpor.errors import EndpointFailed
-from torpor.hosting.serving import Local, local
+from torpor.hosting.local_endpoint import Local, local
 from torpor.pages.numbers import MetricNumbers, VariantWindow
 from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.pages.state import InstanceState
@@ -58,7 +58,7 @@ def train(console: Console, folder: Path) -> Path:
     with _progress(console) as progress:
         for city, trainer in progress.track(TRAINERS.items(), description="training"):
             bundle(trainer(city), models / f"{city}.tar.gz")
-    console.print(tables.artifacts(models))
+    console.print(printed_tables.artifacts(models))
     return models
 
 
@@ -74,7 +74,7 @@ def first_calls(console: Console, endpoint: Local) -> list[DemoCall]:
     _announce(console, "Call every model twice", "a model is loaded the moment that a request names it")
     cold = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
     warm = [call(endpoint, f"{city}.tar.gz") for city in TRAINERS]
-    console.print(tables.calls(cold, warm))
+    console.print(printed_tables.calls(cold, warm))
     return cold
 
 
@@ -111,7 +111,7 @@ def less_memory(console: Console, endpoint: Local) -> int:
         if gone:
             break
     instances = endpoint.instances()
-    console.print(tables.residents(instances))
+    console.print(printed_tables.residents(instances))
     if any(instance.used_bytes > instance.budget_bytes for instance in instances):
         console.print("  more than its memory: a model may grow while it predicts, and the next load makes room first")
     for target in gone[:1]:
@@ -137,7 +137,7 @@ def without_room(endpoint: Local) -> list[str]:
 def numbers(console: Console, endpoint: Local, since: datetime, rounds: int) -> None:
     _announce(console, "Ask CloudWatch", "boto3.client('cloudwatch').get_metric_statistics(…)")
     window = VariantWindow(endpoint.name, endpoint.variant, since, datetime.now(UTC))
-    console.print(tables.metrics(MetricNumbers.read(endpoint.client("cloudwatch"), window)))
+    console.print(printed_tables.metrics(MetricNumbers.read(endpoint.client("cloudwatch"), window)))
     console.print(f"  {called(rounds)}")
 
 
@@ -162,7 +162,7 @@ def let_it_sleep(console: Console, models: Path) -> None:
         with _timed(console, "asleep"):
             until_asleep(endpoint)
         console.print(f"  instances: {len(endpoint.instances())}; now one call, for a model that is not in memory")
-        console.print(tables.waking(call(endpoint, target)))
+        console.print(printed_tables.waking(call(endpoint, target)))
 
 
 def until_asleep(endpoint: Local) -> None:
@@ -176,7 +176,7 @@ def until_asleep(endpoint: Local) -> None:
 
 def compare(console: Console, cold: list[DemoCall], warm: list[DemoCall]) -> None:
     _announce(console, "Cold and warm", "the caller's time: with boto3, and without a network")
-    console.print(tables.comparison(cold, warm))
+    console.print(printed_tables.comparison(cold, warm))
 
 
 def _announce(console: Console, title: str, what: str) -> None:

@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from torpor.calling.bodies import decode
 from torpor.calling.connection import EndpointConnection
-from torpor.calling.rows import decode
 from torpor.errors import NoResult
 from torpor.pages import async_requests
 from torpor_endpoint.core.async_inference.requests import AsyncState

@@ -6,8 +6,8 @@ ireland = prices.read("AmazonSageMaker-eu-west-1.json")
 ireland.prices.usd_per_hour("ml.r5.2xlarge")
 """
 
+from torpor.prices.aws_price_list import read
 from torpor.prices.lists import DATA_MOVED, SERVERLESS, SHIPPED, PriceList, Quote
 from torpor.prices.offers import PriceFileRefused
-from torpor.prices.reading import read
 
 __all__ = ["DATA_MOVED", "SERVERLESS", "SHIPPED", "PriceFileRefused", "PriceList", "Quote", "read"]

@@ -12,13 +12,13 @@ from typing import NamedTuple
 from urllib.parse import quote, urlsplit
 
 from torpor.calling.answer import steps_ms
+from torpor.calling.caller_keys import UNVERIFIED
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import ANSWER_WITHIN_S
-from torpor.calling.keys import UNVERIFIED
-from torpor.calling.signing import SignedPost, Signer
+from torpor.calling.signature_v4 import SignedPost, Signer
 from torpor.errors import EndpointUnreachable
-from torpor.pages.frames import STEPS
-from torpor.replay.outcome import UNKNOWN
+from torpor.pages.data_frames import STEPS
+from torpor.replay.replay_result import UNKNOWN
 
 NO_ANSWER = 0
 """The status of a request without an answer."""

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torpor.simulator.costs.alternatives import MONTH_H, per_month
-from torpor.simulator.engine.latency import Floats, Latencies
-from torpor.simulator.inputs import Profiles, SimulationInputs, load
-from torpor.simulator.outcome import Result
-from torpor.simulator.running import run
+from torpor.simulator.costs.ways_to_serve import MONTH_H, per_month
+from torpor.simulator.engine.latency_histogram import Floats, Latencies
 from torpor.simulator.scenario import BadScenario, Scenario
+from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, load
+from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_run import run
 from torpor.spans import DAY_S, HOUR_S
-from torpor.validation import AMOUNT, MORE, check
+from torpor.value_rules import AMOUNT, MORE, check
 from torpor.workloads import Chunk, Paced, Recorded
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 

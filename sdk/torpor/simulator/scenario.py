@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torpor.errors import ValueRefused
-from torpor.simulator.containers import CONTAINERS, others_bytes, starts_s, wrong_containers
-from torpor.simulator.costs.alternatives import TERMS, Cost, CostTerms, HeldInstances
 from torpor.simulator.costs.costing import asleep, autoscaled, multi_model
-from torpor.simulator.engine.variant import Machine, Rests, VariantPlan
+from torpor.simulator.costs.ways_to_serve import TERMS, Cost, CostTerms, HeldInstances
+from torpor.simulator.engine.simulated_variant import Machine, Rests, VariantPlan
+from torpor.simulator.pipeline_containers import CONTAINERS, others_bytes, starts_s, wrong_containers
 from torpor.spans import HOUR_S, MINUTE_S
-from torpor.validation import (
+from torpor.value_rules import (
     AMOUNT,
     BYTES,
     COUNT,

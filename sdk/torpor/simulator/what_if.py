@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from torpor.errors import TorporError
-from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import on_serverless
-from torpor.simulator.inputs import SimulationInputs, load
-from torpor.simulator.outcome import Result
-from torpor.simulator.running import run
+from torpor.simulator.costs.ways_to_serve import MONTH_H
 from torpor.simulator.scenario import ENVIRONMENT, BadScenario, Scenario
+from torpor.simulator.simulation_inputs import SimulationInputs, load
+from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_run import run
 from torpor.spans import DAY_S, HOUR_S
 from torpor.workloads import First, LedgerFile
 from torpor.workloads.trace import Extent

@@ -1,16 +1,16 @@
 """What tests of other people's code need: assertions on an endpoint's answers, models and metrics, and its clock."""
 
-from torpor.hosting.process import Start
-from torpor.pages.observed import NamedEndpoint
-from torpor.testing.answers import assert_cold, assert_warm
-from torpor.testing.clock import MovableClock
-from torpor.testing.endpoints import (
+from torpor.hosting.endpoint_process import Start
+from torpor.pages.observed_endpoint import NamedEndpoint
+from torpor.testing.answer_assertions import assert_cold, assert_warm
+from torpor.testing.endpoint_assertions import (
     assert_asleep,
     assert_awake,
     assert_evicted,
     assert_metric,
 )
-from torpor.testing.faults import FaultInjection, NeverStruck, drawn
+from torpor.testing.fault_injection import FaultInjection, NeverStruck, drawn
+from torpor.testing.movable_clock import MovableClock
 from torpor.testing.unittests import EndpointTestCase, endpoint_process
 from torpor_endpoint.core.testing.fault_schedule import BadFault, FaultKind, FaultSchedule, InjectedFault
 

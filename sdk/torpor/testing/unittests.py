@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from typing import ClassVar
 from unittest import TestCase
 
-from torpor.hosting.process import Start
-from torpor.hosting.serving import SharedProcess
-from torpor.testing.clock import MovableClock
-from torpor.testing.environment import lead_here
+from torpor.hosting.endpoint_process import Start
+from torpor.hosting.local_endpoint import SharedProcess
+from torpor.testing.client_environment import lead_here
+from torpor.testing.movable_clock import MovableClock
 
 TRAVELLING = Start(travelling_clock=True)
 

@@ -3,11 +3,6 @@
 from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gamma, Gaps, Sessions
 from torpor.workloads.drawn_profiles import DEEP, TABULAR, ProfileLaws, drawn
 from torpor.workloads.peaks import Peak, awake_s, busiest
-from torpor.workloads.reading.azure import Azure2019, Azure2021
-from torpor.workloads.reading.delimited import Delimited
-from torpor.workloads.reading.files import read, write
-from torpor.workloads.reading.ledger import LedgerFile
-from torpor.workloads.reading.parquet import Parquet
 from torpor.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.workloads.specification import made, named
 from torpor.workloads.synthetic import Synthetic, calibrated, zipf
@@ -24,6 +19,11 @@ from torpor.workloads.trace import (
     recorded,
     requests,
 )
+from torpor.workloads.trace_formats.azure import Azure2019, Azure2021
+from torpor.workloads.trace_formats.delimited import Delimited
+from torpor.workloads.trace_formats.ledger_trace import LedgerFile
+from torpor.workloads.trace_formats.parquet import Parquet
+from torpor.workloads.trace_formats.trace_files import read, write
 
 __all__ = [
     "BURSTY",

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gaps
-from torpor.workloads.reading.files import READERS, read
-from torpor.workloads.reading.ledger import LedgerFile
 from torpor.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.workloads.synthetic import Synthetic, calibrated, zipf
 from torpor.workloads.trace import BadTrace, Trace
+from torpor.workloads.trace_formats.ledger_trace import LedgerFile
+from torpor.workloads.trace_formats.trace_files import READERS, read
 
 MADE: Mapping[str, Callable[..., Synthetic]] = {"zipf": zipf, "calibrated": calibrated}
 GAPS: Mapping[str, Gaps] = {"poisson": POISSON, "timer": TIMER, "bursty": BURSTY, "sessions": SESSIONS}

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor.spans import DAY_S
-from torpor.validation import COUNT, MORE, NUMBER, Kind, ValueRule, a, check, optional, whole
+from torpor.value_rules import COUNT, MORE, NUMBER, Kind, ValueRule, a, check, optional, whole
 from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gaps
 from torpor.workloads.rhythm import DAILY, EVEN, Rhythm
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Ids, Times

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torpor.errors import TorporError
-from torpor.validation import MORE, check
+from torpor.value_rules import MORE, check
 
 CHUNK_REQUESTS = 65_536
 """The usual size of a chunk: large enough for numpy to be worth its cost, and a megabyte of memory."""

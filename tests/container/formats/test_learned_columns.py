@@ -16,7 +16,7 @@ import xgboost
 
 from tests.container.formats.test_frameworks import of
 from tests.container.helpers.served_models import load
-from torpor.calling.rows import encode
+from torpor.calling.bodies import encode
 from torpor_container.errors import BadInput, UnsupportedContentType
 from torpor_container.formats import Conventions, ServableModel, pickled
 from torpor_container.formats.script.model import ScriptModel

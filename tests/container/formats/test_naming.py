@@ -13,7 +13,7 @@ import xgboost
 from onnx import TensorProto, helper
 from scipy import sparse
 
-from torpor.calling.rows import encode
+from torpor.calling.bodies import encode
 from torpor_container.errors import BadInput, NotAcceptable
 from torpor_container.formats import Conventions, ServableModel, detect
 from torpor_container.formats.xgboost import boosters

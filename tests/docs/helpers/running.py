@@ -17,7 +17,7 @@ from tests.docs.helpers.reading import Block, Command, before, blocks, commands,
 from tests.markdown import ROOT
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
-from torpor.testing.clock import MovableClock
+from torpor.testing.movable_clock import MovableClock
 
 AT_MOST_S = 60.0
 WIDTH = "120"

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.sdk.helpers.answering_endpoint import HEALTH, Asked, Told, answering
-from torpor.calling.keys import LEFT_OVER
+from torpor.calling.caller_keys import LEFT_OVER
 from torpor.cli import app
 
 ACCEPTED = ("AKIAROOT", "AKIAUSER")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.sdk.helpers.broken_container import LARGE, SLOW, STREAM
 from torpor.conformance.container import Material
-from torpor.conformance.samples import CSV, ModelArtifact, Sample
+from torpor.conformance.sample_inputs import CSV, ModelArtifact, Sample
 
 
 @pytest.fixture

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from rich.console import Console
 
 from torpor.calling.answer import steps_ms
-from torpor.demo import tables
-from torpor.demo.calls import DemoCall, quantile
+from torpor.demo import printed_tables
 from torpor.demo.houses import CITIES, FEATURES, generate
 from torpor.demo.linear_onnx import linear_onnx
+from torpor.demo.timed_calls import DemoCall, quantile
 
 weights = st.floats(-1000, 1000, width=32)
 
@@ -41,7 +41,7 @@ def test_a_narrow_terminal_shows_every_model_and_price() -> None:
     steps_ms = {"download": 4.8, "unpack": 51.9, "load": 172.9, "predict": 31.2}
     call = DemoCall("Philadelphia_PA.tar.gz", 939_123.0, 1.2345, steps_ms)
     printer = Console(width=80, record=True, file=io.StringIO())
-    printer.print(tables.calls([call], [call]))
+    printer.print(printed_tables.calls([call], [call]))
     shown = "Philadelphia_PA  $939,123  1,234.5       4.8    51.9  172.9     31.2  1,234.5"
     assert shown in printer.export_text()
 

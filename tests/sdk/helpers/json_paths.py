@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from torpor.cli.records import OUTPUTS, keys
+from torpor.cli.json_records import OUTPUTS, keys
 
 
 def paths(value: Any, above: str = "") -> Iterator[str]:

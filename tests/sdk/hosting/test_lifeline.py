@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.processes import children, descendants, stop
-from torpor.hosting.process import ChildEndpoint
+from torpor.hosting.endpoint_process import ChildEndpoint
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="pidfds and lifelines are Linux's")
 

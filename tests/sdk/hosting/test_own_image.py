@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.cli import app
-from torpor.hosting.process import ChildEndpoint, Start
+from torpor.hosting.endpoint_process import ChildEndpoint, Start
 
 # Torpor's own container, under another name: driven over SageMaker's contract, as any other.
 IMAGES = f"""

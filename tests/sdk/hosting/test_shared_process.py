@@ -11,9 +11,9 @@ from botocore.exceptions import ClientError
 import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS, train_booster
 from torpor.errors import EndpointFailed, TorporError
-from torpor.hosting.options import BUCKET, EndpointOptions
-from torpor.hosting.process import Start
-from torpor.hosting.serving import Local, SharedProcess
+from torpor.hosting.endpoint_options import BUCKET, EndpointOptions
+from torpor.hosting.endpoint_process import Start
+from torpor.hosting.local_endpoint import Local, SharedProcess
 
 
 @pytest.fixture(scope="module")

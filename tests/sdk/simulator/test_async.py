@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from torpor.simulator.engine.calls import SimulatedCall
-from torpor.simulator.inputs import load
-from torpor.simulator.outcome import Result
-from torpor.simulator.running import recounted
+from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.scenario import Scenario
+from torpor.simulator.simulation_inputs import load
+from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_run import recounted
 from torpor.workloads import recorded, zipf
 from torpor.workloads.profile import ModelProfile
 

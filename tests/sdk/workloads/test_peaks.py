@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.running import simulate
+from torpor.simulator.simulation_run import simulate
 from torpor.workloads import Chunk, Peak, Recorded, TimedTrace, awake_s, busiest, recorded
 from torpor.workloads.profile import ModelProfile
 

@@ -8,9 +8,9 @@ import typer
 from rich.table import Table
 
 from torpor.calling.connection import EndpointConnection
-from torpor.cli.endpoints import OneOrAll, Url, connected, known, unknown
-from torpor.cli.output import AsJson, console, plain_table, print_json
-from torpor.cli.records import AsyncOutput
+from torpor.cli.asked_endpoint import OneOrAll, Url, connected, known, unknown
+from torpor.cli.console import AsJson, console, plain_table, print_json
+from torpor.cli.json_records import AsyncOutput
 from torpor.errors import EndpointRefused, TorporError
 from torpor.pages import async_requests
 from torpor_endpoint.core.pages.async_requests import LIMIT, LIMIT_MAX, STATES, AsyncRequestRow

@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from torpor.cli.endpoints import Url, connected
+from torpor.cli.asked_endpoint import Url, connected
 from torpor.cli.exit_codes import UsageRefused
 from torpor.cli.uploading import NoCheck, tell, uploaded
-from torpor.uploads import sources
+from torpor.uploads import artifact_sources
 from torpor.uploads.storing import SCHEME, UploadPlace
 
 FILES = (
@@ -31,7 +31,7 @@ def cp(
     if not files or any(one.startswith(SCHEME) for one in files):
         raise UsageRefused("name local files first, and then the place: torpor cp FILE... s3://BUCKET/PREFIX/")
     place, key = _place(destination, name, len(files))
-    found = sources.find([Path(one) for one in files], key)
+    found = artifact_sources.find([Path(one) for one in files], key)
     done = uploaded(connected(url), found, place, force=force, check=not no_check)
     tell(place, done)
 
@@ -41,6 +41,6 @@ def _place(destination: str, name: str | None, files: int) -> tuple[UploadPlace,
     if not destination.startswith(SCHEME):
         raise UsageRefused(f"the last argument is a place in S3, as s3://bucket/prefix/, not {destination}")
     folder, _, last = destination.rpartition("/")
-    if files == 1 and name is None and last.endswith(sources.ARCHIVE_SUFFIXES):
+    if files == 1 and name is None and last.endswith(artifact_sources.ARCHIVE_SUFFIXES):
         return UploadPlace.of(folder), last
     return UploadPlace.of(destination), name

@@ -1,6 +1,6 @@
 """`torpor demo`: the example of AWS's blog on multi-model endpoints, with real models on this machine."""
 
-from torpor.cli.output import console
+from torpor.cli.console import console
 from torpor.extras import require
 
 

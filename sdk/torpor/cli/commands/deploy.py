@@ -10,15 +10,15 @@ import typer
 
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import completion
-from torpor.cli.endpoints import Url, connected, known
+from torpor.cli.asked_endpoint import Url, connected, known
 from torpor.cli.exit_codes import UsageRefused
-from torpor.cli.progress import waiting
+from torpor.cli.progress_bar import waiting
 from torpor.cli.uploading import NoCheck, tell, uploaded
-from torpor.hosting import deploying
-from torpor.hosting.deploying import EndpointChange, EndpointPlan
-from torpor.hosting.options import MAX_CONCURRENCY
-from torpor.pages.retiring import retire
-from torpor.uploads import sources, storing
+from torpor.hosting import endpoint_deployment
+from torpor.hosting.endpoint_deployment import EndpointChange, EndpointPlan
+from torpor.hosting.endpoint_options import MAX_CONCURRENCY
+from torpor.pages.model_retiring import retire
+from torpor.uploads import artifact_sources, storing
 from torpor.uploads.storing import BUCKET, SCHEME, PlannedUpload, Stored, UploadPlace
 from torpor_endpoint.core.pages import PageName
 
@@ -73,7 +73,7 @@ def deploy(
         "instance_count": instances or EndpointPlan.instance_count,
     }
     connection = connected(url)
-    before = deploying.revision_of(connection.client("sagemaker"), name)  # a name that is refused ends here
+    before = endpoint_deployment.revision_of(connection.client("sagemaker"), name)  # a name that is refused ends here
     model_data_url, uploads = located(connection, prefix, name, single=single, check=not no_check)
     put(connection, EndpointPlan(name, model_data_url, **settings), uploads, before, wait)
 
@@ -89,9 +89,9 @@ def undeploy(
     sagemaker = connection.client("sagemaker")
     with known(connection, name):
         sagemaker.describe_endpoint(EndpointName=name)
-    revision = deploying.revision_of(sagemaker, name)
+    revision = endpoint_deployment.revision_of(sagemaker, name)
     with waiting(f"stopping {name}"):
-        deploying.withdraw(sagemaker, name, [] if revision is None else [revision])
+        endpoint_deployment.withdraw(sagemaker, name, [] if revision is None else [revision])
     kept = "" if revision else "; its endpoint configuration and model were made by others, and stay"
     typer.echo(f"deleted {name}{kept}")
 
@@ -107,13 +107,13 @@ def put(
     """Create or update the endpoint, and say so. `before` is its revision until now. Raises ClientError,
     EndpointFailed."""
     sagemaker, began_s = connection.client("sagemaker"), time.monotonic()
-    revision = deploying.new_revision(plan.name)
+    revision = endpoint_deployment.new_revision(plan.name)
     with waiting(f"deploying {plan.name}"):
-        change = deploying.put(sagemaker, plan, revision)
+        change = endpoint_deployment.put(sagemaker, plan, revision)
         if wait:
-            deploying.until_in_service(sagemaker, plan.name, revision)
+            endpoint_deployment.until_in_service(sagemaker, plan.name, revision)
     if wait and before is not None:
-        deploying.discard(sagemaker, before)
+        endpoint_deployment.discard(sagemaker, before)
     if wait and change is EndpointChange.UPDATED:
         for one in uploads:
             if one.does is Stored.REPLACED:
@@ -152,13 +152,13 @@ def located(
     if prefix.startswith(SCHEME):
         if single and prefix.endswith("/"):
             raise UsageRefused(f"{prefix} is a prefix of models: with --single, name one artifact")
-        if not single and prefix.endswith(sources.ARCHIVE_SUFFIXES):
+        if not single and prefix.endswith(artifact_sources.ARCHIVE_SUFFIXES):
             raise UsageRefused(f"{prefix} is one artifact: add --single, or name the prefix above it")
         if not single and _listed(connection, UploadPlace.of(prefix)) == []:
             typer.echo(f"torpor: {prefix} has no model yet: `torpor cp MODEL {prefix}` adds one", err=True)
         return prefix if single else UploadPlace.of(prefix).url(), []
     place = UploadPlace(BUCKET, f"{name}/")
-    found = sources.find([Path(prefix)], SINGLE_KEY if single else None)
+    found = artifact_sources.find([Path(prefix)], SINGLE_KEY if single else None)
     if single:
         place = UploadPlace(BUCKET, f"{name}/{content_hash(found.artifacts[0].path)}/")
     done = uploaded(connection, found, place, force=True, check=check)

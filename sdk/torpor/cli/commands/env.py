@@ -9,10 +9,10 @@ from typing import Annotated
 
 import typer
 
+from torpor.calling.caller_keys import LEFT_OVER, TRUSTED
 from torpor.calling.connection import EndpointConnection
-from torpor.calling.keys import LEFT_OVER, TRUSTED
 from torpor.cli.accepted_keys import with_keys, with_unasked_keys
-from torpor.cli.endpoints import Url
+from torpor.cli.asked_endpoint import Url
 from torpor.cli.sagemaker_files import CONFIG_VARIABLE, METADATA, Identity, Outcome, config_path, put
 from torpor.errors import SPEAKS_HTTPS, EndpointRefused, EndpointUnreachable, IsRouter, NotTorpor, TorporError
 from torpor_endpoint.core.pages import PageName

@@ -6,11 +6,11 @@ from typing import Annotated, Any
 
 import typer
 
-from torpor.calling.streaming import parts_of
+from torpor.calling.streamed_answer import parts_of
 from torpor.calling.target_model import with_target_model
 from torpor.cli import completion
 from torpor.cli.arguments import existing_file
-from torpor.cli.endpoints import EndpointName, Url, invocable, known, only
+from torpor.cli.asked_endpoint import EndpointName, Url, invocable, known, only
 
 TargetModel = Annotated[
     str | None,

@@ -4,7 +4,7 @@ import re
 
 import typer
 
-from torpor.cli.endpoints import EndpointName, Url, connected, known, only
+from torpor.cli.asked_endpoint import EndpointName, Url, connected, known, only
 from torpor_endpoint.core.pages import PageName
 
 SILENT = re.compile(r"^(==> .+ <==)\n(?=\n==> |\s*\Z)", re.MULTILINE)

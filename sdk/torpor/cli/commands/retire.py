@@ -2,8 +2,8 @@
 
 import typer
 
-from torpor.cli.endpoints import EndpointName, ModelName, Url, connected, known, only, unknown_model
-from torpor.pages.retiring import retire
+from torpor.cli.asked_endpoint import EndpointName, ModelName, Url, connected, known, only, unknown_model
+from torpor.pages.model_retiring import retire
 from torpor_endpoint.core.pages import PageName
 
 

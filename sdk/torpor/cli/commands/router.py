@@ -13,7 +13,7 @@ from torpor.cli.commands.up import beside_the_start, listen
 from torpor.cli.exit_codes import UsageRefused
 from torpor.cli.option_tables import takes, values
 from torpor.extras import require
-from torpor.hosting.process import READY_WITHIN_S
+from torpor.hosting.endpoint_process import READY_WITHIN_S
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import command_line

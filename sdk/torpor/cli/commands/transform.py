@@ -11,10 +11,10 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.table import Table
 
-from torpor.cli.endpoints import Url, connected
+from torpor.cli.asked_endpoint import Url, connected
+from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.cli.exit_codes import ExitCode
-from torpor.cli.output import AsJson, console, plain_table, print_json
-from torpor.cli.records import TransformOutput
+from torpor.cli.json_records import TransformOutput
 from torpor.pages.transform_jobs import ShownJob, stop_transform_job, transform_job, transform_jobs
 from torpor_endpoint.core.pages.transform_jobs import JobProgress
 

@@ -12,16 +12,16 @@ from errno import EACCES, EADDRINUSE
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
+from torpor.calling.caller_keys import CREDENTIALS_FILE, UNVERIFIED, of_data_dir
 from torpor.calling.connection import EndpointConnection
 from torpor.calling.defaults import URL
-from torpor.calling.keys import CREDENTIALS_FILE, UNVERIFIED, of_data_dir
 from torpor.cli.commands.env import exports, lines
 from torpor.cli.exit_codes import UsageRefused
 from torpor.cli.option_tables import takes, values
 from torpor.errors import EndpointFailed, EndpointRefused, EndpointUnreachable, NotTorpor, TorporError
 from torpor.extras import require
-from torpor.hosting.occupancy import ensure_free, ensure_writable
-from torpor.hosting.process import READY_WITHIN_S
+from torpor.hosting.data_folder import ensure_free, ensure_writable
+from torpor.hosting.endpoint_process import READY_WITHIN_S
 from torpor.hosting.simulator_module import simulator
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.waiting.quiet_time import QuietClock

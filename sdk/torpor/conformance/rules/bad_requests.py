@@ -6,7 +6,7 @@ from torpor.conformance.container import CheckedContainer
 from torpor.conformance.judging import expect, expect_success
 from torpor.conformance.limits import MIB
 from torpor.conformance.rule import Level, Source, rule
-from torpor.conformance.samples import JSON, Sample
+from torpor.conformance.sample_inputs import JSON, Sample
 
 UNKNOWN = "application/x-nobody-reads-this"
 NO_BODY = (b"", b"\x00\xff\xfe what is this?\n")

@@ -3,8 +3,8 @@
 import json
 from typing import Any
 
-from torpor.conformance.client import ContainerAnswer
 from torpor.conformance.container import CheckedContainer
+from torpor.conformance.container_client import ContainerAnswer
 from torpor.conformance.judging import expect, expect_success, json_of, skip
 from torpor.conformance.rule import BATCH, Level, Source, rule
 

@@ -2,11 +2,11 @@
 
 from concurrent.futures import Future, ThreadPoolExecutor
 
-from torpor.conformance.client import ContainerAnswer
 from torpor.conformance.container import CheckedContainer
+from torpor.conformance.container_client import ContainerAnswer
 from torpor.conformance.judging import expect, expect_status, expect_success, skip
 from torpor.conformance.rule import MULTI, Level, Source, rule
-from torpor.conformance.samples import Sample
+from torpor.conformance.sample_inputs import Sample
 
 AT_ONCE = 6
 LOAD = 32

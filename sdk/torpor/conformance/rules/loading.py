@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from torpor.conformance.container import JSON_BOTH, CheckedContainer
 from torpor.conformance.judging import expect, expect_status, expect_success, json_of, skip
 from torpor.conformance.rule import MULTI, Level, Source, rule
-from torpor.conformance.samples import ModelArtifact
+from torpor.conformance.sample_inputs import ModelArtifact
 from torpor_container import wire
 
 ODD_NAMES = ("odd name+ü%2Fa", "company_a/model.tar.gz/invoke")

@@ -3,7 +3,7 @@
 from torpor.conformance.container import CheckedContainer
 from torpor.conformance.judging import RuleBroken, expect, skip
 from torpor.conformance.rule import PIPELINE, Level, Source, rule
-from torpor.conformance.started import PORT
+from torpor.conformance.started_container import PORT
 
 
 @rule(

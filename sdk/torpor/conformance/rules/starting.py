@@ -3,8 +3,8 @@
 import time
 from contextlib import ExitStack, suppress
 
-from torpor.conformance.client import NoContainerAnswer
 from torpor.conformance.container import CheckedContainer
+from torpor.conformance.container_client import NoContainerAnswer
 from torpor.conformance.judging import RuleBroken
 from torpor.conformance.rule import LISTENS, Level, Source, rule
 

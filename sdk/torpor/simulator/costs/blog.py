@@ -6,8 +6,8 @@
 from dataclasses import replace
 
 from torpor.prices.lists import HOUR, SHIPPED, PriceList, Quote
-from torpor.simulator.costs.alternatives import CostTerms, HeldInstances
 from torpor.simulator.costs.comparing import Comparison, Published, Side
+from torpor.simulator.costs.ways_to_serve import CostTerms, HeldInstances
 
 BLOG_MONTH_H = 720.0
 """24 hours, 30 days."""

@@ -5,8 +5,8 @@ They count money only. If a price is not known the result is None; if one way is
 
 from math import exp, expm1, inf, log1p
 
-from torpor.simulator.costs.alternatives import TERMS, Calls, Cost, CostTerms, HeldInstances
 from torpor.simulator.costs.costing import multi_model, serverless
+from torpor.simulator.costs.ways_to_serve import TERMS, Calls, Cost, CostTerms, HeldInstances
 from torpor.spans import HOUR_S
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torpor.simulator.costs.alternatives import CostTerms, HeldInstances
 from torpor.simulator.costs.costing import endpoint_per_model
+from torpor.simulator.costs.ways_to_serve import CostTerms, HeldInstances
 
 
 @dataclass(frozen=True)

@@ -10,15 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 
-from torpor.simulator.costs.alternatives import MONTH_H, Calls, Cost, CostTerms, HeldInstances, per_month
 from torpor.simulator.costs.costing import endpoint_per_model, serverless
-from torpor.simulator.engine.calls import FOUND, SimulatedCall, call_batches
-from torpor.simulator.engine.kernel import Kernel
-from torpor.simulator.engine.latency import Latencies
-from torpor.simulator.inputs import SimulationInputs
-from torpor.simulator.running import CountedTrace
+from torpor.simulator.costs.ways_to_serve import MONTH_H, Calls, Cost, CostTerms, HeldInstances, per_month
+from torpor.simulator.engine.call_records import FOUND, SimulatedCall, call_batches
+from torpor.simulator.engine.latency_histogram import Latencies
+from torpor.simulator.engine.virtual_time import Kernel
+from torpor.simulator.request_tally import OutcomeTally
 from torpor.simulator.scenario import MIB, Scenario
-from torpor.simulator.tally import OutcomeTally
+from torpor.simulator.simulation_inputs import SimulationInputs
+from torpor.simulator.simulation_run import CountedTrace
 from torpor.spans import HOUR_S
 from torpor.workloads import Paced
 from torpor.workloads.profile import ModelProfile, Spread

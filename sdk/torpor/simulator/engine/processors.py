@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 from math import inf
 from typing import Any, TypeVar
 
-from torpor.simulator.engine.kernel import Action, Kernel
+from torpor.simulator.engine.virtual_time import Action, Kernel
 
 T = TypeVar("T")
 Shared = tuple[float, int, Action, Any]

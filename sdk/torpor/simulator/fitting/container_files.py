@@ -7,11 +7,11 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from torpor.simulator.containers import wrong_containers
+from torpor.simulator.pipeline_containers import wrong_containers
 from torpor.workloads.profile import ContainerProfile
-from torpor.workloads.reading.columns import with_commas
-from torpor.workloads.reading.delimited import opened, same_width
 from torpor.workloads.trace import BadTrace
+from torpor.workloads.trace_formats.delimited import opened, same_width
+from torpor.workloads.trace_formats.usual_columns import with_commas
 
 COLUMNS = ("container", *(one.name for one in fields(ContainerProfile)[1:]))
 SWITCHES: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}

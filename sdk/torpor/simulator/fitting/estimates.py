@@ -6,9 +6,9 @@ from statistics import fmean, median
 
 import numpy as np
 
-from torpor.simulator.fitting.records import RecordedEffort, RecordedWait, VariantRecord, quiet_s
 from torpor.simulator.fitting.time_laws import LOADS_MIN, Laws, grouped
 from torpor.simulator.fitting.times import DELAYS, FITTED, WAITS
+from torpor.simulator.fitting.variant_records import RecordedEffort, RecordedWait, VariantRecord, quiet_s
 from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import ERROR_FROM, NOTICED_S

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from torpor.simulator.fitting.records import MEMORY, STORE, RecordedWait, quiet_s
 from torpor.simulator.fitting.regression import FittedLine, constant_line, line_through
 from torpor.simulator.fitting.times import FITTED, TIMES, WAITS
+from torpor.simulator.fitting.variant_records import MEMORY, STORE, RecordedWait, quiet_s
 
 LOADS_MIN = 3
 """A model with this many recorded loads has times of its own; the others have those of a law."""

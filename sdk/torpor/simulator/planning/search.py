@@ -11,17 +11,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
 
-from torpor.simulator.containers import passing_s
-from torpor.simulator.costs.alternatives import MONTH_H
 from torpor.simulator.costs.single_models import alone
-from torpor.simulator.engine.calls import SimulatedCall
-from torpor.simulator.engine.latency import Latencies
-from torpor.simulator.inputs import SimulationInputs
-from torpor.simulator.outcome import Result
-from torpor.simulator.planning.bounds import TraceBounds
-from torpor.simulator.planning.space import Goal, Space
-from torpor.simulator.running import run
+from torpor.simulator.costs.ways_to_serve import MONTH_H
+from torpor.simulator.engine.call_records import SimulatedCall
+from torpor.simulator.engine.latency_histogram import Latencies
+from torpor.simulator.pipeline_containers import passing_s
+from torpor.simulator.planning.plan_space import Goal, Space
+from torpor.simulator.planning.trace_bounds import TraceBounds
 from torpor.simulator.scenario import Scenario
+from torpor.simulator.simulation_inputs import SimulationInputs
+from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_run import run
 from torpor.workloads import awake_s
 from torpor_endpoint.core.pricing.prices import Prices
 

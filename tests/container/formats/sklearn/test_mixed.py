@@ -21,7 +21,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, OneHotEncoder, OrdinalEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from torpor.calling.rows import encode
+from torpor.calling.bodies import encode
 from torpor_container.errors import BadInput, PredictionFailed, UnsupportedContentType
 from torpor_container.formats import Conventions
 from torpor_container.formats.sklearn.estimators import serve

@@ -16,9 +16,9 @@ from tests.sdk.helpers.small_models import CITIES, ROWS, train_booster
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
 from torpor.cli.commands.async_requests import lines, table, took
-from torpor.cli.output import console
+from torpor.cli.console import console
 from torpor.hosting.async_call import AsyncCall
-from torpor.hosting.serving import INLINE_MAX_BYTES, SharedProcess
+from torpor.hosting.local_endpoint import INLINE_MAX_BYTES, SharedProcess
 from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 
 GONE = "no asynchronous request of the last day has the InferenceId 'nobody'"

@@ -12,9 +12,9 @@ import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.cli import app
 from torpor.cli.commands.deploy import capture_config
-from torpor.hosting import deploying
-from torpor.hosting.deploying import EndpointPlan
-from torpor.hosting.serving import SharedProcess
+from torpor.hosting import endpoint_deployment
+from torpor.hosting.endpoint_deployment import EndpointPlan
+from torpor.hosting.local_endpoint import SharedProcess
 
 Run = Callable[..., Result]
 ROW = ",".join(map(str, ROWS[0]))
@@ -97,12 +97,12 @@ def test_an_endpoint_that_failed_is_named_with_its_reason(run: Run, name: str) -
 def test_the_configuration_that_others_made_stays(run: Run, name: str, shared: SharedProcess) -> None:
     sagemaker = shared.client("sagemaker")
     plan = EndpointPlan(name, "s3://models/a/")
-    deploying.deploy(sagemaker, plan, "of-others")
+    endpoint_deployment.deploy(sagemaker, plan, "of-others")
     done = run("deploy", "s3://models/b/", "--name", name)
     assert done.stdout.startswith(f"updated {name}: ")
     assert "were made by others, and stay" in done.stderr
     assert sagemaker.describe_endpoint_config(EndpointConfigName="of-others")
-    deploying.discard(sagemaker, "of-others")
+    endpoint_deployment.discard(sagemaker, "of-others")
 
 
 def test_an_unknown_endpoint_is_not_deleted(run: Run, endpoint: torpor.Local) -> None:

@@ -13,8 +13,8 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner
 
+from torpor.calling.caller_keys import UNVERIFIED, AccessKeys, of_data_dir, of_environment
 from torpor.calling.connection import EndpointConnection
-from torpor.calling.keys import UNVERIFIED, AccessKeys, of_data_dir, of_environment
 from torpor.cli import app
 from torpor.errors import EndpointRefused, ValueRefused
 

@@ -12,14 +12,14 @@ from tests.sdk.helpers.broken_container import (
     SINGLE,
     broken,
 )
-from torpor.conformance.client import ContainerClient
 from torpor.conformance.container import CheckedContainer, Material, UseCase
+from torpor.conformance.container_client import ContainerClient
 from torpor.conformance.judging import RuleOutcome
 from torpor.conformance.limits import ContractLimits
 from torpor.conformance.rule import LISTENS
+from torpor.conformance.rule_run import Finding, run
 from torpor.conformance.rules import BY_ID, RULES
-from torpor.conformance.running import Finding, run
-from torpor.conformance.started import free_port
+from torpor.conformance.started_container import free_port
 
 KEPT_OR_NOT_FOR_IT = {RuleOutcome.KEPT, RuleOutcome.NOT_APPLICABLE}
 

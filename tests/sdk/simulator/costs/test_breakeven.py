@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor.simulator.costs import breakeven
-from torpor.simulator.costs.alternatives import Calls, Cost, CostTerms, HeldInstances
 from torpor.simulator.costs.costing import asleep, endpoint_per_model, multi_model, serverless
+from torpor.simulator.costs.ways_to_serve import Calls, Cost, CostTerms, HeldInstances
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.pricing.catalogue import USD_PER_HOUR
 

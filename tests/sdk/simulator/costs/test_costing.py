@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.costs.alternatives import Calls, Component, Cost, CostTerms, HeldInstances, Way
 from torpor.simulator.costs.costing import (
     asleep,
     autoscaled,
@@ -18,6 +17,7 @@ from torpor.simulator.costs.costing import (
     ranked,
     serverless,
 )
+from torpor.simulator.costs.ways_to_serve import Calls, Component, Cost, CostTerms, HeldInstances, Way
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.pricing.catalogue import USD_PER_HOUR
 from torpor_endpoint.core.pricing.prices import PRICES

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from torpor.simulator.costs.single_models import EXPIRES_S, alone, on_endpoints, on_serverless
-from torpor.simulator.inputs import SimulationInputs, Spreads, load
 from torpor.simulator.scenario import BadScenario
+from torpor.simulator.simulation_inputs import SimulationInputs, Spreads, load
 from torpor.workloads import Chunk, Recorded, recorded, zipf
 from torpor.workloads.profile import ModelProfile
 from torpor_endpoint.core.pricing.prices import PRICES, Prices

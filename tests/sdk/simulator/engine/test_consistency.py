@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from torpor.simulator.engine.consistency import ConsistencyCheck, Inconsistent
-from torpor.simulator.engine.variant import Machine, Rests, Simulation, VariantPlan, VariantReading
+from torpor.simulator.engine.simulated_variant import Machine, Rests, Simulation, VariantPlan, VariantReading
 from torpor.workloads import Synthetic, zipf
 from torpor.workloads.profile import ModelProfile, Spread
 from torpor_container.core.eviction import POLICIES

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor.simulator.engine.kernel import Kernel
 from torpor.simulator.engine.processors import Processors
+from torpor.simulator.engine.virtual_time import Kernel
 
 Work = tuple[float, float]
 """When it begins, and how many seconds of a processor it takes."""

@@ -15,8 +15,8 @@ import torpor
 from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.simulator.fitting import Fitted, FittedLine, Law, fitted, read_profiles, write
-from torpor.simulator.fitting.records import DISK, STORE
 from torpor.simulator.fitting.time_laws import ANY
+from torpor.simulator.fitting.variant_records import DISK, STORE
 from torpor.workloads import BadTrace
 from torpor.workloads.profile import ModelProfile
 from torpor_container.wire import ColdLoad, EffortFields

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from torpor.cli.commands.studies import choices
-from torpor.cli.output import console
+from torpor.cli.console import console
 from torpor.errors import TorporError
 
 BROKEN_MUST = 1
@@ -53,10 +53,10 @@ def conformance(
 ) -> None:
     """Check a container against SageMaker's contract, rule by rule. Exits with 1 if a rule is broken that a container
     must keep."""
-    from torpor.cli.commands.conformance.given import Given, chosen
-    from torpor.cli.commands.conformance.opening import opened
-    from torpor.cli.commands.conformance.showing import checked, show_rules
-    from torpor.conformance.reporting import as_json, as_junit, rules_as_json
+    from torpor.cli.commands.conformance.given_options import Given, chosen
+    from torpor.cli.commands.conformance.opened_container import opened
+    from torpor.cli.commands.conformance.rule_lines import checked, show_rules
+    from torpor.conformance.findings_report import as_json, as_junit, rules_as_json
 
     try:
         rules = chosen(only or [], skip or [])

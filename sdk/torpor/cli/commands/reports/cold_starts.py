@@ -10,11 +10,11 @@ from rich.table import Table
 
 from torpor.cli import completion
 from torpor.cli.arguments import ago_s
-from torpor.cli.endpoints import OneOrAll, Url, connected, known
-from torpor.cli.output import AsJson, console, plain_table, print_json
-from torpor.cli.records import ColdStartsOutput
-from torpor.pages.accounts import Which, counted_cold_starts
-from torpor.pages.frames import STEPS
+from torpor.cli.asked_endpoint import OneOrAll, Url, connected, known
+from torpor.cli.console import AsJson, console, plain_table, print_json
+from torpor.cli.json_records import ColdStartsOutput
+from torpor.pages.data_frames import STEPS
+from torpor.pages.ledger import Which, counted_cold_starts
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.story import SHOWN_S, counted, moment, size, why_cold
 

@@ -7,11 +7,11 @@ import typer
 from rich.table import Table
 
 from torpor.cli.arguments import ago_s
-from torpor.cli.endpoints import OneOrAll, Url, connected, known
-from torpor.cli.output import AsJson, console, plain_table, print_json
-from torpor.pages.accounts import ALL, Which
-from torpor.pages.accounts import costs as read
-from torpor.prices.money import dollars
+from torpor.cli.asked_endpoint import OneOrAll, Url, connected, known
+from torpor.cli.console import AsJson, console, plain_table, print_json
+from torpor.pages.ledger import ALL, Which
+from torpor.pages.ledger import costs as read
+from torpor.prices.dollars import dollars
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, ShadowShare, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pages.story import counted, milliseconds, size

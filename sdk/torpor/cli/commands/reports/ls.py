@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 from rich.padding import Padding
 from rich.table import Table
 
-from torpor.cli.endpoints import NO_ENDPOINT, Url, connected
-from torpor.cli.output import AsJson, console, plain_table, print_json
+from torpor.cli.asked_endpoint import NO_ENDPOINT, Url, connected
+from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.pages import state
 from torpor_endpoint.core.pages.state import (
     ContainerState,
@@ -19,7 +19,7 @@ from torpor_endpoint.core.pages.state import (
 from torpor_endpoint.core.pages.story import size, standing
 
 if TYPE_CHECKING:
-    from torpor.cli.records import EndpointEntry
+    from torpor.cli.json_records import EndpointEntry
 
 
 def ls(as_json: AsJson = False, url: Url = None) -> None:
@@ -28,7 +28,7 @@ def ls(as_json: AsJson = False, url: Url = None) -> None:
     serving = {endpoint.name: endpoint for endpoint in state.endpoints(connection)}
     found = state.statuses(connection)
     if as_json:
-        from torpor.cli.records import LsOutput
+        from torpor.cli.json_records import LsOutput
 
         print_json(LsOutput(tuple(entry(status, serving.get(status.name)) for status in found)))
         return
@@ -43,7 +43,7 @@ def ls(as_json: AsJson = False, url: Url = None) -> None:
 
 
 def entry(status: state.Status, endpoint: EndpointState | None) -> "EndpointEntry":
-    from torpor.cli.records import EndpointEntry
+    from torpor.cli.json_records import EndpointEntry
 
     trouble, variants = (endpoint.trouble, endpoint.variants) if endpoint else ("", ())
     return EndpointEntry(status.name, status.status, status.failure_reason, trouble, variants)

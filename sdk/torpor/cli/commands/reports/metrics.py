@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from torpor.cli.endpoints import EndpointName, Url, connected, known, only
-from torpor.cli.output import AsJson, console, plain_table, print_json
-from torpor.cli.records import MetricEntry, MetricsOutput, VariantMetricsEntry
+from torpor.cli.asked_endpoint import EndpointName, Url, connected, known, only
+from torpor.cli.console import AsJson, console, plain_table, print_json
+from torpor.cli.json_records import MetricEntry, MetricsOutput, VariantMetricsEntry
 from torpor.pages.numbers import ROWS, MetricNumbers, VariantWindow
 from torpor_endpoint.core.pages.story import counted
 

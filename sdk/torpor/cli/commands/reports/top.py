@@ -14,10 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from torpor.calling.connection import EndpointConnection
-from torpor.cli import records
-from torpor.cli.endpoints import NO_ENDPOINT, OneOrAll, Url, connected, not_in_service, unknown
-from torpor.cli.output import AsJson, console, fitted, print_json
-from torpor.cli.records import TopOutput, TopRow
+from torpor.cli import json_records
+from torpor.cli.asked_endpoint import NO_ENDPOINT, OneOrAll, Url, connected, not_in_service, unknown
+from torpor.cli.console import AsJson, console, fitted, print_json
+from torpor.cli.json_records import TopOutput, TopRow
 from torpor.errors import EndpointUnreachable
 from torpor.pages import state
 from torpor_endpoint.core.pages.state import EndpointState, VariantState
@@ -93,7 +93,7 @@ def watch(view: TopView, as_json: bool) -> None:
     Raises EndpointUnreachable, except on a screen, which waits for the endpoint."""
     if as_json:
         for found in samples(view):
-            typer.echo(records.text(found, indent=None))
+            typer.echo(json_records.text(found, indent=None))
     elif view.printer.is_terminal:
         _live(view)
     else:

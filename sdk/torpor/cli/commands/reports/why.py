@@ -3,7 +3,7 @@
 import typer
 
 from torpor.calling.connection import EndpointConnection
-from torpor.cli.endpoints import (
+from torpor.cli.asked_endpoint import (
     NO_ENDPOINT,
     ModelName,
     OneOrAll,
@@ -14,11 +14,11 @@ from torpor.cli.endpoints import (
     unknown,
     unknown_model,
 )
-from torpor.cli.output import AsJson, print_json
-from torpor.cli.records import StoryEntry, WhyOutput
+from torpor.cli.console import AsJson, print_json
+from torpor.cli.json_records import StoryEntry, WhyOutput
 from torpor.errors import TorporError
 from torpor.pages import state
-from torpor.pages.inquiry import story
+from torpor.pages.model_story import story
 from torpor_endpoint.core.pages.story import Story
 
 NONE_IN_SERVICE = "no endpoint is in service: `torpor ls` shows their state"

@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
-from torpor.cli.endpoints import Url, connected
+from torpor.cli.asked_endpoint import Url, connected
+from torpor.cli.console import AsJson, print_json
 from torpor.cli.exit_codes import UsageRefused
-from torpor.cli.output import AsJson, print_json
-from torpor.cli.records import WhyDeniedOutput
+from torpor.cli.json_records import WhyDeniedOutput
 from torpor.errors import TorporError
 from torpor.pages import denials
 from torpor_endpoint.core.access.explaining.denials import Denial

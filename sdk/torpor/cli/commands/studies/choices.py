@@ -14,7 +14,7 @@ from torpor.errors import TorporError
 from torpor.extras import require
 
 if TYPE_CHECKING:
-    from torpor.simulator.inputs import SimulationInputs
+    from torpor.simulator.simulation_inputs import SimulationInputs
     from torpor_endpoint.core.pricing.prices import Prices
 
 NEVER = "never"
@@ -192,7 +192,7 @@ def inputs_of(
     changes: Mapping[str, Any],
 ) -> "SimulationInputs":
     """The inputs of a simulation, whose scenario has these changes. Raises UsageRefused, TorporError, BadTrace."""
-    from torpor.simulator.inputs import load
+    from torpor.simulator.simulation_inputs import load
 
     found = load(trace, profiles_file(profiles), seed=seed, lasts_s=lasts_s(lasts))
     return replace(found, scenario=found.scenario.altered(**changes, **containers_change(containers)))
@@ -202,7 +202,7 @@ def profiles_file(file: Path | None, option: str = "--profiles") -> Path | None:
     """The file of this option. Raises TorporError if it does not exist."""
     if file is None:
         return None
-    from torpor.simulator.fitting.sources import ACCEPTED, split_name
+    from torpor.simulator.fitting.profile_sources import ACCEPTED, split_name
 
     path, _ = split_name(file)
     if not path.exists():

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from torpor.cli.records import (
+from torpor.cli.json_records import (
     OptionEntry,
     OutcomeEntry,
     PlanOutput,
@@ -15,10 +15,10 @@ from torpor.cli.records import (
 )
 
 if TYPE_CHECKING:
-    from torpor.replay.outcome import Replayed
-    from torpor.simulator.outcome import Result
-    from torpor.simulator.planning.options import Priced
-    from torpor.simulator.planning.planned import Planned
+    from torpor.replay.replay_result import Replayed
+    from torpor.simulator.planning.plan_result import Planned
+    from torpor.simulator.planning.priced_options import Priced
+    from torpor.simulator.simulation_result import Result
     from torpor_endpoint.core.pricing.prices import Prices
 
 

@@ -11,21 +11,21 @@ from torpor.cli.commands.studies import choices
 from torpor.cli.commands.studies.json_outputs import plan_output
 from torpor.cli.commands.studies.shadow_line import shadow_of
 from torpor.cli.commands.studies.simulate import span
+from torpor.cli.console import AsJson, console, fitted, print_json
 from torpor.cli.exit_codes import ExitCode, UsageRefused
-from torpor.cli.output import AsJson, console, fitted, print_json
-from torpor.cli.progress import bar
+from torpor.cli.progress_bar import bar
 from torpor.extras import require
-from torpor.prices.money import dollars
+from torpor.prices.dollars import dollars
 from torpor_endpoint.core.pages.story import counted, milliseconds
 
 if TYPE_CHECKING:
     from torpor.simulator.costs.single_models import Apart
-    from torpor.simulator.inputs import SimulationInputs
-    from torpor.simulator.outcome import Result
-    from torpor.simulator.planning.options import Priced
-    from torpor.simulator.planning.planned import Planned
+    from torpor.simulator.planning.plan_result import Planned
+    from torpor.simulator.planning.plan_space import Goal, Space
+    from torpor.simulator.planning.priced_options import Priced
     from torpor.simulator.planning.search import PlanCandidate
-    from torpor.simulator.planning.space import Goal, Space
+    from torpor.simulator.simulation_inputs import SimulationInputs
+    from torpor.simulator.simulation_result import Result
 
 SHOWN = 8
 NOTES = dict.fromkeys(("BELADY", "BELADY-SIZE"), "offline reference: it knows the trace in advance")
@@ -60,7 +60,7 @@ def plan(
 ) -> None:
     """Find the cheapest instance type and number, keep-alive and policy that meet the SLO, by simulation."""
     require("torpor plan", "simulator")
-    from torpor.simulator.planning.space import KEEP_ALIVES, SEARCHED, Goal, Space
+    from torpor.simulator.planning.plan_space import KEEP_ALIVES, SEARCHED, Goal, Space
 
     goal = Goal(choices.slo_s(slo_ms), choices.share("--quantile", quantile))
     fixed = {**choices.wake_change(wake), **choices.async_change(queued)}
@@ -89,8 +89,8 @@ def searched(
 ) -> "Planned":
     """The plan, with a progress bar. `most` has the most requests to simulate first, and at all; `options` are further
     arguments of `torpor.plan`."""
-    from torpor.simulator.inputs import requests_of
-    from torpor.simulator.planning.planning import plan as search
+    from torpor.simulator.planning.cheapest_plan import plan as search
+    from torpor.simulator.simulation_inputs import requests_of
 
     with bar("reading the trace") as shown:
         of = min(requests_of(inputs.trace), max(most))

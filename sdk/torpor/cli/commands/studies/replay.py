@@ -12,18 +12,18 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from torpor.cli.arguments import existing_file
+from torpor.cli.asked_endpoint import EndpointName, Url, connected, known, only
 from torpor.cli.commands.studies import choices
 from torpor.cli.commands.studies.json_outputs import replay_output
-from torpor.cli.endpoints import EndpointName, Url, connected, known, only
+from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.cli.exit_codes import ExitCode, UsageRefused
-from torpor.cli.output import AsJson, console, plain_table, print_json
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor_endpoint.core.pages.story import counted, milliseconds
 
 if TYPE_CHECKING:
-    from torpor.replay.outcome import Replayed
-    from torpor.replay.sending import Body, ReplayPace, ReplayTally
+    from torpor.replay.paced_sending import Body, ReplayPace, ReplayTally
+    from torpor.replay.replay_result import Replayed
 
 CONTENT_TYPES: Mapping[str, str] = {
     ".csv": "text/csv",
@@ -58,8 +58,8 @@ def replay(
 ) -> None:
     """Send a trace to an endpoint at the trace's own times, and show how long the requests took."""
     require("torpor replay", "simulator")
-    from torpor.replay.sending import ReplayPace
-    from torpor.replay.sending import replay as send
+    from torpor.replay.paced_sending import ReplayPace
+    from torpor.replay.paced_sending import replay as send
     from torpor.replay.target import Target
     from torpor.workloads import Extent, First, named
 

@@ -7,8 +7,8 @@ from torpor.cli.commands.studies import choices
 from torpor.cli.exit_codes import UsageRefused
 
 if TYPE_CHECKING:
-    from torpor.simulator.inputs import SimulationInputs
-    from torpor.simulator.shadowing import Shadow
+    from torpor.simulator.shadow_variant import Shadow
+    from torpor.simulator.simulation_inputs import SimulationInputs
 
 OWN = ("weight", "production_weight", "profiles")
 """What a line may have beside the fields of a scenario."""
@@ -18,8 +18,8 @@ WORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None}
 def shadow_of(line: str, inputs: "SimulationInputs") -> "Shadow":
     """The shadow variant of a line as `weight=0.5,instances=2`. What the line does not name is as in the scenario of
     the inputs, or as the ledger of its own `profiles` has it. Raises UsageRefused, BadScenario, BadTrace."""
-    from torpor.simulator.inputs import load
-    from torpor.simulator.shadowing import Shadow
+    from torpor.simulator.shadow_variant import Shadow
+    from torpor.simulator.simulation_inputs import load
 
     values = dict(_value(part) for part in choices.several("--shadow", line))
     *weighted, profiled_by = OWN

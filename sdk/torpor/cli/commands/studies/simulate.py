@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING, Any
 from torpor.cli.commands.studies import choices
 from torpor.cli.commands.studies.json_outputs import simulate_output
 from torpor.cli.commands.studies.shadow_line import shadow_of
+from torpor.cli.console import AsJson, console, fitted, print_json
 from torpor.cli.exit_codes import UsageRefused
-from torpor.cli.output import AsJson, console, fitted, print_json
-from torpor.cli.progress import bar
+from torpor.cli.progress_bar import bar
 from torpor.errors import TorporError
 from torpor.extras import require
-from torpor.prices.money import dollars
+from torpor.prices.dollars import dollars
 from torpor.spans import DAY_S, HOUR_S, MINUTE_S
 from torpor_endpoint.core.pages import story
 
 if TYPE_CHECKING:
-    from torpor.simulator.inputs import SimulationInputs
-    from torpor.simulator.outcome import Result
     from torpor.simulator.scenario import Scenario
-    from torpor.simulator.shadowing import Shadow
+    from torpor.simulator.shadow_variant import Shadow
+    from torpor.simulator.simulation_inputs import SimulationInputs
+    from torpor.simulator.simulation_result import Result
     from torpor_container.core.residency import Decision
     from torpor_endpoint.core.pricing.prices import Prices
 
@@ -105,7 +105,7 @@ def simulated_in_turn(
     shadow: "Shadow | None",
 ) -> list["Result"]:
     """The result of each scenario, with a progress bar. The decisions of all go into the file `decisions`."""
-    from torpor.simulator.inputs import requests_of
+    from torpor.simulator.simulation_inputs import requests_of
 
     with Log(decisions) as log, bar("reading the trace") as shown:
         results = []
@@ -141,7 +141,7 @@ def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
 def simulated(
     inputs: "SimulationInputs", scenario: "Scenario", log: "Log", check: bool, shadow: "Shadow | None" = None
 ) -> "Result":
-    from torpor.simulator.running import recounted, run, run_with_shadow
+    from torpor.simulator.simulation_run import recounted, run, run_with_shadow
 
     recorded = log.recorded(scenario.name)
     if shadow is not None:
@@ -232,8 +232,8 @@ def asleep(results: list["Result"]) -> bool:
 
 def notes(inputs: "SimulationInputs", results: list["Result"], prices: "Prices") -> list[str]:
     """The assumptions behind the figures, a line for each."""
-    from torpor.simulator.costs.alternatives import MONTH_H
-    from torpor.simulator.planning.options import at_full_speed
+    from torpor.simulator.costs.ways_to_serve import MONTH_H
+    from torpor.simulator.planning.priced_options import at_full_speed
 
     lines = [
         f"seed {inputs.seed} · US dollars at the prices of {prices.priced_on}, a month of {MONTH_H:.0f} h of the same",
@@ -268,7 +268,7 @@ def tests(results: list["Result"], prices: "Prices") -> Iterator[str]:
 
 def room(inputs: "SimulationInputs", results: list["Result"]) -> str:
     """A note on the memory that an instance takes beside its models, and where that figure is from."""
-    from torpor.simulator.containers import others_bytes
+    from torpor.simulator.pipeline_containers import others_bytes
     from torpor.simulator.scenario import MIB, OWN_BYTES
 
     own_bytes, had = results[0].scenario.own_bytes, {one.scenario.instance_mib for one in results}
@@ -324,7 +324,7 @@ def summaries(one: "Result", prices: "Prices") -> Iterator[dict[str, object]]:
 def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: Path) -> None:
     """Write the plot. Raises MissingExtra; TorporError if there is no point to plot."""
     from torpor.plots import CostPoint, dollars_against_p99
-    from torpor.simulator.costs.alternatives import MONTH_H
+    from torpor.simulator.costs.ways_to_serve import MONTH_H
     from torpor_container.core.eviction import OFFLINE
 
     deployable = [one for one in results if one.scenario.policy.upper() not in OFFLINE]

@@ -14,7 +14,7 @@ from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.calling.connection import EndpointConnection
 from torpor.cli import app
 from torpor.cli.commands.reports.top import SortKey, TopView, headline, ordered, rows, table, watch
-from torpor.cli.records import TopOutput
+from torpor.cli.json_records import TopOutput
 from torpor_endpoint.core.pages.state import (
     ContainerState,
     EndpointState,

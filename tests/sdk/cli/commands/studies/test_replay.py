@@ -15,8 +15,8 @@ from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.cli import app
 from torpor.cli.commands.studies.replay import advice, doing, lateness
 from torpor.cli.exit_codes import ExitCode
-from torpor.replay.outcome import Replayed
-from torpor.replay.sending import ReplayPace, ReplayTally
+from torpor.replay.paced_sending import ReplayPace, ReplayTally
+from torpor.replay.replay_result import Replayed
 
 ROW = ",".join(map(str, ROWS[0]))
 Run = Callable[..., Result]

@@ -9,8 +9,8 @@ from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation,
 from torpor.cli import app
 from torpor.cli.commands.studies.shadow_line import shadow_of
 from torpor.errors import TorporError
-from torpor.simulator.inputs import SimulationInputs, load
 from torpor.simulator.scenario import BadScenario
+from torpor.simulator.simulation_inputs import SimulationInputs, load
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger_records import MemoryReading
 

@@ -12,8 +12,8 @@ from typer.testing import CliRunner, Result
 from tests.sdk.helpers.json_paths import undocumented
 from torpor.cli import app
 from torpor.cli.commands.studies.simulate import LOGGED, span
+from torpor.cli.console import fitted
 from torpor.cli.exit_codes import ExitCode
-from torpor.cli.output import fitted
 
 TRACE = "zipf:models=20,rate_hz=2,duration_s=120"
 CALLS = "time_s,model\n0,a\n1,b\n2.5,a\n"

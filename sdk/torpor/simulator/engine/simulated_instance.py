@@ -1,0 +1,290 @@
+"""One simulated instance: its memory tier and its predictions, carried out in virtual time as the keeper does it.
+
+This module decides nothing. `torpor_container.core.residency` decides which model is loaded, which one waits and which
+one is evicted; `torpor_container.core.turns` decides which request predicts next; `torpor_container.core.resting`
+decides which idle model is unloaded.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from torpor.simulator.engine.call_records import (
+    FAILED,
+    FOUND,
+    InstanceModel,
+    SimulatedCall,
+    VariantCalls,
+    VariantCounts,
+)
+from torpor.simulator.engine.processors import Processors
+from torpor.simulator.engine.simulated_container import SimulatedContainer, linked
+from torpor.simulator.engine.simulated_disk import SimulatedDisk
+from torpor.simulator.engine.virtual_time import Action, Kernel
+from torpor.simulator.engine.waiting_room import WaitingRoom
+from torpor.workloads.profile import EXACT, ModelProfile, Spread
+from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Refuse, Residency
+from torpor_container.core.resting import Resting
+from torpor_container.core.turns import Turns
+from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
+
+
+@dataclass(slots=True, eq=False)
+class SimulatedInstance(PlacedInstance):
+    """`turns` decides which request predicts next. Once the instance is `retired` and its last request has ended, it
+    calls `emptied` with its slot. Without `cache`, a model is unloaded, and deleted from disk, as soon as it has served
+    its requests. Models are being unloaded until `leaving_until_s`. In a pipeline, a request passes all containers of
+    its instance; the memory tier is that of one of them."""
+
+    slot: str
+    kernel: Kernel
+    memory: Residency
+    disk: SimulatedDisk
+    profiles: Mapping[str, ModelProfile]
+    turns: Turns[SimulatedCall]
+    calls: VariantCalls
+    emptied: Callable[[str], None]
+    counts: VariantCounts
+    processors: Processors
+    spread: Spread = EXACT
+    cache: bool = True
+    resting: Resting | None = None
+    leaving_until_s: float = 0.0
+    in_flight: int = 0  # requests that were routed here and have not ended
+    fleet: FleetLoad = field(default_factory=FleetLoad)
+    retired: bool = False  # the instance gets no new requests
+    before: Sequence[SimulatedContainer] = ()  # of a pipeline: the containers that a request passes first
+    after: Sequence[SimulatedContainer] = ()  # and those that it passes then
+    _first: SimulatedContainer | None = field(init=False)
+    _next: SimulatedContainer | None = field(init=False)
+    _piped: bool = field(init=False)
+    _models: dict[str, InstanceModel] = field(default_factory=dict)  # those that `memory` knows of
+    _waiters: WaitingRoom = field(init=False)
+    _fetch: Action = field(init=False)  # these actions are planned very often: binding a method each time is slow
+    _begun: Action = field(init=False)
+    _ready: Action = field(init=False)
+    _left: Action = field(init=False)
+    _served: Action = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._waiters = WaitingRoom(self.kernel, self.memory)
+        self.disk.fetched, self.disk.refused = self._admit, self._fail
+        self._fetch, self._begun, self._ready = self.disk.fetch, self._load, self._loaded
+        self._left, self._served = self._unloaded, self._done
+        self._first, self._next = linked(self.before, self._enter), linked(self.after, self._leave)
+        self._piped = self._first is not None or self._next is not None
+
+    def ask(self, call: SimulatedCall) -> None:
+        """Serve a request, which the router has sent to this instance."""
+        call.slot = self.slot
+        call.routed_s = self.kernel.now_s
+        self.in_flight += 1  # as `took` does, without a call
+        self.fleet.in_flight += 1
+        if self._piped:
+            call.spent_s = []
+            if self._first is not None:
+                self._first.ask(call)
+                return
+        self._enter(call)
+
+    def _enter(self, call: SimulatedCall) -> None:
+        """The request is in the container with the models."""
+        now_s = self.kernel.now_s
+        if self._piped:
+            call.entered_s = now_s
+        if self.resting is not None and not self._in_use(call.model):
+            self.resting.called(call.model, now_s)
+        self._request(call)
+
+    def rest(self) -> None:
+        """Once a second: unload the models whose keep-alive is over, and load those that it expects calls for."""
+        if self.resting is None:
+            return
+        now_s = self.kernel.now_s
+        moves = self.resting.look(self._unused(), now_s)
+        for name in moves.leaving:
+            self._drop(name, "nobody calls")
+        for name in moves.coming:
+            if self.memory.expect(name, now_s):
+                self._lead(name).expected = True
+
+    def _unused(self) -> Iterator[str]:
+        for name, model in self.memory:
+            if not model.pins:
+                yield name
+
+    # -- the model -------------------------------------------------------------------------------------------------
+    def _request(self, call: SimulatedCall) -> None:
+        plan = self.memory.request(call.model, self.kernel.now_s)
+        if plan is HIT:
+            call.outcome = FOUND
+            self._start(call, self._models[call.model])
+        elif plan is WAIT:
+            self._models[call.model].waiting.append(call)
+        elif plan is LEAD:
+            self._lead(call.model).waiting.append(call)
+        else:
+            self._waiters.wait(self._request, call)
+
+    def _lead(self, name: str) -> InstanceModel:
+        model = self._models[name] = InstanceModel(name, self.profiles[name])
+        self.kernel.soon(self._fetch, model)
+        return model
+
+    def _admit(self, model: InstanceModel) -> None:
+        plan = self.memory.admit(model.name, model.profile.memory_bytes, self.kernel.now_s)
+        if isinstance(plan, Admit):
+            self.counts.loads += 1
+            model.factor = self.spread.load()
+            self.kernel.after(self._dismiss(plan.victims), self._begun, model)
+        elif isinstance(plan, Refuse):
+            self.disk.release(model.name)
+            self._fail(model, plan.reason)
+        else:
+            self._dismiss(plan.victims)
+            if model.expected:  # admission may still refuse it, but never a model that a request waits for
+                self._waiters.wait(self._admit, model)
+            else:
+                self._waiters.wait_for_admission(self._admit, model, model.profile.memory_bytes)
+
+    def _load(self, model: InstanceModel) -> None:
+        model.since_s = self.kernel.now_s
+        if model.profile.load_delay_s:
+            self.kernel.after(model.profile.load_delay_s * model.factor, self._read, model)
+        else:
+            self._read(model)
+
+    def _read(self, model: InstanceModel) -> None:
+        self.processors.after(model.profile.load_s * model.factor, self._ready, model)
+
+    def _loaded(self, model: InstanceModel) -> None:
+        name, now_s = model.name, self.kernel.now_s
+        took_s = now_s - model.since_s
+        self.counts.load_s += took_s
+        self.disk.release(name)
+        self.memory.loaded(name, model.profile.memory_bytes, took_s, now_s)
+        if victims := self.memory.evict_excess(name, now_s):
+            self._dismiss(victims)
+        for call in model.waiting:
+            self._start(call, model)
+        model.waiting.clear()
+        self._waiters.notify()
+        if model.expected:
+            self.kernel.soon(self._unpin, name)
+
+    def _unpin(self, name: str) -> None:
+        """End the pin of a model that was loaded before any request. Those that waited for room have asked again by
+        now, as in the keeper."""
+        if self.memory.released(name):
+            self._release(name)
+
+    def _dismiss(self, names: tuple[str, ...]) -> float:
+        """Start to unload these models. Returns the seconds until the last one is unloaded."""
+        longest_s = 0.0
+        for name in names:
+            self.counts.unloads += 1
+            model = self._models[name]
+            unload_s = model.profile.unload_s
+            self.kernel.after(unload_s, self._left, model)
+            if longest_s < unload_s:
+                longest_s = unload_s
+        self.leaving_until_s = max(self.leaving_until_s, self.kernel.now_s + longest_s)
+        return longest_s
+
+    def _drop(self, name: str, reason: str) -> None:
+        if self.memory.drop(name, reason, self.kernel.now_s):
+            self._dismiss((name,))
+
+    def _unloaded(self, model: InstanceModel) -> None:
+        name, now_s = model.name, self.kernel.now_s
+        self.memory.unloaded(name, model.profile.unload_s, now_s)
+        del self._models[name]
+        if not self.cache:
+            self.disk.drop(name, "ModelCacheSetting is Disabled")
+        self._waiters.notify()
+
+    def _fail(self, model: InstanceModel, reason: str) -> None:
+        now_s = self.kernel.now_s
+        self.memory.failed(model.name, f"{model.name} cannot be loaded: {reason}", now_s)
+        del self._models[model.name]
+        for call in model.waiting:
+            call.outcome = FAILED
+            call.ready_s = call.done_s = now_s
+            self._answer(call)
+
+    def _answer(self, call: SimulatedCall) -> None:
+        self.in_flight -= 1  # as `answered` does
+        self.fleet.in_flight -= 1
+        self.calls.ended(call)
+        if self.retired and not self.in_flight:
+            self.emptied(self.slot)
+
+    def _in_use(self, name: str) -> bool:
+        model = self.memory.get(name)
+        return model is not None and model.pins > 0
+
+    # -- the prediction --------------------------------------------------------------------------------------------
+    def _start(self, call: SimulatedCall, model: InstanceModel) -> None:
+        call.ready_s = now_s = self.kernel.now_s
+        call.resident = model
+        charged_s = self.turns.begin(model.queue)
+        if charged_s is None:
+            self.turns.wait(model.queue, call, now_s)
+            self._give_turns()
+        else:
+            self._predict(call, charged_s)
+
+    def _give_turns(self) -> None:
+        while turn := self.turns.next(self.kernel.now_s):
+            self._predict(turn.requests[0], turn.charged_s)
+
+    def _predict(self, call: SimulatedCall, charged_s: float) -> None:
+        call.charged_s, call.predict_began_s = charged_s, self.kernel.now_s
+        profile = call.resident.profile
+        if profile.predict_delay_s:
+            self.kernel.after(profile.predict_delay_s, self._compute, call)
+        else:
+            self.processors.after(profile.predict_s * self.spread.predict(), self._served, call)
+
+    def _compute(self, call: SimulatedCall) -> None:
+        self.processors.after(call.resident.profile.predict_s * self.spread.predict(), self._served, call)
+
+    def _done(self, call: SimulatedCall) -> None:
+        call.done_s = now_s = self.kernel.now_s
+        self.turns.ended(call.resident.queue, call.charged_s, now_s - call.predict_began_s)
+        if self.turns.waiting:
+            self._give_turns()
+        if self.memory.released(call.model):
+            self._idle(call.model)
+        if self._piped:
+            self._pass_on(call)
+        else:
+            self._answer(call)
+
+    def _pass_on(self, call: SimulatedCall) -> None:
+        """The container with the models of a pipeline has answered."""
+        call.used_until_s = call.done_s
+        call.spent_s.append(call.done_s - call.entered_s)
+        if self._next is not None:
+            self._next.ask(call)
+        else:
+            self._answer(call)
+
+    def _leave(self, call: SimulatedCall) -> None:
+        """The last container of a pipeline has answered."""
+        call.done_s = self.kernel.now_s
+        self._answer(call)
+
+    def _idle(self, name: str) -> None:
+        """The model has served its last request for now."""
+        if self.resting is not None:
+            self.resting.ended(name, self.kernel.now_s)
+        if self._waiters.waiting or not self.cache:
+            self._release(name)
+        if self.memory.selective and self.cache and self.memory.drop_unless_kept(name, self.kernel.now_s):
+            self._dismiss((name,))
+
+    def _release(self, name: str) -> None:
+        """The model is idle. If no request asked for its load, the keep-alive does not count this as a use."""
+        if not self.cache:
+            self._drop(name, "ModelCacheSetting is Disabled")
+        self._waiters.notify()

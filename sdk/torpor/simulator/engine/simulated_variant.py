@@ -1,0 +1,379 @@
+"""One variant in virtual time: the endpoint's own placement, residency, sizing and keep-alive, played over a trace.
+
+This module decides nothing. It repeats the endpoint's loop: a request is held while no instance is ready, and one wake
+serves all held requests; placement picks the instance; the instance loads the model and predicts; once a second the
+sizing rule says how many instances there should be.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from math import floor, inf
+from sys import intern
+
+from torpor.simulator.engine.call_records import QueuedCalls, SimulatedCall, VariantCalls, VariantCounts, call_batches
+from torpor.simulator.engine.processors import Processors
+from torpor.simulator.engine.simulated_container import SimulatedContainer
+from torpor.simulator.engine.simulated_disk import SimulatedDisk
+from torpor.simulator.engine.simulated_instance import SimulatedInstance
+from torpor.simulator.engine.virtual_time import Kernel
+from torpor.workloads import Trace
+from torpor.workloads.profile import EXACT, ContainerProfile, ModelProfile, Spread
+from torpor_container.core.eviction import LRU, Policy, policy
+from torpor_container.core.keepalive import keep_alive
+from torpor_container.core.residency import Decision, Residency
+from torpor_container.core.resting import Resting
+from torpor_container.core.turns import Sharing, Turns
+from torpor_container.settings import DEFAULTS
+from torpor_endpoint.core.placement import UNBOUNDED, Placement
+from torpor_endpoint.core.scaling import SHRINK_S, Habits, InstanceRange
+
+PERIOD_S = 1.0
+"""Seconds between two evaluations of the sizing rule, and between two searches for idle models: as in the endpoint."""
+
+CLOSE_S = 5.0
+"""The longest time that a stopping instance waits for models that are being unloaded: as in the keeper."""
+
+
+@dataclass(frozen=True)
+class Rests:
+    """When idle models are unloaded: a keep-alive by name, with its fixed time in seconds."""
+
+    policy: str = DEFAULTS.model_keep_alive
+    idle_s: float = DEFAULTS.idle_s
+
+
+@dataclass(frozen=True)
+class Machine:
+    """One instance: its memory and disk for models in bytes, its threads, and how long it takes to wake. Loads and
+    predictions share `processors`; with None, concurrent work never slows down."""
+
+    memory_bytes: int
+    disk_bytes: int
+    threads: int = 1
+    wake_s: float = 0.05
+    loads_max: int = DEFAULTS.loads_max
+    policy: str = DEFAULTS.policy
+    cache: bool = DEFAULTS.model_cache  # ModelCacheSetting
+    models_rest: Rests | None = None  # None: a model is unloaded only to make room for another
+    processors: int | None = None
+    containers: tuple[ContainerProfile, ...] = ()  # of a pipeline, in its order; one of them has the models
+
+    def beside(self, after: bool) -> list[int]:
+        """The numbers of the containers before the one with the models, or after it."""
+        models = next((number for number, one in enumerate(self.containers) if one.models), 0)
+        return [number for number in range(len(self.containers)) if (number > models if after else number < models)]
+
+
+@dataclass(frozen=True)
+class VariantPlan:
+    """How a variant runs: with a fixed number of instances, or with a range of them and a keep-alive."""
+
+    machine: Machine
+    instances: int = 1
+    sizes: InstanceRange | None = None
+    keep_alive: str = DEFAULTS.keep_alive
+    idle_s: float = DEFAULTS.idle_s
+    begun: bool = False  # True: the first instances are ready when the trace begins; False: they still start
+    at_once: int | None = None
+    """Of an asynchronous variant: the requests that an instance has at most, while the others wait in one queue."""
+
+
+@dataclass
+class SimulatedLife:
+    """The lifetime of one instance, which is what the user pays for."""
+
+    slot: str
+    began_s: float
+    ready_s: float | None = None
+    retired_s: float | None = None  # from then on it got no requests
+    ended_s: float | None = None  # its last request was answered
+
+
+@dataclass(frozen=True)
+class VariantReading:
+    """The state of a variant at one moment."""
+
+    at_s: float
+    instances: int  # ready or starting
+    in_flight: int
+    models: int  # in memory, over all instances
+    memory_bytes: int  # of those models, and of the models that are being loaded
+
+
+OnCalls = Callable[[list[SimulatedCall]], None]
+Recorded = Callable[[str, Decision], None]
+
+
+@dataclass(eq=False)
+class Simulation:
+    """`on_calls` gets the requests that have ended, in batches, in the order in which they ended; `recorded` gets each
+    decision about memory, with the slot that made it. `make_policy` replaces the machine's policy: offline policies
+    need the trace. Of a shadow variant, a request that comes while `in_flight_max` are in flight is dropped."""
+
+    plan: VariantPlan
+    profiles: Mapping[str, ModelProfile]
+    on_calls: OnCalls
+    recorded: Recorded | None = None
+    spread: Spread = EXACT
+    make_policy: Callable[[], Policy] | None = None
+    kernel: Kernel = field(default_factory=Kernel)
+    lives: list[SimulatedLife] = field(default_factory=list)
+    lasts_s: float = 0.0  # the trace, with the quiet at its end; set once the trace is read
+    counts: VariantCounts = field(default_factory=VariantCounts)
+    in_flight_max: int | None = None
+    container_spreads: Sequence[Spread] = ()  # one for each container of a pipeline; empty: EXACT
+
+    def __post_init__(self) -> None:
+        self._ready: Placement[SimulatedInstance] = Placement(self.plan.at_once or UNBOUNDED)
+        self._wanted: dict[str, SimulatedLife] = {}
+        self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
+        self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
+        self._held: deque[SimulatedCall] = deque()
+        self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
+        self._keep_alive = keep_alive(self.plan.keep_alive, self.plan.idle_s)
+        self._habits = Habits(self._keep_alive)
+        self._skipped_since_s = inf  # the first evaluation of the sizing rule that was skipped; inf: none
+        self.over = False
+        self._beginning = self.plan.begun
+        self._scale(self.plan.instances)
+        self._beginning = False
+
+    def run(self, trace: Trace) -> None:
+        """Play the whole trace, and then what is still in flight. Memory does not grow with the length of the trace."""
+        if self.plan.sizes is not None:
+            self.kernel.at(0.0, self._size, self.plan.sizes)
+        arrive = self._arrive if self.plan.at_once is None else self._queue
+        for requests in call_batches(trace):
+            self.kernel.play(requests, arrive)
+            self._tell()
+        self.lasts_s = trace.lasts_s or 0.0
+        self.over = True
+        self.kernel.run()
+        self._tell()
+        for life in self._wanted.values():
+            life.ended_s = max(self.lasts_s, self.kernel.now_s)
+
+    @property
+    def in_flight(self) -> int:
+        """The requests that have come and are not answered."""
+        return self._calls.traffic.demand
+
+    @property
+    def quiet(self) -> bool:
+        """Whether nothing more will happen: the trace is over, all requests have ended, and no instance may stop."""
+        least = len(self._wanted) if self.plan.sizes is None else self.plan.sizes.floor
+        over = self.over and self.kernel.now_s >= self.lasts_s
+        return over and not self.in_flight and len(self._wanted) <= least
+
+    def reading(self) -> VariantReading:
+        tiers = [instance.memory for instance in self._ready]
+        models = sum(1 for tier in tiers for _ in tier)
+        planned_bytes = sum(tier.planned_bytes for tier in tiers)
+        return VariantReading(self.kernel.now_s, len(self._wanted), self.in_flight, models, planned_bytes)
+
+    def planned_bytes(self) -> dict[str, int]:
+        """By slot, the bytes of the models in the memory of each ready instance, and of those being loaded."""
+        return {instance.slot: instance.memory.planned_bytes for instance in self._ready}
+
+    # -- requests --------------------------------------------------------------------------------------------------
+    def _tell(self) -> None:
+        if done := self._calls.done:
+            self._calls.done = []
+            self.on_calls(done)
+
+    def _arrive(self, model: str) -> None:
+        if self.in_flight_max is not None and self._calls.traffic.in_flight >= self.in_flight_max:
+            self.counts.dropped += 1
+            return
+        call = SimulatedCall(model, self.kernel.now_s)
+        if self._skipped_since_s < inf:
+            self._resume_sizing(floor(call.arrived_s) + PERIOD_S)
+        self._calls.traffic.came(call.arrived_s)
+        if len(self._ready):
+            self._ready.pick(model).ask(call)
+            return
+        self._held.append(call)
+        if not self._wanted:
+            self.counts.wakes += 1
+            self._scale(1)
+
+    # -- requests of an asynchronous variant -----------------------------------------------------------------------
+    def _queue(self, model: str) -> None:
+        now_s = self.kernel.now_s
+        if self._skipped_since_s < inf:
+            self._resume_sizing(floor(now_s) + PERIOD_S)
+        self._held.append(SimulatedCall(model, now_s))
+        self._calls.traffic.queued = len(self._held)
+        if not self._wanted:
+            self.counts.wakes += 1
+            self._scale(1)
+        self._dispatch(self._held)
+
+    def _soon_dispatch(self) -> None:
+        if self._held:
+            self.kernel.soon(self._dispatch, self._held)
+
+    def _dispatch(self, queue: deque[SimulatedCall]) -> None:
+        """Send the requests of the queue in their order, as many as the ready instances may have."""
+        at_once, traffic = self.plan.at_once, self._calls.traffic
+        assert at_once is not None
+        while queue and traffic.in_flight < at_once * len(self._ready):
+            call = queue.popleft()
+            traffic.queued = len(queue)
+            traffic.came(self.kernel.now_s)
+            self._ready.pick(call.model).ask(call)
+
+    # -- instances -------------------------------------------------------------------------------------------------
+    def _scale(self, size: int) -> None:
+        number = 0
+        while len(self._wanted) < size:
+            slot = intern(f"endpoint/variant/{number}")  # the endpoint's own form
+            if slot not in self._wanted and slot not in self._draining:
+                self._start(SimulatedLife(slot, self.kernel.now_s))
+            number += 1
+        for slot in sorted(self._wanted, key=self._stays)[size:]:
+            self._retire(slot)
+
+    def _stays(self, slot: str) -> tuple[bool, int]:
+        """The sort key of slots: the lowest stay the longest. As in the endpoint, starting instances go first."""
+        return self._ready.get(_number(slot)) is None, _number(slot)
+
+    def _start(self, life: SimulatedLife) -> None:
+        self._wanted[life.slot] = life
+        self.lives.append(life)
+        if self._beginning:
+            self._become_ready(life)
+        else:
+            self.kernel.after(self.plan.machine.wake_s * self.spread.wake(), self._become_ready, life)
+
+    def _become_ready(self, life: SimulatedLife) -> None:
+        slot = life.slot
+        if self._wanted.get(slot) is not life:
+            return  # the instance was retired meanwhile
+        life.ready_s = self.kernel.now_s
+        instance = self._make_instance(slot)
+        self._ready.offer(_number(slot), instance)
+        self.kernel.soon(self._route_held if self.plan.at_once is None else self._dispatch, self._held)
+        if self.plan.machine.models_rest is not None:
+            self.kernel.after(PERIOD_S, self._rest, (instance, life))
+
+    def _route_held(self, held: deque[SimulatedCall]) -> None:
+        """Route the held requests, after all instances that become ready at this moment are ready."""
+        while held and len(self._ready):
+            call = held.popleft()
+            self._ready.pick(call.model).ask(call)
+
+    def _retire(self, slot: str) -> None:
+        life = self._wanted.pop(slot)
+        life.retired_s = self.kernel.now_s
+        instance = self._ready.withdraw(_number(slot))
+        if instance is None:
+            life.ended_s = self.kernel.now_s
+            return
+        self._draining[slot] = life, instance
+        instance.retired = True
+        if not instance.in_flight:
+            self._close(slot)
+
+    def _close(self, slot: str) -> None:
+        """Stop an instance whose requests have all ended, once its models are unloaded."""
+        instance, now_s = self._draining[slot][1], self.kernel.now_s
+        instance.resting = None
+        if instance.leaving_until_s > now_s:
+            self.kernel.at(min(instance.leaving_until_s, now_s + CLOSE_S), self._gone, slot)
+        else:
+            self._gone(slot)
+
+    def _gone(self, slot: str) -> None:
+        life, instance = self._draining.pop(slot)
+        life.ended_s = self.kernel.now_s
+        # A copy, since what still ends in this instance must not change the next one's disk.
+        self._disks[slot] = dict(instance.disk.stored)
+
+    def _make_instance(self, slot: str) -> SimulatedInstance:
+        machine, rests = self.plan.machine, self.plan.machine.models_rest
+        record = None if self.recorded is None else partial(self.recorded, slot)
+        chosen = policy(machine.policy) if self.make_policy is None else self.make_policy()
+        processors = Processors(self.kernel, machine.processors)
+        disk = SimulatedDisk(
+            self.kernel,
+            Residency(machine.disk_bytes, LRU(), machine.loads_max),
+            self.profiles,
+            self.counts,
+            processors,
+            self.spread,
+            self._disks.setdefault(slot, {}),
+        )
+        return SimulatedInstance(
+            slot,
+            self.kernel,
+            Residency(machine.memory_bytes, chosen, machine.loads_max, record),
+            disk,
+            self.profiles,
+            Turns(Sharing(machine.threads, machine.threads)),
+            self._calls,
+            self._close,
+            self.counts,
+            processors,
+            self.spread,
+            machine.cache,
+            None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
+            before=[self._make_container(number, processors) for number in machine.beside(after=False)],
+            after=[self._make_container(number, processors) for number in machine.beside(after=True)],
+        )
+
+    def _make_container(self, number: int, processors: Processors) -> SimulatedContainer:
+        """A container of a pipeline without models, with turns of its own."""
+        profile = self.plan.machine.containers[number]
+        threads = profile.threads or self.plan.machine.threads
+        spread = self.container_spreads[number] if self.container_spreads else EXACT
+        return SimulatedContainer(self.kernel, profile, Turns(Sharing(threads, threads)), processors, spread)
+
+    # -- how many --------------------------------------------------------------------------------------------------
+    def _size(self, allowed: InstanceRange) -> None:
+        now_s = self.kernel.now_s
+        if wanted := self._habits.wanted(allowed, len(self._wanted), self._calls.traffic, now_s):
+            self._scale(wanted.size)
+        if self.quiet:
+            return
+        if self.in_flight or self._draining or len(self._wanted) > allowed.floor:
+            self.kernel.at(now_s + PERIOD_S, self._size, allowed)
+        else:
+            self._skip_sizing(now_s + PERIOD_S)
+
+    def _skip_sizing(self, next_s: float) -> None:
+        """Skip evaluations of the sizing rule: without requests, and without an instance that may stop, nothing changes
+        until a request comes or is expected."""
+        self._skipped_since_s = next_s
+        nap, idle_s = self._keep_alive.nap(), self._calls.traffic.idle_s(self.kernel.now_s)
+        if idle_s < nap.wake_s < nap.until_s:
+            expected_s = self.kernel.now_s + nap.wake_s - idle_s
+            self.kernel.at(max(next_s, floor(expected_s) - PERIOD_S), self._expect, next_s)
+
+    def _expect(self, skipped_since_s: float) -> None:
+        """Resume just before the expected request, unless another request came first."""
+        if self._skipped_since_s == skipped_since_s and not self.quiet:
+            self._resume_sizing(self.kernel.now_s)
+
+    def _resume_sizing(self, next_s: float) -> None:
+        """The rule remembers its latest evaluations: make up for the skipped ones that it would still remember."""
+        allowed, at_s = self.plan.sizes, max(self._skipped_since_s, next_s - SHRINK_S)
+        assert allowed is not None
+        while at_s < next_s:
+            self._habits.wanted(allowed, 0, self._calls.traffic, at_s)
+            at_s += PERIOD_S
+        self._skipped_since_s = inf
+        self.kernel.at(next_s, self._size, allowed)
+
+    def _rest(self, running: tuple[SimulatedInstance, SimulatedLife]) -> None:
+        """Unload idle models, once a second since the instance became ready, as the container does."""
+        instance, life = running
+        if life.ended_s is None and not self.quiet:
+            instance.rest()
+            self.kernel.after(PERIOD_S, self._rest, running)
+
+
+def _number(slot: str) -> int:
+    return int(slot.rpartition("/")[2])

@@ -1,0 +1,237 @@
+"""The result of `torpor.plan`: the plan, what was tried for it, what it costs, and how sure it is."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from json import dumps
+from math import ceil, sqrt
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
+
+from torpor.pages.data_frames import pandas
+from torpor.plots import CostPoint, dollars_against_p99
+from torpor.simulator.costs.single_models import WAKE_S, Apart
+from torpor.simulator.costs.ways_to_serve import MONTH_H
+from torpor.simulator.engine.latency_histogram import Latencies
+from torpor.simulator.planning.plan_space import EXACT, Goal
+from torpor.simulator.planning.priced_options import Priced, at_full_speed, cheapest, left_out, of_apart, of_candidate
+from torpor.simulator.planning.search import PlanCandidate
+from torpor.simulator.scenario import Scenario
+from torpor.simulator.shadow_variant import Shadow
+from torpor.simulator.simulation_inputs import SimulationInputs
+from torpor.simulator.simulation_result import Result, ShadowOutcome
+from torpor.workloads import Peak
+from torpor_container.core.eviction import POLICIES
+from torpor_endpoint.core.emulation import AWS
+from torpor_endpoint.core.pricing.prices import Prices
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+P99 = 0.99
+"""The quantile of a plan's plot."""
+BEYOND_MIN = 10
+"""The least number of requests beyond a quantile that make it known: with fewer, a single request changes the
+answer."""
+NOT_ON_AWS = "AWS rejects MinInstanceCount 0 for a multi-model endpoint: this is for a Torpor endpoint"
+
+NOT_ASYNC_ON_AWS = "AWS has no asynchronous multi-model endpoint: this is for a Torpor endpoint"
+
+
+@dataclass(frozen=True, eq=False)
+class Planned:
+    """The plan and what was tried for it. `best` is None if nothing in the space meets the goal."""
+
+    goal: Goal
+    inputs: SimulationInputs = field(repr=False)
+    prices: Prices = field(repr=False)
+    requests: int  # how many of the trace were simulated, from its beginning
+    peak: Peak  # the busiest stretch, which is simulated before the rest; a short trace as a whole
+    best: PlanCandidate | None
+    candidates: Sequence[PlanCandidate] = field(repr=False)  # in the order of trial
+    policies: Sequence[Result] = field(repr=False)  # one scenario with each policy; the last one is offline, Belady's
+    apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by the name of the way
+    floor: Latencies  # of predictions alone: every model in memory, and no queue
+    first: int = 0  # models whose first request is late, since it waits for the load
+    too_large: str = ""  # in words, which model no instance of the space has room for
+    # With each seed, where that matters.
+    apart_seeds: Mapping[str, Sequence[Apart]] = field(default_factory=dict, repr=False)
+    types_named: bool = False  # whether the caller named the instance types
+    shadow: Shadow | None = field(default=None, repr=False)  # that was to run beside the plan
+    copied: ShadowOutcome | None = field(default=None, repr=False)  # what became of its copies, beside the plan
+
+    @property
+    def seeds(self) -> Sequence[Result]:
+        """The plan's results, one for each seed; none without a plan."""
+        return () if self.best is None else self.best.results
+
+    @property
+    def whole(self) -> bool:
+        """Whether the whole trace was simulated."""
+        return self.requests == self.peak.of
+
+    @property
+    def enough(self) -> int:
+        """The number of requests that make the goal's quantile known."""
+        return ceil(BEYOND_MIN / (1 - self.goal.quantile) - EXACT)
+
+    @property
+    def conclusive(self) -> bool:
+        """Whether the requests of all seeds together are enough for the goal's quantile."""
+        return sum(result.requests for result in self.seeds) >= self.enough
+
+    @property
+    def late(self) -> tuple[float, float]:
+        """The 95 % confidence interval of the share of late requests, over all seeds of the plan (Wilson's interval).
+        It assumes that each request is late independently; late requests come together, so the true interval is wider.
+        From 0 to 1 without a plan."""
+        return _wilson(sum(map(self.goal.late, self.seeds)), sum(result.requests for result in self.seeds))
+
+    @property
+    def sure(self) -> float:
+        """The share of the seeds that meet the goal; 0 if the requests are too few."""
+        return sum(map(self.goal.met, self.seeds)) / len(self.seeds) if self.conclusive else 0.0
+
+    @property
+    def ways(self) -> Sequence[Priced]:
+        """All options that were simulated to their end, with and without a multi-model endpoint. Those that meet the
+        goal come first, then the cheapest, then the one with fewer late requests."""
+        priced = [of_candidate(one, self.goal, self.prices) for one in self.candidates]
+        others = [of_apart(name, self.apart_seeds.get(name, [one]), self.goal) for name, one in self.apart.items()]
+        return sorted((one for one in [*priced, *others] if one), key=lambda one: (not one.meets, one.rank))
+
+    @property
+    def cheapest(self) -> Priced | None:
+        """The cheapest of all options that meet the goal. Of the multi-model endpoints only the plan counts, since only
+        the plan was simulated with other seeds."""
+        own = None if self.best is None else of_candidate(self.best, self.goal, self.prices)
+        return cheapest([*(one for one in self.ways if not one.multi_model), *([own] if own else [])])
+
+    @property
+    def usd_with_shadow(self) -> tuple[float | None, float | None] | None:
+        """A month of the plan and its shadow variant together, and of the shadow variant alone. None without a shadow
+        variant or a plan."""
+        if self.copied is None or not self.seeds:
+            return None
+        own, shadow = self.seeds[0].usd_per_month(self.prices), self.copied.result.usd_per_month(self.prices)
+        return None if own is None or shadow is None else own + shadow, shadow
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """The options that were not priced, and why, in words."""
+        piped = ["serverless inference: AWS's has no pipelines"] if self.inputs.scenario.containers else []
+        return [*left_out(self.prices, self.types_named), *piped]
+
+    @property
+    def at_full_speed(self) -> Sequence[str]:
+        """A note on each burstable type among those that were simulated."""
+        apart = [name.rpartition(" x ")[2] for name in self.apart]
+        return at_full_speed({*(one.scenario.instance_type for one in self.candidates if one.result), *apart})
+
+    @property
+    def assumed(self) -> Sequence[str]:
+        """What was not known, and what is used instead, in words."""
+        serverless, instance = AWS["serverless"], AWS["instance"]
+        spans = (f"{serverless.low_s:g} to {serverless.high_s:g} s", f"{instance.low_s:g} to {instance.high_s:g} s")
+        notes = [f"AWS's serverless inference wakes in {WAKE_S:.2g} s; {spans[0]} are observed"]
+        if self.inputs.scenario.containers:
+            notes.clear()  # it has no pipelines
+        if asleep := [one.scenario for one in self.candidates if one.scenario.instances_min == 0]:
+            notes.append(
+                f"a variant that sleeps is Torpor's, and wakes in {asleep[0].wake_s:g} s; AWS's instances take"
+                f" {spans[1]}"
+            )
+        return (*self.inputs.assumed, *notes)
+
+    @property
+    def best_policy(self) -> str:
+        """The best eviction policy for this trace. Empty if all are equal, or were not simulated."""
+        live = [result for result in self.policies if result.scenario.policy in POLICIES]
+        if len({result.cold for result in live}) <= 1:
+            return ""
+        return min(live, key=lambda result: (result.slo_misses(self.goal.slo_s), result.cold)).scenario.policy
+
+    def members(self) -> dict[str, Any]:
+        """The plan as the members of CreateEndpointConfig. Raises LookupError if there is no plan."""
+        if self.best is None:
+            raise LookupError(f"no plan in this space meets {self.goal}")
+        variant = self.best.scenario.variant()
+        members: dict[str, Any] = {"EndpointConfigName": "planned", "ProductionVariants": [variant]}
+        if self.best.scenario.asynchronous:
+            members["AsyncInferenceConfig"] = {
+                "OutputConfig": {"S3OutputPath": "s3://BUCKET/PREFIX"},
+                "ClientConfig": {"MaxConcurrentInvocationsPerInstance": self.best.scenario.concurrency},
+            }
+        if self.shadow is not None:
+            shadow = self.shadow.scenario.variant("Shadow", "SHADOW_MODEL")
+            members["ProductionVariants"] = [variant | {"InitialVariantWeight": self.shadow.production_weight}]
+            members["ShadowProductionVariants"] = [shadow | {"InitialVariantWeight": self.shadow.weight}]
+        return members
+
+    def call(self) -> str:
+        """The plan as a call of boto3's `create_endpoint_config`. Raises LookupError if there is no plan."""
+        members = self.members()
+        assert self.best is not None
+        scenario = self.best.scenario
+        sleeps = scenario.instances_min == 0 or (self.shadow is not None and self.shadow.scenario.instances_min == 0)
+        lines = [
+            *([f"# {NOT_ON_AWS}"] if sleeps else []),
+            *([f"# {NOT_ASYNC_ON_AWS}"] if scenario.asynchronous else []),
+            'boto3.client("sagemaker").create_endpoint_config(',
+            *(f"    {name}={indent(dumps(one, indent=4), '    ').lstrip()}," for name, one in members.items()),
+            ")",
+            *_container_notes(_with_models(scenario), scenario),
+            *([] if self.shadow is None else _container_notes("the shadow model's container", self.shadow.scenario)),
+        ]
+        return "\n".join(lines)
+
+    def plot(self) -> "Figure":
+        """Dollars a month against p99, of all options that were simulated to their end. Raises MissingExtra."""
+        points = [
+            CostPoint(
+                one.scenario.name,
+                usd,
+                self.goal.worst(one.results).p99_s,
+                "multi-model",
+                one.result.cost(self.prices).sold_by_aws,
+            )
+            for one in self.candidates
+            if one.result is not None and (usd := one.result.usd_per_month(self.prices)) is not None
+        ]
+        for way, one in self.apart.items():
+            if (usd := one.usd_per_month(MONTH_H)) is not None:
+                points.append(CostPoint(way, usd, one.p99_s, "apart"))
+        terms = f"prices of {self.prices.priced_on}; a month of {MONTH_H:.0f} h"
+        slo_s = self.goal.slo_s if self.goal.quantile == P99 else None  # the axis has no other one
+        return dollars_against_p99(points, slo_s, f"{self.goal}; {terms}; {self.requests:,} requests")
+
+    def frame(self) -> Any:
+        """A data frame with a row for each candidate that was simulated to its end, with its worst seed. Raises
+        MissingExtra."""
+        ended = [(one, self.goal.worst(one.results)) for one in self.candidates if one.results]
+        return pandas().DataFrame(
+            [{**worst.summary(self.prices), "meets": one.meets, "why_not": one.why_not} for one, worst in ended]
+        )
+
+
+def _with_models(scenario: Scenario) -> str:
+    """The container with the models, in words."""
+    found = next((one.name for one in scenario.containers if one.models), None)
+    return "the model's container" if found is None else f"the container {found} of the model's pipeline"
+
+
+def _container_notes(where: str, scenario: Scenario) -> list[str]:
+    """The members of a container that deploy the scenario, as comments."""
+    container: dict[str, object] = {"Environment": dict(scenario.environment())}
+    if not scenario.model_cache:
+        container["MultiModelConfig"] = {"ModelCacheSetting": "Disabled"}
+    notes = [f"#     {name}={dumps(value)}," for name, value in container.items() if value]
+    return [f"# and in {where}:", *notes] if notes else []
+
+
+def _wilson(some: int, of: int) -> tuple[float, float]:
+    """Wilson's 95 % confidence interval of a share: `some` of `of`."""
+    if not of:
+        return 0.0, 1.0
+    share, z = some / of, 1.96
+    middle, half = share + z * z / (2 * of), z * sqrt(share * (1 - share) / of + z * z / (4 * of * of))
+    return max(0.0, (middle - half) / (1 + z * z / of)), min(1.0, (middle + half) / (1 + z * z / of))

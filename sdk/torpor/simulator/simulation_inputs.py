@@ -1,0 +1,219 @@
+"""The inputs of a simulation: reads traces and profiles from files, fits profiles to a ledger, and draws the rest."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from torpor.simulator import fitting
+from torpor.simulator.fitting import Memory
+from torpor.simulator.pipeline_containers import SIGMA
+from torpor.simulator.scenario import MIB, BadScenario, Scenario
+from torpor.value_rules import Kind, ValueRule, a, check, optional, whole
+from torpor.workloads import Azure2019, BadTrace, First, LedgerFile, Paced, Synthetic, TimedTrace, Trace, drawn, named
+from torpor.workloads.profile import ModelProfile, Spread
+from torpor.workloads.trace_formats import file_kinds
+from torpor_endpoint.core.pages.story import counted
+from torpor_endpoint.core.pricing.catalogue import CATALOGUE, LARGEST
+
+Profiles = Mapping[str, ModelProfile]
+
+
+@dataclass(frozen=True)
+class Spreads:
+    """How much single times vary around their profile: standard deviations of the logarithm. Raises BadScenario."""
+
+    predict_sigma: float = 0.0
+    load_sigma: float = 0.0
+    wake_sigma: float = 0.0
+
+    def __post_init__(self) -> None:
+        check(BadScenario, dict.fromkeys(self.__dict__, SIGMA), self.__dict__)
+
+
+TRACE: Kind = (
+    ValueRule(
+        "is a file's name, a synthetic trace's line as zipf:models=500, or one of torpor.workloads, which has"
+        " recorded([(time_s, model), ...]) for rows in memory",
+        lambda value: isinstance(value, Path | str) or hasattr(value, "chunks"),
+    ),
+)
+ARGUMENTS: Mapping[str, Kind] = {
+    "seed": whole(0),
+    "spreads": optional(a(Spreads, "is a Spreads, as of torpor.simulator.simulation_run")),
+}
+
+
+@dataclass(frozen=True, eq=False)
+class SimulationInputs:
+    """What a scenario is simulated with: the traffic, the profiles of its models, and the seed of everything drawn."""
+
+    trace: Trace
+    profiles: Profiles = field(repr=False)
+    spreads: Spreads
+    seed: int
+    what: str  # the trace's name, for tables and plots
+    assumed: tuple[str, ...] = ()  # what was not known, and what is used instead
+    redrawn: bool = False  # whether the profiles were drawn too
+    profiled: str = ""  # the file of the profiles
+    scenario: Scenario = field(default_factory=Scenario)  # with the figures that were measured with the traffic
+    on_progress: Callable[[int], None] | None = field(default=None, repr=False)  # called with numbers of ended requests
+
+    def profile(self, name: str) -> ModelProfile:
+        if name not in self.profiles:
+            raise missing_profile(name, self.profiled)
+        return self.profiles[name]
+
+    def spread(self) -> Spread:
+        """A new source of the factors of single times, which begins with the first one."""
+        return Spread(**self.spreads.__dict__, seed=self.seed)
+
+    def container_spreads(self, scenario: Scenario) -> list[Spread]:
+        """New sources of the factors of single times in each container of a scenario's pipeline."""
+        sigmas = enumerate((one.predict_sigma for one in scenario.containers), 1)
+        return [Spread(sigma, seed=self.seed, container=number) for number, sigma in sigmas]
+
+    @property
+    def drawn(self) -> bool:
+        """Whether another seed gives another result."""
+        if any(one.predict_sigma for one in self.scenario.containers):
+            return True
+        return self.redrawn or self.spreads != Spreads() or drawn_anew(self.trace, 1) is not self.trace
+
+    def reseeded(self, seed: int) -> "SimulationInputs":
+        """The same inputs with another seed: traffic, profiles and single times are drawn again, as far as they are
+        drawn."""
+        profiles = drawn(list(self.trace.names), seed) if self.redrawn else self.profiles
+        return replace(self, trace=drawn_anew(self.trace, seed - self.seed), profiles=profiles, seed=seed)
+
+
+def load(
+    trace: Trace | Path | str,
+    profiles: Profiles | Path | str | None = None,
+    *,
+    seed: int = 0,
+    spreads: Spreads | None = None,
+    lasts_s: float | None = None,
+) -> SimulationInputs:
+    """Read traces and profiles from files, fit the profiles of a ledger, and draw what is missing. The arguments are
+    those of `torpor.simulate`. Raises BadTrace, BadScenario."""
+    check(BadScenario, ARGUMENTS, {"seed": seed, "spreads": spreads})
+    inputs = _loaded(trace, profiles, seed, spreads)
+    return inputs if lasts_s is None else replace(inputs, trace=TimedTrace(inputs.trace, lasts_s, inputs.what))
+
+
+def _loaded(
+    trace: Trace | Path | str, profiles: Profiles | Path | str | None, seed: int, spreads: Spreads | None
+) -> SimulationInputs:
+    check(BadTrace, {"trace": TRACE}, {"trace": trace})
+    what = f"{trace}" if isinstance(trace, Path | str) else getattr(trace, "what", type(trace).__name__.lower())
+    opened = drawn_anew(named(trace), seed) if isinstance(trace, Path | str) else trace
+    if profiles is not None:
+        profiled = f"{profiles}" if isinstance(profiles, Path | str) else ""
+        known, measured = (
+            fitting.read_source(profiles) if isinstance(profiles, Path | str) else (fitting.checked(profiles), None)
+        )
+        _check_sizes(known)
+        around = Scenario() if measured is None else _around(measured)
+        spread = Spreads() if measured is None else _spreads(measured)
+        notes = (*(() if measured is None else _unread(measured)), *_left_out(opened))
+        return SimulationInputs(opened, known, spreads or spread, seed, what, notes, profiled=profiled, scenario=around)
+    if isinstance(opened, LedgerFile):
+        return _fitted(opened, spreads, seed, what)
+    assumed = "the sizes and times of all models: drawn from the distributions of torpor.workloads.TABULAR"
+    return SimulationInputs(
+        opened, drawn(names_of(opened), seed), spreads or Spreads(), seed, what, (assumed,), redrawn=True
+    )
+
+
+def _fitted(ledger: LedgerFile, spreads: Spreads | None, seed: int, what: str) -> SimulationInputs:
+    """The requests of a ledger, with profiles fitted to it."""
+    found = fitting.fitted(ledger.path, ledger.endpoint, ledger.variant)
+    measured, around = spreads or _spreads(found), _around(found)
+    assumed = (f"the times of {len(found.assumed):,} models: fitted to other models",) if found.assumed else ()
+    notes = (*assumed, *_unread(found), *_left_out(ledger))
+    return SimulationInputs(ledger, found.profiles, measured, seed, what, notes, scenario=around)
+
+
+def _check_sizes(profiles: Profiles) -> None:
+    """Raises BadTrace for a model that is larger than the memory of the largest instance type."""
+    for name, one in profiles.items():
+        if one.memory_bytes > LARGEST.memory_mib * MIB:
+            has = f"{LARGEST.name}, the largest type there is, has {LARGEST.memory_mib // 1024:,} GiB"
+            raise BadTrace(
+                f"model {name!r} needs {one.memory_bytes:,} bytes of memory, and no instance holds it: {has}"
+            )
+
+
+def _around(found: fitting.Fitted) -> Scenario:
+    """A scenario with the variant's measured figures: overhead, wake, and memory."""
+    around = Scenario(overhead_s=found.overhead_s, beside_load_s=found.beside_load_s)
+    if found.wake_s is not None:
+        around = around.altered(wake_s=found.wake_s)
+    memory = {} if found.memory is None else measured_memory(found.memory)
+    return around.altered(**memory, containers=found.containers)
+
+
+def _unread(found: fitting.Fitted) -> tuple[str, ...]:
+    """A note on the containers whose memory is not known."""
+    if not found.unread:
+        return ()
+    return (f"the memory of {', '.join(found.unread)}: none, since the ledger has no reading of it",)
+
+
+def _spreads(found: fitting.Fitted) -> Spreads:
+    return Spreads(found.predict_sigma, found.load_sigma)
+
+
+def measured_memory(memory: Memory) -> dict[str, Any]:
+    """The scenario fields for the memory of a ledger's instances: their type, if it is in the catalogue, their memory,
+    and what they take of it beside their models."""
+    known, memory_mib = CATALOGUE.get(memory.size), memory.budget_bytes / MIB
+    own: dict[str, Any] = {"own_bytes": memory.own_bytes}
+    if known is None:
+        return own | {"memory_mib": memory_mib}
+    as_its_type = known.memory_mib == memory_mib
+    return own | {"instance_type": memory.size, "memory_mib": None if as_its_type else memory_mib}
+
+
+def _left_out(trace: Trace) -> tuple[str, ...]:
+    """A note on a ledger's requests that the simulation leaves out."""
+    if not isinstance(trace, LedgerFile) or not trace.refused:
+        return ()
+    requests, names = counted(sum(trace.refused.values()), "request"), counted(len(trace.refused), "name")
+    return (f"{requests} for {names} that only ever got errors: left out, since these names are no models",)
+
+
+def drawn_anew(trace: Trace, by: int) -> Trace:
+    """The trace with a seed that is higher by `by`. A recorded trace stays as it is, except where its moments are
+    drawn: a ledger has only the minutes of warm requests."""
+    if isinstance(trace, Synthetic | LedgerFile | Azure2019) and by:
+        return replace(trace, seed=trace.seed + by)
+    if isinstance(trace, First | TimedTrace | Paced):
+        inner = drawn_anew(trace.trace, by)
+        return trace if inner is trace.trace else replace(trace, trace=inner)
+    return trace
+
+
+def names_of(trace: Trace) -> list[str]:
+    """The models of a trace. A trace that is not synthetic is read once to find them."""
+    if not isinstance(trace, Synthetic):
+        for _ in trace.chunks():
+            pass
+    return list(trace.names)
+
+
+def requests_of(trace: Trace) -> int:
+    """The number of requests of a trace, which is read once to count them."""
+    return sum(map(len, trace.chunks()))
+
+
+def missing_profile(name: str, profiled: str) -> BadTrace:
+    """The error for a model without a profile. `profiled` is the file of the other profiles, or empty."""
+    if not profiled:
+        advice = ""
+    elif file_kinds.kind(fitting.split_name(profiled)[0]) == file_kinds.SQLITE:
+        advice = f" in {profiled}: call it there, and wait until the minute is over"
+    else:
+        advice = f": add a row with its model and memory_bytes to {profiled}"
+    return BadTrace(f"model {name!r} is called, and has no profile{advice}")
