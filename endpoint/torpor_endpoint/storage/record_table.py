@@ -1,15 +1,15 @@
 """Stores named records of any kind in the tables of a database, as JSON."""
 
 import json
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
+from torpor_container.json_records import read, written
 from torpor_endpoint.storage.databases.database import Database
 
 
 class Record(Protocol):
-    """A frozen dataclass that JSON can hold."""
+    """A frozen dataclass that JSON can hold: `json_records` reads and writes it by its annotations."""
 
     @property
     def name(self) -> str: ...
@@ -30,17 +30,11 @@ class Card(NamedTuple):
 class RecordTable(Generic[R]):
     """The records of one table, by their exact names. Two names with the same `key` exclude each other."""
 
-    def __init__(
-        self,
-        database: Database,
-        table: str,
-        decode: Callable[[Mapping[str, Any]], R],
-        key: Callable[[str], str] = str.lower,
-    ) -> None:
+    def __init__(self, database: Database, table: str, kind: type[R], key: Callable[[str], str] = str.lower) -> None:
         self._database = database
         self._table = table
         self._insert = f"INSERT INTO {table} (key, name, record) VALUES (?, ?, ?)"
-        self._decode = decode
+        self._kind = kind
         self._key = key
 
     def add(self, record: R) -> bool:
@@ -55,7 +49,7 @@ class RecordTable(Generic[R]):
     def at(self, key: str) -> R | None:
         """The record of this key; None if there is none."""
         rows = self._database.rows(f"SELECT record FROM {self._table} WHERE key = ?", key)
-        return self._decode(json.loads(rows[0][0])) if rows else None
+        return self._read(rows[0][0]) if rows else None
 
     def cards(self) -> list[Card]:
         """The cards of all records, in order of name, from an index alone. Not every table has this index."""
@@ -64,7 +58,7 @@ class RecordTable(Generic[R]):
 
     def all(self) -> tuple[R, ...]:
         rows = self._database.rows(f"SELECT record FROM {self._table} ORDER BY key")
-        return tuple(self._decode(json.loads(record)) for (record,) in rows)
+        return tuple(self._read(record) for (record,) in rows)
 
     def replace(self, record: R, still: Callable[[R], bool]) -> bool:
         """Replace the record of this name. False, without a change, if there is none or `still` rejects the old one."""
@@ -84,6 +78,9 @@ class RecordTable(Generic[R]):
     def remove(self, name: str) -> bool:
         return self._database.changed(f"DELETE FROM {self._table} WHERE key = ? AND name = ?", self._key(name), name)
 
+    def _read(self, record: str) -> R:
+        return read(self._kind, json.loads(record))
 
-def _encode(record: Any) -> str:
-    return json.dumps(asdict(record), separators=(",", ":"), allow_nan=False)  # SQLite reads no NaN
+
+def _encode(record: Record) -> str:
+    return json.dumps(written(record), separators=(",", ":"), allow_nan=False)  # SQLite reads no NaN

@@ -6,19 +6,9 @@ It decides nothing about the records. Its size does not depend on the number of 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from torpor_endpoint.core.records import (
-    AsyncInference,
-    Container,
-    DataCapture,
-    EndpointConfig,
-    EndpointRecord,
-    EndpointStatus,
-    ModelRecord,
-    Serverless,
-    Variant,
-)
+from torpor_endpoint.core.records import EndpointConfig, EndpointRecord, EndpointStatus, ModelRecord
 from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.record_table import Card, RecordTable
 
@@ -34,10 +24,10 @@ class Store:
         """`clock` gives epoch seconds."""
         self._clock = clock
         self._database = database
-        self._models = RecordTable(self._database, "models", _model)
-        self._endpoint_configs = RecordTable(self._database, "endpoint_configs", _endpoint_config)
-        self._endpoints = RecordTable(self._database, "endpoints", _endpoint)
-        self._endpoints_before = RecordTable(self._database, "endpoints_before", _endpoint)
+        self._models = RecordTable(self._database, "models", ModelRecord)
+        self._endpoint_configs = RecordTable(self._database, "endpoint_configs", EndpointConfig)
+        self._endpoints = RecordTable(self._database, "endpoints", EndpointRecord)
+        self._endpoints_before = RecordTable(self._database, "endpoints_before", EndpointRecord)
 
     # -- models --------------------------------------------------------------------------------------------------------
     def add_model(self, model: ModelRecord, tags: Mapping[str, str] = NO_TAGS) -> bool:
@@ -150,51 +140,3 @@ class Store:
                 return False
             self.forget_tags(record.arn)
             return table.remove(name)
-
-
-def _model(record: Mapping[str, Any]) -> ModelRecord:
-    return ModelRecord(**{**record, "containers": _containers(record)})
-
-
-def _endpoint_config(record: Mapping[str, Any]) -> EndpointConfig:
-    return EndpointConfig(**record)
-
-
-def _endpoint(record: Mapping[str, Any]) -> EndpointRecord:
-    pending = record["pending_variants"]
-    return EndpointRecord(
-        **{
-            **record,
-            "status": EndpointStatus(record["status"]),
-            "variants": tuple(map(variant_of, record["variants"])),
-            "pending_variants": None if pending is None else tuple(map(variant_of, pending)),
-            "pending_told": tuple(record.get("pending_told", ())),
-        }
-    )
-
-
-def variant_of(record: Mapping[str, Any]) -> Variant:
-    """The variant that `dataclasses.asdict` made this record of, read from JSON."""
-    serverless, capture, asynchronous = record["serverless"], record.get("capture"), record.get("asynchronous")
-    return Variant(
-        **{
-            **record,
-            "containers": _containers(record),
-            "serverless": Serverless(**serverless) if serverless else None,
-            "capture": _data_capture(capture) if capture else None,
-            "asynchronous": _async_inference(asynchronous) if asynchronous else None,
-        }
-    )
-
-
-def _containers(record: Mapping[str, Any]) -> tuple[Container, ...]:
-    return tuple(Container(**container) for container in record["containers"])
-
-
-def _async_inference(record: Mapping[str, Any]) -> AsyncInference:
-    return AsyncInference(**{**record, "responses_in": tuple(record["responses_in"])})
-
-
-def _data_capture(record: Mapping[str, Any]) -> DataCapture:
-    types = {name: tuple(record[name]) for name in ("csv_types", "json_types")}
-    return DataCapture(**{**record, **types})

@@ -31,7 +31,7 @@ class PageSessions:
     """Any thread may call it. `clock` gives epoch seconds."""
 
     def __init__(self, database: Database, directory: Directory, clock: Callable[[], float]) -> None:
-        self._table = RecordTable(database, "page_sessions", lambda record: PageSession(**record), key=str)
+        self._table = RecordTable(database, "page_sessions", PageSession, key=str)
         self._directory = directory
         self._clock = clock
         self._lock = Lock()

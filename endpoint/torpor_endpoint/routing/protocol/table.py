@@ -1,13 +1,12 @@
 """The routing table: all that a router must know of the endpoints in service, as values and as JSON."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, NamedTuple
 
+from torpor_container.json_records import read, written
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.in_service.incarnation import StartTrouble
-from torpor_endpoint.storage.store import variant_of
 
 Json = dict[str, Any]
 
@@ -86,17 +85,16 @@ def _variant_json(one: RoutedVariant) -> Json:
         }
         for instance in one.instances
     ]
-    trouble = None if one.trouble is None else asdict(one.trouble)
-    return {"variant": asdict(one.variant), "wanted": one.wanted, "trouble": trouble, "instances": instances}
+    trouble, variant = written(one.trouble), written(one.variant)
+    return {"variant": variant, "wanted": one.wanted, "trouble": trouble, "instances": instances}
 
 
 def _variant(json: Mapping[str, Any]) -> RoutedVariant:
-    trouble = json["trouble"]
     instances = [RoutedInstance(one["slot"], one["id"], _containers(one["containers"])) for one in json["instances"]]
     return RoutedVariant(
-        variant_of(json["variant"]),
+        read(Variant, json["variant"]),
         json["wanted"],
-        None if trouble is None else StartTrouble(**{**trouble, "containers": tuple(trouble["containers"])}),
+        None if json["trouble"] is None else read(StartTrouble, json["trouble"]),
         tuple(instances),
     )
 

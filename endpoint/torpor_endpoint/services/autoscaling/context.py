@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable
 
 from torpor_endpoint.aws.errors import ErrorKind
-from torpor_endpoint.services.autoscaling import decoding, errors
+from torpor_endpoint.services.autoscaling import errors
 from torpor_endpoint.services.autoscaling.acting import tracking_alarms
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.acting.variants import Refusal
-from torpor_endpoint.services.autoscaling.records import ScalableTarget, target_name
+from torpor_endpoint.services.autoscaling.records import ScalableTarget, ScalingPolicy, ScheduledAction, target_name
 from torpor_endpoint.services.autoscaling.resources import VARIANT
 from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms, NoSuchAction
 from torpor_endpoint.services.cloudwatch.alarms.records import Alarm, StateChange
@@ -30,9 +30,9 @@ class Autoscaling:
 
     def __init__(self, database: Database, store: Store, clock: Callable[[], float], refused: Refusal) -> None:
         self.database = database
-        self.targets = RecordTable(database, "scalable_targets", decoding.target, key=str)
-        self.policies = RecordTable(database, "scaling_policies", decoding.policy, key=str)
-        self.schedules = RecordTable(database, "scheduled_actions", decoding.scheduled_action, key=str)
+        self.targets = RecordTable(database, "scalable_targets", ScalableTarget, key=str)
+        self.policies = RecordTable(database, "scaling_policies", ScalingPolicy, key=str)
+        self.schedules = RecordTable(database, "scheduled_actions", ScheduledAction, key=str)
         self.activities = Activities()
         self.alarms = Alarms(database, store, clock, left_to_the_policy)
         self.wakeup = Wakeup()

@@ -1,10 +1,10 @@
 """What IAM's operations act on: roles, users, groups, keys and policies, and the tags by ARN."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from torpor_endpoint.aws.errors import ErrorKind
 from torpor_endpoint.services.iam import errors
@@ -22,13 +22,13 @@ class Iam:
 
     def __init__(self, database: Database, store: Store, clock: Callable[[], float]) -> None:
         self._database = database
-        self.roles = RecordTable(database, "roles", _role)
-        self.users = RecordTable(database, "users", _user)
-        self.groups = RecordTable(database, "user_groups", _group)
-        self.keys = RecordTable(database, "access_keys", lambda record: AccessKey(**record), key=str)
-        self.managed = RecordTable(database, "managed_policies", lambda record: ManagedPolicy(**record))
-        self.temporary = RecordTable(database, "temporary_keys", _temporary, key=str)
-        self.grants = RecordTable(database, "role_grants", _grant, key=str)
+        self.roles = RecordTable(database, "roles", Role)
+        self.users = RecordTable(database, "users", User)
+        self.groups = RecordTable(database, "user_groups", Group)
+        self.keys = RecordTable(database, "access_keys", AccessKey, key=str)
+        self.managed = RecordTable(database, "managed_policies", ManagedPolicy)
+        self.temporary = RecordTable(database, "temporary_keys", TemporaryKey, key=str)
+        self.grants = RecordTable(database, "role_grants", RoleGrant, key=str)
         self.tags = store
         self.tagging = Lock()  # so that two calls do not count a role's tags at the same time
         self.clock = clock
@@ -117,25 +117,3 @@ class HolderKind(Generic[H]):
 ROLES = HolderKind("Role", "RoleName", Iam.role, Iam.change_role, errors.NO_ROLE_POLICY, 10240)
 USERS = HolderKind("User", "UserName", Iam.user, Iam.change_user, errors.NO_USER_POLICY, 2048)
 GROUPS = HolderKind("Group", "GroupName", Iam.group, Iam.change_group, errors.NO_GROUP_POLICY, 5120)
-
-
-def _role(record: Mapping[str, Any]) -> Role:
-    return Role(**{**record, "attached": tuple(record["attached"])})
-
-
-def _user(record: Mapping[str, Any]) -> User:
-    lists = {"attached": tuple(record["attached"]), "groups": tuple(record.get("groups", ()))}
-    return User(**{**record, **lists})
-
-
-def _group(record: Mapping[str, Any]) -> Group:
-    return Group(**{**record, "attached": tuple(record["attached"])})
-
-
-def _grant(record: Mapping[str, Any]) -> RoleGrant:
-    return RoleGrant(**{**record, "keys": tuple(record["keys"])})
-
-
-def _temporary(record: Mapping[str, Any]) -> TemporaryKey:
-    policies = record["policies"]
-    return TemporaryKey(**{**record, "policies": None if policies is None else tuple(policies)})

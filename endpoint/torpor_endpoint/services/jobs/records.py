@@ -1,10 +1,10 @@
 """Stores the records of one kind of job, and moves them from stage to stage. As on AWS, they are never deleted."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Generic
 
-from torpor_endpoint.services.jobs.stages import J, JobKind, Transition, moved
+from torpor_endpoint.services.jobs.stages import J, JobKind, moved
 from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.record_table import RecordTable
 
@@ -13,7 +13,7 @@ class JobRecords(Generic[J]):
     """Any thread may call its methods. Each waits for the disk."""
 
     def __init__(self, database: Database, table: str, job: type[J], clock: Callable[[], float]) -> None:
-        self._table = RecordTable(database, table, self._decoded)
+        self._table = RecordTable(database, table, job)
         self._job = job
         self._clock = clock
 
@@ -43,8 +43,3 @@ class JobRecords(Generic[J]):
             if self._table.replace(moved(job, stage, self._clock(), reason), still=job.__eq__):
                 return True
         return False
-
-    def _decoded(self, record: Mapping[str, Any]) -> J:
-        stage = type(self.kind.first)
-        transitions = tuple(Transition(**{**past, "stage": stage(past["stage"])}) for past in record["transitions"])
-        return self._job(**{**record, "transitions": transitions, **self._job.nested(record)})

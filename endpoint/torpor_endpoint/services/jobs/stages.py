@@ -51,11 +51,6 @@ class JobRecord(Generic[S]):
     transitions: tuple[Transition[S], ...] = field(default=())
     failure_reason: str | None = None
 
-    @classmethod
-    def nested(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        """Further fields of this kind of job that are dataclasses, from a record that was JSON."""
-        return {}
-
     @property
     def stage(self) -> S:
         return self.transitions[-1].stage

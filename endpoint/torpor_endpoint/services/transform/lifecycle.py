@@ -1,9 +1,8 @@
 """The record of a transform job, and the table of its stages."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.services.jobs.stages import JobKind, JobRecord
@@ -57,10 +56,6 @@ class TransformJob(JobRecord[TransformStage]):
     )
 
     containers: tuple[Container, ...] = ()
-
-    @classmethod
-    def nested(cls, record: Mapping[str, Any]) -> dict[str, Any]:
-        return {"containers": tuple(Container(**container) for container in record["containers"])}
 
     @property
     def started_s(self) -> float | None:

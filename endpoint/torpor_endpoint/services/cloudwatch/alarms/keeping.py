@@ -12,7 +12,6 @@ from torpor_endpoint.services.cloudwatch.alarms.records import (
     HistoryKind,
     Standing,
     StateChange,
-    decoded,
 )
 from torpor_endpoint.services.cloudwatch.alarms.shapes import actions
 from torpor_endpoint.storage.databases.database import Database
@@ -38,7 +37,7 @@ class Alarms:
     """Any thread may call the plain functions. `clock` gives epoch seconds; `store` stores the tags."""
 
     def __init__(self, database: Database, store: Store, clock: Callable[[], float], act: Act = nothing_to_act) -> None:
-        self._table = RecordTable(database, "alarms", decoded, key=str)  # two names that differ in case are two alarms
+        self._table = RecordTable(database, "alarms", Alarm, key=str)  # two names that differ in case are two alarms
         self._act = act
         self.clock = clock
         self.store = store

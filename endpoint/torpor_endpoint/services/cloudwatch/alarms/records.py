@@ -1,6 +1,5 @@
 """The record of an alarm as frozen values: its request, its standing and its history."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
@@ -60,16 +59,3 @@ class Alarm:
 
     def noting(self, *entries: HistoryItem) -> "Alarm":
         return replace(self, history=(self.history + entries)[-HISTORY_MAX:])
-
-
-def decoded(record: Mapping[str, Any]) -> Alarm:
-    standing = record["standing"]
-    return Alarm(
-        **{
-            **record,
-            "standing": Standing(**{**standing, "state": State(standing["state"])}),
-            "history": tuple(
-                HistoryItem(**{**entry, "kind": HistoryKind(entry["kind"])}) for entry in record["history"]
-            ),
-        }
-    )

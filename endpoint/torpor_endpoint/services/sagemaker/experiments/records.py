@@ -1,17 +1,8 @@
 """Stores inference experiments, and the endpoints as they were before, in the endpoint's database."""
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
-
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.services.sagemaker.experiments import errors
-from torpor_endpoint.services.sagemaker.experiments.lifecycle import (
-    Action,
-    ExperimentStatus,
-    InferenceExperiment,
-    StopOrder,
-)
+from torpor_endpoint.services.sagemaker.experiments.lifecycle import InferenceExperiment
 from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.record_table import RecordTable
 
@@ -21,7 +12,7 @@ class Experiments:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        self._table = RecordTable(database, "inference_experiments", _decoded)
+        self._table = RecordTable(database, "inference_experiments", InferenceExperiment)
 
     def add(self, experiment: InferenceExperiment) -> AwsError | None:
         """Add the experiment. Otherwise the error, without a change: its name or its endpoint is taken."""
@@ -53,15 +44,3 @@ class Experiments:
         """Remove the experiment. False, without a change, if it has changed."""
         with self._database.transaction():
             return self._table.get(experiment.name) == experiment and self._table.remove(experiment.name)
-
-
-def _decoded(record: Mapping[str, Any]) -> InferenceExperiment:
-    stop = record["stop"]
-    status = ExperimentStatus(record["status"])
-    return replace(InferenceExperiment(**{**record, "stop": None}), status=status, stop=stop and _order(stop))
-
-
-def _order(record: Mapping[str, Any]) -> StopOrder:
-    actions = {name: Action(action) for name, action in record["actions"].items()}
-    desired, state = tuple(record["desired"]), ExperimentStatus(record["state"])
-    return StopOrder(actions, desired, state, record["reason"], record["scheduled"])

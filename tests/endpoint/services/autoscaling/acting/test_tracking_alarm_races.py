@@ -9,7 +9,6 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling, autoscaling_over
-from torpor_endpoint.services.autoscaling import decoding
 from torpor_endpoint.services.autoscaling.records import ScalingPolicy
 from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.record_table import RecordTable
@@ -51,7 +50,7 @@ class InterruptedPolicies(RecordTable[ScalingPolicy]):
     """Another thread works between the look-up of a policy and its use."""
 
     def __init__(self, database: Database, meanwhile: threading.Thread) -> None:
-        super().__init__(database, "scaling_policies", decoding.policy, key=str)
+        super().__init__(database, "scaling_policies", ScalingPolicy, key=str)
         self._meanwhile = meanwhile
 
     def get(self, name: str) -> ScalingPolicy | None:
