@@ -25,7 +25,7 @@ SCORE = 700
 TEMPORARY = ("TMPDIR", "TEMP", "TMP", "HOME")
 """Variables that name the script's own temporary folder. Programs keep files of their own in HOME."""
 TRACED, NOT_TRACED = b".", b"!"
-"""What the guardian says before the process enters its box: whether it traces it."""
+"""What the guardian says before the process enters its box: whether it traces it. It has counted the files by then."""
 MESSAGE_BYTES = 65536
 
 
@@ -92,8 +92,9 @@ def enter(
         landlock.restrict(_rules(box, readable, view), box.landlock, ports=ports)
     with guardian:
         _tell(guardian, box, view)
+        answer = guardian.recv(1)  # the guardian has counted what the folders have first
         if box.filters:
-            if guardian.recv(1) != TRACED:
+            if answer != TRACED:
                 raise PermissionError("its guardian may not trace it, as the box needs (ptrace(2))")
             seccomp.install(filter_of(box.network))
     return view

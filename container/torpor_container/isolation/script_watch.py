@@ -27,7 +27,7 @@ from torpor_container.isolation.tracing.forks import ForkLimit
 from torpor_container.isolation.tracing.tracer import TracedCall
 from torpor_container.isolation.unnamed_files import unnamed
 from torpor_container.isolation.views import COUNTED
-from torpor_container.isolation.written import Written, written
+from torpor_container.isolation.written import WITHOUT_END, Written, written
 from torpor_container.processes.memory import anonymous_bytes, uss_bytes
 from torpor_container.processes.process_tree import cpu_s, descendants, run_ns
 
@@ -49,7 +49,8 @@ ENDED = (b"Z", b"X", b"x")
 
 
 class ScriptWatch:
-    """Watches one script. `verdict` is the exit code that its end stands for, if the watch ended it."""
+    """Watches one script. `verdict` is the exit code that its end stands for, if the watch ended it. `began`: the files
+    that were there before the script."""
 
     def __init__(self, box: ScriptBox, look_s: float = LOOK_S) -> None:
         self._box = box
@@ -57,7 +58,7 @@ class ScriptWatch:
         self._child = 0
         self._worked = (-1, 0.0)
         self._hidden = frozenset[int]()
-        self._began = Written(0, 0)
+        self.began = Written(0, 0)
         self._shared: int | None = None  # a descriptor of the script's own shared memory
         self._starting: Collection[int | None] = ()
         self._changing: Mapping[int, str] = {}
@@ -71,12 +72,12 @@ class ScriptWatch:
         one that traces."""
         self._child = child
         self._forks = ForkLimit(self._tasks, self._box.processes)
+        answer = NOT_TRACED
         if self._box.filters:
             self._starting = {row.number(machine()) for row in FORKS}
             self._changing = metadata.by_number()
-            with suppress(OSError):  # it has ended
-                line.send(_traced(child))
-        threading.Thread(target=self._run, args=(line,), daemon=True).start()
+            answer = _traced(child)
+        threading.Thread(target=self._run, args=(line, answer), daemon=True).start()
 
     def stopped(self, task: int, status: int) -> None:
         """Let a process or thread go on that stopped, as the tracer sees it. Each does so at its birth."""
@@ -93,12 +94,14 @@ class ScriptWatch:
         self._entered.wait()  # it said what it may change before it had the filter
         return metadata.made(call, name, self._places)
 
-    def _run(self, line: socket.socket) -> None:
+    def _run(self, line: socket.socket, answer: bytes) -> None:
         with line:
             own, self._shared = told(line)
-        self._places = OwnPlaces(self._child, own)
-        self._entered.set()
-        self._began = self._written()
+            self._places = OwnPlaces(self._child, own)
+            self._entered.set()
+            self.began = self._written()  # before the script runs: what it makes is not there yet
+            with suppress(OSError):  # it has ended
+                line.send(answer)
         pause_s, is_first = self._look_s, bool(self._box.compiled)
         while self.verdict is None:
             time.sleep(pause_s)
@@ -116,12 +119,16 @@ class ScriptWatch:
         if worked == self._worked:
             return  # it has done nothing since
         self._worked = worked
-        has, holds, hidden = self._written(), unnamed(pids), frozenset(filter(_is_hidden, pids))
+        has, holds, hidden = (
+            self._written(self.began.files + self._box.files),
+            unnamed(pids),
+            frozenset(filter(_is_hidden, pids)),
+        )
         if hidden & self._hidden:  # and not only for a moment
             self._end(HID)
-        elif has.size_bytes + holds.disk_bytes > self._began.size_bytes + self._box.disk_bytes:
+        elif has.size_bytes + holds.disk_bytes > self.began.size_bytes + self._box.disk_bytes:
             self._end(WROTE_TOO_MUCH)
-        elif has.files > self._began.files + self._box.files:
+        elif has.files > self.began.files + self._box.files:
             self._end(MADE_TOO_MANY)
         elif self._hold_too_much(pids, holds.memory_bytes + self._shared_bytes()):
             self._end(HELD_TOO_MUCH)
@@ -150,8 +157,8 @@ class ScriptWatch:
         self._seen |= {task for pid in descendants(os.getpid()) for task in _threads(pid)}
         return len(self._seen)
 
-    def _written(self) -> Written:
-        return written(os.path.join(self._box.scratch, name) for name in COUNTED)
+    def _written(self, files_max: int = WITHOUT_END) -> Written:
+        return written((os.path.join(self._box.scratch, name) for name in COUNTED), files_max)
 
 
 def _traced(child: int) -> bytes:

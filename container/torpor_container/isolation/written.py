@@ -6,7 +6,7 @@ to itself and removes only what lies below the folders that it was given.
 
 import os
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, suppress
 from itertools import count
 from pathlib import Path
@@ -27,29 +27,30 @@ class Written(NamedTuple):
     size_bytes: int
 
 
-def written(folders: Iterable[str]) -> Written:
-    """All that is in folders and below them. One that is missing has nothing."""
+def written(folders: Iterable[str], files_max: int = WITHOUT_END) -> Written:
+    """All that is in folders and below them. A folder that is missing has nothing. It stops counting beyond
+    `files_max`: to count what a script makes without end would take without end too."""
     files = size_bytes = 0
     for folder in folders:
         with suppress(OSError), ExitStack() as held:
-            inside = _below(_opened(folder, None, held), 1)
-            files, size_bytes = files + inside.files, size_bytes + inside.size_bytes
+            for one in _below(_opened(folder, None, held), 1):
+                files, size_bytes = files + one.files, size_bytes + one.size_bytes
+                if files > files_max:
+                    return Written(files, size_bytes)
     return Written(files, size_bytes)
 
 
-def _below(folder: int, depth: int) -> Written:
+def _below(folder: int, depth: int) -> Iterator[Written]:
     if depth > DEPTH_MAX:
-        return Written(WITHOUT_END, 0)
-    files = size_bytes = 0
+        yield Written(WITHOUT_END, 0)
+        return
     with os.scandir(folder) as entries:
         for entry in entries:
             with suppress(OSError), ExitStack() as held:
                 status = entry.stat(follow_symlinks=False)
-                files, size_bytes = files + 1, size_bytes + status.st_blocks * BLOCK_BYTES
+                yield Written(1, status.st_blocks * BLOCK_BYTES)
                 if stat.S_ISDIR(status.st_mode):
-                    inside = _below(_opened(entry.name, folder, held), depth + 1)
-                    files, size_bytes = files + inside.files, size_bytes + inside.size_bytes
-    return Written(files, size_bytes)
+                    yield from _below(_opened(entry.name, folder, held), depth + 1)
 
 
 def remove(folder: str | Path) -> None:
