@@ -5,11 +5,14 @@ BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 READY := $(VENV)/.ready
 SOME_FAILED := build/.tests-failed
+# Every test of the last run with its duration, as JUnit XML.
+RAN := build/tests.xml
+RAN_AGAIN := build/tests-failed.xml
 
 # The theme prints a notice about its successor at each start.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test test-failed test-thorough test-ray check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
+.PHONY: setup demo test test-failed test-report test-thorough test-ray check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -35,14 +38,18 @@ check test test-failed test-thorough: export PYTHONDONTWRITEBYTECODE =
 
 # Four workers on two cores: a test that starts servers waits for a good part of its time.
 test: $(READY)
-	@rm -f $(SOME_FAILED)
-	$(BIN)/python -m pytest --numprocesses=4 --dist=worksteal -m "not thorough" || \
+	@rm -f $(SOME_FAILED) $(RAN) $(RAN_AGAIN)
+	$(BIN)/python -m pytest --numprocesses=4 --dist=worksteal -m "not thorough" --junitxml=$(RAN) || \
 		{ status=$$?; if [ $$status = 1 ]; then mkdir -p build && touch $(SOME_FAILED); fi; exit $$status; }
 
 # What failed in the last `make test`, one test at a time. It needs a run that came to its end.
 test-failed: $(READY)
 	@test -e $(SOME_FAILED) || { echo "There is no run of make test that came to its end with failed tests."; exit 1; }
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -m "not thorough"
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures=none -m "not thorough" --junitxml=$(RAN_AGAIN)
+
+# What took how long in the last `make test`, and what passed only in `make test-failed`.
+test-report: $(READY)
+	@$(BIN)/python -m tests.run_report $(RAN) $(RAN_AGAIN)
 
 # What `make test` leaves out to stay under ten minutes: long notebooks, the short run of the benchmarks, real minutes of scaling,
 # and more examples of each property.
