@@ -24,11 +24,11 @@ PROGRAMS = {
 
 
 def folders(package: str) -> Iterator[str]:
-    """The folders of the package's tests, as paths below it; none of caches and helpers."""
-    for path in sorted((TESTS / package).rglob("*/")):
-        name = str(path.relative_to(TESTS / package))
-        if "helpers" not in path.parts and "__pycache__" not in path.parts:
-            yield name
+    """The folders of the package's tests, as paths below it; none of helpers, and none that has caches alone, as one
+    that was renamed leaves behind."""
+    files = (path for path in (TESTS / package).rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    inner = {folder for path in files for folder in path.relative_to(TESTS / package).parents}
+    yield from sorted(str(folder) for folder in inner - {Path()} if "helpers" not in folder.parts)
 
 
 def modules(room: Path) -> set[str]:
