@@ -1,6 +1,7 @@
 """docs/architecture.md is up to date: its drawing, its tables of rooms, and the paths that it names."""
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -29,9 +30,12 @@ def test_an_arrow_that_a_longer_way_replaces_is_left_out() -> None:
     assert without_shortcuts({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
 
 
-def test_each_path_that_the_page_names_exists() -> None:
-    tops = [ROOT / name for name in (*FOLDERS.values(), "tests")]
+@pytest.mark.parametrize(
+    "page", [PAGE, ROOT / "CONTRIBUTING.md", ROOT / "benchmarks/README.md"], ids=lambda page: page.stem
+)
+def test_each_path_that_a_page_for_developers_names_exists(page: Path) -> None:
+    tops = [ROOT / name for name in (*FOLDERS.values(), "tests", "benchmarks", "docs")]
     known = [f"/{path.relative_to(ROOT)}" for top in tops for path in (top, *top.rglob("*"))]
     ends = {path[slash.start() :] for path in known for slash in re.finditer("/", path)}
-    named = [found.rstrip("/") for found in NAMED.findall(PAGE.read_text()) if "<" not in found]
+    named = [found.rstrip("/") for found in NAMED.findall(page.read_text()) if "<" not in found]
     assert [path for path in named if f"/{path}" not in ends] == []

@@ -129,7 +129,7 @@ class Fault(StrEnum):
 
 
 class ContainerCommand(TypedDict, total=False):
-    """How a foreign container is started (`TORPOR_CONTAINER`). Placeholders: `image.server_command`."""
+    """How a foreign container is started (`TORPOR_CONTAINER`). Placeholders: those of `image.server_command`."""
 
     command: list[str]  # the program and its arguments
     environment: dict[str, str]

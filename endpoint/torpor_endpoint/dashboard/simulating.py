@@ -32,7 +32,7 @@ class CannotSimulate(Exception):
 
 @dataclass(frozen=True)
 class Simulating:
-    """`module` is run as `python -m module`; None where no simulator is installed. `ledger` is the ledger's file, if it
+    """`module` is run by Python's option -m; None where no simulator is installed. `ledger` is the ledger's file, if it
     has one."""
 
     module: str | None

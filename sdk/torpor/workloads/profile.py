@@ -59,7 +59,7 @@ class ContainerProfile:
 
 class Spread:
     """Draws factors for single times, log-normal: for predictions with a mean of 1, for loads and wakes with a median
-    of 1, since profiles have means of predictions and medians of the others, as `fitted` has.
+    of 1, since profiles have means of predictions and medians of the others, as those of `simulator.fitting` have.
 
     `predict_sigma`, `load_sigma` and `wake_sigma` are the standard deviations of the logarithm; 0 is no spread.
     """

@@ -8,8 +8,8 @@ from torpor_container.core.eviction.policy import MayLeave, Policy
 class SIEVE(Policy):
     """The hand walks from old to new: models used since it last passed stay, and the first unused one leaves.
 
-    The queue is kept in two pieces, cut where the hand is: old models that the hand has passed are `behind`, the others
-    `ahead` of it. A newcomer is ahead of the hand, which begins anew with the oldest when it has reached the end.
+    The queue is kept in two pieces, cut where the hand is: old models that the hand has passed are behind it, the
+    others ahead of it. A newcomer is ahead of the hand, which begins anew with the oldest when it has reached the end.
     """
 
     def __init__(self) -> None:

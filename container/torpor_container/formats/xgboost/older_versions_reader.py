@@ -1,6 +1,6 @@
 """A program of its own, run with an older XGBoost first on its path: reads one old model and saves it as UBJSON.
 
-    python -P old_xgboost_reader.py MODEL FOLDER MEMORY_BYTES
+    python -P older_versions_reader.py MODEL FOLDER MEMORY_BYTES
 
 FOLDER gets `model.ubj`, `probe.npz` (rows, and the margins that the booster predicts for them) and `told.json`: the
 XGBoost that read the model, the number that stands for a missing value, whether it was pickled, or `error`. It imports

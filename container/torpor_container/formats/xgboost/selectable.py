@@ -2,7 +2,7 @@
 
 The keys, which objective has which, and the answers' forms are those of sagemaker-xgboost-container, with which
 SageMaker Autopilot deploys its models. A key that the objective does not have is NaN, as there; an unknown key is
-refused (`images.selected`).
+refused (`aws_images.selected`).
 """
 
 from collections.abc import Callable, Mapping, Sequence

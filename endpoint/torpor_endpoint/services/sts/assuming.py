@@ -1,4 +1,4 @@
-"""STS where callers are verified: who the caller is, and temporary credentials for those who may have them."""
+"""STS with `--auth`: who the verified caller is, and temporary credentials for those who may have them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

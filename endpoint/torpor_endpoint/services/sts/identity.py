@@ -1,4 +1,4 @@
-"""STS: who the caller is, and temporary credentials for all. Everybody is one assumed role; nothing is checked.
+"""STS without `--auth`: everybody is one assumed role, and gets temporary credentials; nothing is checked.
 
 The SageMaker SDK's `get_execution_role` refuses an identity that is not a role.
 """
