@@ -35,7 +35,8 @@ class EndpointConnection:
     is_router: bool = False
     """Whether it is a router, which answers invocations alone, as far as it was asked."""
     services: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The URLs of services that are called elsewhere, by the ends of their variables, such as `S3` of `AWS_ENDPOINT_URL_S3`."""
+    """The URLs of services that are called elsewhere, by the ends of their variables: `S3` of
+    `AWS_ENDPOINT_URL_S3`."""
     ca_bundle: str | None = None
     """The file with the certificates by which an https URL is trusted; None: by those that boto3 trusts anyway."""
 

@@ -1,6 +1,6 @@
 """Unpacks response objects of scripts, Flask's or the toolkit's, to a body, a type and a status.
 
-The older toolkit of AWS's scikit-learn and XGBoost images has a `Response` in `beta.framework.worker`, which is Flask's.
+The older toolkit of AWS's scikit-learn and XGBoost images has a `Response` in `beta.framework.worker`: it is Flask's.
 """
 
 from typing import Any
