@@ -20,7 +20,7 @@ from torpor_endpoint.options import Options
 from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.service_apps import ServiceApps
-from torpor_endpoint.services.registry import RUNTIME
+from torpor_endpoint.services.registry import ADDRESSES, RUNTIME
 from torpor_endpoint.storage.private import close_all
 from torpor_endpoint.web_pages import WebPages
 
@@ -55,7 +55,7 @@ class EndpointProcess:
         pages = Door(LazyApp(apps.dashboard), LazyApp(apps.pages))
         lifespan = Lifespan(self._running, health, pages)
         inline = {RUNTIME: apps.invocations.take_inline}
-        gateway = Gateway(apps.by_name(), lifespan, options.account, self._parts.long_tail.answer, inline)
+        gateway = Gateway(apps.by_name(), lifespan, options.account, ADDRESSES, self._parts.long_tail.answer, inline)
         own, excepted = own_hosts_of(options, socket.gethostname()), apps.for_web_pages()
         if self._parts.directory is None:
             return WebPages(gateway, own, excepted)
@@ -65,25 +65,31 @@ class EndpointProcess:
     def _door(self, gateway: Gateway, directory: "Directory", inline: TakeInline) -> "AccessDoor":
         from torpor_endpoint.access.denial_notes import DenialNotes
         from torpor_endpoint.access.door import AccessDoor
+        from torpor_endpoint.access.invocations import AT_THE_DOOR, InvocationDoor
         from torpor_endpoint.access.login.face import LoginFace
         from torpor_endpoint.access.login.sessions import PageSessions
         from torpor_endpoint.access.own_models import OwnModelsFace
         from torpor_endpoint.access.page_callers import PageCallers
+        from torpor_endpoint.access.page_rights import ROUTERS_PAGES
         from torpor_endpoint.access.resource_tags import known_tags
         from torpor_endpoint.access.throttling import Throttle
         from torpor_endpoint.access.verifying import AccessClocks, Verifier
+        from torpor_endpoint.dashboard.look import LOOK
 
         parts, options = self._parts, self._options
         assert parts.denials is not None  # it is made with the directory
         clocks = AccessClocks(time.time, parts.clock.epoch)
-        verifier = Verifier(directory, clocks, options.account, options.region, known_tags(parts.store.tags))
+        verifier = Verifier(directory, clocks, options.account, options.region, known_tags(parts.store.tags.of))
         sessions = PageSessions(parts.database, directory, parts.clock.epoch)
         directory.when_forgotten(sessions.end_stale)
-        pages = PageCallers(LoginFace(sessions, verifier, time.monotonic), verifier)
+        login = LoginFace(sessions, verifier, LOOK, time.monotonic)
+        pages = PageCallers(login, verifier, (ROUTERS_PAGES,))
         throttle = Throttle(parts.rates)
         tokened = {} if parts.role_parts is None else parts.role_parts.pages
-        own = OwnModelsFace(self._own_models, self._hosts_of, pages.login)
-        return AccessDoor(gateway, verifier, inline, pages, DenialNotes(parts.denials), throttle, tokened, own)
+        own = OwnModelsFace(self._own_models, self._hosts_of, login)
+        by_head, invocations = {RUNTIME: AT_THE_DOOR}, InvocationDoor(verifier, inline, throttle).take_inline
+        denied = DenialNotes(parts.denials)
+        return AccessDoor(gateway, verifier, pages, denied, throttle, tokened, own, by_head, invocations)
 
     async def _own_models(self, may_invoke: "MayInvoke") -> tuple["OwnEndpoint", ...]:
         from torpor_endpoint.ledger.reading import LedgerReader

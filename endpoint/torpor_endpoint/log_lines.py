@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TypedDict, Unpack
 
+LEVELS = ("debug", "info", "warning", "error")
 FORMATS = ("text", "json")
 ABOUT = "about"
 """The attribute of a log record that holds its further fields."""

@@ -10,7 +10,6 @@ from torpor_endpoint.core.origins.cross_origin import address_of, is_loopback
 LOCAL, KUBERNETES = "local", "kubernetes"
 REFUSABLE = ("pickles", "scripts")
 PORT_MAX = 65_535
-LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
 @dataclass(frozen=True)

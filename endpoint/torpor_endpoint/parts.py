@@ -130,7 +130,7 @@ class Parts:
         self.store = Store(self.database, epoch)
         self.objects = ObjectStore(self.folders.objects, clock=epoch)
         # callers
-        self.iam = Iam(self.database, self.store, epoch)
+        self.iam = Iam(self.database, self.store.tags, epoch)
         self.directory = self._directory() if options.auth else None
         self.denials = self._denials() if options.auth else None
         self.role_parts = self._role_parts()
@@ -193,11 +193,11 @@ class Parts:
         refused = refusal(self.store, strict=options.strict)
         self.autoscaling = Autoscaling(self.database, self.store, epoch, refused)
         actions = alarm_actions(self.topics, self.autoscaling.fired)
-        self.alarms = Alarms(self.database, self.store, epoch, actions)
+        self.alarms = Alarms(self.database, self.store.tags, epoch, actions)
         self.experiments = Experiments(self.database)
         self.experimenting = Experimenting(self.control(), self.experiments)
         groups = Groups(self.folders.endpoint_logs, self.folders.training_logs, self.folders.transform_logs)
-        self.logs = Logs(groups, self.log_marks, self.store, epoch, self._growing_logs)
+        self.logs = Logs(groups, self.log_marks, self.store.tags, epoch, self._growing_logs)
 
     def _host(self) -> Host:
         """Where instances run. Raises HostError, BadKubernetesFile, OSError."""

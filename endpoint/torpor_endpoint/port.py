@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from torpor_endpoint.core.origins.cross_origin import is_host, origin_of
 from torpor_endpoint.log_lines import FORMATS
-from torpor_endpoint.options import LOG_LEVELS
+from torpor_endpoint.log_lines import LEVELS as LOG_LEVELS
 
 if TYPE_CHECKING:
     from torpor_container.http.server import ServerOptions

@@ -47,7 +47,9 @@ class RoleParts:
 
     async def fault(self, variant: Variant, source: str) -> str | None:
         """As `InstanceFactory.fault`."""
-        return await asyncio.to_thread(self.roles.fault, variant, source)
+        config = variant.asynchronous
+        topics = () if config is None else tuple(filter(None, (config.success_topic, config.error_topic)))
+        return await asyncio.to_thread(self.roles.fault, variant.role, topics, source)
 
     @asynccontextmanager
     async def lent(self, role: str, job: str) -> AsyncIterator[Mapping[str, str]]:

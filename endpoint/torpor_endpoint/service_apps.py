@@ -198,6 +198,7 @@ class ServiceApps:
         return LedgerReader(self._parts.ledger.tables, self._parts.clock.epoch)
 
     def _s3_cross_origin(self) -> App:
-        from torpor_endpoint.services.s3.service import compose_cross_origin
+        from torpor_endpoint.services.s3.service import service
 
-        return compose_cross_origin(self._of_services)
+        parts, options = self._parts, self._options
+        return service(parts.objects, parts.iam, account=options.account, region=options.region).cross_origin

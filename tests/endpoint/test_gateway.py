@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.aws.wire.asgi import Receive, Scope, Send, Tell
-from torpor_endpoint.gateway import Gateway, _known_service
+from torpor_endpoint.gateway import Gateway
+from torpor_endpoint.services.registry import ADDRESSES
 
 PATH = "/endpoints/houses/invocations"
 
@@ -45,7 +46,7 @@ def test_an_invocation_is_taken_up_at_once_if_it_is_one(asked: Scope, taken: boo
         bodies.append(body)
         return True
 
-    gateway = Gateway({}, nobody, "123456789012", inline={"sagemaker-runtime": take_inline})
+    gateway = Gateway({}, nobody, "123456789012", ADDRESSES, inline={"sagemaker-runtime": take_inline})
     for _ in range(2):  # the second time it is remembered
         assert gateway.take_inline(asked, b"1,2", lambda *answer: None) is taken
     assert bodies == [b"1,2"] * 2 * taken
@@ -60,7 +61,7 @@ def test_a_client_that_takes_the_endpoint_for_a_proxy_is_served() -> None:
     async def story() -> None:
         url = f"http://somewhere{PATH}"
         whole = {**scope(url, signed("sagemaker")), "raw_path": url.encode()}
-        await Gateway({"sagemaker-runtime": runtime}, nobody, "123456789012")(whole, unasked, unasked)
+        await Gateway({"sagemaker-runtime": runtime}, nobody, "123456789012", ADDRESSES)(whole, unasked, unasked)
 
     asyncio.run(story())
     assert [(one["path"], one["raw_path"]) for one in seen] == [(PATH, PATH.encode())]
@@ -75,7 +76,6 @@ def test_a_long_request_is_left_to_asgi_and_not_cached(long: Scope) -> None:
     def take_inline(scope: Scope, body: bytes, tell: Tell) -> bool:
         raise AssertionError("it is not taken up at once")
 
-    gateway = Gateway({}, nobody, "123456789012", inline={"sagemaker-runtime": take_inline})
-    before = _known_service.cache_info().currsize
+    gateway = Gateway({}, nobody, "123456789012", ADDRESSES, inline={"sagemaker-runtime": take_inline})
     assert not gateway.take_inline(long, b"1,2", lambda *answer: None)
-    assert _known_service.cache_info().currsize == before
+    assert gateway.remembered() == 0

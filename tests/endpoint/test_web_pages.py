@@ -10,6 +10,7 @@ from tests.endpoint.helpers.browser_requests import Reply, call
 from torpor_endpoint.aws.wire.asgi import App, Response, Scope, sent
 from torpor_endpoint.core.origins.cross_origin import own_hosts
 from torpor_endpoint.gateway import Gateway
+from torpor_endpoint.services.registry import ADDRESSES
 from torpor_endpoint.web_pages import JUDGED_MAX, WebPages
 
 LOCAL = {"host": "127.0.0.1:4700"}
@@ -35,7 +36,7 @@ async def service(scope: Scope, receive: Any, send: Any) -> None:
 def pages(excepted: Mapping[str, App] = {}) -> WebPages:
     names = ("s3", "sagemaker", "sagemaker-runtime", "sns")
     inline = {"sagemaker-runtime": lambda scope, body, tell: True}
-    gateway = Gateway(dict.fromkeys(names, service), service, "123456789012", inline=inline)
+    gateway = Gateway(dict.fromkeys(names, service), service, "123456789012", ADDRESSES, inline=inline)
     return WebPages(gateway, own_hosts(["127.0.0.1"], origins=["http://friend.test"]), excepted)
 
 

@@ -2,31 +2,22 @@
 
 Every request that comes through is signed by a known key, or is one that needs no signature: the page of health, and a
 request to S3, where a bucket's policy may let everybody in. The caller goes on with the request in its scope
-(`aws.wire.asgi.ACCESS`): services check what the caller may do once they know what is wanted. Here that is done for the
-runtime and for Torpor's own pages, whose requests say it in their heads.
+(`aws.wire.asgi.ACCESS`): services check what the caller may do once they know what is wanted. Here that is done for
+Torpor's own pages and for services whose requests say it in their heads (`CallsByHead`).
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from torpor_endpoint.access.denial_notes import DenialNotes
-from torpor_endpoint.access.invocations import InvocationDoor, aws_error, invocation_of, refuse
-from torpor_endpoint.access.own_models import OwnModelsFace
-from torpor_endpoint.access.page_callers import (
-    ROUTE,
-    NotLoggedIn,
-    PageCallers,
-    action_of,
-    is_dashboards,
-    reads,
-    refused_in_text,
-    signed_as,
-)
+from torpor_endpoint.access.page_callers import NotLoggedIn, PageCallers, is_dashboards, reads, signed_as
 from torpor_endpoint.access.problems import NotAuthentic, Problem, database_away, nobody_signed
+from torpor_endpoint.access.refusals import Refuse, aws_error, refuse_in_protocol
 from torpor_endpoint.access.s3_bodies import NEEDLESS_MAX_BYTES, checked, compare, is_needless
 from torpor_endpoint.access.throttling import UNLIMITED, Throttle
 from torpor_endpoint.access.verifying import PAGES_SIGNED_AS, Verifier
@@ -38,6 +29,7 @@ from torpor_endpoint.aws.wire.asgi import (
     Disconnected,
     Message,
     Receive,
+    Response,
     Scope,
     Send,
     TakeInline,
@@ -50,10 +42,8 @@ from torpor_endpoint.aws.wire.scope import MISDIRECTED
 from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess
 from torpor_endpoint.core.access.principals import PrincipalKind
 from torpor_endpoint.core.access.rates import CallKind
-from torpor_endpoint.core.records import RecordsFault
-from torpor_endpoint.gateway import OWN_PAGES, Gateway, in_origin_form
-from torpor_endpoint.pages.lifespan import HEALTH
-from torpor_endpoint.services.registry import RUNTIME
+from torpor_endpoint.core.outages.records_fault import RecordsFault
+from torpor_endpoint.gateway import HEALTH, OWN_PAGES, Gateway, in_origin_form
 
 if TYPE_CHECKING:
     from torpor_endpoint.services.s3.errors import S3Error
@@ -64,39 +54,62 @@ BODY_LIMIT_BYTES = 8 << 20
 """The largest body of a request to any service but S3: it is read whole, since the signature covers it."""
 
 
-class AccessDoor:
-    """An ASGI application. `runtime_inline` takes invocations without a task, once their callers are known.
+@dataclass(frozen=True)
+class CallsByHead:
+    """The calls of a service whose requests say in their heads what they are for."""
 
-    `tokened` are pages, by path, whose callers have a token in place of a signature: they verify it themselves.
+    kind: CallKind
+    need: Callable[[Scope, CallerAccess], AccessNeed]
+    """Raises AccessRefused for a request that names two things."""
+    refuse: Refuse
+
+
+class AboutCallers(Protocol):
+    """A page of a caller about itself, which needs no right."""
+
+    def asked(self, scope: Scope, access: CallerAccess) -> bool:
+        """Whether it is the request of a caller for the page about itself."""
+
+    async def answer(self, scope: Scope, access: CallerAccess) -> Response | None:
+        """The page; None for a person who has nothing of its own to see. Raises RecordsFault."""
+
+
+class AccessDoor:
+    """An ASGI application. `inline` takes up requests without a task, once it knows that their callers may.
+
+    `by_head` are services by botocore's names. `tokened` are pages, by path, whose callers have a token in place of a
+    signature: they verify it themselves.
     """
 
     def __init__(
         self,
         gateway: Gateway,
         verifier: Verifier,
-        runtime_inline: TakeInline,
         pages: PageCallers,
         denied: DenialNotes,
         throttle: Throttle = UNLIMITED,
         tokened: Mapping[str, App] = MappingProxyType({}),
-        own_models: OwnModelsFace | None = None,
+        about_callers: AboutCallers | None = None,
+        by_head: Mapping[str, CallsByHead] = MappingProxyType({}),
+        inline: TakeInline | None = None,
     ) -> None:
         self._gateway = gateway
         self._verifier = verifier
         self._throttle = throttle
-        self._invocations = InvocationDoor(verifier, runtime_inline, throttle)
+        self._by_head = by_head
+        self._inline = inline
         self._pages = pages
         self._denied = denied
         self._tokened = tokened
-        self._own_models = own_models
+        self._about_callers = about_callers
 
     def service_named(self, scope: Scope) -> str:
         """See `Gateway.service_named`."""
         return self._gateway.service_named(scope)
 
     def take_inline(self, scope: Scope, body: bytes, tell: Tell) -> bool:
-        """See `InvocationDoor.take_inline`."""
-        return self._invocations.take_inline(scope, body, tell)
+        """See `aws.wire.asgi.TakeInline`."""
+        return self._inline is not None and self._inline(scope, body, tell)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -135,7 +148,7 @@ class AccessDoor:
             return
         except (NotLoggedIn, AccessRefused) as asked:
             await _drain(scope, receive)
-            await sent(refused_in_text(asked, scope), send)
+            await sent(self._pages.refused_in_text(asked, scope), send)
             return
         except NotAuthentic as refused:
             await _refuse_s3(refused, scope, receive, send)
@@ -149,30 +162,29 @@ class AccessDoor:
         await store({**scope, **more}, receive, self._denied.noting(callers, send))
 
     async def _signed(self, service: str, scope: Scope, receive: Receive, send: Send) -> None:
+        calls = self._by_head.get(service)
+        refuse = refuse_in_protocol if calls is None else calls.refuse
         try:
             body = await taken(scope, receive, BODY_LIMIT_BYTES)
         except Disconnected:
             return
         except AwsError as error:
-            await refuse(service, error, scope, send)
+            await refuse(error, scope, send)
             return
         try:
-            if service == RUNTIME and is_dashboards(scope):
+            if calls is not None and is_dashboards(scope):
                 access = self._pages.dashboards(scope)
             else:
                 access = self._caller(scope, body, signed_as(scope))
             send = self._denied.noting([access], send)
-            self._throttle.count(CallKind.INVOCATIONS if service == RUNTIME else CallKind.CONTROL, access.principal)
-            if service == RUNTIME:
-                access.check((invocation_of(scope, access),))
+            self._throttle.count(CallKind.CONTROL if calls is None else calls.kind, access.principal)
+            if calls is not None:
+                access.check((calls.need(scope, access),))
         except NotLoggedIn as asked:
-            await sent(refused_in_text(asked, scope), send)
+            await sent(self._pages.refused_in_text(asked, scope), send)
             return
-        except NotAuthentic as refused:
-            await refuse(service, aws_error(refused, scope), scope, send)
-            return
-        except AccessRefused as denied:
-            await refuse(service, aws_error(NotAuthentic(Problem.DENIED, denied.message), scope), scope, send)
+        except (NotAuthentic, AccessRefused) as refused:
+            await refuse(aws_error(refused, scope), scope, send)
             return
         await self._gateway({**scope, ACCESS: access}, replayed(body, receive), send)
 
@@ -190,8 +202,9 @@ class AccessDoor:
             send = self._denied.noting([access], send)
             if await self._about_itself(scope, access, send):
                 return
-            need = AccessNeed((action_of(scope),), "*")
-            if need.actions != (ROUTE,) or not access.decide(need).allowed:  # routers ask several times a second
+            right = self._pages.right_of(scope)
+            need = AccessNeed((right.action,), "*")
+            if right.counted or not access.decide(need).allowed:
                 self._throttle.count(CallKind.PAGES, access.principal)
             access.check((need,))
         except Disconnected:
@@ -203,11 +216,11 @@ class AccessDoor:
 
     async def _about_itself(self, scope: Scope, access: CallerAccess, send: Send) -> bool:
         """Whether the request is for the page of a caller about itself, which needs no right, and is answered."""
-        if self._own_models is None or not self._own_models.asked(scope, access):
+        if self._about_callers is None or not self._about_callers.asked(scope, access):
             return False
         self._throttle.count(CallKind.PAGES, access.principal)
         try:
-            answer = await self._own_models.answer(scope, access)
+            answer = await self._about_callers.answer(scope, access)
         except RecordsFault as fault:
             log.error("the page %s cannot be answered: %s", scope["path"], fault)
             raise database_away() from fault

@@ -5,16 +5,17 @@ import uuid
 from collections.abc import Sequence
 from functools import partial
 
+from torpor_endpoint.access.door import CallsByHead
 from torpor_endpoint.access.problems import NotAuthentic, Problem
 from torpor_endpoint.access.throttling import UNLIMITED, Throttle
 from torpor_endpoint.access.verifying import Verifier
 from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.wire.asgi import Response, Scope, Send, TakeInline, Tell, opened, sent
+from torpor_endpoint.aws.wire.asgi import Response, Scope, Send, TakeInline, Tell, sent
 from torpor_endpoint.aws.wire.scope import RUNTIME_PATH
 from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess
+from torpor_endpoint.core.access.rates import CallKind
 from torpor_endpoint.core.access.rights import invocation
 from torpor_endpoint.services.iam.identities.directory import KnownKey
-from torpor_endpoint.services.registry import RUNTIME
 
 SIGNED_AS = "sagemaker"
 """The name that clients of the runtime sign for."""
@@ -101,24 +102,14 @@ def _target(scope: Scope, header: bytes) -> str | None:
     return targets[0].decode(errors="replace") if targets else None
 
 
-# -- refusals, in the form of the service that was called --------------------------------------------------------------
-def aws_error(refused: NotAuthentic, scope: Scope) -> AwsError:
-    from torpor_endpoint.aws.wire.protocols import protocol_of
-    from torpor_endpoint.aws.wire.query import Query
+async def refuse(error: AwsError, scope: Scope, send: Send) -> None:
+    """Answer a request to the runtime with an error, in the runtime's own form."""
+    kind = f"{error.code}:http://internal.amazon.com/coral/com.amazon.coral.service/"
+    headers = {"content-type": "application/json", "x-amzn-errortype": kind, "x-amzn-requestid": str(uuid.uuid4())}
+    refused_caller = error.status == 400 and error.code != THROTTLED  # AWS: 403 for a caller who is refused
+    status = 403 if refused_caller else error.status
+    await sent(Response(status, json.dumps({"message": error.message}).encode(), headers), send)
 
-    problem = refused.problem
-    code, status = problem.query if isinstance(protocol_of(opened(scope)), Query) else problem.json
-    return AwsError(code, status, refused.explained)
 
-
-async def refuse(service: str, error: AwsError, scope: Scope, send: Send) -> None:
-    if service == RUNTIME:
-        kind = f"{error.code}:http://internal.amazon.com/coral/com.amazon.coral.service/"
-        headers = {"content-type": "application/json", "x-amzn-errortype": kind, "x-amzn-requestid": str(uuid.uuid4())}
-        refused_caller = error.status == 400 and error.code != THROTTLED  # AWS: 403 for a caller who is refused
-        status = 403 if refused_caller else error.status
-        await sent(Response(status, json.dumps({"message": error.message}).encode(), headers), send)
-        return
-    from torpor_endpoint.aws.refusing import refused
-
-    await refused(opened(scope), error, send)
+AT_THE_DOOR = CallsByHead(CallKind.INVOCATIONS, invocation_of, refuse)
+"""How the door of the whole endpoint asks for the rights of invocations that are not taken inline."""

@@ -4,16 +4,21 @@ It needs no right of its own: each model on it is one that the caller's policies
 """
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from html import escape
 
 from torpor_endpoint.access.login.face import DASHBOARD, LoginFace
 from torpor_endpoint.access.login.page import BASE_HEADERS
-from torpor_endpoint.access.page_callers import OWN_MODELS, READ, wants_page
+from torpor_endpoint.access.page_callers import READ, wants_page
 from torpor_endpoint.aws.wire.asgi import Response, Scope
 from torpor_endpoint.core.access.needs import AccessNeed, CallerAccess
 from torpor_endpoint.core.access.rights import INVOCATIONS, invocation
-from torpor_endpoint.core.pages.own_models import MayInvoke, OwnEndpoint, own_models_page
+from torpor_endpoint.core.pages import PageName
+from torpor_endpoint.core.pages.own_models import MayInvoke, OwnEndpoint, OwnModel, own_models_page
+from torpor_endpoint.gateway import OWN_PAGES
 
+OWN_MODELS = f"{OWN_PAGES}{PageName.OWN}"
+MIB = 1024 * 1024
 READING = AccessNeed((READ,), "*")
 
 FindOwn = Callable[[MayInvoke], Awaitable[tuple[OwnEndpoint, ...]]]
@@ -22,7 +27,8 @@ HostsOf = Callable[[str], tuple[str, ...]]
 
 
 class OwnModelsFace:
-    """Answers `/_torpor/own`, and the dashboard's address for a person who may not see the dashboard."""
+    """See `access.door.AboutCallers`: answers `/_torpor/own`, and the dashboard's address for a person who may not see
+    the dashboard."""
 
     def __init__(self, find: FindOwn, hosts_of: HostsOf, login: LoginFace) -> None:
         self._find = find
@@ -30,20 +36,18 @@ class OwnModelsFace:
         self._login = login
 
     def asked(self, scope: Scope, access: CallerAccess) -> bool:
-        """Whether it is the request of a caller for the page about itself."""
         if scope["path"] == OWN_MODELS:
             return True
         return scope["path"] == DASHBOARD and wants_page(scope) and not access.decide(READING).allowed
 
     async def answer(self, scope: Scope, access: CallerAccess) -> Response | None:
-        """The page; None for a person who has nothing of its own to see. Raises RecordsFault."""
         if scope["path"] == OWN_MODELS:
             if scope["method"] not in ("GET", "HEAD"):
                 return Response(405, b"This page takes GET.\n", {"content-type": "text/plain", "allow": "GET, HEAD"})
             page = own_models_page(await self._find(self._may_invoke(access)))
             return Response(200, json.dumps(page).encode(), {**BASE_HEADERS, "content-type": "application/json"})
         found = await self._find(self._may_invoke(access))
-        return self._login.own_models(scope, access.principal.arn, found) if found else None
+        return self._login.page(scope, "Your models", _listed(access.principal.arn, found), HINT) if found else None
 
     def _may_invoke(self, access: CallerAccess) -> MayInvoke:
         def may(endpoint: str, model: str) -> bool:
@@ -54,3 +58,30 @@ class OwnModelsFace:
             )
 
         return may
+
+
+HINT = (
+    "Requests and cold starts are those of the last day. "
+    "Whoever has the right <code>torpor:ReadPages</code> sees the whole dashboard."
+)
+
+
+def _listed(caller: str, endpoints: Sequence[OwnEndpoint]) -> str:
+    """In HTML, the models that this caller may invoke."""
+    return "\n".join((f"<p>The models that {escape(caller)} may invoke:</p>", *map(_own_endpoint, endpoints)))
+
+
+def _own_endpoint(endpoint: OwnEndpoint) -> str:
+    heads = "".join(f"<th>{head}</th>" for head in ("model", "requests", "cold", "in memory"))
+    rows = "".join(
+        f"<tr><td>{escape(one.name) or '(its one model)'}</td><td>{one.requests}</td><td>{one.cold}</td>"
+        f"<td>{_memory(one)}</td></tr>"
+        for one in endpoint.models
+    )
+    return f"<h2>{escape(endpoint.name)}</h2><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+
+
+def _memory(model: OwnModel) -> str:
+    if not model.instances:
+        return "no"
+    return f"{model.size_bytes / MIB:.1f} MiB" + (f" on {model.instances} instances" if model.instances > 1 else "")

@@ -5,6 +5,8 @@ curl cannot sign for Torpor. What a browser sends by itself in that way is not r
 """
 
 import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from torpor_endpoint.access.login.face import LoginFace
 from torpor_endpoint.access.login.page import LOGIN
@@ -14,17 +16,28 @@ from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import Response, Scope, opened
 from torpor_endpoint.aws.wire.scope import signed_for
 from torpor_endpoint.core.access.needs import AccessRefused, CallerAccess
-from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.gateway import OWN_PAGES
 
 READ, CHANGE, DENIALS = "torpor:ReadPages", "torpor:ChangePages", "torpor:ReadDenials"
-ROUTE = "torpor:Route"
-"""The actions of Torpor's own pages. Denials have their own: they name the policies of others. So have routers: they
-get the secrets of all access keys, to verify callers."""
-ROUTERS_PAGES = f"{OWN_PAGES}routers/"
-OWN_MODELS = f"{OWN_PAGES}{PageName.OWN}"
-"""The page of a caller about itself, which needs no right."""
-DENIALS_PAGE = f"{OWN_PAGES}{PageName.DENIALS}"
+ADVICE = "Sign the request, or give an access key and its secret as user and password."
+
+
+@dataclass(frozen=True)
+class PageRight:
+    """What a caller needs for the pages whose paths begin with `prefix`."""
+
+    prefix: str
+    action: str
+    advice: str = ADVICE
+    """What a program is told that nobody knows."""
+    counted: bool = True
+    """Whether a call of somebody who has the right counts against its limit."""
+
+
+DENIALS_PAGE = PageRight(f"{OWN_PAGES}denials", DENIALS)
+"""Denials have a right of their own: they name the policies of others."""
+READING, CHANGING = PageRight(OWN_PAGES, READ), PageRight(OWN_PAGES, CHANGE)
+"""What every other page needs."""
 
 
 class NotLoggedIn(Exception):
@@ -32,11 +45,19 @@ class NotLoggedIn(Exception):
 
 
 class PageCallers:
-    """Finds callers by their login or their password. `login` answers its own addresses."""
+    """Finds callers by their login or their password. `login` answers its own addresses. `further` are the rights of
+    pages that others bring: the beginning of a path decides, since routes may bend the end.
+    """
 
-    def __init__(self, login: LoginFace, verifier: Verifier) -> None:
+    def __init__(self, login: LoginFace, verifier: Verifier, further: Sequence[PageRight] = ()) -> None:
         self.login = login
         self._verifier = verifier
+        self._rights = (DENIALS_PAGE, *further)
+
+    def right_of(self, scope: Scope) -> PageRight:
+        """The right that a request for a page needs."""
+        own = [right for right in self._rights if scope["path"].startswith(right.prefix)]
+        return own[0] if own else READING if reads(scope) else CHANGING
 
     def caller(self, scope: Scope) -> CallerAccess | None:
         """Who asks for a page; None if only a signature can say it. Raises NotAuthentic, AccessRefused."""
@@ -60,11 +81,17 @@ class PageCallers:
                 return self.login.refusal(scope, refused.message)
             if isinstance(refused, NotAuthentic) and not _is_signed(scope):
                 return Response(303, b"", {"location": LOGIN, "cache-control": "no-store"})
-        return refused_in_text(refused, scope)
+        return self.refused_in_text(refused, scope)
+
+    def refused_in_text(self, why: NotAuthentic | AccessRefused | AwsError | NotLoggedIn, scope: Scope) -> Response:
+        """The refusal for a program, or for a script of the dashboard."""
+        return refused_in_text(why, scope, self.right_of(scope).advice)
 
 
-def refused_in_text(why: NotAuthentic | AccessRefused | AwsError | NotLoggedIn, scope: Scope) -> Response:
-    """The refusal of a page for a program, or for a script of the dashboard."""
+def refused_in_text(
+    why: NotAuthentic | AccessRefused | AwsError | NotLoggedIn, scope: Scope, advice: str = ADVICE
+) -> Response:
+    """The refusal of a page for a program, or for a script of the dashboard. `advice` is for who is not known."""
     headers = {"content-type": "text/plain", "x-content-type-options": "nosniff", "x-amzn-requestid": str(uuid.uuid4())}
     if isinstance(why, AccessRefused):
         return Response(403, f"{why.message}\n".encode(), headers)
@@ -76,11 +103,7 @@ def refused_in_text(why: NotAuthentic | AccessRefused | AwsError | NotLoggedIn, 
         return Response(500, f"{why}\n".encode(), headers)
     if _is_browsers(scope):  # without the header that makes it ask by a dialogue of its own
         return Response(401, f"Nobody is logged in, or no longer: log in at {LOGIN}\n".encode(), headers)
-    if scope["path"].startswith(ROUTERS_PAGES):
-        how = f"Sign the request with an access key that has the right {ROUTE}."
-    else:
-        how = "Sign the request, or give an access key and its secret as user and password."
-    text = f"{str(why).removesuffix('.')}. {how}\n"
+    text = f"{str(why).removesuffix('.')}. {advice}\n"
     return Response(401, text.encode(), {**headers, "www-authenticate": 'Basic realm="Torpor: access key, secret"'})
 
 
@@ -90,15 +113,6 @@ def _is_throttled(why: Exception) -> bool:
 
 def _lacks_database(why: Exception) -> bool:
     return isinstance(why, NotAuthentic) and why.problem is Problem.DATABASE
-
-
-def action_of(scope: Scope) -> str:
-    """The right that a page needs. The beginning of its path decides, since routes may bend the end."""
-    if scope["path"].startswith(DENIALS_PAGE):
-        return DENIALS
-    if scope["path"].startswith(ROUTERS_PAGES):
-        return ROUTE
-    return READ if reads(scope) else CHANGE
 
 
 def reads(scope: Scope) -> bool:

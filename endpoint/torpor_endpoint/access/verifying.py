@@ -39,7 +39,7 @@ from torpor_endpoint.core.access.signatures import (
     s3_payload,
     signing_key,
 )
-from torpor_endpoint.core.records import RecordsFault
+from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.services.iam.identities.directory import Directory, KnownKey
 
 log = logging.getLogger(__name__)

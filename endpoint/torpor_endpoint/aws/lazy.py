@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torpor_endpoint.aws.descriptors import retry_for_descriptors
 from torpor_endpoint.aws.wire.asgi import App, Receive, Scope, Send
-from torpor_endpoint.core.records import RecordsFault
+from torpor_endpoint.core.outages.records_fault import RecordsFault
 
 log = logging.getLogger(__name__)
 

@@ -35,7 +35,7 @@ from torpor_endpoint.aws.wire.asgi import (
 from torpor_endpoint.aws.wire.protocols import WireProtocol, protocol_of
 from torpor_endpoint.aws.wire.pruning import pruned
 from torpor_endpoint.aws.wire.scope import region_of
-from torpor_endpoint.core.records import RecordsFault
+from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.log_lines import LogFields, about
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from math import inf
 
 from torpor_endpoint.clocks.clock import Pause
-from torpor_endpoint.core.records import RecordsFault
+from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.storage.failures import is_machines
 
 CHORE_PAUSE_S = 1.0

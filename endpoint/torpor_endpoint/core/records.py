@@ -19,15 +19,6 @@ class EndpointStatus(StrEnum):
     FAILED = "Failed"
 
 
-class RecordsFault(Exception):
-    """What keeps the records did not do it: a full disk, a server that is away.
-
-    `told`: the log has the outage already, in one line for all who meet it.
-    """
-
-    told = False
-
-
 @dataclass(frozen=True)
 class Container:
     """One ContainerDefinition."""

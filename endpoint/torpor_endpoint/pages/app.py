@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from torpor_container import wire
 from torpor_endpoint.aws.errors import DATABASE_AWAY
+from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.core.pages.state import (
     DecisionRow,
@@ -34,7 +35,6 @@ from torpor_endpoint.core.pages.state import (
 )
 from torpor_endpoint.core.pages.story import Story
 from torpor_endpoint.core.pages.transform_jobs import JobProgress, transform_jobs_page
-from torpor_endpoint.core.records import RecordsFault
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired

@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
 from torpor_endpoint.aws.wire.asgi import HARMLESS, App, Receive, Response, Scope, Send, sent
+from torpor_endpoint.gateway import HEALTH
 from torpor_endpoint.host import HostError
 from torpor_endpoint.request_bodies import STATE, Bodies
-
-HEALTH = "/_torpor/health"
 
 
 class Lifespan:

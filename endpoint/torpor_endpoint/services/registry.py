@@ -79,21 +79,34 @@ def _runtime() -> ServiceTables:
 def _s3() -> ServiceTables:
     from torpor_endpoint.services.s3 import differences, routes, service
 
-    return ServiceTables(service.compose, routes.OPERATIONS, differences.DIFFERENCES)
+    def made(parts: ServiceParts) -> App:
+        elsewhere = parts.options.s3_endpoint
+        if elsewhere is not None:
+            return service.elsewhere(elsewhere)
+        return service.service(parts.objects, parts.iam, account=parts.account, region=parts.options.region)
+
+    return ServiceTables(made, routes.OPERATIONS, differences.DIFFERENCES)
 
 
 def _cloudwatch() -> ServiceTables:
     from torpor_endpoint.services.cloudwatch import differences, service
     from torpor_endpoint.services.cloudwatch.alarms import operations as alarms
 
+    def made(parts: ServiceParts) -> App:
+        read = service.CloudWatch(parts.registry, parts.refresh)
+        return service.service(read, parts.alarms, account=parts.account, otherwise=parts.otherwise)
+
     operations = (*service.OPERATIONS, *alarms.OPERATIONS)
-    return ServiceTables(service.compose, operations, differences.DIFFERENCES, kept=service.KEPT)
+    return ServiceTables(made, operations, differences.DIFFERENCES, kept=service.KEPT)
 
 
 def _logs() -> ServiceTables:
     from torpor_endpoint.services.logs import differences, service
 
-    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, kept=service.KEPT)
+    def made(parts: ServiceParts) -> App:
+        return service.service(parts.logs, account=parts.account, otherwise=parts.otherwise)
+
+    return ServiceTables(made, service.OPERATIONS, differences.DIFFERENCES, kept=service.KEPT)
 
 
 def _autoscaling() -> ServiceTables:
@@ -105,13 +118,19 @@ def _autoscaling() -> ServiceTables:
 def _iam() -> ServiceTables:
     from torpor_endpoint.services.iam import differences, service
 
-    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, kept=service.KEPT)
+    def made(parts: ServiceParts) -> App:
+        return service.service(parts.iam, account=parts.account, otherwise=parts.otherwise, directory=parts.directory)
+
+    return ServiceTables(made, service.OPERATIONS, differences.DIFFERENCES, kept=service.KEPT)
 
 
 def _sts() -> ServiceTables:
     from torpor_endpoint.services.sts import differences, service
 
-    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES)
+    def made(parts: ServiceParts) -> App:
+        return service.service(parts.clock, account=parts.account, directory=parts.directory)
+
+    return ServiceTables(made, service.OPERATIONS, differences.DIFFERENCES)
 
 
 SERVICES: tuple[AwsService, ...] = (

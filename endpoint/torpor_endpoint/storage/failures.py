@@ -3,7 +3,7 @@
 import sqlite3
 
 from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_errno, of_sqlite
-from torpor_endpoint.core.records import RecordsFault
+from torpor_endpoint.core.outages.records_fault import RecordsFault
 
 NO_THREAD = "can't start new thread"
 """What Python's RuntimeError says, which has no number."""

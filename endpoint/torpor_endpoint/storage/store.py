@@ -3,7 +3,7 @@
 It decides nothing about the records. Its size does not depend on the number of models that an endpoint has loaded.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
@@ -11,6 +11,7 @@ from typing import TypeVar
 from torpor_endpoint.core.records import EndpointConfig, EndpointRecord, EndpointStatus, ModelRecord
 from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.record_table import Card, RecordTable
+from torpor_endpoint.storage.tags import Tags
 
 R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord)
 
@@ -24,6 +25,7 @@ class Store:
         """`clock` gives epoch seconds."""
         self._clock = clock
         self._database = database
+        self.tags = Tags(database)
         self._models = RecordTable(self._database, "models", ModelRecord)
         self._endpoint_configs = RecordTable(self._database, "endpoint_configs", EndpointConfig)
         self._endpoints = RecordTable(self._database, "endpoints", EndpointRecord)
@@ -88,48 +90,19 @@ class Store:
     def forget_before(self, name: str) -> None:
         self._endpoints_before.remove(name)
 
-    # -- tags ----------------------------------------------------------------------------------------------------------
-    def put_tags(self, arn: str, tags: Mapping[str, str]) -> None:
-        with self._database.transaction():
-            self._put_tags(arn, tags)
-
-    def add_tags(self, arn: str, tags: Mapping[str, str], most: int) -> bool:
-        """Add the tags. False, without a change, if there would be more than `most`."""
-        with self._database.transaction():
-            fits = len({**self.tags(arn), **tags}) <= most
-            if fits:
-                self._put_tags(arn, tags)
-        return fits
-
-    def forget_tags(self, arn: str) -> None:
-        """Remove all tags of the ARN; also inside a transaction."""
-        self._database.changed("DELETE FROM tags WHERE arn = ?", arn)
-
-    def tags(self, arn: str) -> dict[str, str]:
-        return dict(self._database.rows("SELECT key, value FROM tags WHERE arn = ? ORDER BY key", arn))
-
-    def remove_tags(self, arn: str, keys: Iterable[str]) -> None:
-        with self._database.transaction():
-            self._database.write_many("DELETE FROM tags WHERE arn = ? AND key = ?", ((arn, key) for key in keys))
-
+    # -- all of them ---------------------------------------------------------------------------------------------------
     def has(self, arn: str) -> bool:
         """Whether there is a model, endpoint config or endpoint with this ARN."""
         key = arn.rpartition("/")[2]
         found = (self._models.at(key), self._endpoint_configs.at(key), self._endpoints.at(key))
         return any(record is not None and record.arn == arn for record in found)
 
-    def _put_tags(self, arn: str, tags: Mapping[str, str]) -> None:
-        rows = ((arn, key, value) for key, value in tags.items())
-        self._database.write_many(
-            "INSERT INTO tags VALUES (?, ?, ?) ON CONFLICT (arn, key) DO UPDATE SET value = excluded.value", rows
-        )
-
     def _add(self, table: RecordTable[R], record: R, tags: Mapping[str, str]) -> bool:
         """Add the record and its tags, or nothing if the name is taken."""
         with self._database.transaction():
             added = table.add(record)
             if added:
-                self._put_tags(record.arn, tags)
+                self.tags.put_within(record.arn, tags)
         return added
 
     def _remove(self, table: RecordTable[R], name: str) -> bool:
@@ -138,5 +111,5 @@ class Store:
             record = table.get(name)
             if record is None:
                 return False
-            self.forget_tags(record.arn)
+            self.tags.forget(record.arn)
             return table.remove(name)

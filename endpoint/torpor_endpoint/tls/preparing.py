@@ -15,11 +15,11 @@ from torpor_container.http.server import TlsFiles
 from torpor_container.http.tls.certificate import BadCertificate, server_context
 from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_endpoint.core.origins.certificate_names import callable_names, called_as, wanted_names
-from torpor_endpoint.options import Options
 from torpor_endpoint.port import PortOptions
 from torpor_endpoint.storage.data_dir import DataDir
 from torpor_endpoint.storage.private import write_private
 from torpor_endpoint.tls.own_authority import OwnAuthority
+from torpor_endpoint.tls.own_options import OwnTlsOptions
 from torpor_endpoint.tls.prepared import BadTls, PreparedTls
 from torpor_endpoint.tls.reading import CertificateFacts, chain_of
 
@@ -28,7 +28,9 @@ SOON_S = 14 * 86_400.0
 """A certificate that runs out so soon is warned of."""
 
 
-def prepared(options: Options, machine: str, now_s: float, environment: Mapping[str, str] = os.environ) -> PreparedTls:
+def prepared(
+    options: OwnTlsOptions, machine: str, now_s: float, environment: Mapping[str, str] = os.environ
+) -> PreparedTls:
     """Raises BadTls. `machine` is this machine's name, `now_s` is in epoch seconds."""
     if options.tls_self_signed:
         return _of_own_authority(options, machine, now_s)
@@ -67,7 +69,7 @@ def _given(
     return PreparedTls(files, called, warnings=_warnings(files.certificate, chain[0], now_s)), chain
 
 
-def _of_own_authority(options: Options, machine: str, now_s: float) -> PreparedTls:
+def _of_own_authority(options: OwnTlsOptions, machine: str, now_s: float) -> PreparedTls:
     folder = DataDir(options.data_dir.absolute()).tls
     own = OwnAuthority(folder)
     own.ensure(wanted_names(options.host, options.allow_hosts, machine), now_s)

@@ -6,8 +6,8 @@ import time
 from pathlib import Path
 
 from torpor_endpoint.core.origins.certificate_names import CERTIFICATE_S, renewal_due, wanted_names
-from torpor_endpoint.options import Options
 from torpor_endpoint.storage.data_dir import DataDir
+from torpor_endpoint.tls.own_options import OwnTlsOptions
 
 LOOK_S = 3600.0
 
@@ -17,7 +17,7 @@ log = logging.getLogger(__name__)
 class Renewal:
     """Looks once an hour, by real time, which is what clients compare a certificate with."""
 
-    def __init__(self, options: Options, machine: str) -> None:
+    def __init__(self, options: OwnTlsOptions, machine: str) -> None:
         self._names = wanted_names(options.host, options.allow_hosts, machine)
         self._folder = DataDir(options.data_dir.absolute()).tls
 

@@ -3,6 +3,7 @@
 import pytest
 
 from torpor_endpoint.access.page_callers import refused_in_text
+from torpor_endpoint.access.page_rights import ROUTERS_PAGES
 from torpor_endpoint.access.problems import NotAuthentic, database_away, expired_token, nobody_signed, unknown_key
 from torpor_endpoint.aws.errors import DATABASE_AWAY
 
@@ -30,4 +31,5 @@ def test_a_database_that_is_away_is_no_fault_of_the_caller() -> None:
 
 def test_a_router_is_told_which_right_its_key_needs() -> None:
     scope = {"type": "http", "path": "/_torpor/routers/hello", "headers": []}
-    assert b"access key that has the right torpor:Route." in refused_in_text(nobody_signed(), scope).body
+    said = refused_in_text(nobody_signed(), scope, ROUTERS_PAGES.advice).body
+    assert b"access key that has the right torpor:Route." in said

@@ -22,7 +22,7 @@ from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.storage.databases.database import DatabaseFault
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 HOME, AWAY = "eu-central-1", "eu-west-1"
 INVOCATIONS = "/endpoints/e/invocations"
@@ -33,7 +33,7 @@ LINK_TEXT = f"Error parsing the X-Amz-Credential parameter; the region '{AWAY}' 
 @pytest.fixture
 def verifier() -> Iterator[Verifier]:
     with database() as found:
-        directory = Directory(Iam(found, Store(found, time.time), time.time), ACCOUNT, KeyPair(KEY, SECRET))
+        directory = Directory(Iam(found, Tags(found), time.time), ACCOUNT, KeyPair(KEY, SECRET))
         yield Verifier(directory, AccessClocks(time.time, time.time), ACCOUNT, HOME, lambda arn: {})
 
 

@@ -72,7 +72,7 @@ def test_records_survive_a_restart(opened: OpenPart) -> None:
     database = opened(RECORDS)
     again = Store(database, clock)
     assert (again.model("m"), again.endpoint_config("c"), again.endpoint("e")) == (model, config, pending)
-    assert again.tags(model.arn) == {"team": "blue"}
+    assert again.tags.of(model.arn) == {"team": "blue"}
     database.close()
 
 
@@ -189,12 +189,12 @@ def test_exactly_one_of_many_threads_changes_the_status(store: Store) -> None:
 def test_tags_go_with_their_resource(store: Store) -> None:
     store.add_endpoint(endpoint(), {"a": "1", "b": "2"})
     arn = endpoint().arn
-    store.put_tags(arn, {"b": "3"})
-    store.remove_tags(arn, ["a", "never"])
-    assert store.tags(arn) == {"b": "3"}
+    store.tags.put(arn, {"b": "3"})
+    store.tags.remove(arn, ["a", "never"])
+    assert store.tags.of(arn) == {"b": "3"}
     assert store.has(arn)
     store.remove_endpoint("e")
-    assert (store.tags(arn), store.has(arn)) == ({}, False)
+    assert (store.tags.of(arn), store.has(arn)) == ({}, False)
 
 
 def test_a_file_of_a_later_version_is_refused_and_left_alone(tmp_path: Path) -> None:

@@ -2,11 +2,11 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from math import ceil
 from urllib.parse import parse_qs
 
-from torpor_endpoint.access.login.page import BASE_HEADERS, LOGIN, LOGOUT, login_page, own_models_page, refused_page
+from torpor_endpoint.access.login.page import BASE_HEADERS, LOGIN, LOGOUT, Look, login_page, refused_page, said_page
 from torpor_endpoint.access.login.sessions import PageSessions
 from torpor_endpoint.access.verifying import Verifier
 from torpor_endpoint.aws.errors import AwsError
@@ -21,7 +21,6 @@ from torpor_endpoint.core.pages.logins import (
     is_csrf,
     set_cookie,
 )
-from torpor_endpoint.core.pages.own_models import OwnEndpoint
 
 SESSION = "/_torpor/dashboard/session"
 DASHBOARD = "/_torpor/"
@@ -37,9 +36,10 @@ FORGED = "The request has no valid token of its session (X-Torpor-CSRF): reload 
 class LoginFace:
     """An ASGI application for the addresses that `answers` knows. `clock` gives seconds that never go back."""
 
-    def __init__(self, sessions: PageSessions, verifier: Verifier, clock: Callable[[], float]) -> None:
+    def __init__(self, sessions: PageSessions, verifier: Verifier, look: Look, clock: Callable[[], float]) -> None:
         self._sessions = sessions
         self._verifier = verifier
+        self._look = look
         self._clock = clock
         self._tries = WrongTries()
 
@@ -53,7 +53,7 @@ class LoginFace:
         except Disconnected:
             return
         except AwsError as error:
-            response = login_page(error.status, error.message)
+            response = login_page(self._look, error.status, error.message)
         await sent(response, send)
 
     def caller(self, scope: Scope, *, changes: bool) -> CallerAccess | None:
@@ -71,16 +71,16 @@ class LoginFace:
 
     def refusal(self, scope: Scope, message: str) -> Response:
         """The page for a browser whose session may not see what it asked for."""
-        return refused_page(message, csrf_of(self._token(scope) or ""))
+        return refused_page(self._look, message, csrf_of(self._token(scope) or ""))
 
-    def own_models(self, scope: Scope, caller: str, found: Sequence[OwnEndpoint]) -> Response:
-        """The page for a browser whose session may not see the dashboard: the caller's own models."""
-        return own_models_page(caller, found, csrf_of(self._token(scope) or ""))
+    def page(self, scope: Scope, title: str, said: str, hint: str) -> Response:
+        """A page for a browser with a session. `said` and `hint` are HTML."""
+        return said_page(self._look, title, said, hint, csrf_of(self._token(scope) or ""))
 
     async def _answer(self, scope: Scope, body: bytes) -> Response:
         path, method = scope["path"], scope["method"]
         if method in ("GET", "HEAD"):
-            return self._session(scope) if path == SESSION else login_page()
+            return self._session(scope) if path == SESSION else login_page(self._look)
         if method != "POST" or path == SESSION:
             return Response(405, b"This page takes GET, and a form by POST.\n", {"content-type": "text/plain"})
         form = _form(scope, body)
@@ -101,12 +101,12 @@ class LoginFace:
         wait_s = self._tries.wait_s(address, now_s)
         if wait_s > 0:
             text = f"Too many wrong tries from this address: try again in {ceil(wait_s)} s."
-            return login_page(429, text, retry_after=str(ceil(wait_s)))
+            return login_page(self._look, 429, text, retry_after=str(ceil(wait_s)))
         access_key = form.get("access_key", "").strip()
         known = self._verifier.of_password(access_key, form.get("secret", "").strip())
         if known is None:
             self._tries.failed(address, now_s)
-            return login_page(403, TEMPORARY if access_key.startswith("ASIA") else WRONG)
+            return login_page(self._look, 403, TEMPORARY if access_key.startswith("ASIA") else WRONG)
         self._tries.succeeded(address)
         old = self._token(scope)
         if old is not None:
@@ -119,7 +119,7 @@ class LoginFace:
         if token is None:
             return _to(LOGIN, self._cookie(scope, ""))
         if not is_csrf(_header(scope, CSRF_HEADER) or form.get("csrf", ""), token):
-            return login_page(403, f"{FORGED}.")
+            return login_page(self._look, 403, f"{FORGED}.")
         await asyncio.to_thread(self._sessions.end, token)
         return _to(LOGIN, self._cookie(scope, ""))
 

@@ -1,7 +1,8 @@
 """Writes the pages of the login: each is one answer with its style and icon in it, and works without scripts."""
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -9,9 +10,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from torpor_endpoint.aws.wire.asgi import Response
-from torpor_endpoint.core.pages.own_models import OwnEndpoint, OwnModel
 
-MIB = 1024 * 1024
 LOGIN, LOGOUT = "/_torpor/login", "/_torpor/logout"
 
 FIELDS = """<label>
@@ -40,55 +39,49 @@ BASE_HEADERS = MappingProxyType(
 """With another policy of referrers a browser would send the form with `Origin: null`, which is refused."""
 
 
-def login_page(status: int = 200, alert: str = "", **headers: str) -> Response:
+@dataclass(frozen=True)
+class Look:
+    """How the pages around look: `tokens` is a style sheet of custom properties, for light and dark, `icon` an SVG.
+
+    Both are read once, for the first page.
+    """
+
+    tokens: Callable[[], str]
+    icon: Callable[[], str]
+
+
+def login_page(look: Look, status: int = 200, alert: str = "", **headers: str) -> Response:
     """The form for an access key and its secret. `alert` says why the browser sees it again."""
     parts = {"title": "Log in", "action": LOGIN, "fields": FIELDS, "button": "Log in", "hint": HINT}
-    return _page(status, parts, _alert(alert), headers)
+    return _page(look, status, parts, _alert(alert), headers)
 
 
-def refused_page(alert: str, csrf: str) -> Response:
+def refused_page(look: Look, alert: str, csrf: str) -> Response:
     """For somebody who has logged in and may not see the page: what is missing, and the way out."""
     fields = f'<input type="hidden" name="csrf" value="{escape(csrf)}" />'
-    hint = '<p class="quiet">Ask who gives rights here, or log in with another access key.</p>'
+    hint = _quiet("Ask who gives rights here, or log in with another access key.")
     parts = {"title": "Not allowed", "action": LOGOUT, "fields": fields, "button": "Log out", "hint": hint}
-    return _page(403, parts, _alert(alert), {})
+    return _page(look, 403, parts, _alert(alert), {})
 
 
-def own_models_page(caller: str, endpoints: Sequence[OwnEndpoint], csrf: str) -> Response:
-    """For somebody who has logged in and may not see the dashboard: the models that this caller may invoke."""
-    said = [f"<p>The models that {escape(caller)} may invoke:</p>", *map(_own_endpoint, endpoints)]
+def said_page(look: Look, title: str, said: str, hint: str, csrf: str) -> Response:
+    """A page for somebody who has logged in, with the way out. `said` and `hint` are HTML."""
     fields = f'<input type="hidden" name="csrf" value="{escape(csrf)}" />'
-    hint = (
-        '<p class="quiet">Requests and cold starts are those of the last day. '
-        "Whoever has the right <code>torpor:ReadPages</code> sees the whole dashboard.</p>"
-    )
-    parts = {"title": "Your models", "action": LOGOUT, "fields": fields, "button": "Log out", "hint": hint}
-    return _page(200, parts, "\n".join(said), {})
+    parts = {"title": title, "action": LOGOUT, "fields": fields, "button": "Log out", "hint": _quiet(hint)}
+    return _page(look, 200, parts, said, {})
 
 
-def _own_endpoint(endpoint: OwnEndpoint) -> str:
-    heads = "".join(f"<th>{head}</th>" for head in ("model", "requests", "cold", "in memory"))
-    rows = "".join(
-        f"<tr><td>{escape(one.name) or '(its one model)'}</td><td>{one.requests}</td><td>{one.cold}</td>"
-        f"<td>{_memory(one)}</td></tr>"
-        for one in endpoint.models
-    )
-    return f"<h2>{escape(endpoint.name)}</h2><table><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _memory(model: OwnModel) -> str:
-    if not model.instances:
-        return "no"
-    return f"{model.size_bytes / MIB:.1f} MiB" + (f" on {model.instances} instances" if model.instances > 1 else "")
+def _quiet(hint: str) -> str:
+    return f'<p class="quiet">{hint}</p>'
 
 
 def _alert(text: str) -> str:
     return f'<p role="alert" id="why">{escape(text)}</p>' if text else ""
 
 
-def _page(status: int, parts: dict[str, str], said: str, headers: dict[str, str]) -> Response:
-    style, icon = _style(), _icon()
-    body = _text("access", "login", "login.html").format(style=style, icon=icon, alert=said, **parts)
+def _page(look: Look, status: int, parts: dict[str, str], said: str, headers: dict[str, str]) -> Response:
+    style, icon = _style(look), _icon(look)
+    body = _text("login.html").format(style=style, icon=icon, alert=said, **parts)
     digest = base64.b64encode(sha256(style.encode()).digest()).decode()
     policy = (
         f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; form-action 'self'; base-uri 'none'; "
@@ -99,19 +92,19 @@ def _page(status: int, parts: dict[str, str], said: str, headers: dict[str, str]
 
 
 @cache
-def _style() -> str:
-    """The dashboard's tokens, the dark ones where the system is dark, and the page's own rules."""
-    tokens = _text("dashboard", "static", "css", "tokens.css")
+def _style(look: Look) -> str:
+    """The look's tokens, the dark ones where the system is dark, and the page's own rules."""
+    tokens = look.tokens()
     light, marker, dark = tokens.partition(':root[data-theme="dark"] {')
     rules = f"@media (prefers-color-scheme: dark) {{\n:root {{{dark}}}\n" if marker else ""
-    return f"{light}{rules}{_text('access', 'login', 'login.css')}"
+    return f"{light}{rules}{_text('login.css')}"
 
 
 @cache
-def _icon() -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(_text('dashboard', 'static', 'icon.svg').encode()).decode()}"
+def _icon(look: Look) -> str:
+    return f"data:image/svg+xml;base64,{base64.b64encode(look.icon().encode()).decode()}"
 
 
 @cache
-def _text(*path: str) -> str:
-    return files("torpor_endpoint").joinpath(*path).read_text()
+def _text(name: str) -> str:
+    return files(__package__).joinpath(name).read_text()

@@ -1,9 +1,9 @@
 """The page of denials: what was refused, to whom, and which policies had a say."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from torpor_endpoint.core.access.explaining.denials import Denial
-from torpor_endpoint.core.pages import Json
 
 LIMIT = 10
 """The number of denials on the page, unless the request gives a limit."""
@@ -11,9 +11,9 @@ LIMIT_MAX = 1_000
 """The largest limit."""
 
 
-def denials_page(denials: Iterable[Denial]) -> Json:
+def denials_page(denials: Iterable[Denial]) -> dict[str, Any]:
     return {"denials": [one.page() for one in denials]}
 
 
-def read_denials(page: Json) -> list[Denial]:
+def read_denials(page: dict[str, Any]) -> list[Denial]:
     return list(map(Denial.read, page["denials"]))

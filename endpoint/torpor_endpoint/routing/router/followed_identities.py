@@ -11,7 +11,7 @@ from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 UNKNOWN_PAUSE_S = 0.25
 """How often the control is asked again at most, whoever comes with unknown keys."""
@@ -33,9 +33,9 @@ class FollowedIdentities:
         self._control = control
         self._version = version
         self._database = SqliteFile(":memory:", RECORDS)
-        self.store = Store(self._database, clock)
+        self.tags = Tags(self._database)
         identities.write(self._database)
-        self.directory = Directory(Iam(self._database, self.store, clock), account, identities.owner)
+        self.directory = Directory(Iam(self._database, self.tags, clock), account, identities.owner)
         self._applied = 0  # so many answers
         self._asked_s = -UNKNOWN_PAUSE_S
         self._asking = asyncio.Lock()

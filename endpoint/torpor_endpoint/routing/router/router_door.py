@@ -3,18 +3,18 @@
 import logging
 
 from torpor_endpoint.access.door import BODY_LIMIT_BYTES, replayed
-from torpor_endpoint.access.invocations import SIGNED_AS, InvocationDoor, aws_error, invocation_of, refuse
+from torpor_endpoint.access.invocations import SIGNED_AS, InvocationDoor, invocation_of, refuse
 from torpor_endpoint.access.page_callers import READ
 from torpor_endpoint.access.problems import NotAuthentic, Problem, nobody_signed
+from torpor_endpoint.access.refusals import aws_error
 from torpor_endpoint.access.throttling import Throttle
 from torpor_endpoint.access.verifying import PAGES_SIGNED_AS, Verifier
 from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.aws.wire.asgi import ACCESS, Disconnected, Receive, Response, Scope, Send, Tell, sent, taken
 from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess
 from torpor_endpoint.core.access.rates import CallKind
-from torpor_endpoint.gateway import OWN_PAGES, Gateway, in_origin_form
+from torpor_endpoint.gateway import HEALTH, OWN_PAGES, Gateway, in_origin_form
 from torpor_endpoint.log_lines import about
-from torpor_endpoint.pages.lifespan import HEALTH
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.services.registry import RUNTIME
 
@@ -68,14 +68,14 @@ class RouterDoor:
         except Disconnected:
             return
         except AwsError as error:
-            await refuse(RUNTIME, error, scope, send)
+            await refuse(error, scope, send)
             return
         except NotAuthentic as refused:
-            await refuse(RUNTIME, aws_error(refused, scope), scope, send)
+            await refuse(aws_error(refused, scope), scope, send)
             return
         except AccessRefused as denied:
             audit.info("denied: %s", denied.message, extra=about(caller=access.principal.arn))
-            await refuse(RUNTIME, aws_error(NotAuthentic(Problem.DENIED, denied.message), scope), scope, send)
+            await refuse(aws_error(denied, scope), scope, send)
             return
         await self._gateway({**scope, ACCESS: access}, replayed(body, receive), send)
 

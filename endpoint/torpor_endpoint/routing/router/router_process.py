@@ -43,7 +43,7 @@ from torpor_endpoint.runtime.observing.metrics_observer import MetricsObserver
 from torpor_endpoint.runtime.observing.observers import BatchObserver, Observers
 from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.runtime.shadowing import Shadowing
-from torpor_endpoint.services.registry import RUNTIME
+from torpor_endpoint.services.registry import ADDRESSES, RUNTIME
 from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.telemetry.access_log import AccessLog
 from torpor_endpoint.telemetry.environment import signals
@@ -110,7 +110,7 @@ class RouterProcess:
         pages = RouterPages(self._name, self._control.url, self._follower, self._roster, self._accounts, self._rates)
         lifespan = Lifespan(self._running, health, pages.app())
         services: Mapping[str, App] = {RUNTIME: runtime, "s3": LazyApp(partial(_no_objects, self._control.url))}
-        gateway = Gateway(services, lifespan, facts.account, self._elsewhere, {RUNTIME: runtime.take_inline})
+        gateway = Gateway(services, lifespan, facts.account, ADDRESSES, self._elsewhere, {RUNTIME: runtime.take_inline})
         guarded = gateway if self._identities is None else self._door(gateway, runtime, self._identities)
         hosts, scheme = (options.host or "0.0.0.0",), "https" if options.tls else "http"
         own = own_hosts(hosts, options.allow_hosts, options.allow_origins, socket.gethostname(), scheme)
@@ -119,7 +119,7 @@ class RouterProcess:
     def _door(self, gateway: Gateway, runtime: RuntimeApp, identities: FollowedIdentities) -> RouterDoor:
         clocks = AccessClocks(time.time, time.time)
         facts, directory = self._facts, identities.directory
-        verifier = Verifier(directory, clocks, facts.account, facts.region, identities.store.tags)
+        verifier = Verifier(directory, clocks, facts.account, facts.region, identities.tags.of)
         throttle = Throttle(self._rates)
         invocations = InvocationDoor(verifier, runtime.take_inline, throttle)
         return RouterDoor(gateway, verifier, invocations, throttle, identities)

@@ -23,8 +23,9 @@ from torpor_endpoint.core.async_inference.attempts import (
     is_final,
 )
 from torpor_endpoint.core.async_inference.requests import AsyncState, KeptRequest
+from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.core.outages.waiting import pause_s
-from torpor_endpoint.core.records import RecordsFault, Variant
+from torpor_endpoint.core.records import Variant
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.in_service.endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.in_service.pool import VariantPool

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from torpor_endpoint.core.async_inference.messages import tests_of
+from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.core.outages.waiting import pause_s
-from torpor_endpoint.core.records import AsyncInference, RecordsFault
+from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue, UnsentNotice

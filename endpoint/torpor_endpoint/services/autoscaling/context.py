@@ -34,10 +34,10 @@ class Autoscaling:
         self.policies = RecordTable(database, "scaling_policies", ScalingPolicy, key=str)
         self.schedules = RecordTable(database, "scheduled_actions", ScheduledAction, key=str)
         self.activities = Activities()
-        self.alarms = Alarms(database, store, clock, left_to_the_policy)
+        self.alarms = Alarms(database, store.tags, clock, left_to_the_policy)
         self.wakeup = Wakeup()
         self.new_bounds = NameSet()
-        self.tags = store
+        self.tags = store.tags
         self.clock = clock
         self.refused = refused
 
@@ -75,7 +75,7 @@ class Autoscaling:
             for schedule in self.schedules.all():
                 if schedule.target == target.name:
                     self.schedules.remove(schedule.name)
-        self.tags.forget_tags(target.arn)
+        self.tags.forget(target.arn)
         for policy in policies:
             tracking_alarms.remove(self.alarms, policy.arn)
 

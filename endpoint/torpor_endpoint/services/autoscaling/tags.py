@@ -10,18 +10,18 @@ TAGS_MAX = 50
 
 
 def list_tags_for_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
-    return {"Tags": autoscaling.tags.tags(_taggable(autoscaling, call))}
+    return {"Tags": autoscaling.tags.of(_taggable(autoscaling, call))}
 
 
 def tag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
     arn = _taggable(autoscaling, call)
-    if not autoscaling.tags.add_tags(arn, call.params["Tags"], TAGS_MAX):
+    if not autoscaling.tags.add(arn, call.params["Tags"], TAGS_MAX):
         raise errors.TAGS(arn=arn)
     return {}
 
 
 def untag_resource(autoscaling: Autoscaling, call: Call) -> dict[str, Any]:
-    autoscaling.tags.remove_tags(_taggable(autoscaling, call), call.params["TagKeys"])
+    autoscaling.tags.remove(_taggable(autoscaling, call), call.params["TagKeys"])
     return {}
 
 

@@ -34,10 +34,10 @@ def register_scalable_target(autoscaling: Autoscaling, call: Call) -> dict[str, 
     with autoscaling.database.transaction():
         kept = autoscaling.targets.get(target_name(resource_id, dimension))
         target = _changed(kept or _new(autoscaling, call), call.params)
-        if len({**autoscaling.tags.tags(target.arn), **tags}) > TAGS_MAX:
+        if len({**autoscaling.tags.of(target.arn), **tags}) > TAGS_MAX:
             raise errors.TAGS(arn=target.arn)
         autoscaling.targets.put(target)
-    autoscaling.tags.put_tags(target.arn, tags)
+    autoscaling.tags.put(target.arn, tags)
     if not {"MinCapacity", "MaxCapacity"}.isdisjoint(call.params):
         autoscaling.bounded(target)
     return {"ScalableTargetARN": target.arn}

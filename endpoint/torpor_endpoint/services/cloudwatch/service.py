@@ -14,7 +14,6 @@ from torpor_endpoint.services.cloudwatch.get_metric_data import get_metric_data
 from torpor_endpoint.services.cloudwatch.get_metric_statistics import get_metric_statistics
 from torpor_endpoint.services.cloudwatch.list_metrics import list_metrics
 from torpor_endpoint.services.cloudwatch.put_metric_data import keep, measured_by
-from torpor_endpoint.services.parts import ServiceParts
 
 KEPT = (
     *("Datapoints", "Metrics", "Dimensions", "MetricDataResults", "Timestamps", "Values"),
@@ -76,8 +75,3 @@ def service(
     of_alarms = {} if alarms is None else bound(alarm_operations.OPERATIONS, alarms)
     operations = {**OPERATIONS, **of_alarms}
     return Service("cloudwatch", cloudwatch, operations, account=account, kept=KEPT, otherwise=otherwise)
-
-
-def compose(parts: ServiceParts) -> Service[CloudWatch]:
-    read = CloudWatch(parts.registry, parts.refresh)
-    return service(read, parts.alarms, account=parts.account, otherwise=parts.otherwise)

@@ -11,7 +11,7 @@ from torpor_endpoint.services.iam import errors
 from torpor_endpoint.services.iam.records import AccessKey, Group, ManagedPolicy, Role, RoleGrant, TemporaryKey, User
 from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.record_table import RecordTable
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 H = TypeVar("H", Role, User, Group)
 Holder = Role | User | Group
@@ -20,7 +20,7 @@ Holder = Role | User | Group
 class Iam:
     """Any thread may call its methods. `clock` gives epoch seconds."""
 
-    def __init__(self, database: Database, store: Store, clock: Callable[[], float]) -> None:
+    def __init__(self, database: Database, tags: Tags, clock: Callable[[], float]) -> None:
         self._database = database
         self.roles = RecordTable(database, "roles", Role)
         self.users = RecordTable(database, "users", User)
@@ -29,7 +29,7 @@ class Iam:
         self.managed = RecordTable(database, "managed_policies", ManagedPolicy)
         self.temporary = RecordTable(database, "temporary_keys", TemporaryKey, key=str)
         self.grants = RecordTable(database, "role_grants", RoleGrant, key=str)
-        self.tags = store
+        self.tags = tags
         self.tagging = Lock()  # so that two calls do not count a role's tags at the same time
         self.clock = clock
 
@@ -98,7 +98,7 @@ class Iam:
             role = self.role(name)
             check(role)
             self.roles.remove(name)
-        self.tags.forget_tags(role.arn(account))
+        self.tags.forget(role.arn(account))
 
 
 @dataclass(frozen=True)

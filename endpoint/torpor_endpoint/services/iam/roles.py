@@ -34,13 +34,13 @@ def create_role(iam: Iam, call: Call) -> dict[str, Any]:
     tags = first_tags(TAGGED_ROLES, call)
     if not iam.roles.add(role):
         raise errors.EXISTS(name=role.name)
-    iam.tags.put_tags(role.arn(call.account), tags)
+    iam.tags.put(role.arn(call.account), tags)
     return {"Role": shapes.role(role, call.account, tags)}
 
 
 def get_role(iam: Iam, call: Call) -> dict[str, Any]:
     role = iam.role(call.params["RoleName"])
-    return {"Role": shapes.role(role, call.account, iam.tags.tags(role.arn(call.account)))}
+    return {"Role": shapes.role(role, call.account, iam.tags.of(role.arn(call.account)))}
 
 
 def list_roles(iam: Iam, call: Call) -> dict[str, Any]:

@@ -13,7 +13,6 @@ from torpor_endpoint.services.iam.policies import attached, inline, managed, sim
 from torpor_endpoint.services.iam.records import Role
 from torpor_endpoint.services.iam.tags import TAGGED_POLICIES, TAGGED_ROLES, TAGGED_USERS, TaggedKind
 from torpor_endpoint.services.iam.unenforced import refusing_unenforced
-from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.sts.identity import ROLE, ROLE_ID
 
 KEPT = (
@@ -122,10 +121,6 @@ def service(
         operations = _forgetting({**OPERATIONS, "SimulatePrincipalPolicy": simulate}, directory.forget)
         otherwise = None if otherwise is None else refusing_unenforced(otherwise)
     return Service("iam", iam, operations, account=account, kept=KEPT, otherwise=otherwise, guards=GUARDS)
-
-
-def compose(parts: ServiceParts) -> Service[Iam]:
-    return service(parts.iam, account=parts.account, otherwise=parts.otherwise, directory=parts.directory)
 
 
 def _forgetting(operations: Mapping[str, Operation[Iam]], forget: Callable[[], None]) -> dict[str, Operation[Iam]]:

@@ -40,22 +40,22 @@ def tag(kind: TaggedKind, iam: Iam, call: Call) -> dict[str, Any]:
     """Add tags. A key that differs from an old one only in upper and lower case replaces it."""
     arn, added = kind.arn_of(iam, call), read(call.params["Tags"])
     with iam.tagging:
-        old = iam.tags.tags(arn)
+        old = iam.tags.of(arn)
         replaced = _of_keys(old, added)
         check_count(kind, {**{key: value for key, value in old.items() if key not in replaced}, **added})
-        iam.tags.remove_tags(arn, replaced)
-        iam.tags.put_tags(arn, added)
+        iam.tags.remove(arn, replaced)
+        iam.tags.put(arn, added)
     return {}
 
 
 def untag(kind: TaggedKind, iam: Iam, call: Call) -> dict[str, Any]:
     arn = kind.arn_of(iam, call)
-    iam.tags.remove_tags(arn, _of_keys(iam.tags.tags(arn), call.params["TagKeys"]))
+    iam.tags.remove(arn, _of_keys(iam.tags.of(arn), call.params["TagKeys"]))
     return {}
 
 
 def list_tags(kind: TaggedKind, iam: Iam, call: Call) -> dict[str, Any]:
-    tags = iam.tags.tags(kind.arn_of(iam, call))
+    tags = iam.tags.of(kind.arn_of(iam, call))
     keys, more = page(tags, str, call.params)
     return {"Tags": shapes.tag_list({key: tags[key] for key in keys}), **more}
 
@@ -68,9 +68,9 @@ def first_tags(kind: TaggedKind, call: Call) -> dict[str, str]:
 def moved(iam: Iam, old_arn: str, new_arn: str) -> None:
     """Give the tags of what was renamed to its new ARN."""
     if old_arn != new_arn:
-        tags = iam.tags.tags(old_arn)
-        iam.tags.forget_tags(old_arn)
-        iam.tags.put_tags(new_arn, tags)
+        tags = iam.tags.of(old_arn)
+        iam.tags.forget(old_arn)
+        iam.tags.put(new_arn, tags)
 
 
 def read(wire: list[dict[str, str]]) -> dict[str, str]:

@@ -27,7 +27,7 @@ def create_log_group(logs: Logs, call: Call) -> dict[str, Any]:
         group.folder.mkdir(parents=True)
     except FileExistsError:
         raise errors.EXISTS() from None
-    logs.store.put_tags(arn_of(call, group), tags)
+    logs.tags.put(arn_of(call, group), tags)
     return {}
 
 
@@ -62,12 +62,12 @@ def tag_resource(logs: Logs, call: Call) -> dict[str, Any]:
 
 
 def untag_resource(logs: Logs, call: Call) -> dict[str, Any]:
-    logs.store.remove_tags(arn_of(call, _tagged(logs, call)), call.params["tagKeys"])
+    logs.tags.remove(arn_of(call, _tagged(logs, call)), call.params["tagKeys"])
     return {}
 
 
 def list_tags_for_resource(logs: Logs, call: Call) -> dict[str, Any]:
-    return {"tags": logs.store.tags(arn_of(call, _tagged(logs, call)))}
+    return {"tags": logs.tags.of(arn_of(call, _tagged(logs, call)))}
 
 
 def tag_log_group(logs: Logs, call: Call) -> dict[str, Any]:
@@ -76,17 +76,17 @@ def tag_log_group(logs: Logs, call: Call) -> dict[str, Any]:
 
 
 def untag_log_group(logs: Logs, call: Call) -> dict[str, Any]:
-    logs.store.remove_tags(arn_of(call, _named(logs, call)), call.params["tags"])
+    logs.tags.remove(arn_of(call, _named(logs, call)), call.params["tags"])
     return {}
 
 
 def list_tags_log_group(logs: Logs, call: Call) -> dict[str, Any]:
-    return {"tags": logs.store.tags(arn_of(call, _named(logs, call)))}
+    return {"tags": logs.tags.of(arn_of(call, _named(logs, call)))}
 
 
 def _tag(logs: Logs, call: Call, group: LogGroup) -> dict[str, Any]:
     arn = arn_of(call, group)
-    if not logs.store.add_tags(arn, call.params["tags"], TAGS_MAX):
+    if not logs.tags.add(arn, call.params["tags"], TAGS_MAX):
         raise errors.TAGS(arn=arn, limit=TAGS_MAX)
     return {}
 
@@ -104,7 +104,7 @@ def _delete_group(logs: Logs, call: Call, group: LogGroup, writing: set[Path]) -
         _delete(logs, stream.log, writing)
     set_days(group, None)
     arn = arn_of(call, group)
-    logs.store.forget_tags(arn)
+    logs.tags.forget(arn)
     if not group.streams():
         shutil.rmtree(group.folder, ignore_errors=True)
 

@@ -7,7 +7,6 @@ from torpor_endpoint.services.logs.files.reading import Logs
 from torpor_endpoint.services.logs.filter_log_events import filter_log_events
 from torpor_endpoint.services.logs.get_log_events import get_log_events
 from torpor_endpoint.services.logs.guards import GUARDS
-from torpor_endpoint.services.parts import ServiceParts
 
 KEPT = ("logGroups", "logStreams", "events", "searchedLogStreams", "tags")
 """What callers index without asking whether it is there."""
@@ -35,7 +34,3 @@ def service(logs: Logs, *, account: str, otherwise: Otherwise | None = None) -> 
     """`otherwise` keeps the other groups; where all are listed, it is asked for its own."""
     operations = {**OPERATIONS, "DescribeLogGroups": describing.describe_log_groups(otherwise)}
     return Service("logs", logs, operations, account=account, kept=KEPT, otherwise=otherwise, guards=GUARDS)
-
-
-def compose(parts: ServiceParts) -> Service[Logs]:
-    return service(parts.logs, account=parts.account, otherwise=parts.otherwise)

@@ -2,23 +2,17 @@
 
 from functools import partial
 
-from torpor_endpoint.aws.wire.asgi import App
+from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.policies.principals import ids_named
-from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.s3.app import S3App
 from torpor_endpoint.services.s3.elsewhere import S3Elsewhere
+from torpor_endpoint.services.s3.store import ObjectStore
 
 
-def service(parts: ServiceParts) -> S3App:
-    named = partial(ids_named, parts.iam, parts.account)
-    return S3App(parts.objects, account=parts.account, region=parts.options.region, ids_named=named)
+def service(objects: ObjectStore, iam: Iam, *, account: str, region: str) -> S3App:
+    return S3App(objects, account=account, region=region, ids_named=partial(ids_named, iam, account))
 
 
-def compose(parts: ServiceParts) -> App:
-    elsewhere = parts.options.s3_endpoint
-    return service(parts) if elsewhere is None else S3Elsewhere(elsewhere)
-
-
-def compose_cross_origin(parts: ServiceParts) -> App:
-    """The same store for web pages of other origins, which it lets in bucket by bucket."""
-    return service(parts).cross_origin
+def elsewhere(url: str) -> S3Elsewhere:
+    """In place of the own store, where artifacts are in another S3."""
+    return S3Elsewhere(url)

@@ -53,12 +53,12 @@ def compose(parts: ServiceParts) -> Service[Control]:
     scripts = "scripts" not in parts.options.refused
     model_data = parts.control.model_data
     check_role = any_role if model_data is None else model_data.check_assumed
-    jobs = training.Training(parts.jobs, parts.trainer, parts.store.put_tags, parts.clock, scripts, check_role)
+    jobs = training.Training(parts.jobs, parts.trainer, parts.store.tags.put, parts.clock, scripts, check_role)
     transforming = transform.Transforming(
         parts.transform_jobs,
         parts.transforming,
         parts.store,
-        parts.store.put_tags,
+        parts.store.tags.put,
         parts.clock,
         parts.options.strict,
         check_role,

@@ -14,18 +14,18 @@ TAGS = 50
 def add_tags(control: Control, call: Call) -> dict[str, Any]:
     arn = _tagged(control, call)
     added = _unique(call.params["Tags"])
-    if not control.store.add_tags(arn, added, TAGS):
+    if not control.store.tags.add(arn, added, TAGS):
         raise _too_many()
-    return {"Tags": shapes.tag_list(control.store.tags(arn))}
+    return {"Tags": shapes.tag_list(control.store.tags.of(arn))}
 
 
 def list_tags(control: Control, call: Call) -> dict[str, Any]:
     """List all tags on one page: MaxResults is at least 50, and a resource has at most 50 tags."""
-    return {"Tags": shapes.tag_list(control.store.tags(_tagged(control, call)))}
+    return {"Tags": shapes.tag_list(control.store.tags.of(_tagged(control, call)))}
 
 
 def delete_tags(control: Control, call: Call) -> dict[str, Any]:
-    control.store.remove_tags(_tagged(control, call), call.params["TagKeys"])
+    control.store.tags.remove(_tagged(control, call), call.params["TagKeys"])
     return {}
 
 

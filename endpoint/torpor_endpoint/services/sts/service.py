@@ -5,7 +5,6 @@ from collections.abc import Callable
 from torpor_endpoint.aws.calls import Operation, Otherwise, bound
 from torpor_endpoint.aws.service import Service
 from torpor_endpoint.services.iam.identities.directory import Directory
-from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.sts import assuming, identity
 from torpor_endpoint.services.sts.assuming import VerifiedSts
 from torpor_endpoint.services.sts.identity import Sts
@@ -41,7 +40,3 @@ def service(
         return Service("sts", Sts(clock), OPERATIONS, account=account, otherwise=otherwise)
     verified = bound(VERIFIED, VerifiedSts(clock, directory))
     return Service("sts", Sts(clock), {**OPERATIONS, **verified}, account=account, otherwise=otherwise)
-
-
-def compose(parts: ServiceParts) -> Service[Sts]:
-    return service(parts.clock, account=parts.account, directory=parts.directory)

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from itertools import count
 from typing import Any, NamedTuple
 
-from torpor_endpoint.core.records import RecordsFault
+from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.storage.outage_log import OutageLog
 
 

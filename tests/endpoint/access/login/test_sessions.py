@@ -13,7 +13,7 @@ from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.services.iam.records import AccessKey, User
 from torpor_endpoint.storage.databases.database import Database
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 
 @dataclass
@@ -26,7 +26,7 @@ class House:
     directory: Directory = field(init=False)
 
     def __post_init__(self) -> None:
-        self.iam = Iam(self.database, Store(self.database, lambda: self.now_s), lambda: self.now_s)
+        self.iam = Iam(self.database, Tags(self.database), lambda: self.now_s)
         self.directory = Directory(self.iam, ACCOUNT, KeyPair("AKIAROOT", "r"))
         self.iam.users.put(User("ann", "AIDA", NOW_S))
         self.iam.keys.put(AccessKey("AKIAANN", "ann", NOW_S, "secret"))

@@ -11,6 +11,7 @@ from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.options import Options
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.service_apps import ServiceApps
+from torpor_endpoint.services.registry import ADDRESSES
 
 
 @contextmanager
@@ -20,7 +21,7 @@ def resting(folder: Path) -> Iterator[App]:
         for part in (parts.lock, parts.objects, parts.database, parts.async_queue, parts.ledger, parts.long_tail):
             closing.callback(part.close)
         services = ServiceApps(parts, Chores(parts)).by_name()
-        yield Gateway(services, _no_pages, parts.options.account, parts.long_tail.answer)
+        yield Gateway(services, _no_pages, parts.options.account, ADDRESSES, parts.long_tail.answer)
 
 
 async def _no_pages(*_: Any) -> None:

@@ -19,6 +19,7 @@ from torpor_endpoint.routing.router.control_client import ControlAway, ControlCl
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.routing.router.router_door import RouterDoor
 from torpor_endpoint.services.iam.identities.ids import KeyPair
+from torpor_endpoint.services.registry import ADDRESSES
 
 Answer = tuple[str, Identities] | None
 PATH = "/endpoints/e/invocations"
@@ -60,7 +61,7 @@ class Scene:
         clocks = AccessClocks(time.time, time.time)
         verifier = Verifier(self.identities.directory, clocks, ACCOUNT, "us-east-1", lambda arn: {})
         inline = InvocationDoor(verifier, lambda scope, body, tell: True)
-        gateway = Gateway({"sagemaker-runtime": answering}, answering, ACCOUNT)
+        gateway = Gateway({"sagemaker-runtime": answering}, answering, ACCOUNT, ADDRESSES)
         self.door = RouterDoor(gateway, verifier, inline, UNLIMITED, self.identities)
 
     async def asks(self, *answers: Callable[[], Awaitable[Answer]]) -> None:

@@ -101,7 +101,7 @@ def test_a_target_is_removed_with_its_policies_schedules_and_tags(autoscaling: I
     assert [target["ResourceId"] for target in targets(autoscaling)] == ["endpoint/other/variant/v"]
     assert autoscaling.client.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"] == []
     assert autoscaling.client.describe_scheduled_actions(ServiceNamespace="sagemaker")["ScheduledActions"] == []
-    assert autoscaling.context.tags.tags(arn) == {}
+    assert autoscaling.context.tags.of(arn) == {}
     with pytest.raises(ClientError, match=r"ObjectNotFoundException.*No scalable target found for service namespace"):
         autoscaling.client.deregister_scalable_target(**OF)
 

@@ -42,7 +42,7 @@ class AlarmsOnFakeClock:
         self.database = SqliteFile(self.path, RECORDS)
         self.registry = MetricRegistry(lambda: self.now_s)
         self.store = Store(self.database, lambda: self.now_s)
-        self.alarms = Alarms(self.database, self.store, lambda: self.now_s, self._act)
+        self.alarms = Alarms(self.database, self.store.tags, lambda: self.now_s, self._act)
         self.service = service(CloudWatch(self.registry), self.alarms, account="123456789012")
         self.watch = Watch(self.alarms, self.registry, nothing_to_refresh, self._pause)
 

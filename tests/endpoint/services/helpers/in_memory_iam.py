@@ -12,7 +12,7 @@ from torpor_endpoint.services.iam.service import service as iam_service
 from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 ACCOUNT = "210987654321"
 NOW_S = 1_770_000_000.0
@@ -29,7 +29,7 @@ def permissions(**members: Any) -> str:
 
 
 def iam_over(database: Database, otherwise: Otherwise | None = None) -> Any:
-    context = Iam(database, Store(database, lambda: NOW_S), lambda: NOW_S)
+    context = Iam(database, Tags(database), lambda: NOW_S)
     return client(iam_service(context, account=ACCOUNT, otherwise=otherwise))
 
 

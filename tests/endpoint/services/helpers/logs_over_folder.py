@@ -32,7 +32,7 @@ class LogsOverFolder:
         self.groups = Groups(*(self.folder / name for name in ("endpoints", "training", "transform")))
         self.database = SqliteFile(":memory:", RECORDS)
         store = Store(self.database, lambda: self.now_ms / 1000)
-        self.logs = Logs(self.groups, LogMarks(), store, lambda: self.now_ms / 1000, lambda: self.writing)
+        self.logs = Logs(self.groups, LogMarks(), store.tags, lambda: self.now_ms / 1000, lambda: self.writing)
         self.service = service(self.logs, account="123456789012", otherwise=self.otherwise)
 
     def client(self) -> Any:

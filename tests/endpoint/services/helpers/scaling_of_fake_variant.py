@@ -43,7 +43,9 @@ class FakeVariantScaler:
         self.context = Autoscaling(self.database, store, self.clock, refused)
         self.registry = MetricRegistry(self.clock)
         # As in an endpoint: CloudWatch's own keeper of the same alarms, whose actions are carried out.
-        self.alarms = Alarms(self.database, store, self.clock, alarm_actions(Topics(no_topics), self.context.fired))
+        self.alarms = Alarms(
+            self.database, store.tags, self.clock, alarm_actions(Topics(no_topics), self.context.fired)
+        )
         self.restart()
 
     def restart(self, factor: float = 1.0) -> None:

@@ -18,7 +18,7 @@ from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.services.iam.policies.managed import SHOWING
 from torpor_endpoint.services.iam.unenforced import HARMLESS, REFUSED, refusing_unenforced
 from torpor_endpoint.services.sts import service as sts
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 ALL = sorted(service_model("iam").operation_names)
 
@@ -58,7 +58,7 @@ def test_sts_leaves_nothing_to_moto() -> None:
     """So what it lacks is refused at once, as an operation that Torpor does not implement."""
     lacking = set(service_model("sts").operation_names) - set(sts.OPERATIONS)
     with database() as found:
-        context = Iam(found, Store(found, lambda: NOW_S), lambda: NOW_S)
+        context = Iam(found, Tags(found), lambda: NOW_S)
         directory = Directory(context, ACCOUNT, KeyPair("AKIAROOT", "root"))
         service = sts.service(lambda: NOW_S, account=ACCOUNT, directory=directory)
         assert set(sts.VERIFIED) | {"GetAccessKeyInfo"} == set(sts.OPERATIONS)
@@ -71,7 +71,7 @@ def test_awss_own_policies_cannot_be_changed() -> None:
     arn = "arn:aws:iam::aws:policy/AdministratorAccess"
     document = '{"Version": "2012-10-17", "Statement": [{"Effect": "Deny", "Action": "*", "Resource": "*"}]}'
     with database() as found:
-        context = Iam(found, Store(found, lambda: NOW_S), lambda: NOW_S)
+        context = Iam(found, Tags(found), lambda: NOW_S)
         made: Any = client(iam.service(context, account=ACCOUNT, otherwise=moto))
         with pytest.raises(ClientError, match=r"AccessDenied.*one of AWS's own policies"):
             made.create_policy_version(PolicyArn=arn, PolicyDocument=document, SetAsDefault=True)

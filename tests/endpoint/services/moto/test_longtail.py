@@ -18,6 +18,7 @@ from torpor_endpoint.aws.wire.asgi import AwsRequest, Message, Response
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.services.moto.long_polls import poll_of, polled
 from torpor_endpoint.services.moto.longtail import SERVICES, LongTail
+from torpor_endpoint.services.registry import ADDRESSES
 
 ACCOUNT = "333344445555"
 SIGNED = "AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-west-1/{}/aws4_request, SignedHeaders=host, Signature=0"
@@ -192,7 +193,7 @@ def test_the_gateway_leaves_services_that_are_not_its_own_and_their_urls_lead_ba
     }
     pairs = [(name.encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/", "query_string": b"", "headers": pairs}
-    gateway = Gateway({}, own_pages=nobody, account=ACCOUNT, otherwise=tail.answer)
+    gateway = Gateway({}, own_pages=nobody, account=ACCOUNT, addresses=ADDRESSES, otherwise=tail.answer)
     asyncio.run(gateway(scope, receive, send))
     assert json.loads(sent[1]["body"]) == {"QueueUrl": f"http://127.0.0.1:4700/{ACCOUNT}/back"}
 

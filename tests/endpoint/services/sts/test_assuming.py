@@ -14,7 +14,7 @@ from torpor_endpoint.services.iam.identities.directory import Directory, KnownKe
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.services.iam.records import AccessKey, Role, TemporaryKey, User
 from torpor_endpoint.services.sts.assuming import VerifiedSts, assume_role, get_session_token
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 ASSUME = permissions(Action="sts:AssumeRole")
 
@@ -22,7 +22,7 @@ ASSUME = permissions(Action="sts:AssumeRole")
 @pytest.fixture
 def iam() -> Iterator[Iam]:
     with database() as found:
-        yield Iam(found, Store(found, lambda: NOW_S), lambda: NOW_S)
+        yield Iam(found, Tags(found), lambda: NOW_S)
 
 
 def called(iam: Iam, key: str, operation: Operation[VerifiedSts], **params: Any) -> Any:

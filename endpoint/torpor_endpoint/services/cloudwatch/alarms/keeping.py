@@ -16,7 +16,7 @@ from torpor_endpoint.services.cloudwatch.alarms.records import (
 from torpor_endpoint.services.cloudwatch.alarms.shapes import actions
 from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.record_table import RecordTable
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 Act = Callable[[Alarm, StateChange], Awaitable[None]]
 """Runs one action of an alarm. An exception goes to the log and to the alarm's history."""
@@ -34,13 +34,13 @@ async def nothing_to_act(alarm: Alarm, change: StateChange) -> None:
 
 
 class Alarms:
-    """Any thread may call the plain functions. `clock` gives epoch seconds; `store` stores the tags."""
+    """Any thread may call the plain functions. `clock` gives epoch seconds."""
 
-    def __init__(self, database: Database, store: Store, clock: Callable[[], float], act: Act = nothing_to_act) -> None:
+    def __init__(self, database: Database, tags: Tags, clock: Callable[[], float], act: Act = nothing_to_act) -> None:
         self._table = RecordTable(database, "alarms", Alarm, key=str)  # two names that differ in case are two alarms
         self._act = act
         self.clock = clock
-        self.store = store
+        self.tags = tags
 
     def get(self, name: str) -> Alarm | None:
         return self._table.get(name)
@@ -64,7 +64,7 @@ class Alarms:
     def remove(self, name: str) -> None:
         alarm = self._table.get(name)
         if alarm is not None and self._table.remove(name):
-            self.store.forget_tags(alarm.arn)
+            self.tags.forget(alarm.arn)
 
     async def enter(self, name: str, standing: Standing) -> None:
         """Give the alarm a new standing. If its state changes and its actions are enabled, run them."""

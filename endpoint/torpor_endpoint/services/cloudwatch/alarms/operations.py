@@ -28,7 +28,7 @@ def put_metric_alarm(alarms: Alarms, call: Call) -> dict[str, Any]:
         if len(alarms.all()) >= ALARMS_MAX:
             raise errors.QUOTA(limit=ALARMS_MAX)
         if alarms.add(new):  # "If you are using this operation to update [..], any tags you specify [..] are ignored"
-            alarms.store.put_tags(new.arn, first_tags)
+            alarms.tags.put(new.arn, first_tags)
             break
     return {}
 

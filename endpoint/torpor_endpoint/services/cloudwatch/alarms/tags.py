@@ -12,18 +12,18 @@ TAGS_MAX = 50
 
 def tag_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
     arn, tags = _known(alarms, call), read(call.params["Tags"])
-    if not alarms.store.add_tags(arn, tags, TAGS_MAX):
+    if not alarms.tags.add(arn, tags, TAGS_MAX):
         raise errors.TAGS(limit=TAGS_MAX)
     return {}
 
 
 def untag_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
-    alarms.store.remove_tags(_known(alarms, call), call.params["TagKeys"])
+    alarms.tags.remove(_known(alarms, call), call.params["TagKeys"])
     return {}
 
 
 def list_tags_for_resource(alarms: Alarms, call: Call) -> dict[str, Any]:
-    tags = alarms.store.tags(_known(alarms, call))
+    tags = alarms.tags.of(_known(alarms, call))
     return {"Tags": [{"Key": key, "Value": value} for key, value in tags.items()]}
 
 

@@ -3,14 +3,13 @@
 The role's session is named `SageMaker`, as on AWS: `assumed-role/<role>/SageMaker`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from torpor_endpoint.core.access.evaluation import decide_service_trust
 from torpor_endpoint.core.access.needs import AccessNeed, AccessPlace, CallerAccess
 from torpor_endpoint.core.access.policies import AccessPolicy, AccessQuestion
 from torpor_endpoint.core.access.rights import default_role
-from torpor_endpoint.core.records import Variant
 from torpor_endpoint.services.iam.execution.refused import RoleRefused
 from torpor_endpoint.services.iam.identities.directory import Directory
 
@@ -50,16 +49,15 @@ class ExecutionRoles:
         keys = {**principal.keys, "aws:requestedregion": (self.region,)}
         return CallerAccess(principal, AccessPlace(self.account, self.region), keys, now_s=self.clock())
 
-    def fault(self, variant: Variant, source: str) -> str | None:
-        """Why a variant cannot be deployed with its role, in AWS's words; None if it can."""
+    def fault(self, role: str, topics: Iterable[str], source: str) -> str | None:
+        """Why SageMaker cannot use the role for `source` and publish to the topics, in AWS's words; None if it can."""
         try:
-            access = self.assumed(variant.role, source)
+            access = self.assumed(role, source)
         except RoleRefused as refused:
             return str(refused)
-        config = variant.asynchronous
-        for topic in filter(None, () if config is None else (config.success_topic, config.error_topic)):
+        for topic in topics:
             if not access.decide(AccessNeed(("sns:Publish",), topic)).allowed:
-                return TOPIC_REFUSED.format(role=self.arn(variant.role), topic=topic)
+                return TOPIC_REFUSED.format(role=self.arn(role), topic=topic)
         return None
 
     def _trusted(self, arn: str, source: str, trust: AccessPolicy) -> bool:

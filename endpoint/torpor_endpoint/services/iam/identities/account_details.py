@@ -33,7 +33,7 @@ def get_account_authorization_details(iam: Iam, call: Call) -> dict[str, Any]:
 
 
 def _detail(iam: Iam, record: Holder | ManagedPolicy, account: str) -> dict[str, Any]:
-    tags = iam.tags.tags(record.arn(account))
+    tags = iam.tags.of(record.arn(account))
     match record:
         case User():
             member = {"UserPolicyList": _inline(record), "GroupList": list(record.groups)}

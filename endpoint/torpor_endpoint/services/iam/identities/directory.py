@@ -230,7 +230,7 @@ class Directory:
             unique_id=user.user_id,
             identity=(*self._identity(user), *self._of_groups(user)),
             boundary=self._boundary(user.boundary),
-            tags=self._iam.tags.tags(arn),
+            tags=self._iam.tags.of(arn),
             name=user.name,
         )
 
@@ -244,7 +244,7 @@ class Directory:
             unique_id=f"{role.role_id}:{session}",
             identity=self._identity(role),
             boundary=self._boundary(role.boundary),
-            tags=_with_session_tags(self._iam.tags.tags(arn), tags),
+            tags=_with_session_tags(self._iam.tags.of(arn), tags),
         )
 
     def _identity(self, holder: Holder) -> tuple[AccessPolicy, ...]:

@@ -25,13 +25,13 @@ def create_user(iam: Iam, call: Call) -> dict[str, Any]:
     tags = first_tags(TAGGED_USERS, call)
     if not iam.users.add(user):
         raise errors.USER_EXISTS(name=user.name)
-    iam.tags.put_tags(user.arn(call.account), tags)
+    iam.tags.put(user.arn(call.account), tags)
     return {"User": shapes.user(user, call.account, tags)}
 
 
 def get_user(iam: Iam, call: Call) -> dict[str, Any]:
     user = iam.user(named(call))
-    return {"User": shapes.user(user, call.account, iam.tags.tags(user.arn(call.account)))}
+    return {"User": shapes.user(user, call.account, iam.tags.of(user.arn(call.account)))}
 
 
 def list_users(iam: Iam, call: Call) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def delete_user(iam: Iam, call: Call) -> dict[str, Any]:
         if user.policies:
             raise errors.HAS_INLINE()
         iam.users.remove(name)
-    iam.tags.forget_tags(user.arn(call.account))
+    iam.tags.forget(user.arn(call.account))
     return {}
 
 

@@ -38,13 +38,13 @@ def create_policy(iam: Iam, call: Call) -> dict[str, Any]:
     tags = first_tags(TAGGED_POLICIES, call)
     if not iam.managed.add(policy):
         raise errors.POLICY_EXISTS(name=policy.name)
-    iam.tags.put_tags(policy.arn(call.account), tags)
+    iam.tags.put(policy.arn(call.account), tags)
     return {"Policy": shapes.managed_policy(policy, call.account, tags=tags)}
 
 
 def get_policy(iam: Iam, call: Call) -> dict[str, Any]:
     policy = _ours(iam, call)
-    tags = iam.tags.tags(policy.arn(call.account))
+    tags = iam.tags.of(policy.arn(call.account))
     return {"Policy": {**shown(iam, policy, call.account), "Tags": shapes.tag_list(tags)}}
 
 
@@ -74,7 +74,7 @@ def delete_policy(iam: Iam, call: Call) -> dict[str, Any]:
         if len(policy.versions) > 1:
             raise errors.HAS_VERSIONS()
         iam.managed.remove(policy.name)
-    iam.tags.forget_tags(policy.arn(call.account))
+    iam.tags.forget(policy.arn(call.account))
     return {}
 
 

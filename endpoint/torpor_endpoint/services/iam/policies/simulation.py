@@ -115,7 +115,7 @@ def _caller(iam: Iam, call: Call) -> Principal:
     user = iam.users.get(arn.rpartition("/")[2])
     if user is None or user.arn(call.account) != arn:
         raise errors.NO_SOURCE(arn=arn)
-    tags = iam.tags.tags(arn)
+    tags = iam.tags.of(arn)
     return Principal(PrincipalKind.USER, call.account, arn, unique_id=user.user_id, tags=tags, name=user.name)
 
 
@@ -133,7 +133,7 @@ def _simulated(iam: Iam, call: Call, principal: Principal) -> SimulatedCaller:
         raise errors.BAD_SIMULATION("PermissionsBoundaryPolicyInputList may have one policy.")
     limited = replace(principal, boundary=boundaries[0]) if boundaries else principal
     place = AccessPlace(call.account, call.region)
-    access = CallerAccess(limited, place, limited.keys, now_s=iam.clock(), tags_of=iam.tags.tags)
+    access = CallerAccess(limited, place, limited.keys, now_s=iam.clock(), tags_of=iam.tags.of)
     resource_policy = None
     if "ResourcePolicy" in call.params:
         origin = PolicyOrigin("ResourcePolicy", "resource")

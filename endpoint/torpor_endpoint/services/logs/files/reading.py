@@ -10,7 +10,7 @@ from torpor_endpoint.services.logs.files import lines
 from torpor_endpoint.services.logs.files.groups import Groups, Stream
 from torpor_endpoint.services.logs.files.lines import LogLine
 from torpor_endpoint.services.logs.files.log_marks import LogMarks
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 REST_MS = 5000
 """How long an incomplete last line waits for its end. After that it is an event without a line break."""
@@ -23,7 +23,7 @@ class Logs:
 
     groups: Groups
     marks: LogMarks
-    store: Store
+    tags: Tags
     clock: Callable[[], float]
     writing: Callable[[], Collection[Path]]
 

@@ -52,7 +52,7 @@ def create_inference_experiment(context: Experimenting, call: Call) -> dict[str,
     )
     if refusal := context.experiments.add(experiment):
         raise refusal
-    control.store.put_tags(experiment.arn, tags)
+    control.store.tags.put(experiment.arn, tags)
     return _answered(context, experiment)
 
 
@@ -111,7 +111,7 @@ def delete_inference_experiment(context: Experimenting, call: Call) -> dict[str,
     experiment = _found(context, call, _S.CREATED, _S.COMPLETED, _S.CANCELLED)
     if not context.experiments.remove(experiment):
         raise errors.CONFLICT(f'The inference experiment "{experiment.name}" has just changed. Try again.')
-    context.control.store.forget_tags(experiment.arn)
+    context.control.store.tags.forget(experiment.arn)
     return {"InferenceExperimentArn": experiment.arn}
 
 

@@ -266,7 +266,7 @@ class InterruptedAlarms(Alarms):
     """The change that is under way ends while an alarm enters a state; another would not."""
 
     def __init__(self, variant: FakeVariantScaler) -> None:
-        super().__init__(variant.database, variant.context.alarms.store, variant.clock, left_to_the_policy)
+        super().__init__(variant.database, variant.context.alarms.tags, variant.clock, left_to_the_policy)
         self._site = variant
         self.entered = 0
 

@@ -33,7 +33,7 @@ class AlarmsBesideTopics:
         self.database = SqliteFile(":memory:", RECORDS)
         self.tail = LongTail(ACCOUNT)
         store = Store(self.database, time.time)
-        self.alarms = Alarms(self.database, store, time.time, alarm_actions(Topics(self.tail.answer)))
+        self.alarms = Alarms(self.database, store.tags, time.time, alarm_actions(Topics(self.tail.answer)))
         registry = MetricRegistry(time.time)
         self.cloudwatch = client(service(CloudWatch(registry), self.alarms, account=ACCOUNT))
         self.sns, self.sqs = (

@@ -26,7 +26,7 @@ from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
 from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.services.iam.records import Role
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 READER = f"arn:aws:iam::{ACCOUNT}:role/reader"
 SHOP = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:endpoint/shop"
@@ -66,7 +66,7 @@ class Endpoint:
 @pytest.fixture
 def iam() -> Iterator[Iam]:
     with database() as found:
-        yield Iam(found, Store(found, time.time), time.time)
+        yield Iam(found, Tags(found), time.time)
 
 
 def test_a_token_gets_credentials_of_its_role(iam: Iam) -> None:

@@ -6,14 +6,13 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.in_memory_iam import ACCOUNT, NOW_S, database, permissions, trust
-from torpor_endpoint.core.records import AsyncInference, Container, Variant
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.execution.refused import RoleRefused
 from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
 from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.services.iam.records import Role
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 READER = f"arn:aws:iam::{ACCOUNT}:role/reader"
 SHOP = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:endpoint/shop"
@@ -22,7 +21,7 @@ SHOP = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:endpoint/shop"
 @pytest.fixture
 def iam() -> Iterator[Iam]:
     with database() as found:
-        yield Iam(found, Store(found, lambda: NOW_S), lambda: NOW_S)
+        yield Iam(found, Tags(found), lambda: NOW_S)
 
 
 def roles(iam: Iam, document: str, **members: Any) -> ExecutionRoles:
@@ -70,12 +69,10 @@ def test_a_model_without_a_role_has_the_endpoint_s_own(iam: Iam) -> None:
     assert roles(iam, trust()).assumed("", SHOP).principal.role == f"arn:aws:iam::{ACCOUNT}:role/TorporRole"
 
 
-def test_the_role_of_an_asynchronous_variant_must_be_able_to_publish(iam: Iam) -> None:
+def test_the_role_of_who_tells_a_topic_must_be_able_to_publish(iam: Iam) -> None:
     topic = f"arn:aws:sns:us-east-1:{ACCOUNT}:done"
-    waiting = AsyncInference("s3://out", success_topic=topic)
-    variant = Variant("v", "m", (Container("torpor", role=READER),), asynchronous=waiting)
-    told = roles(iam, trust()).fault(variant, SHOP)
+    told = roles(iam, trust()).fault(READER, [topic], SHOP)
     assert told is not None
     assert told.endswith(f'and has "sns:Publish" permissions for topic "{topic}"')
     publishes = permissions(Action="sns:Publish", Resource=topic)
-    assert roles(iam, trust(), policies={"own": publishes}).fault(variant, SHOP) is None
+    assert roles(iam, trust(), policies={"own": publishes}).fault(READER, [topic], SHOP) is None

@@ -14,7 +14,7 @@ from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.services.iam.records import AccessKey, ManagedPolicy, Role, TemporaryKey, User
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 ROOT = KeyPair("AKIAROOT", "root")
 POLICY = f"arn:aws:iam::{ACCOUNT}:policy/p"
@@ -23,7 +23,7 @@ POLICY = f"arn:aws:iam::{ACCOUNT}:policy/p"
 @pytest.fixture
 def iam() -> Iterator[Iam]:
     with database() as found:
-        yield Iam(found, Store(found, lambda: NOW_S), lambda: NOW_S)
+        yield Iam(found, Tags(found), lambda: NOW_S)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_change_is_seen_once_it_is_told(iam: Iam, directory: Directory) -> Non
 def test_a_session_ends_with_its_role_and_has_the_tags_of_both(iam: Iam, directory: Directory) -> None:
     role = Role("r", "AROA", 0.0, trust(), path="/team/", policies={"own": permissions()})
     iam.roles.put(role)
-    iam.tags.put_tags(role.arn(ACCOUNT), {"Team": "a", "Tenant": "roles"})
+    iam.tags.put(role.arn(ACCOUNT), {"Team": "a", "Tenant": "roles"})
     iam.temporary.put(TemporaryKey("ASIA1", "s", "t", NOW_S + 60, NOW_S, "r", None, "AROA", "s1", tags={"tenant": "b"}))
     known = directory.find("ASIA1")
     assert known is not None

@@ -12,13 +12,13 @@ from torpor_endpoint.core.access.policies import read_policy
 from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.policies.principals import ids_named
 from torpor_endpoint.services.iam.records import Role, User
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 
 @pytest.fixture
 def iam() -> Iterator[Iam]:
     with database() as found:
-        iam = Iam(found, Store(found, lambda: NOW_S), lambda: NOW_S)
+        iam = Iam(found, Tags(found), lambda: NOW_S)
         iam.users.put(User("ann", "AIDA", 0.0, path="/team/"))
         iam.roles.put(Role("r", "AROA", 0.0, trust()))
         yield iam

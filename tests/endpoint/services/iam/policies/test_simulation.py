@@ -13,7 +13,7 @@ from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.iam.identities.directory import Directory
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.services.iam.service import service as iam_service
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 ANN = f"arn:aws:iam::{ACCOUNT}:user/ann"
 GROUP = f"arn:aws:iam::{ACCOUNT}:group/readers"
@@ -25,7 +25,7 @@ GET = {"ActionNames": ["s3:GetObject"], "ResourceArns": [OBJECT]}
 def iam() -> Iterator[Any]:
     """IAM of an endpoint that verifies its callers: ann may read by her group, and may not delete by herself."""
     with database() as found:
-        context = Iam(found, Store(found, lambda: NOW_S), lambda: NOW_S)
+        context = Iam(found, Tags(found), lambda: NOW_S)
         directory = Directory(context, ACCOUNT, KeyPair("AKIAROOT", "root"))
         made = client(iam_service(context, account=ACCOUNT, directory=directory))
         made.create_user(UserName="ann")

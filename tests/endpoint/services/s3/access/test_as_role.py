@@ -20,7 +20,7 @@ from torpor_endpoint.services.s3.access.as_role import BucketRules, acting_as
 from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage, NotStored, Storage
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.model_data import ModelDataAccess
-from torpor_endpoint.storage.store import Store
+from torpor_endpoint.storage.tags import Tags
 
 READER = f"arn:aws:iam::{ACCOUNT}:role/reader"
 JOB = f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:training-job/j"
@@ -36,7 +36,7 @@ def roles(iam: Iam, *statements: dict[str, Any]) -> ExecutionRoles:
 @pytest.fixture
 def iam() -> Iterator[Iam]:
     with database() as found:
-        yield Iam(found, Store(found, lambda: NOW_S), lambda: NOW_S)
+        yield Iam(found, Tags(found), lambda: NOW_S)
 
 
 @pytest.fixture

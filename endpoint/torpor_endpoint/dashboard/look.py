@@ -1,0 +1,9 @@
+"""The dashboard's colours and icon, for the pages around it."""
+
+from importlib.resources import files
+
+from torpor_endpoint.access.login.page import Look
+
+STATIC = files("torpor_endpoint") / "dashboard" / "static"
+
+LOOK = Look((STATIC / "css" / "tokens.css").read_text, (STATIC / "icon.svg").read_text)
