@@ -18,7 +18,7 @@ from torpor.pages.data_frames import STEPS
 from torpor.simulator.fitting import Fitted, fitted
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, Spreads
-from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
 from torpor.workloads import Recorded
 from torpor.workloads.profile import ModelProfile
@@ -67,7 +67,7 @@ class Answers:
         return cls(steps_s.sum(axis=1), held_s, lived.replayed.hits[good] == 1, lived.replayed.planned_s[good])
 
     @classmethod
-    def simulated(cls, inputs: SimulationInputs, scenario: Scenario) -> tuple["Answers", Result]:
+    def simulated(cls, inputs: SimulationInputs, scenario: Scenario) -> tuple["Answers", SimulationResult]:
         told: list[tuple[float, float, float, bool]] = []
         result = run(
             inputs, scenario,
@@ -178,7 +178,7 @@ class Calibration:
         known = Answers.lived(lived).known
         return replace(self, inputs=replace(self.inputs, trace=trace))._nearer(known, self.unknowns.room_bytes)
 
-    def simulated(self, seed: int = 0) -> tuple[Answers, Result]:
+    def simulated(self, seed: int = 0) -> tuple[Answers, SimulationResult]:
         """All that an instance does for a load is its load, and all that it does for a request its prediction. What the
         endpoint does for it is a delay: it has a processor of its own. Every model was on disk before."""
         unknowns, overhead_s = self.unknowns, self.found.overhead_s
@@ -233,7 +233,7 @@ def between_halves(lived: Lived) -> dict[str, float]:
     return dict(zip(("p50_s", "p99_s"), (100 * (known / asked - 1) for known, asked in pairs), strict=True))
 
 
-def simulated(sides: Iterable[tuple[Answers, Result]]) -> Figures:
+def simulated(sides: Iterable[tuple[Answers, SimulationResult]]) -> Figures:
     """The mean over the seeds."""
     each = [
         Figures(

@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from torpor.hosting.local_endpoint import Local, local
     from torpor.simulator.nightly import Nightly, nightly
     from torpor.simulator.planning.cheapest_plan import plan
-    from torpor.simulator.planning.plan_result import Planned
-    from torpor.simulator.planning.plan_space import Space
+    from torpor.simulator.planning.plan_result import PlanResult
+    from torpor.simulator.planning.plan_space import PlanSpace
     from torpor.simulator.scenario import BadScenario, Scenario
-    from torpor.simulator.shadow_variant import Shadow
-    from torpor.simulator.simulation_result import Result
+    from torpor.simulator.shadow_variant import ShadowVariant
+    from torpor.simulator.simulation_result import SimulationResult
     from torpor.simulator.simulation_run import simulate
     from torpor.workloads import BadTrace
 
@@ -56,11 +56,11 @@ __all__ = [
     "NoAnswer",
     "NoResult",
     "NotTorpor",
-    "Planned",
-    "Result",
+    "PlanResult",
+    "PlanSpace",
     "Scenario",
-    "Shadow",
-    "Space",
+    "ShadowVariant",
+    "SimulationResult",
     "TorporError",
     "__version__",
     "bundle",
@@ -85,12 +85,12 @@ _HOMES = {
     "simulate": "torpor.simulator.simulation_run",
     "plan": "torpor.simulator.planning.cheapest_plan",
     "Scenario": "torpor.simulator.scenario",
-    "Shadow": "torpor.simulator.shadow_variant",
+    "ShadowVariant": "torpor.simulator.shadow_variant",
     "Nightly": "torpor.simulator.nightly",
     "nightly": "torpor.simulator.nightly",
-    "Space": "torpor.simulator.planning.plan_space",
-    "Result": "torpor.simulator.simulation_result",
-    "Planned": "torpor.simulator.planning.plan_result",
+    "PlanSpace": "torpor.simulator.planning.plan_space",
+    "SimulationResult": "torpor.simulator.simulation_result",
+    "PlanResult": "torpor.simulator.planning.plan_result",
     "BadScenario": "torpor.simulator.scenario",
     "BadTrace": "torpor.workloads",
     "TorporError": "torpor.errors",

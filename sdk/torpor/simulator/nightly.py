@@ -12,7 +12,7 @@ from torpor.simulator.costs.ways_to_serve import MONTH_H, per_month
 from torpor.simulator.engine.latency_histogram import Floats, Latencies
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, load
-from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
 from torpor.spans import DAY_S, HOUR_S
 from torpor.value_rules import AMOUNT, MORE, check
@@ -71,7 +71,7 @@ class Nightly:
         return per_month(self.usd(prices), self.duration_s, hours)
 
     def summary(self, prices: Prices = PRICES) -> dict[str, Any]:
-        """A row of a table, with the columns of `Result.summary` that a job has."""
+        """A row of a table, with the columns of `SimulationResult.summary` that a job has."""
         return {
             "scenario": self.name,
             "requests": self.requests,
@@ -120,7 +120,7 @@ def nightly(
     return Nightly(each, every_s, jobs, latencies, failed, duration_s)
 
 
-def _took_s(result: Result) -> float:
+def _took_s(result: SimulationResult) -> float:
     """From the first request, which all are, to the last answer."""
     return result.latencies.most_s if result.requests > result.failed else 0.0
 

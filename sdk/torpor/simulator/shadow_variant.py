@@ -35,7 +35,7 @@ KINDS: Mapping[str, Kind] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Shadow:
+class ShadowVariant:
     """A shadow variant. Its share of the requests is `weight / production_weight`, and 1 at most. `profiles` are of its
     models, with the same names; None: those of the other variant. Raises BadScenario."""
 
@@ -76,7 +76,7 @@ class CopyTrace:
 class Copies:
     """Draws which of a simulation's requests are copied, as they end. Each copy takes 12 bytes."""
 
-    def __init__(self, shadow: Shadow, scenario: Scenario, seed: int) -> None:
+    def __init__(self, shadow: ShadowVariant, scenario: Scenario, seed: int) -> None:
         """`scenario` is that of the other variant, whose requests are copied."""
         self._share = shadow.share
         self._scenario = scenario

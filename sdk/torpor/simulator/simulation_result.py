@@ -26,7 +26,7 @@ WITHIN = (NUMBER, ValueRule("is a time", lambda seconds: not isnan(seconds)))
 
 
 @dataclass(frozen=True, eq=False)
-class Result:
+class SimulationResult:
     """The result of one simulation. Times are seconds of virtual time, which begins at 0."""
 
     scenario: Scenario
@@ -177,7 +177,7 @@ class ShadowOutcome:
 
     share: float  # of the requests, which were copied
     dropped: int  # copies beyond the most that may be in flight
-    result: Result
+    result: SimulationResult
 
 
 def ended_s(lives: Sequence[SimulatedLife], *at_least_s: float) -> float:
@@ -200,13 +200,13 @@ def outcome(
     assumed: Sequence[str],
     moved_bytes: int,
     took_s: float,
-) -> Result:
+) -> SimulationResult:
     """The result of a simulation that is over."""
     counts: VariantCounts = simulation.counts
     requests = tally.warm.count + tally.cold.count + tally.failed
     uses = sorted(tally.models(), key=lambda use: (-use.requests, use.model))
     duration_s = ended_s(simulation.lives, tally.done_s, simulation.lasts_s)
-    return Result(
+    return SimulationResult(
         scenario, trace, seed, duration_s, requests, tally.failed, tally.cold.count, tally.held,
         counts.loads, counts.load_s, counts.downloads, counts.unloads, counts.wakes,
         alive_s(simulation.lives, duration_s),

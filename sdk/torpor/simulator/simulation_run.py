@@ -1,4 +1,4 @@
-"""`torpor.simulate`: simulates a scenario over a trace with its models' profiles, and returns a `Result`."""
+"""`torpor.simulate`: simulates a scenario over a trace with its models' profiles, and returns a `SimulationResult`."""
 
 import gc
 import time
@@ -15,9 +15,9 @@ from torpor.simulator.engine.simulated_variant import OnCalls, Recorded, Simulat
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.simulator.request_tally import OutcomeTally
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.shadow_variant import Copies, Shadow
+from torpor.simulator.shadow_variant import Copies, ShadowVariant
 from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, Spreads, load, missing_profile
-from torpor.simulator.simulation_result import Result, ShadowOutcome, outcome
+from torpor.simulator.simulation_result import ShadowOutcome, SimulationResult, outcome
 from torpor.value_rules import Kind, ValueRule, a, check, optional
 from torpor.workloads import (
     Chunk,
@@ -33,7 +33,7 @@ from torpor_endpoint.core.traffic import SHADOW_LIMITS
 ARGUMENTS: Mapping[str, Kind] = {
     "scenario": optional(a(Scenario, "is a torpor.Scenario")),
     "recorded": optional((ValueRule("is a function of a slot and a decision", callable),)),
-    "shadow": optional(a(Shadow, "is a torpor.Shadow")),
+    "shadow": optional(a(ShadowVariant, "is a torpor.ShadowVariant")),
 }
 
 
@@ -46,9 +46,9 @@ def simulate(
     spreads: Spreads | None = None,
     lasts_s: float | None = None,
     recorded: Recorded | None = None,
-    shadow: Shadow | None = None,
+    shadow: ShadowVariant | None = None,
     **changes: Any,
-) -> Result:
+) -> SimulationResult:
     """Simulate a multi-model variant with this traffic. The live endpoint's own code takes all decisions.
 
     - `trace` is one of `torpor.workloads`; or a file: CSV, Parquet, or an endpoint's `ledger.sqlite`, with
@@ -82,7 +82,7 @@ def run(
     begun: Callable[[Simulation], None] | None = None,
     over: Callable[[Simulation], None] | None = None,
     in_flight_max: int | None = None,
-) -> Result:
+) -> SimulationResult:
     """Simulate one scenario. `listener` gets the requests in batches as they end, and may stop the simulation by
     raising an exception; `begun` gets the simulation before its first request, and `over` after its last. Of a shadow
     variant, requests that come while `in_flight_max` are in flight are dropped.
@@ -120,11 +120,11 @@ def run(
 def run_with_shadow(
     inputs: SimulationInputs,
     scenario: Scenario,
-    shadow: Shadow,
+    shadow: ShadowVariant,
     recorded: Recorded | None = None,
     shadow_recorded: Recorded | None = None,
     checked: bool = False,
-) -> Result:
+) -> SimulationResult:
     """Simulate a scenario, and then the shadow variant beside it, which gets the copies. The first result is the same
     as without a shadow variant. `checked`: as `recounted` does. Raises BadTrace, Inconsistent."""
     play = recounted if checked else run
@@ -151,7 +151,7 @@ def recounted(
     listener: OnCalls | None = None,
     over: Callable[[Simulation], None] | None = None,
     in_flight_max: int | None = None,
-) -> Result:
+) -> SimulationResult:
     """The same as `run`, and then compare its counters with its log. Raises Inconsistent where they differ.
 
     It keeps each request and decision, so it is for traces that fit into memory.

@@ -16,7 +16,7 @@ from torpor.simulator.costs.single_models import on_serverless
 from torpor.simulator.costs.ways_to_serve import MONTH_H
 from torpor.simulator.scenario import ENVIRONMENT, BadScenario, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, load
-from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
 from torpor.spans import DAY_S, HOUR_S
 from torpor.workloads import First, LedgerFile
@@ -116,7 +116,7 @@ def _row(other: OtherWay, inputs: SimulationInputs, now: Scenario) -> WhatIfRow:
     )
 
 
-def _trouble(result: Result) -> str:
+def _trouble(result: SimulationResult) -> str:
     return f"{result.failed:,} requests fail: their model is larger than the memory" if result.failed else ""
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.simulation_inputs import load
-from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import recounted
 from torpor.workloads import recorded, zipf
 from torpor.workloads.profile import ModelProfile
@@ -14,7 +14,7 @@ PROFILES = {"m": ModelProfile("m", 1, 1, predict_s=1.0)}
 WAITING = Scenario(asynchronous=True, concurrency=2, threads=8, processors=8, wake_s=1.0)
 
 
-def played(arrivals_s: list[float], **changes: Any) -> tuple[list[SimulatedCall], Result]:
+def played(arrivals_s: list[float], **changes: Any) -> tuple[list[SimulatedCall], SimulationResult]:
     """The requests for one model in the order in which they ended, and the result."""
     calls: list[SimulatedCall] = []
     inputs = load(recorded((at_s, "m") for at_s in arrivals_s), PROFILES)

@@ -94,7 +94,7 @@ def test_the_least_time_in_the_containers_is_below_every_draw() -> None:
 
 
 def test_a_plan_of_a_pipeline_counts_all_containers_and_leaves_serverless_out() -> None:
-    space = torpor.Space(["ml.m5.large"], instances_max=1, idle_s=[], like=Scenario(containers=PIPELINE))
+    space = torpor.PlanSpace(["ml.m5.large"], instances_max=1, idle_s=[], like=Scenario(containers=PIPELINE))
     planned = torpor.plan(CALLS, PROFILES, slo_s=1.5, quantile=0.9, space=space)
     assert planned.best is not None
     assert planned.best.scenario.containers == PIPELINE

@@ -14,7 +14,7 @@ from torpor.simulator.engine.simulated_variant import VariantReading
 from torpor.simulator.request_tally import OutcomeTally
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulated_timeline import PERIOD_S, ROWS_MAX, Timeline
-from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import simulate
 from torpor.workloads import Recorded, recorded, zipf
 from torpor.workloads.profile import ModelProfile
@@ -42,7 +42,7 @@ def every(gap_s: float, models: Iterable[str]) -> Recorded:
     return recorded((number * gap_s, model) for number, model in enumerate(models))
 
 
-def at_one_per_hour(result: Result) -> float:
+def at_one_per_hour(result: SimulationResult) -> float:
     """The cost of its instances at the shipped price."""
     assert HOUR_USD is not None
     return result.instance_s / 3600 * HOUR_USD

@@ -18,7 +18,7 @@ from tests.helpers.memory import peak_bytes
 from torpor.simulator.fitting import write as write_profiles
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, Spreads, drawn_anew, load
-from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import DecisionDigest, recounted, run, simulate
 from torpor.workloads import (
     Azure2019,
@@ -57,7 +57,7 @@ def told(seed: int, spreads: Spreads | None = None) -> DecisionDigest:
     return digest
 
 
-def figures(result: Result) -> Mapping[str, object]:
+def figures(result: SimulationResult) -> Mapping[str, object]:
     return {**result.summary(), "seed": 0, "timeline": {name: one.tolist() for name, one in result.timeline.items()}}
 
 

@@ -9,14 +9,14 @@ from torpor.simulator.costs.single_models import Apart, on_endpoints, on_serverl
 from torpor.simulator.costs.ways_to_serve import Cost, Way
 from torpor.simulator.nightly import nightly
 from torpor.simulator.pipeline_containers import passing_s
-from torpor.simulator.planning.plan_result import Planned
-from torpor.simulator.planning.plan_space import Goal, Space
+from torpor.simulator.planning.plan_result import PlanResult
+from torpor.simulator.planning.plan_space import Goal, PlanSpace
 from torpor.simulator.planning.priced_options import of_apart
 from torpor.simulator.planning.search import PeakTrial, PlanCandidate, Search
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.shadow_variant import Shadow
+from torpor.simulator.shadow_variant import ShadowVariant
 from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, Spreads, load
-from torpor.simulator.simulation_result import Result, ShadowOutcome
+from torpor.simulator.simulation_result import ShadowOutcome, SimulationResult
 from torpor.simulator.simulation_run import run, run_with_shadow
 from torpor.value_rules import COUNT, Kind, a, check, optional
 from torpor.workloads import First, Peak, Trace, busiest
@@ -33,8 +33,8 @@ ARGUMENTS: Mapping[str, Kind] = {
     "seeds": COUNT,
     "requests_max": COUNT,
     "played_max": COUNT,
-    "space": optional(a(Space, "is a torpor.Space")),
-    "shadow": optional(a(Shadow, "is a torpor.Shadow")),
+    "space": optional(a(PlanSpace, "is a torpor.PlanSpace")),
+    "shadow": optional(a(ShadowVariant, "is a torpor.ShadowVariant")),
     "prices": a(Prices, "is the .prices of a price list, as torpor.prices.read(file).prices"),
 }
 
@@ -47,7 +47,7 @@ def plan(
     *,
     slo_s: float,
     quantile: float = 0.99,
-    space: Space | None = None,
+    space: PlanSpace | None = None,
     seeds: int = 3,
     seed: int = 0,
     spreads: Spreads | None = None,
@@ -55,9 +55,9 @@ def plan(
     requests_max: int = REQUESTS_MAX,
     played_max: int = PLAYED_MAX,
     prices: Prices = PRICES,
-    shadow: Shadow | None = None,
+    shadow: ShadowVariant | None = None,
     says: Says = lambda line: None,
-) -> Planned:
+) -> PlanResult:
     """Find the cheapest scenario of `space` that answers the share `quantile` of the requests within `slo_s` seconds.
 
     The plan is then simulated with other seeds, and with each eviction policy; and two ways without a multi-model
@@ -85,7 +85,7 @@ def plan(
         if isinstance(trace, SimulationInputs)
         else load(trace, profiles, seed=seed, spreads=spreads, lasts_s=lasts_s)
     )
-    space = space or Space()
+    space = space or PlanSpace()
     named = space.instance_types is not None
     if space.like == Scenario():
         space = replace(space, like=whole.scenario)
@@ -96,7 +96,7 @@ def plan(
     search = Search(inputs, goal, space, prices, says, None if peak.whole else _peak_trial(inputs, peak, goal))
     best = _confirmed(search, inputs, seeds)
     apart = _apart(search) | _later(search)
-    return Planned(
+    return PlanResult(
         goal, inputs, prices, search.bounds.requests, peak, best, search.tried,
         _policies(search, best, seeds), apart, search.floor, search.bounds.first, search.too_large(),
         _other_seeds(search, apart, best, seeds), named, shadow, _with_shadow(search, best, shadow),
@@ -135,7 +135,7 @@ def _confirmed(search: Search, inputs: SimulationInputs, seeds: int) -> PlanCand
     return min(confirmed, key=lambda one: one[0])[1] if confirmed else None
 
 
-def _with_shadow(search: Search, best: PlanCandidate | None, shadow: Shadow | None) -> ShadowOutcome | None:
+def _with_shadow(search: Search, best: PlanCandidate | None, shadow: ShadowVariant | None) -> ShadowOutcome | None:
     """The outcome of the shadow variant beside the plan; None without a plan."""
     if best is None or shadow is None:
         return None
@@ -143,7 +143,7 @@ def _with_shadow(search: Search, best: PlanCandidate | None, shadow: Shadow | No
     return run_with_shadow(search.inputs, best.scenario, shadow).shadow
 
 
-def _policies(search: Search, best: PlanCandidate | None, seeds: int) -> list[Result]:
+def _policies(search: Search, best: PlanCandidate | None, seeds: int) -> list[SimulationResult]:
     """One scenario with each eviction policy, by its worst seed: of the plan, if it evicts models; otherwise of the
     cheapest scenario that was simulated to its end and evicts models. Of a long trace, only around its busiest stretch.
     """

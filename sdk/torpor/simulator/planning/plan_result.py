@@ -16,9 +16,9 @@ from torpor.simulator.planning.plan_space import EXACT, Goal
 from torpor.simulator.planning.priced_options import Priced, at_full_speed, cheapest, left_out, of_apart, of_candidate
 from torpor.simulator.planning.search import PlanCandidate
 from torpor.simulator.scenario import Scenario
-from torpor.simulator.shadow_variant import Shadow
+from torpor.simulator.shadow_variant import ShadowVariant
 from torpor.simulator.simulation_inputs import SimulationInputs
-from torpor.simulator.simulation_result import Result, ShadowOutcome
+from torpor.simulator.simulation_result import ShadowOutcome, SimulationResult
 from torpor.workloads import Peak
 from torpor_container.core.eviction import POLICIES
 from torpor_endpoint.core.emulation import AWS
@@ -38,7 +38,7 @@ NOT_ASYNC_ON_AWS = "AWS has no asynchronous multi-model endpoint: this is for a 
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class PlanResult:
     """The plan and what was tried for it. `best` is None if nothing in the space meets the goal."""
 
     goal: Goal
@@ -48,7 +48,7 @@ class Planned:
     peak: Peak  # the busiest stretch, which is simulated before the rest; a short trace as a whole
     best: PlanCandidate | None
     candidates: Sequence[PlanCandidate] = field(repr=False)  # in the order of trial
-    policies: Sequence[Result] = field(repr=False)  # one scenario with each policy; the last one is offline, Belady's
+    policies: Sequence[SimulationResult] = field(repr=False)  # one scenario, each policy; the last is Belady's, offline
     apart: Mapping[str, Apart]  # the same traffic without a multi-model endpoint, by the name of the way
     floor: Latencies  # of predictions alone: every model in memory, and no queue
     first: int = 0  # models whose first request is late, since it waits for the load
@@ -56,11 +56,11 @@ class Planned:
     # With each seed, where that matters.
     apart_seeds: Mapping[str, Sequence[Apart]] = field(default_factory=dict, repr=False)
     types_named: bool = False  # whether the caller named the instance types
-    shadow: Shadow | None = field(default=None, repr=False)  # that was to run beside the plan
+    shadow: ShadowVariant | None = field(default=None, repr=False)  # that was to run beside the plan
     copied: ShadowOutcome | None = field(default=None, repr=False)  # what became of its copies, beside the plan
 
     @property
-    def seeds(self) -> Sequence[Result]:
+    def seeds(self) -> Sequence[SimulationResult]:
         """The plan's results, one for each seed; none without a plan."""
         return () if self.best is None else self.best.results
 

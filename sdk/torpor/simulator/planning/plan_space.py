@@ -6,7 +6,7 @@ from math import exp, floor
 
 from torpor.simulator.engine.latency_histogram import BINS_PER_E
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_result import SimulationResult
 from torpor.value_rules import COUNT, SHARE, SLO, Kind, a, check, one_of_in_any_case, optional, several
 from torpor_container.core.eviction import OFFLINE, POLICIES
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
@@ -41,14 +41,14 @@ class Goal:
     def __post_init__(self) -> None:
         check(BadScenario, {"slo_s": SLO, "quantile": SHARE}, self.__dict__)
 
-    def met(self, result: Result) -> bool:
+    def met(self, result: SimulationResult) -> bool:
         return self.late(result) <= self.late_max(result.requests)
 
-    def worst(self, results: Sequence[Result]) -> Result:
+    def worst(self, results: Sequence[SimulationResult]) -> SimulationResult:
         """Of the same scenario with several seeds: that with most late requests; of equal ones, the slowest."""
         return max(results, key=lambda result: (result.slo_misses(self.slo_s), result.p99_s))
 
-    def late(self, result: Result) -> int:
+    def late(self, result: SimulationResult) -> int:
         return round(result.slo_misses(self.slo_s) * result.requests)
 
     @property
@@ -66,7 +66,7 @@ class Goal:
 
 
 @dataclass(frozen=True)
-class Space:
+class PlanSpace:
     """What a plan may choose from. Raises BadScenario for values that are not possible, or cannot be deployed."""
 
     instance_types: Sequence[str] | None = None  # None: all of the catalogue that have a price and no GPU

@@ -7,7 +7,7 @@ from torpor.simulator.costs.single_models import Apart
 from torpor.simulator.costs.ways_to_serve import MONTH_H
 from torpor.simulator.planning.plan_space import Goal
 from torpor.simulator.planning.search import PlanCandidate
-from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_result import SimulationResult
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, burstable
 from torpor_endpoint.core.pricing.prices import Prices
 
@@ -41,7 +41,7 @@ def of_candidate(one: PlanCandidate, goal: Goal, prices: Prices) -> Priced | Non
     return of_results(one.results, goal, prices) if one.results else None
 
 
-def of_results(results: Sequence[Result], goal: Goal, prices: Prices) -> Priced:
+def of_results(results: Sequence[SimulationResult], goal: Goal, prices: Prices) -> Priced:
     """A scenario as an option, by its results with each seed, the search's own first."""
     worst, usd = goal.worst(results), results[0].usd_per_month(prices)
     late = worst.slo_misses(goal.slo_s)

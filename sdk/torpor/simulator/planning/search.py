@@ -16,11 +16,11 @@ from torpor.simulator.costs.ways_to_serve import MONTH_H
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.latency_histogram import Latencies
 from torpor.simulator.pipeline_containers import passing_s
-from torpor.simulator.planning.plan_space import Goal, Space
+from torpor.simulator.planning.plan_space import Goal, PlanSpace
 from torpor.simulator.planning.trace_bounds import TraceBounds
 from torpor.simulator.scenario import Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs
-from torpor.simulator.simulation_result import Result
+from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
 from torpor.workloads import awake_s
 from torpor_endpoint.core.pricing.prices import Prices
@@ -42,7 +42,7 @@ class PlanCandidate:
 
     scenario: Scenario
     why_not: str
-    results: Sequence[Result] = ()  # one for each seed, the search's own first; none if it was not simulated to its end
+    results: Sequence[SimulationResult] = ()  # one a seed, the search's own first; none if not simulated to its end
     peak_late: int | None = None  # late requests in a long trace's busiest stretch; None if that was not simulated
     simulated: bool = True  # False if no policy could have met the goal
 
@@ -51,11 +51,11 @@ class PlanCandidate:
         return not self.why_not
 
     @property
-    def result(self) -> Result | None:
+    def result(self) -> SimulationResult | None:
         """That with the search's own seed; None if it was not simulated to its end."""
         return self.results[0] if self.results else None
 
-    def confirmed(self, others: Sequence[Result], goal: Goal) -> "PlanCandidate":
+    def confirmed(self, others: Sequence[SimulationResult], goal: Goal) -> "PlanCandidate":
         """The candidate with its results with other seeds too. It meets the goal if the worst of them does."""
         results = (*self.results, *others)
         return replace(self, results=results, why_not=_why_not(results, goal))
@@ -77,7 +77,7 @@ class Search:
 
     inputs: SimulationInputs
     goal: Goal
-    space: Space
+    space: PlanSpace
     prices: Prices
     says: Callable[[str], None]
     peak: PeakTrial | None = None  # what is simulated first; None: the whole trace at once
@@ -196,7 +196,7 @@ class Search:
     def _late_count(self, late_max: int, scenario: Scenario, since_s: float = 0.0) -> "_LateCount":
         return _LateCount(self.goal.late_s - scenario.overhead_s, late_max, since_s)
 
-    def _run(self, inputs: SimulationInputs, scenario: Scenario, late: "_LateCount") -> Result | None:
+    def _run(self, inputs: SimulationInputs, scenario: Scenario, late: "_LateCount") -> SimulationResult | None:
         """The result; None if it was stopped early."""
         try:
             return run(inputs, scenario, listener=late)
@@ -258,7 +258,7 @@ class Search:
 
 
 # -- inside ------------------------------------------------------------------------------------------------------------
-def _why_not(results: Sequence[Result], goal: Goal) -> str:
+def _why_not(results: Sequence[SimulationResult], goal: Goal) -> str:
     """Why a scenario does not meet the goal, by its worst seed; empty if it does."""
     worst = goal.worst(results)
     if goal.met(worst):

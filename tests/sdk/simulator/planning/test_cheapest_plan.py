@@ -17,8 +17,8 @@ from torpor.prices import SHIPPED
 from torpor.simulator.costs.single_models import WAKE_S
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.planning.cheapest_plan import plan
-from torpor.simulator.planning.plan_result import Planned
-from torpor.simulator.planning.plan_space import Goal, Space
+from torpor.simulator.planning.plan_result import PlanResult
+from torpor.simulator.planning.plan_space import Goal, PlanSpace
 from torpor.simulator.planning.search import Search
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, Spreads, load
@@ -31,11 +31,11 @@ from torpor_endpoint.core.pricing.prices import PRICES
 
 MIB, GIB = 1024**2, 1024**3
 TEXT = "zipf:models=15,rate_hz=2,duration_s=150"
-TINY = Space(("ml.t2.medium", "ml.m5.large"), 2, ("LRU", "GDSF"), (60.0,))
+TINY = PlanSpace(("ml.t2.medium", "ml.m5.large"), 2, ("LRU", "GDSF"), (60.0,))
 BIG = ProfileLaws(SizeLaw(700_000_000, 0.8, 3_500_000_000), load=Seconds(0.2, 1_000_000_000))
 
 
-def search(what: SimulationInputs, goal: Goal, space: Space = TINY) -> Search:
+def search(what: SimulationInputs, goal: Goal, space: PlanSpace = TINY) -> Search:
     return Search(what, goal, space, PRICES, lambda line: None)
 
 
@@ -86,7 +86,7 @@ def test_a_policy_is_found_where_lru_loses_every_call() -> None:
     rounds = [hot] * 5 + [[*hot, f"new-{number}", f"newer-{number}"] for number in range(40)]
     names = [name for one in rounds for name in one]
     trace = recorded((float(number), name) for number, name in enumerate(names))
-    space = Space(("ml.m5.large",), 1, ("LRU", "LFU"), (), Scenario(memory_bytes=7 * MIB))
+    space = PlanSpace(("ml.m5.large",), 1, ("LRU", "LFU"), (), Scenario(memory_bytes=7 * MIB))
     looked = search(load(trace, loads_in(0.5, sorted(set(names)))), Goal(0.1, 0.7), space)
     assert [one.scenario.policy for one in looked.found()] == ["LFU"]
     assert "it was stopped early" in looked.tried[0].why_not
@@ -95,7 +95,7 @@ def test_a_policy_is_found_where_lru_loses_every_call() -> None:
 def test_a_size_that_no_policy_can_serve_is_not_simulated() -> None:
     trace = recorded((float(number), f"m{number % 8}") for number in range(200))
     what = load(trace, loads_in(0.5, [f"m{number}" for number in range(8)], 2 * GIB))
-    looked = search(what, Goal(0.1, 0.9), Space(("ml.m5.large", "ml.m5.2xlarge"), 1, ("LRU",), ()))
+    looked = search(what, Goal(0.1, 0.9), PlanSpace(("ml.m5.large", "ml.m5.2xlarge"), 1, ("LRU",), ()))
     assert [one.scenario.instance_type for one in looked.found()] == ["ml.m5.2xlarge"]
     assert [one.why_not for one in looked.tried] == ["50 requests or more are late, with any policy", ""]
 
@@ -107,7 +107,7 @@ def test_a_request_near_the_end_of_a_queued_load_meets_the_goal() -> None:
     profiles = loads_in(1.0, names)
     run(load(recorded(first), profiles), tight, listener=lambda calls: ends.extend((c.done_s, c.model) for c in calls))
     second = sorted((done_s - 0.2, name) for done_s, name in ends)
-    space = Space(("ml.m5.large",), 1, ("LRU",), (), tight)
+    space = PlanSpace(("ml.m5.large",), 1, ("LRU",), (), tight)
     looked = search(load(recorded(sorted(first + second)), profiles), Goal(0.5, 0.5), space)
     assert [one.meets for one in looked.found()] == [True]
 
@@ -156,7 +156,7 @@ def test_a_variant_that_sleeps_is_cheaper_where_calls_are_rare() -> None:
 
 
 # -- the plan ----------------------------------------------------------------------------------------------------------
-def planned(**changes: Any) -> Planned:
+def planned(**changes: Any) -> PlanResult:
     return plan(TEXT, **{"space": TINY, "slo_s": 1.0, "quantile": 0.9, "seeds": 2, **changes})
 
 
@@ -178,7 +178,7 @@ def test_a_repeated_plan_is_the_same() -> None:
 
 def test_a_plan_compares_other_ways_and_policies() -> None:
     tight = Scenario(memory_bytes=600_000_000)
-    found = planned(space=Space(("ml.t2.medium",), 1, ("LRU",), (), tight), slo_s=2.0, quantile=0.6)
+    found = planned(space=PlanSpace(("ml.t2.medium",), 1, ("LRU",), (), tight), slo_s=2.0, quantile=0.6)
     apart = list(found.apart.values())
     assert list(found.apart) == [
         "an endpoint per model, each 1 x ml.t2.medium",
@@ -210,7 +210,7 @@ def test_a_scenario_simulated_in_the_search_is_not_simulated_again() -> None:
     told: list[str] = []
     tight = Scenario(memory_bytes=600_000_000)
     found = planned(
-        space=Space(("ml.t2.medium",), 1, ("LRU",), (), tight), slo_s=2.0, quantile=0.6, says=told.append, seeds=1
+        space=PlanSpace(("ml.t2.medium",), 1, ("LRU",), (), tight), slo_s=2.0, quantile=0.6, says=told.append, seeds=1
     )
     assert found.candidates[0].result is found.policies[0]
     name = found.policies[0].scenario.name
@@ -219,7 +219,7 @@ def test_a_scenario_simulated_in_the_search_is_not_simulated_again() -> None:
 
 def test_each_figure_of_an_option_is_that_of_its_worst_seed() -> None:
     """A share of late requests, a p99 and a verdict that belong to different seeds contradict each other."""
-    found = planned(slo_s=1.0, quantile=0.9, seeds=4, space=Space(("ml.t2.medium",), 2, ("LRU", "GDSF"), ()))
+    found = planned(slo_s=1.0, quantile=0.9, seeds=4, space=PlanSpace(("ml.t2.medium",), 2, ("LRU", "GDSF"), ()))
     assert found.best is not None
     assert len({result.p99_s for result in found.seeds}) > 1
     worst = max(found.seeds, key=lambda result: (result.slo_misses(1.0), result.p99_s))
@@ -252,7 +252,7 @@ def quiet_and_a_crowd() -> list[tuple[float, str]]:
 def test_a_plan_for_a_long_trace_serves_its_busiest_stretch_and_all_of_it() -> None:
     """One instance serves the first half, and a tenth of the crowd."""
     slow = {name: ModelProfile(name, MIB, MIB, predict_s=0.05) for name in CROWD}
-    space = Space(("ml.m5.large",), 4, ("LRU",), ())
+    space = PlanSpace(("ml.m5.large",), 4, ("LRU",), ())
     found = plan(recorded(quiet_and_a_crowd()), slow, slo_s=0.5, quantile=0.9, space=space, requests_max=250)
     assert (found.requests, found.whole) == (910, True)
     assert (found.peak.requests, found.peak.of, found.peak.since_s) == (250, 910, 600.0)
@@ -265,7 +265,7 @@ def test_a_plan_for_a_long_trace_serves_its_busiest_stretch_and_all_of_it() -> N
 
 def test_the_cost_of_a_variant_that_sleeps_counts_the_whole_of_a_long_trace() -> None:
     """In its busiest stretch it never does, and in an hour's pause it does."""
-    trace, space = recorded(quiet_and_a_crowd()), Space(("ml.m5.large",), 1, ("LRU",), (60.0,))
+    trace, space = recorded(quiet_and_a_crowd()), PlanSpace(("ml.m5.large",), 1, ("LRU",), (60.0,))
     short, long = (plan(trace, loads_in(0.1, CROWD), slo_s=1.0, space=space, requests_max=most) for most in (1000, 250))
     assert short.best is not None
     assert long.best is not None
@@ -277,7 +277,7 @@ def test_the_cost_of_a_variant_that_sleeps_counts_the_whole_of_a_long_trace() ->
 
 def test_a_variant_that_its_requests_keep_awake_is_not_simulated_over_a_long_trace() -> None:
     trace, asleep = recorded((10.0 * number, "a") for number in range(400)), Scenario(instances_min=0, instances_max=1)
-    space = Space(("ml.m5.large",), 1, ("LRU",), keep_alives=("fixed",))
+    space = PlanSpace(("ml.m5.large",), 1, ("LRU",), keep_alives=("fixed",))
     found = [
         plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=replace(space, idle_s=idle_s), requests_max=100)
         for idle_s in ((5.0,), (60.0,))
@@ -291,7 +291,7 @@ def test_a_variant_that_its_requests_keep_awake_is_not_simulated_over_a_long_tra
 def test_a_variant_whose_callers_have_habits_may_be_awake_before_they_call() -> None:
     """Every ten minutes for a day, and a wake takes longer than they wait."""
     trace = recorded((600.0 * number, "a") for number in range(144))
-    space = Space(("ml.m5.large",), 1, ("LRU",), (300.0,), Scenario(wake_s=5.0))
+    space = PlanSpace(("ml.m5.large",), 1, ("LRU",), (300.0,), Scenario(wake_s=5.0))
     found, fixed = (
         plan(trace, loads_in(0.1, "a"), slo_s=1.0, quantile=0.9, space=one)
         for one in (space, replace(space, keep_alives=("fixed",)))
@@ -308,7 +308,7 @@ def test_a_variant_whose_callers_have_habits_may_be_awake_before_they_call() -> 
 def test_a_dearer_instance_that_cannot_save_is_not_played_over_a_long_trace() -> None:
     """It sleeps for a sixth of the time, and costs a third more."""
     trace = recorded((60.0 * number, "a") for number in range(400))
-    space = Space(("ml.m5.large", "ml.r5.large"), 1, ("LRU",), (50.0,))
+    space = PlanSpace(("ml.m5.large", "ml.r5.large"), 1, ("LRU",), (50.0,))
     found = plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=space, requests_max=100)
     said = {one.scenario.name: one.why_not for one in found.candidates}
     assert said["0-1 x ml.m5.large, LRU, sleeps after 50 s"] == ""
@@ -319,7 +319,7 @@ def test_models_not_yet_loaded_at_the_start_of_a_stretch_do_not_count_against_a_
     """Forty models once at the beginning, and then in turn: in any fifty requests most are the first of theirs."""
     names = [f"m{number:02}" for number in range(40)]
     trace = recorded((2.0 * number, names[number % 40]) for number in range(800))
-    space = Space(("ml.m5.large",), 1, ("LRU",), ())
+    space = PlanSpace(("ml.m5.large",), 1, ("LRU",), ())
     for most in (800, 400):
         found = plan(
             trace, loads_in(0.5, names), slo_s=0.1, quantile=0.9, space=space, requests_max=50, played_max=most
@@ -329,7 +329,7 @@ def test_models_not_yet_loaded_at_the_start_of_a_stretch_do_not_count_against_a_
 
 def test_the_busiest_stretch_and_the_start_of_a_very_long_trace_are_simulated() -> None:
     slow = {name: ModelProfile(name, MIB, MIB, predict_s=0.05) for name in CROWD}
-    space = Space(("ml.m5.large",), 4, ("LRU",), ())
+    space = PlanSpace(("ml.m5.large",), 4, ("LRU",), ())
     trace = recorded(quiet_and_a_crowd())
     found = plan(trace, slow, slo_s=0.5, quantile=0.9, space=space, requests_max=250, played_max=500)
     assert (found.requests, found.whole, found.peak.of) == (500, False, 910)
@@ -345,7 +345,7 @@ def test_a_long_trace_is_not_simulated_where_prediction_alone_is_too_slow() -> N
 
 # -- how sure it is ----------------------------------------------------------------------------------------------------
 def test_a_quantile_of_few_requests_is_not_conclusive() -> None:
-    def asked(requests: int) -> Planned:
+    def asked(requests: int) -> PlanResult:
         trace = recorded((1.0 * number, "a") for number in range(requests))
         return plan(trace, loads_in(0.1, "a"), slo_s=1.0, space=TINY)
 
@@ -386,7 +386,7 @@ def test_a_measured_wake_time_counts_unless_the_space_has_its_own() -> None:
         recorded([(0.0, "a"), (9.0, "a")]), loads_in(0.1, "a"), Spreads(), 0, "", scenario=Scenario(wake_s=7.0)
     )
     measured = plan(what, slo_s=1.0, quantile=0.5, space=TINY).candidates
-    own = plan(what, slo_s=1.0, quantile=0.5, space=Space(like=Scenario(wake_s=3.0))).candidates
+    own = plan(what, slo_s=1.0, quantile=0.5, space=PlanSpace(like=Scenario(wake_s=3.0))).candidates
     assert ({one.scenario.wake_s for one in measured}, {one.scenario.wake_s for one in own}) == ({7.0}, {3.0})
 
 
@@ -428,7 +428,7 @@ def test_first_calls_that_wait_for_their_model_are_counted() -> None:
         ({"quantile": "0.9"}, "quantile is a number, not '0.9'"),
         ({"seeds": 1.5}, r"seeds is a whole number, not 1\.5"),
         ({"requests_max": None}, "requests_max is a whole number, not None"),
-        ({"space": {"instances_max": 1}}, "space is a torpor.Space, not {'instances_max': 1}"),
+        ({"space": {"instances_max": 1}}, "space is a torpor.PlanSpace, not {'instances_max': 1}"),
         ({"prices": SHIPPED}, r"prices is the \.prices of a price list, as torpor\.prices\.read\(file\)\.prices, not "),
     ],
 )
@@ -460,24 +460,24 @@ def test_a_bad_question_is_named_by_its_field(changes: dict[str, Any], told: str
 )
 def test_a_bad_space_is_named_by_its_field(space: dict[str, Any], told: str) -> None:
     with pytest.raises(BadScenario, match=told):
-        Space(**space)
+        PlanSpace(**space)
 
 
 def test_types_outside_the_catalogue_are_never_tried_by_default() -> None:
     types = {name: PRICES.types[name] for name in ("ml.m5.large", "ml.t2.medium")}
     types["ml.inf1.xlarge"] = replace(types["ml.m5.large"], name="ml.inf1.xlarge", usd_per_hour=0.01)
     prices = replace(PRICES, types=types)
-    assert {one.instance_type for one in Space().always_on(prices)} == {"ml.m5.large", "ml.t2.medium"}
-    assert planned(space=Space(instances_max=1, policies=("LRU",), idle_s=()), prices=prices).best is not None
+    assert {one.instance_type for one in PlanSpace().always_on(prices)} == {"ml.m5.large", "ml.t2.medium"}
+    assert planned(space=PlanSpace(instances_max=1, policies=("LRU",), idle_s=()), prices=prices).best is not None
     with pytest.raises(BadScenario, match=r"instance_type is one of the catalogue's types.* not 'ml\.inf1\.xlarge'"):
-        Space(("ml.inf1.xlarge",))
+        PlanSpace(("ml.inf1.xlarge",))
     with pytest.raises(BadScenario, match="the prices are of no known type without a GPU: say which types"):
-        Space().always_on(replace(prices, types={"ml.inf1.xlarge": types["ml.inf1.xlarge"]}))
+        PlanSpace().always_on(replace(prices, types={"ml.inf1.xlarge": types["ml.inf1.xlarge"]}))
 
 
 def test_a_type_without_a_price_is_named() -> None:
     with pytest.raises(BadScenario, match=r"instance_types: no price is known for ml\.m6i\.large"):
-        planned(space=Space(("ml.m5.large", "ml.m6i.large")))
+        planned(space=PlanSpace(("ml.m5.large", "ml.m6i.large")))
 
 
 def test_models_may_share_a_profile_whatever_its_name() -> None:
@@ -515,12 +515,12 @@ def comment(call: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("trace", "space"),
     [
-        (recorded((float(number), "a") for number in range(20)), Space(("ml.m5.large",), 1, ("LRU",), ())),
-        (recorded((3600.0 * number, "a") for number in range(9)), Space(("ml.m5.large",), 1, ("GDSF",), (75.5,))),
+        (recorded((float(number), "a") for number in range(20)), PlanSpace(("ml.m5.large",), 1, ("LRU",), ())),
+        (recorded((3600.0 * number, "a") for number in range(9)), PlanSpace(("ml.m5.large",), 1, ("GDSF",), (75.5,))),
     ],
     ids=["always on", "asleep"],
 )
-def test_the_call_is_python_that_botocore_accepts(trace: Any, space: Space) -> None:
+def test_the_call_is_python_that_botocore_accepts(trace: Any, space: PlanSpace) -> None:
     call = plan(trace, loads_in(0.1, "a"), slo_s=1.0, quantile=0.9, space=space).call()
     shape = get_session().get_service_model("sagemaker").operation_model("CreateEndpointConfig").input_shape
     made = arguments(call)
@@ -540,7 +540,9 @@ def test_the_call_is_python_that_botocore_accepts(trace: Any, space: Space) -> N
 
 def test_settings_of_the_model_stand_beside_the_call_as_a_comment() -> None:
     like = Scenario(model_cache=False, model_idle_s=30.0)
-    call = plan(TEXT, slo_s=30.0, quantile=0.5, space=Space(("ml.m5.large",), 1, ("LRU",), (), like), seeds=1).call()
+    call = plan(
+        TEXT, slo_s=30.0, quantile=0.5, space=PlanSpace(("ml.m5.large",), 1, ("LRU",), (), like), seeds=1
+    ).call()
     assert comment(call) == {
         "Environment": {"TORPOR_MODEL_IDLE_SECONDS": "30"},
         "MultiModelConfig": {"ModelCacheSetting": "Disabled"},
@@ -590,7 +592,7 @@ def test_the_plan_is_the_least_late_candidate_at_equal_cost() -> None:
     rounds = [hot] * 60 + [[*hot, f"new-{number}", f"newer-{number}"] for number in range(40)]
     names = [name for one in rounds for name in one]
     trace = recorded((float(number), name) for number, name in enumerate(names))
-    space = Space(("ml.m5.large",), 1, ("LRU", "LFU"), (), Scenario(memory_bytes=7 * MIB))
+    space = PlanSpace(("ml.m5.large",), 1, ("LRU", "LFU"), (), Scenario(memory_bytes=7 * MIB))
     found = plan(load(trace, loads_in(0.5, sorted(set(names)))), slo_s=0.1, quantile=0.4, space=space)
     assert found.best is not None
     assert found.best.result is not None

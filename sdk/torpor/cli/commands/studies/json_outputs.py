@@ -16,25 +16,25 @@ from torpor.cli.json_records import (
 
 if TYPE_CHECKING:
     from torpor.replay.replay_result import Replayed
-    from torpor.simulator.planning.plan_result import Planned
+    from torpor.simulator.planning.plan_result import PlanResult
     from torpor.simulator.planning.priced_options import Priced
-    from torpor.simulator.simulation_result import Result
+    from torpor.simulator.simulation_result import SimulationResult
     from torpor_endpoint.core.pricing.prices import Prices
 
 
 def simulate_output(
-    results: Sequence["Result"], notes: Sequence[str], prices: "Prices", slo_s: float | None
+    results: Sequence["SimulationResult"], notes: Sequence[str], prices: "Prices", slo_s: float | None
 ) -> SimulateOutput:
     return SimulateOutput(results[0].trace, tuple(_scenario(one, prices, slo_s) for one in results), tuple(notes))
 
 
-def _scenario(one: "Result", prices: "Prices", slo_s: float | None) -> SimulatedScenario:
+def _scenario(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> SimulatedScenario:
     late = None if slo_s is None else one.slo_misses(slo_s)
     shadow = None if one.shadow is None else ScenarioFigures(**one.shadow.result.summary(prices))
     return SimulatedScenario(**one.summary(prices), late=late, shadow=shadow)
 
 
-def plan_output(found: "Planned", answer: str) -> PlanOutput:
+def plan_output(found: "PlanResult", answer: str) -> PlanOutput:
     return PlanOutput(
         found.goal.slo_s,
         found.goal.quantile,

@@ -20,12 +20,12 @@ from torpor_endpoint.core.pages.story import counted, milliseconds
 
 if TYPE_CHECKING:
     from torpor.simulator.costs.single_models import Apart
-    from torpor.simulator.planning.plan_result import Planned
-    from torpor.simulator.planning.plan_space import Goal, Space
+    from torpor.simulator.planning.plan_result import PlanResult
+    from torpor.simulator.planning.plan_space import Goal, PlanSpace
     from torpor.simulator.planning.priced_options import Priced
     from torpor.simulator.planning.search import PlanCandidate
     from torpor.simulator.simulation_inputs import SimulationInputs
-    from torpor.simulator.simulation_result import Result
+    from torpor.simulator.simulation_result import SimulationResult
 
 SHOWN = 8
 NOTES = dict.fromkeys(("BELADY", "BELADY-SIZE"), "offline reference: it knows the trace in advance")
@@ -60,12 +60,12 @@ def plan(
 ) -> None:
     """Find the cheapest instance type and number, keep-alive and policy that meet the SLO, by simulation."""
     require("torpor plan", "simulator")
-    from torpor.simulator.planning.plan_space import KEEP_ALIVES, SEARCHED, Goal, Space
+    from torpor.simulator.planning.plan_space import KEEP_ALIVES, SEARCHED, Goal, PlanSpace
 
     goal = Goal(choices.slo_s(slo_ms), choices.share("--quantile", quantile))
     fixed = {**choices.wake_change(wake), **choices.async_change(queued)}
     inputs = choices.inputs_of(trace, profiles, seed, lasts, containers, fixed)
-    space = Space(
+    space = PlanSpace(
         None if instance_type is None else choices.several("--instance-type", instance_type),
         instances_max,
         SEARCHED if policy is None else deployable(policy),
@@ -85,8 +85,8 @@ def plan(
 
 
 def searched(
-    inputs: "SimulationInputs", goal: "Goal", space: "Space", most: tuple[int, int], **options: Any
-) -> "Planned":
+    inputs: "SimulationInputs", goal: "Goal", space: "PlanSpace", most: tuple[int, int], **options: Any
+) -> "PlanResult":
     """The plan, with a progress bar. `most` has the most requests to simulate first, and at all; `options` are further
     arguments of `torpor.plan`."""
     from torpor.simulator.planning.cheapest_plan import plan as search
@@ -124,7 +124,7 @@ def deployable(policy: str) -> list[str]:
     return choices.known_names("--policy", policy, POLICIES)
 
 
-def show(found: "Planned") -> None:
+def show(found: "PlanResult") -> None:
     printer = console()
     printer.print(f"{found.goal} · {played(found)}", style="bold")
     printer.print(candidates(found, printer.width))
@@ -154,7 +154,7 @@ def show(found: "Planned") -> None:
             printer.print(f"{kind}: {one}", style="dim")
 
 
-def candidates(found: "Planned", width: int) -> Table | str:
+def candidates(found: "PlanResult", width: int) -> Table | str:
     """The candidates that were simulated to their end, each by its worst seed: first those that meet the goal, each by
     price, the plan first."""
     ended = [one for one in found.candidates if one.results]
@@ -178,20 +178,20 @@ def candidates(found: "Planned", width: int) -> Table | str:
     return shown
 
 
-def measured(found: "Planned", result: "Result") -> dict[str, str]:
+def measured(found: "PlanResult", result: "SimulationResult") -> dict[str, str]:
     late = f"{result.slo_misses(found.goal.slo_s):.2%}"
     p99 = milliseconds(result.p99_s) if result.requests > result.failed else "-"
     return {"hits": f"{result.hit_ratio:.2%}", "p99": p99, "late": late}
 
 
-def answer(found: "Planned") -> str:
+def answer(found: "PlanResult") -> str:
     if found.best is None:
         return nothing(found)
     usd = dollars(found.seeds[0].usd_per_month(found.prices))
     return " ".join([f"{found.best.scenario.name}: {usd} a month.", *peaking(found), *confirmed(found)])
 
 
-def with_shadow(found: "Planned") -> str:
+def with_shadow(found: "PlanResult") -> str:
     """What the plan costs with its shadow variant."""
     shadow, costs = found.shadow, found.usd_with_shadow
     if shadow is None or costs is None:
@@ -201,14 +201,14 @@ def with_shadow(found: "Planned") -> str:
     return f"With a {shadow.name}: {dollars(usd)} a month{part}. No caller waits for it."
 
 
-def elsewhere(found: "Planned", one: "Priced") -> str:
+def elsewhere(found: "PlanResult", one: "Priced") -> str:
     """The cheapest option, if that is no multi-model endpoint."""
     late, goal = f"{one.late:.2%} of the requests are late", f"{found.goal}"
     text = f"{one.name}: {dollars(one.usd)} a month is the cheapest option that meets the goal, {goal}; {late}."
     return text if found.best is None else f"{text} The cheapest multi-model endpoint that meets it:"
 
 
-def peaking(found: "Planned") -> Iterator[str]:
+def peaking(found: "PlanResult") -> Iterator[str]:
     """The late requests of a long trace: of all that were simulated, and of its busiest stretch."""
     if found.best is None or found.best.result is None or found.best.peak_late is None:
         return
@@ -218,18 +218,18 @@ def peaking(found: "Planned") -> Iterator[str]:
         yield "The price assumes that the other requests are alike."
 
 
-def played(found: "Planned") -> str:
+def played(found: "PlanResult") -> str:
     first = "" if found.peak.whole else f", the busiest {found.peak.requests:,} first"
     part = "" if found.whole else f", and then the first {found.requests:,}: the others were not simulated"
     return f"{counted(found.peak.of, 'request')}{first}{part}"
 
 
-def busiest(found: "Planned") -> str:
+def busiest(found: "PlanResult") -> str:
     peak = found.peak
     return f"the busiest {peak.requests:,} ({span(peak.lasts_s)}, {span(peak.since_s)} after the first)"
 
 
-def confirmed(found: "Planned") -> Iterator[str]:
+def confirmed(found: "PlanResult") -> Iterator[str]:
     """How sure the plan is."""
     if found.inputs.drawn:
         agree = sum(map(found.goal.met, found.seeds))
@@ -249,7 +249,7 @@ def confirmed(found: "Planned") -> Iterator[str]:
         yield f"These are too few to know whether {share} are in time: {few}. Give at least {found.enough:,} requests."
 
 
-def nothing(found: "Planned") -> str:
+def nothing(found: "PlanResult") -> str:
     """Why nothing meets the goal, as far as that is known."""
     late, p99 = 1 - found.floor.share_within(found.goal.slo_s), milliseconds(found.floor.quantile(0.99))
     if late > 1 - found.goal.quantile:
@@ -270,7 +270,7 @@ def nothing(found: "Planned") -> str:
     )
 
 
-def measured_by(found: "Planned") -> str:
+def measured_by(found: "PlanResult") -> str:
     """Advice if the times are drawn, and not the user's own."""
     if not found.inputs.redrawn:
         return ""
@@ -279,7 +279,7 @@ def measured_by(found: "Planned") -> str:
     )
 
 
-def policies(found: "Planned", width: int) -> Table:
+def policies(found: "PlanResult", width: int) -> Table:
     """The eviction policies for this trace, on the scenario that was simulated with all of them, by their worst
     seeds."""
     notes = NOTES | ({found.best_policy: "the best for this trace"} if found.best_policy else {})
@@ -291,7 +291,7 @@ def policies(found: "Planned", width: int) -> Table:
     return fitted(rows, SPARE, width)
 
 
-def others(found: "Planned", width: int) -> Table:
+def others(found: "PlanResult", width: int) -> Table:
     """The same traffic without a multi-model endpoint that answers at once."""
     priced = {one.name: one for one in found.ways if not one.multi_model}
     rows = [

@@ -7,7 +7,7 @@ from torpor.cli.commands.studies import choices
 from torpor.cli.exit_codes import UsageRefused
 
 if TYPE_CHECKING:
-    from torpor.simulator.shadow_variant import Shadow
+    from torpor.simulator.shadow_variant import ShadowVariant
     from torpor.simulator.simulation_inputs import SimulationInputs
 
 OWN = ("weight", "production_weight", "profiles")
@@ -15,10 +15,10 @@ OWN = ("weight", "production_weight", "profiles")
 WORDS: dict[str, bool | None] = {"true": True, "false": False, "none": None}
 
 
-def shadow_of(line: str, inputs: "SimulationInputs") -> "Shadow":
+def shadow_of(line: str, inputs: "SimulationInputs") -> "ShadowVariant":
     """The shadow variant of a line as `weight=0.5,instances=2`. What the line does not name is as in the scenario of
     the inputs, or as the ledger of its own `profiles` has it. Raises UsageRefused, BadScenario, BadTrace."""
-    from torpor.simulator.shadow_variant import Shadow
+    from torpor.simulator.shadow_variant import ShadowVariant
     from torpor.simulator.simulation_inputs import load
 
     values = dict(_value(part) for part in choices.several("--shadow", line))
@@ -38,7 +38,7 @@ def shadow_of(line: str, inputs: "SimulationInputs") -> "Shadow":
     known = like.__dataclass_fields__
     if unknown := [name for name in values if name not in known]:
         raise UsageRefused(f"--shadow has no {unknown[0]}: it has {', '.join((*OWN, *known))}")
-    return Shadow(like.altered(**values), **weights, profiles=profiles)
+    return ShadowVariant(like.altered(**values), **weights, profiles=profiles)
 
 
 def _value(part: str) -> tuple[str, Any]:

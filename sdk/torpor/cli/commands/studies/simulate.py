@@ -21,9 +21,9 @@ from torpor_endpoint.core.pages import story
 
 if TYPE_CHECKING:
     from torpor.simulator.scenario import Scenario
-    from torpor.simulator.shadow_variant import Shadow
+    from torpor.simulator.shadow_variant import ShadowVariant
     from torpor.simulator.simulation_inputs import SimulationInputs
-    from torpor.simulator.simulation_result import Result
+    from torpor.simulator.simulation_result import SimulationResult
     from torpor_container.core.residency import Decision
     from torpor_endpoint.core.pricing.prices import Prices
 
@@ -102,8 +102,8 @@ def simulated_in_turn(
     scenarios: Sequence["Scenario"],
     decisions: Path | None,
     check: bool,
-    shadow: "Shadow | None",
-) -> list["Result"]:
+    shadow: "ShadowVariant | None",
+) -> list["SimulationResult"]:
     """The result of each scenario, with a progress bar. The decisions of all go into the file `decisions`."""
     from torpor.simulator.simulation_inputs import requests_of
 
@@ -139,8 +139,8 @@ def drawable(scenarios: Sequence["Scenario"], prices: "Prices") -> None:
 
 
 def simulated(
-    inputs: "SimulationInputs", scenario: "Scenario", log: "Log", check: bool, shadow: "Shadow | None" = None
-) -> "Result":
+    inputs: "SimulationInputs", scenario: "Scenario", log: "Log", check: bool, shadow: "ShadowVariant | None" = None
+) -> "SimulationResult":
     from torpor.simulator.simulation_run import recounted, run, run_with_shadow
 
     recorded = log.recorded(scenario.name)
@@ -151,7 +151,7 @@ def simulated(
 
 
 def show(
-    inputs: "SimulationInputs", results: list["Result"], prices: "Prices", slo_s: float | None, checked: bool
+    inputs: "SimulationInputs", results: list["SimulationResult"], prices: "Prices", slo_s: float | None, checked: bool
 ) -> None:
     """Print a row for each scenario, in the order of the options, and the assumptions."""
     printer, first = console(), results[0]
@@ -175,7 +175,7 @@ def show(
         printer.print(line, style="dim")
 
 
-def by_container(one: "Result") -> Iterator[dict[str, str]]:
+def by_container(one: "SimulationResult") -> Iterator[dict[str, str]]:
     """A row for each container of a pipeline, and of its shadow variant's. The time includes the waits in it."""
     shadow = [] if one.shadow is None else [(f"  shadow: {one.shadow.result.scenario.name}", one.shadow.result)]
     for name, result in [(one.scenario.name, one), *shadow]:
@@ -191,7 +191,7 @@ def by_container(one: "Result") -> Iterator[dict[str, str]]:
             }
 
 
-def both(one: "Result", prices: "Prices", slo_s: float | None) -> Iterator[dict[str, str]]:
+def both(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> Iterator[dict[str, str]]:
     """The row of a scenario, and that of its shadow variant below it."""
     yield cells(one, prices, slo_s)
     if one.shadow is not None:
@@ -199,7 +199,7 @@ def both(one: "Result", prices: "Prices", slo_s: float | None) -> Iterator[dict[
         yield row | {"scenario": f"  shadow: {row['scenario']}"}
 
 
-def cells(one: "Result", prices: "Prices", slo_s: float | None) -> dict[str, str]:
+def cells(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> dict[str, str]:
     """The cells of a row, by column. Without an answered request there is no latency."""
     answered = one.requests > one.failed
     late = {} if slo_s is None else {f"> {slo_s * 1000:g} ms": f"{one.slo_misses(slo_s):.2%}"}
@@ -226,11 +226,11 @@ def span(seconds: float) -> str:
     return f"{seconds:.3g} s"
 
 
-def asleep(results: list["Result"]) -> bool:
+def asleep(results: list["SimulationResult"]) -> bool:
     return any(one.scenario.instances_min == 0 for one in results)
 
 
-def notes(inputs: "SimulationInputs", results: list["Result"], prices: "Prices") -> list[str]:
+def notes(inputs: "SimulationInputs", results: list["SimulationResult"], prices: "Prices") -> list[str]:
     """The assumptions behind the figures, a line for each."""
     from torpor.simulator.costs.ways_to_serve import MONTH_H
     from torpor.simulator.planning.priced_options import at_full_speed
@@ -255,7 +255,7 @@ def notes(inputs: "SimulationInputs", results: list["Result"], prices: "Prices")
     return lines
 
 
-def tests(results: list["Result"], prices: "Prices") -> Iterator[str]:
+def tests(results: list["SimulationResult"], prices: "Prices") -> Iterator[str]:
     """A note on the test of each scenario: how much was copied, and what share of the bill that is."""
     for one in results:
         if one.shadow is not None:
@@ -266,7 +266,7 @@ def tests(results: list["Result"], prices: "Prices") -> Iterator[str]:
             yield f"{one.scenario.name}: {copied}; the shadow variant is {bill} of the bill, and no caller waits for it"
 
 
-def room(inputs: "SimulationInputs", results: list["Result"]) -> str:
+def room(inputs: "SimulationInputs", results: list["SimulationResult"]) -> str:
     """A note on the memory that an instance takes beside its models, and where that figure is from."""
     from torpor.simulator.pipeline_containers import others_bytes
     from torpor.simulator.scenario import MIB, OWN_BYTES
@@ -304,7 +304,7 @@ class Log:
         return lambda slot, decision: row((scenario, slot, *astuple(decision)))
 
 
-def write(results: list["Result"], prices: "Prices", path: Path) -> None:
+def write(results: list["SimulationResult"], prices: "Prices", path: Path) -> None:
     rows = [row for one in results for row in summaries(one, prices)]
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")
@@ -312,7 +312,7 @@ def write(results: list["Result"], prices: "Prices", path: Path) -> None:
         writer.writerows(rows)
 
 
-def summaries(one: "Result", prices: "Prices") -> Iterator[dict[str, object]]:
+def summaries(one: "SimulationResult", prices: "Prices") -> Iterator[dict[str, object]]:
     """The row of a scenario, and that of its shadow variant."""
     yield one.summary(prices)
     if one.shadow is not None:
@@ -321,7 +321,7 @@ def summaries(one: "Result", prices: "Prices") -> Iterator[dict[str, object]]:
         }
 
 
-def draw(results: list["Result"], prices: "Prices", slo_s: float | None, path: Path) -> None:
+def draw(results: list["SimulationResult"], prices: "Prices", slo_s: float | None, path: Path) -> None:
     """Write the plot. Raises MissingExtra; TorporError if there is no point to plot."""
     from torpor.plots import CostPoint, dollars_against_p99
     from torpor.simulator.costs.ways_to_serve import MONTH_H
