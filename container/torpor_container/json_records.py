@@ -27,6 +27,16 @@ def read(kind: type[R], values: object) -> R:
         raise UnreadableRecord(f"no {_name(kind)}: {error}") from None
 
 
+def read_row(kind: type[R], values: Mapping[str, object]) -> R:
+    """The dataclass of a row, from its columns by name. SQLite has 0 and 1 for booleans. Raises UnreadableRecord."""
+    import msgspec
+
+    try:
+        return msgspec.convert(values, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise UnreadableRecord(f"no {_name(kind)}: {error}") from None
+
+
 def written(record: object) -> Any:
     """The values of a record for `json.dumps`, which `read` takes."""
     import msgspec

@@ -12,6 +12,9 @@ PACKAGES = sorted(
 )
 TABLES = {"RecordTable": 2, "JobRecords": 2}
 """The classes that keep records, and the place of the kind among their arguments."""
+READERS = {"read", "read_row"}
+FORWARDED = {"kind", "job", "self._kind"}
+"""What stands for a kind where the caller names it."""
 
 
 def sources() -> Iterator[Path]:
@@ -24,17 +27,30 @@ def record_kinds() -> dict[str, Any]:
     for path in sources():
         text = path.read_text()
         if "json_records" in text or any(f"{table}(" in text for table in TABLES):
-            for argument in _arguments(ast.parse(text), "cls"):
-                if argument not in ("kind", "job", "self._kind"):
-                    found[argument] = eval(argument, vars(importlib.import_module(_module(path))))
+            tree = ast.parse(text)
+            arguments = set(_arguments(tree, "")) - FORWARDED
+            if arguments:
+                names = {**vars(importlib.import_module(_module(path))), **_imported_within(tree)}
+                found |= {argument: eval(argument, names) for argument in sorted(arguments)}
     return found
+
+
+def _imported_within(tree: ast.Module) -> dict[str, Any]:
+    """What functions of a module import."""
+    inner = (node for part in ast.walk(tree) if isinstance(part, ast.FunctionDef) for node in part.body)
+    return {
+        one.name: getattr(importlib.import_module(str(node.module)), one.name)
+        for node in inner
+        if isinstance(node, ast.ImportFrom)
+        for one in node.names
+    }
 
 
 def _arguments(node: ast.AST, cls: str) -> Iterator[str]:
     """What stands where a kind of record does. `cls` is the class around."""
     for part in ast.iter_child_nodes(node):
         if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
-            place = 0 if part.func.id == "read" else TABLES.get(part.func.id)
+            place = 0 if part.func.id in READERS else TABLES.get(part.func.id)
             if place is not None and len(part.args) > place:
                 written = ast.unparse(part.args[place])
                 yield cls if written == "cls" else written

@@ -14,6 +14,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from torpor_container.json_records import written
 from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, until_disconnected
 from torpor_endpoint.dashboard.charts import charts, window_of
 from torpor_endpoint.dashboard.door import PAGE, PREFIX
@@ -94,7 +95,7 @@ class Dashboard:
         await self.flush()
         try:
             work = self.simulating.answer(self.simulating.question(live.pools[variant]))
-            return JSONResponse((await until_disconnected(request.receive, work)).page())
+            return JSONResponse(written(await until_disconnected(request.receive, work)))
         except CannotSimulate as error:
             raise HTTPException(503, str(error)) from error
 

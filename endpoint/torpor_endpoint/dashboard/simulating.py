@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from torpor_container.json_records import read, written
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
@@ -60,7 +61,7 @@ class Simulating:
         if self._one.locked():
             raise CannotSimulate("Another simulation runs: try again when it is over.")
         async with self._one:
-            return WhatIfAnswer.read(await self._run(self.module, question.page()))
+            return read(WhatIfAnswer, await self._run(self.module, written(question)))
 
     async def _run(self, module: str, question: Json) -> Any:
         process = await asyncio.create_subprocess_exec(

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from torpor_container.json_records import read, read_row
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.core.pages.cold_starts import LATEST, SLOWEST
@@ -141,7 +142,7 @@ class LedgerReader:
             "AND started_s < ?2 AND (?3 IS NULL OR endpoint = ?3) ORDER BY started_s",
             *(window.since_s, window.until_s, endpoint),
         )
-        return [InstanceLife(*row) for row in rows]
+        return [read_row(InstanceLife, dict(zip(names(InstanceLife), row, strict=True))) for row in rows]
 
     def _traffic(self, endpoint: str | None, window: Window) -> list[ModelTraffic]:
         """The traffic of the minutes that begin in the window."""
@@ -176,4 +177,4 @@ def _invocation(row: tuple[Any, ...]) -> InvocationRecord:
     values = dict(zip(InvocationRecord._fields, row, strict=True))
     documents = {name: values[name] for name in ("steps", "cold", "effort", "container_s")}
     decoded = {name: None if text is None else json.loads(text) for name, text in documents.items()}
-    return InvocationRecord(**values | decoded | {"shadow": bool(values["shadow"])})
+    return read(InvocationRecord, list((values | decoded | {"shadow": bool(values["shadow"])}).values()))

@@ -19,11 +19,11 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from torpor_container import wire
+from torpor_container.json_records import read
 from torpor_endpoint.aws.errors import DATABASE_AWAY
 from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.core.pages.state import (
-    DecisionRow,
     VariantState,
     VariantTraffic,
     decision_page,
@@ -31,6 +31,7 @@ from torpor_endpoint.core.pages.state import (
     endpoint_page,
     endpoints_page,
     instance_page,
+    read_decisions,
     variant_page,
 )
 from torpor_endpoint.core.pages.story import Story
@@ -121,9 +122,9 @@ class OwnPages:
     async def story(self, request: Request) -> Response:
         """The story of one model (`?endpoint=…&model=…`), as `torpor why` tells it."""
         live, model = self._named(request), request.query_params.get("model", "").removeprefix("/")
-        variants = [VariantState.read(one) for one in (await _endpoint(live, RecentTraffic(self.registry)))["variants"]]
+        variants = read(list[VariantState], (await _endpoint(live, RecentTraffic(self.registry)))["variants"])
         resident = [found for one in variants for instance in one.instances for found in instance.models]
-        decided = [DecisionRow.read(one) for one in decisions_page(await self._decisions(live, model))["decisions"]]
+        decided = read_decisions(decisions_page(await self._decisions(live, model)))
         past = () if decided else await self.ledger().latest_cold_starts(live.name, model)
         here = tuple(found for found in resident if found.name == model)
         return JSONResponse(Story(model, tuple(decided), here, tuple(variants), past).page())

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from torpor_endpoint.core.pages import picked
+from torpor_container.json_records import read, written
 from torpor_endpoint.core.pages.cold_starts import (
     LATEST,
     LIMIT,
@@ -70,7 +70,7 @@ class Pages:
         models = _number(request, "models", int, MODELS)
 
         def page() -> Response:
-            return JSONResponse(_statement(self.reading.costs(endpoint, since_s, until_s), models).page())
+            return JSONResponse(written(_statement(self.reading.costs(endpoint, since_s, until_s), models)))
 
         return await asyncio.to_thread(page)
 
@@ -121,7 +121,7 @@ def _bill(bill: Bill, models: int) -> VariantCostsRow:
         counted.busy_s,
         costs.usd,
         costs.idle_usd,
-        sizes=tuple(picked(SizeCostsRow, vars(size)) for size in costs.sizes),
+        sizes=read(tuple[SizeCostsRow, ...], [vars(size) for size in costs.sizes]),
         models=tuple(ordered[:models]),
         others=_together(ordered[models:]),
         on_aws=bill.on_aws,

@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
+from torpor_container.json_records import read, written
 from torpor_endpoint.core.access.explaining.denials import Denial
 from torpor_endpoint.core.pages.denials import LIMIT
 
@@ -68,7 +69,7 @@ class DenialLog:
             return []
 
     def _write(self, denials: "list[Denial] | deque[Denial]", how: int) -> None:
-        text = "".join(f"{json.dumps(one.page(), separators=(',', ':'))}\n" for one in denials)
+        text = "".join(f"{json.dumps(written(one), separators=(',', ':'))}\n" for one in denials)
         with os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | how, MODE), "w") as file:
             file.write(text)
 
@@ -76,6 +77,6 @@ class DenialLog:
 def _read(line: str) -> Iterator[Denial]:
     """The denial in a line; none in one that a crash cut off, or that another version wrote."""
     try:
-        yield Denial.read(json.loads(line))
-    except (ValueError, TypeError, KeyError):
+        yield read(Denial, json.loads(line))
+    except ValueError:
         log.warning("a line of the denials cannot be read, and is left out")

@@ -5,6 +5,7 @@ import time
 
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
+from torpor_container.json_records import read
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.clock import ClockState
 
@@ -14,7 +15,7 @@ MOVED_WITHIN_S = 600.0
 
 def state(connection: EndpointConnection) -> ClockState:
     """What the clock shows. Raises EndpointRefused for an endpoint whose clock is the real one."""
-    return ClockState.read(connection.json_page(PageName.CLOCK))
+    return read(ClockState, connection.json_page(PageName.CLOCK))
 
 
 def now_s(connection: EndpointConnection) -> float:
@@ -36,4 +37,4 @@ def move_to(connection: EndpointConnection, to_s: float) -> ClockState:
 
 
 def _moved(connection: EndpointConnection, query: dict[str, str]) -> ClockState:
-    return ClockState.read(json.loads(connection.page(PageName.CLOCK, query, MOVED_WITHIN_S, "POST")))
+    return read(ClockState, json.loads(connection.page(PageName.CLOCK, query, MOVED_WITHIN_S, "POST")))

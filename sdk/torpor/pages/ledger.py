@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torpor.calling.connection import EndpointConnection
+from torpor_container.json_records import read
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.cold_starts import LIMIT, LIMIT_MAX, ColdStart, ColdStarts
 
@@ -47,4 +48,4 @@ def costs(connection: EndpointConnection, which: Which, models: int = ALL) -> "C
     """The costs, of the last day by default. Raises EndpointRefused for an endpoint that the ledger does not know."""
     from torpor_endpoint.core.pages.costs import Costs  # it imports the price tables
 
-    return Costs.read(connection.json_page(PageName.COSTS, {**which.query, "models": str(models)}))
+    return read(Costs, connection.json_page(PageName.COSTS, {**which.query, "models": str(models)}))

@@ -21,6 +21,7 @@ from torpor.simulator.simulation_run import run
 from torpor.spans import DAY_S, HOUR_S
 from torpor.workloads import First, LedgerFile
 from torpor.workloads.trace import Extent
+from torpor_container.json_records import read, written
 from torpor_container.settings import BY_FIELD
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
@@ -45,10 +46,10 @@ class OtherWay:
 def main() -> None:
     os.nice(POLITENESS)
     try:
-        answer = answered(WhatIfQuestion.read(json.load(sys.stdin)))
+        answer = answered(read(WhatIfQuestion, json.load(sys.stdin)))
     except TorporError as error:
         sys.exit(str(error))
-    json.dump(answer.page(), sys.stdout)
+    json.dump(written(answer), sys.stdout)
 
 
 def answered(question: WhatIfQuestion) -> WhatIfAnswer:

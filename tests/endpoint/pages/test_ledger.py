@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, answer, invocation, life
+from torpor_container.json_records import read
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.core.pages.costs import ContainerUse, Costs
@@ -90,19 +91,19 @@ def test_a_shadow_variant_has_its_own_row_and_its_share_of_the_bill(recorded: Le
     recorded.ledger.lived(life(variant="w", instance="i-3", shadow=True))
     for one in (invocation(NOON_S), invocation(NOON_S)._replace(variant="w", instance="i-3", shadow=True)):
         recorded.ledger.invoked(one)
-    costs = Costs.read(page(recorded, "costs?endpoint=houses"))
+    costs = read(Costs, page(recorded, "costs?endpoint=houses"))
     assert [(one.variant, one.shadow, one.requests) for one in costs.variants] == [("v", False, 1), ("w", True, 1)]
     (share,) = costs.shadows
     assert (share.endpoint, share.share) == ("houses", 0.5)
     assert (share.usd, share.of_usd) == pytest.approx((0.115, 0.23))
-    assert Costs.read(page(recorded, "costs?endpoint=villas")).shadows == ()
+    assert read(Costs, page(recorded, "costs?endpoint=villas")).shadows == ()
 
 
 def test_a_shadow_variant_that_was_promoted_has_a_row_of_each_kind(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life(changed_s=NOON_S + 2700))
     for minute, shadow in ((0, True), (44, True), (46, False)):
         recorded.ledger.invoked(invocation(NOON_S + 60 * minute)._replace(shadow=shadow))
-    costs = Costs.read(page(recorded, "costs?endpoint=houses"))
+    costs = read(Costs, page(recorded, "costs?endpoint=houses"))
     assert [(one.shadow, one.requests, one.sizes[0].instance_s) for one in costs.variants] == [
         (False, 1, 900.0), (True, 2, 2700.0)
     ]  # fmt: skip
@@ -111,7 +112,7 @@ def test_a_shadow_variant_that_was_promoted_has_a_row_of_each_kind(recorded: Led
 
 def test_a_test_of_unknown_price_has_no_known_share(recorded: LedgerWithPages) -> None:
     recorded.ledger.lived(life(variant="w", instance="i-3", shadow=True, size="ml.m4.xlarge"))
-    (share,) = Costs.read(page(recorded, "costs?endpoint=houses")).shadows
+    (share,) = read(Costs, page(recorded, "costs?endpoint=houses")).shadows
     assert (share.usd, share.of_usd, share.share) == (None, None, None)
 
 
@@ -121,7 +122,7 @@ def test_costs_have_the_time_and_memory_of_each_container_of_a_pipeline(recorded
         recorded.ledger.invoked(invocation(NOON_S + 60)._replace(container_s=passed))
     for own_bytes in (5, 7):
         recorded.ledger.looked(MemoryReading(NOON_S, "houses", "v", "i-1", 40, own_bytes, container="clean"))
-    houses, villas = Costs.read(page(recorded, "costs")).variants
+    houses, villas = read(Costs, page(recorded, "costs")).variants
     assert houses.containers == (ContainerUse("clean", 2, 1.0, 6), ContainerUse("a-model", 2, 2.0, None))
     assert villas.containers == ()
 

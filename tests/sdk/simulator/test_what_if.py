@@ -10,6 +10,7 @@ import pytest
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.what_if import answered, as_it_is, other_ways
 from torpor.workloads import BadTrace
+from torpor_container.json_records import read, written
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord
@@ -100,10 +101,10 @@ def test_memory_that_leaves_nothing_for_models_is_refused() -> None:
 
 def test_the_module_answers_on_its_output(question: WhatIfQuestion) -> None:
     command = [sys.executable, "-m", "torpor.simulator.what_if"]
-    asked = json.dumps(question.page())
+    asked = json.dumps(written(question))
     done = subprocess.run(command, input=asked, capture_output=True, text=True, check=True, timeout=60)
-    assert WhatIfAnswer.read(json.loads(done.stdout)) == answered(question)
-    lost = json.dumps({**question.page(), "endpoint": "other"})
+    assert read(WhatIfAnswer, json.loads(done.stdout)) == answered(question)
+    lost = json.dumps({**written(question), "endpoint": "other"})
     failed = subprocess.run(command, input=lost, capture_output=True, text=True, timeout=60)
     assert (failed.returncode, failed.stdout) == (1, "")
     assert "no requests to other/v" in failed.stderr

@@ -1,15 +1,11 @@
 """The JSON of Torpor's own pages: each record is defined once, beside what writes it and what reads it.
 
-The endpoint writes the pages, and the SDK reads them. An endpoint and an SDK may be of different versions: a reader
-ignores the fields that it does not know.
+The endpoint writes the pages, and the SDK reads them. An endpoint and an SDK may be of different versions: reading
+passes over the fields that it does not know (`torpor_container.json_records`).
 """
 
-from collections.abc import Mapping
-from dataclasses import fields
 from enum import StrEnum
-from typing import Any, TypeVar
-
-Record = TypeVar("Record")
+from typing import Any
 
 Json = dict[str, Any]
 """One JSON object of a page."""
@@ -48,9 +44,3 @@ class RouterPage(StrEnum):
     FORWARD = "routers/forward"
     IDENTITIES = "routers/identities"
     ROLE_KEYS = "routers/role-keys"
-
-
-def picked(record: type[Record], page: Mapping[str, Any]) -> Record:
-    """The record made from the fields that this version knows. A newer endpoint may send more."""
-    known = {field.name for field in fields(record)}  # type: ignore[arg-type]  # every caller passes a dataclass
-    return record(**{name: value for name, value in page.items() if name in known})

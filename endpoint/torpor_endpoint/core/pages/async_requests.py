@@ -1,10 +1,11 @@
 """The page of asynchronous requests: where each one is, and why."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
+from torpor_container.json_records import read, written
 from torpor_endpoint.core.async_inference.requests import AsyncState, KeptRequest
-from torpor_endpoint.core.pages import Json, picked
+from torpor_endpoint.core.pages import Json
 
 LIMIT = 100
 """The number of requests on the page, unless the caller gives a limit."""
@@ -61,8 +62,8 @@ def row(kept: KeptRequest, running: bool) -> AsyncRequestRow:
 
 
 def requests_page(rows: Sequence[AsyncRequestRow]) -> Json:
-    return {"requests": [asdict(one) for one in rows]}
+    return {"requests": written(rows)}
 
 
 def read_requests(page: Json) -> list[AsyncRequestRow]:
-    return [picked(AsyncRequestRow, one) for one in page["requests"]]
+    return read(list[AsyncRequestRow], page["requests"])

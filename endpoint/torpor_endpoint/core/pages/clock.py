@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from torpor_endpoint.core.pages import Json, picked
+from torpor_endpoint.core.pages import Json
 
 
 @dataclass(frozen=True)
@@ -15,10 +15,6 @@ class ClockState:
     """How far it is ahead of real time."""
     stops: int = 0
     """How often it stood still on its last way, because something was due."""
-
-    @classmethod
-    def read(cls, page: Json) -> "ClockState":
-        return picked(cls, page)
 
 
 def clock_page(now_s: float, ahead_s: float, stops: int = 0) -> Json:

@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from torpor_container import wire
+from torpor_container.json_records import read
 from torpor_endpoint.core.ledger_records import InvocationRecord
-from torpor_endpoint.core.pages import Json, picked
+from torpor_endpoint.core.pages import Json
 
 LIMIT = 100
 """The number of cold starts on the page, unless the request gives a limit."""
@@ -38,12 +40,6 @@ class ColdStart:
     container_s: Mapping[str, float] = field(default_factory=dict)  # seconds in each container of a pipeline, in order
     shadow: bool = False  # a copy of a request, which a shadow variant got
 
-    @classmethod
-    def read(cls, page: Json) -> "ColdStart":
-        load = page["cold"] or {"bytes": 0, "victims": (), "reason": ""}
-        of_load = {"loaded_bytes": load["bytes"], "victims": tuple(load["victims"]), "reason": load["reason"]}
-        return picked(cls, {**page, **of_load})
-
 
 def cold_starts_page(records: Sequence[InvocationRecord], of: Mapping[str, int]) -> Json:
     """`of`: by endpoint, how many cold starts there are without a limit."""
@@ -59,4 +55,12 @@ class ColdStarts:
 
     @classmethod
     def read(cls, page: Json) -> "ColdStarts":
-        return cls(tuple(map(ColdStart.read, page["cold_starts"])), page["of"])
+        return read(cls, {"rows": list(map(_row, page["cold_starts"])), "of": page["of"]})
+
+
+def _row(page: Json) -> Json:
+    """What the page has of one cold start, with the figures of the model's load among the others."""
+    load: wire.ColdLoad | None = page["cold"]
+    if load is None:
+        return page
+    return {**page, "loaded_bytes": load["bytes"], "victims": load["victims"], "reason": load["reason"]}

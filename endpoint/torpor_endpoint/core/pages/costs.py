@@ -1,8 +1,7 @@
 """The page of costs: the cost of each variant, by instance size and by model, and the cost of its alternatives."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from torpor_endpoint.core.pages import Json, picked
 from torpor_endpoint.core.pricing.alternatives import PricedAlternative
 from torpor_endpoint.core.pricing.costs import ModelCosts, total
 
@@ -64,19 +63,6 @@ class VariantCostsRow:
     containers: tuple[ContainerUse, ...] = ()
     """Of a pipeline, in its order."""
 
-    @classmethod
-    def read(cls, page: Json) -> "VariantCostsRow":
-        parts = {
-            name: tuple(picked(record, part) for part in page.get(name, ()))
-            for name, record in (
-                ("sizes", SizeCostsRow),
-                ("models", ModelCosts),
-                ("on_aws", PricedAlternative),
-                ("containers", ContainerUse),
-            )
-        }
-        return picked(cls, {**page, **parts, "others": picked(OtherModels, page["others"])})
-
 
 @dataclass(frozen=True)
 class ShadowShare:
@@ -114,10 +100,3 @@ class Costs:
             )
             for endpoint in dict.fromkeys(one.endpoint for one in self.variants if one.shadow)
         )
-
-    @classmethod
-    def read(cls, page: Json) -> "Costs":
-        return picked(cls, {**page, "variants": tuple(map(VariantCostsRow.read, page["variants"]))})
-
-    def page(self) -> Json:
-        return asdict(self)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
+from torpor_container.json_records import read, written
 from torpor_endpoint.core.access.explaining.denials import Denial
 
 LIMIT = 10
@@ -12,8 +13,8 @@ LIMIT_MAX = 1_000
 
 
 def denials_page(denials: Iterable[Denial]) -> dict[str, Any]:
-    return {"denials": [one.page() for one in denials]}
+    return {"denials": written(list(denials))}
 
 
 def read_denials(page: dict[str, Any]) -> list[Denial]:
-    return list(map(Denial.read, page["denials"]))
+    return read(list[Denial], page["denials"])

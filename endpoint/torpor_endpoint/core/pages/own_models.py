@@ -1,11 +1,12 @@
 """The page of a caller about itself: the models that its policies let it invoke, and no others."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torpor_container import wire
-from torpor_endpoint.core.pages import Json, picked
+from torpor_container.json_records import read, written
+from torpor_endpoint.core.pages import Json
 
 MayInvoke = Callable[[str, str], bool]
 """Whether the caller may invoke a model of an endpoint, by their names. The one model of an endpoint has no name."""
@@ -73,10 +74,8 @@ def _models(served: ServedModels, called: Sequence[CalledModel], may_invoke: May
 
 
 def own_models_page(endpoints: Iterable[OwnEndpoint]) -> Json:
-    return {"endpoints": [asdict(one) for one in endpoints]}
+    return {"endpoints": written(list(endpoints))}
 
 
 def read_own_models(page: Json) -> tuple[OwnEndpoint, ...]:
-    return tuple(
-        OwnEndpoint(one["name"], tuple(picked(OwnModel, model) for model in one["models"])) for one in page["endpoints"]
-    )
+    return read(tuple[OwnEndpoint, ...], page["endpoints"])

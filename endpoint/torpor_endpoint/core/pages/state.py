@@ -1,10 +1,11 @@
 """The pages of the current state: endpoints, variants, instances and models; decisions; and retired models."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 
 from torpor_container import wire
-from torpor_endpoint.core.pages import Json, picked
+from torpor_container.json_records import read, written
+from torpor_endpoint.core.pages import Json
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class ResidentModel:
     format: str
     hits: int
     instance: str = ""
-    """The id of the instance that holds it."""
+    """The id of the instance that holds it, in a list of the models of several."""
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,6 @@ class ContainerState:
     disk_budget_bytes: int = 0
     models: tuple[ResidentModel, ...] = ()
 
-    @classmethod
-    def read(cls, page: Json, instance: str) -> "ContainerState":
-        models = tuple(picked(ResidentModel, {**model, "instance": instance}) for model in page.get("models", ()))
-        return picked(cls, {**page, "models": models})
-
 
 @dataclass(frozen=True)
 class InstanceState:
@@ -47,16 +43,10 @@ class InstanceState:
     in_flight: int
     containers: tuple[ContainerState, ...] = ()
 
-    @classmethod
-    def read(cls, page: Json) -> "InstanceState":
-        return picked(
-            cls, {**page, "containers": tuple(ContainerState.read(c, page["id"]) for c in page["containers"])}
-        )
-
     @property
     def models(self) -> tuple[ResidentModel, ...]:
-        """The models of all containers."""
-        return tuple(model for container in self.containers for model in container.models)
+        """The models of all containers, each with this instance's id."""
+        return tuple(replace(model, instance=self.id) for container in self.containers for model in container.models)
 
     @property
     def budget_bytes(self) -> int:
@@ -138,11 +128,6 @@ class VariantState:
     """Where its models are, of a variant with many models."""
     traffic: VariantTraffic = VariantTraffic()
 
-    @classmethod
-    def read(cls, page: Json) -> "VariantState":
-        instances = tuple(map(InstanceState.read, page["instances"]))
-        return picked(cls, {**page, "instances": instances, "traffic": picked(VariantTraffic, page.get("traffic", {}))})
-
 
 def variant_page(
     name: str,
@@ -165,7 +150,7 @@ def variant_page(
         "held": held,
         "instances": list(instances),
         "model_data_url": model_data_url,
-        "traffic": asdict(traffic),
+        "traffic": written(traffic),
     }
 
 
@@ -182,10 +167,6 @@ class EndpointState:
     def instances(self) -> Iterator[InstanceState]:
         return (instance for variant in self.variants for instance in variant.instances)
 
-    @classmethod
-    def read(cls, page: Json) -> "EndpointState":
-        return picked(cls, {**page, "variants": tuple(map(VariantState.read, page["variants"]))})
-
 
 def endpoint_page(name: str, trouble: str | None, variants: Sequence[Json]) -> Json:
     return {"name": name, **({"trouble": trouble} if trouble else {}), "variants": list(variants)}
@@ -196,7 +177,7 @@ def endpoints_page(endpoints: Sequence[Json]) -> Json:
 
 
 def read_endpoints(page: Json) -> list[EndpointState]:
-    return list(map(EndpointState.read, page["endpoints"]))
+    return read(list[EndpointState], page["endpoints"])
 
 
 @dataclass(frozen=True)
@@ -213,10 +194,6 @@ class DecisionRow:
     instance: str = ""
     """The id of the instance that decided, with the name of the container if it has several."""
 
-    @classmethod
-    def read(cls, page: Json) -> "DecisionRow":
-        return picked(cls, page)
-
 
 def decision_page(decision: wire.DecisionRecord, incarnation: str, container: str) -> Json:
     """`container` is the container's name; empty if the instance has one container."""
@@ -229,7 +206,7 @@ def decisions_page(decisions: Sequence[Json]) -> Json:
 
 
 def read_decisions(page: Json) -> list[DecisionRow]:
-    return [DecisionRow.read(decision) for decision in page["decisions"]]
+    return read(list[DecisionRow], page["decisions"])
 
 
 @dataclass(frozen=True)
@@ -260,4 +237,4 @@ def retired_page(endpoint: str, variant: str, incarnation: str, outgoing: wire.L
 
 
 def read_retired(page: Json) -> list[RetiredModel]:
-    return [picked(RetiredModel, {**one, "instance": one["id"]}) for one in page["instances"]]
+    return read(list[RetiredModel], [{**one, "instance": one["id"]} for one in page["instances"]])

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torpor_endpoint.core.pages import Json, picked
+from torpor_container.json_records import read, written
+from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.testing.fault_schedule import FaultSchedule
 
 
@@ -26,8 +27,8 @@ class FaultState:
 
     @classmethod
     def read(cls, page: Json) -> "FaultState":
-        return cls(tuple(picked(Strike, one) for one in page["struck"]), FaultSchedule.parse(page["left"]))
+        return cls(read(tuple[Strike, ...], page["struck"]), FaultSchedule.parse(page["left"]))
 
 
 def faults_page(struck: Sequence[Strike], left: FaultSchedule) -> Json:
-    return {"struck": [vars(one) for one in struck], "left": str(left)}
+    return {"struck": written(struck), "left": str(left)}

@@ -1,9 +1,10 @@
 """The page of transform jobs: how far each is, how fast, and how long it takes yet."""
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
-from torpor_endpoint.core.pages import Json, picked
+from torpor_container.json_records import read, written
+from torpor_endpoint.core.pages import Json
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ class JobProgress:
 
 
 def transform_jobs_page(jobs: Iterable[JobProgress]) -> Json:
-    return {"jobs": [asdict(job) for job in jobs]}
+    return {"jobs": written(list(jobs))}
 
 
 def read_transform_jobs(page: Json) -> list[JobProgress]:
-    return [picked(JobProgress, job) for job in page["jobs"]]
+    return read(list[JobProgress], page["jobs"])

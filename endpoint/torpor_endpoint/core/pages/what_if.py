@@ -1,9 +1,7 @@
 """What the dashboard asks a simulator, and what it gets: one variant's last day, served in other ways."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-
-from torpor_endpoint.core.pages import Json, picked
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -18,13 +16,6 @@ class WhatIfQuestion:
     instances_min: int | None = None  # of a variant that Torpor scales
     instances_max: int | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, page: Json) -> "WhatIfQuestion":
-        return picked(cls, page)
-
-    def page(self) -> Json:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -47,11 +38,3 @@ class WhatIfAnswer:
     requests: int
     rows: tuple[WhatIfRow, ...]
     notes: tuple[str, ...] = ()
-
-    @classmethod
-    def read(cls, page: Json) -> "WhatIfAnswer":
-        rows = tuple(picked(WhatIfRow, row) for row in page["rows"])
-        return picked(cls, {**page, "rows": rows, "notes": tuple(page.get("notes", ()))})
-
-    def page(self) -> Json:
-        return asdict(self)

@@ -1,9 +1,11 @@
 """The reader turns the endpoint's own pages back into the same records."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from torpor_container import wire
+from torpor_container.json_records import read, written
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pages.state import (
     ContainerState,
@@ -67,12 +69,12 @@ def test_an_endpoint_is_read_back_with_its_instances_and_their_models() -> None:
         "v", weight=2.0, wanted=2, leaving=1, held=4, instances=instances, shadow=True, traffic=VariantTraffic(7, 1)
     )
     (found,) = read_endpoints(sent(endpoints_page([endpoint_page("houses", None, [variant])])))
-    model = ResidentModel("a.tar.gz", 7, 1, 0.5, "onnx", 3, "i-1")
+    model = ResidentModel("a.tar.gz", 7, 1, 0.5, "onnx", 3)
     containers = (ContainerState("before"), ContainerState("xgb", 100, 50, 9, 90, (model,)))
     first = InstanceState("i-1", "v-0", 1, containers)
     both = (first, InstanceState("i-2", "v-1", 0, (ContainerState("primary"),)))
-    assert (first.models, first.budget_bytes, first.used_bytes) == ((model,), 100, 50)
-    assert (first.disk_bytes, first.disk_budget_bytes) == (9, 90)
+    assert (first.models, first.budget_bytes) == ((replace(model, instance="i-1"),), 100)
+    assert (first.used_bytes, first.disk_bytes, first.disk_budget_bytes) == (50, 9, 90)
     assert found == EndpointState(
         "houses", (VariantState("v", 2, 4, both, 2.0, 1, True, traffic=VariantTraffic(7, 1)),)
     )
@@ -103,4 +105,4 @@ def test_costs_are_read_back_as_written_and_members_of_a_newer_endpoint_are_igno
         on_aws=(PricedAlternative("always on", None, "nothing"),),
     )
     costs = Costs(0.0, 3600.0, "2026-01-01", "a list", "storage", (variant,))
-    assert Costs.read(sent({**costs.page(), "currency": "USD"})) == costs
+    assert read(Costs, sent({**written(costs), "currency": "USD"})) == costs

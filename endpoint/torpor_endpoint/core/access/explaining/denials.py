@@ -1,8 +1,6 @@
 """What a denial was made of, as a value that can be kept and shown: no secrets, and of bounded size."""
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 from torpor_endpoint.core.access.evaluation import AccessDecision, PolicySource, decide, decide_trust
 from torpor_endpoint.core.access.explaining.statements import looked_at, recording, verdict
@@ -50,18 +48,6 @@ class Denial:
     keys: tuple[ContextKey, ...]
     request_id: str = ""
     at_s: float = 0.0
-
-    def page(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return asdict(self)
-
-    @classmethod
-    def read(cls, page: Mapping[str, Any]) -> "Denial":
-        """From what `page` wrote, of this version or of a newer one."""
-        policies = tuple(PolicyLookedAt(one["policy"], one["kind"], one["says"]) for one in page["policies"])
-        keys = tuple(ContextKey(one["key"], tuple(one["values"])) for one in page["keys"])
-        known = {field.name: page[field.name] for field in fields(cls) if field.name in page}
-        return cls(**{**known, "policies": policies, "keys": keys})
 
 
 def denial(

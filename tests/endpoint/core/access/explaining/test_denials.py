@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from torpor_container.json_records import read, written
 from torpor_endpoint.core.access.evaluation import PolicySource, decide, decide_trust, denial_text
 from torpor_endpoint.core.access.explaining.denials import (
     HIDDEN_VALUE,
@@ -81,7 +82,7 @@ def test_a_resources_policy_says_whom_it_speaks_to_and_an_absent_key_is_shown() 
     )
     assert says(found)["the bucket"] == "statement 1 allows it to others"
     assert found.keys == (ContextKey("aws:referer", (HIDDEN_VALUE,)), ContextKey("aws:securetransport", ("false",)))
-    assert "a secret" not in json.dumps(found.page())
+    assert "a secret" not in json.dumps(written(found))
     assert denied(policy("own", statement(Condition=when))).keys[0] == ContextKey("aws:securetransport", ())
 
 
@@ -102,7 +103,7 @@ def test_what_callers_choose_is_cut_and_what_is_written_is_read_again() -> None:
     found = denied(*[policy(f"p{number}", statement(action="s3:*")) for number in range(LISTED_MAX + 1)])
     assert len(found.policies) == LISTED_MAX
     assert len(denied(action=f"s3:{'x' * 2 * TEXT_MAX}").action) == TEXT_MAX
-    assert Denial.read({**json.loads(json.dumps(found.page())), "of a newer version": 1}) == found
+    assert read(Denial, {**json.loads(json.dumps(written(found))), "of a newer version": 1}) == found
 
 
 def test_the_keys_of_a_policy_are_those_of_its_conditions_and_variables() -> None:
