@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         ENDPOINT,
         "torpor_container.wire",
         "torpor_container.how_to_install",
-        "torpor_container.json_records",
+        "torpor_container.typed_json",
         "torpor_container.transport.address",
         "torpor_container.transport.greeting",
         "torpor_container.transport.upstream",
@@ -59,7 +59,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.settings",
         "torpor_container.wire",
         "torpor_container.how_to_install",
-        "torpor_container.json_records",
+        "torpor_container.typed_json",
         "torpor_container.content.writers",
     ),
 }

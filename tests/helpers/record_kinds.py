@@ -26,7 +26,7 @@ def record_kinds() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for path in sources():
         text = path.read_text()
-        if "json_records" in text or any(f"{table}(" in text for table in TABLES):
+        if "typed_json" in text or any(f"{table}(" in text for table in TABLES):
             tree = ast.parse(text)
             arguments = set(_arguments(tree, "")) - FORWARDED
             if arguments:

@@ -14,7 +14,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from torpor_container.json_records import written
+from torpor_container.typed_json import written
 from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, until_disconnected
 from torpor_endpoint.dashboard.charts import charts, window_of
 from torpor_endpoint.dashboard.door import PAGE, PREFIX

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion

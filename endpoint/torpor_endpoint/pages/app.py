@@ -19,7 +19,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from torpor_container import wire
-from torpor_container.json_records import read
+from torpor_container.typed_json import read
 from torpor_endpoint.aws.errors import DATABASE_AWAY
 from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.core.pages import Json, PageName

@@ -10,7 +10,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages.cold_starts import (
     LATEST,
     LIMIT,

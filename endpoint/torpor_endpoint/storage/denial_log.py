@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.access.explaining.denials import Denial
 from torpor_endpoint.core.pages.denials import LIMIT
 

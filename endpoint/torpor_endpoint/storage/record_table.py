@@ -4,12 +4,12 @@ import json
 from collections.abc import Callable
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_endpoint.storage.databases.database import Database
 
 
 class Record(Protocol):
-    """A frozen dataclass that JSON can hold: `json_records` reads and writes it by its annotations."""
+    """A frozen dataclass that JSON can hold: `typed_json` reads and writes it by its annotations."""
 
     @property
     def name(self) -> str: ...

@@ -5,7 +5,7 @@ import time
 
 from torpor.calling.connection import EndpointConnection
 from torpor.errors import EndpointRefused
-from torpor_container.json_records import read
+from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.clock import ClockState
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from torpor.calling.connection import EndpointConnection
-from torpor_container.json_records import read
+from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.cold_starts import LIMIT, LIMIT_MAX, ColdStart, ColdStarts
 

@@ -21,8 +21,8 @@ from torpor.simulator.simulation_run import run
 from torpor.spans import DAY_S, HOUR_S
 from torpor.workloads import First, LedgerFile
 from torpor.workloads.trace import Extent
-from torpor_container.json_records import read, written
 from torpor_container.settings import BY_FIELD
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion, WhatIfRow
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, InstanceType
 from torpor_endpoint.core.pricing.prices import PRICES

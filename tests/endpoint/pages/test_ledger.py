@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, answer, invocation, life
-from torpor_container.json_records import read
+from torpor_container.typed_json import read
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.core.pages.costs import ContainerUse, Costs

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.helpers.record_kinds import record_kinds
-from torpor_container.json_records import UnreadableRecord, read, written
+from torpor_container.typed_json import UnreadableRecord, read, written
 from torpor_endpoint.core.records import EndpointRecord, Variant
 
 BEFORE: dict[str, Any] = json.loads(Path(__file__).with_name("records_before.json").read_text())

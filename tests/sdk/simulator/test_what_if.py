@@ -10,7 +10,7 @@ import pytest
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.what_if import answered, as_it_is, other_ways
 from torpor.workloads import BadTrace
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord

@@ -1,7 +1,7 @@
 """The JSON of Torpor's own pages: each record is defined once, beside what writes it and what reads it.
 
 The endpoint writes the pages, and the SDK reads them. An endpoint and an SDK may be of different versions: reading
-passes over the fields that it does not know (`torpor_container.json_records`).
+passes over the fields that it does not know (`torpor_container.typed_json`).
 """
 
 from enum import StrEnum

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from torpor_container import wire
-from torpor_container.json_records import read
+from torpor_container.typed_json import read
 from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.core.pages import Json
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.access.explaining.denials import Denial
 
 LIMIT = 10

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from torpor_container import wire
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import Json
 
 MayInvoke = Callable[[str, str], bool]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import Json
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from torpor_container.json_records import read, written
 from torpor_container.transport.address import Address, GuardedAddress
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.in_service.incarnation import StartTrouble
 

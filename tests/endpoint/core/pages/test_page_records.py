@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from torpor_container import wire
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pages.state import (
     ContainerState,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.access.evaluation import PolicySource, decide, decide_trust, denial_text
 from torpor_endpoint.core.access.explaining.denials import (
     HIDDEN_VALUE,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.helpers.record_kinds import record_kinds
 from tests.helpers.record_values import record_values
-from torpor_container.json_records import read, written
+from torpor_container.typed_json import read, written
 
 KINDS = record_kinds()
 
