@@ -446,6 +446,8 @@ class Parts:
             self.registry,
             self.clock.epoch,
             self.log_marks.noted,
+            self.options.strict,
+            None if self.telemetry is None else self.telemetry.payloads,
             self.as_role,
         )
 

@@ -13,7 +13,7 @@ from math import ceil
 from torpor_endpoint.core.lifecycle import InstancePhase
 from torpor_endpoint.core.placement import BUSY_MIN, UNBOUNDED, Placement
 from torpor_endpoint.core.records import Variant
-from torpor_endpoint.core.sessions import StatefulSessions
+from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
 from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.in_service.variant_settings import TimeLimits, VariantSettings
@@ -77,6 +77,20 @@ class VariantPool(ABC):
         """Wait until the condition `true` holds. The pool checks it after each of its changes."""
         while not true():
             await self._change.wait()
+
+    def goes_on(self, incarnation: Incarnation, container: int) -> bool:
+        """Whether an incarnation that is in use can take one more part of its request, perhaps while it drains."""
+        if incarnation.containers[container].has_ended:
+            return False
+        return incarnation.phase is InstancePhase.DRAINING or self.offered(incarnation)
+
+    def lacked_room(self, incarnation: Incarnation, container: int) -> None:
+        """Have the supervisor look whether other containers can give memory to this one."""
+        incarnation.lacked_room(container)
+
+    def holder(self, incarnation: Incarnation) -> SessionHolder:
+        """The incarnation as a holder of sessions."""
+        return SessionHolder(incarnation.slot.number, incarnation.id)
 
     @contextmanager
     def streaming(self, incarnation: Incarnation) -> Iterator[None]:

@@ -22,9 +22,12 @@ MESSAGE_MAX = 2048
 """The most characters of a message. Only the quoted part is cut."""
 ORIGINAL_MAX = 1024 * 1024
 """The most characters of an error body that are kept. AWS has such a limit too, and does not document its size."""
-
-
 _VISIBLE = re.compile(rb"[\t -~]*").fullmatch
+
+HOP_OVERSIZE = (
+    "Received response from {container} with status code {status}. However, the request payload from {container} to "
+    "{following} is {size} bytes, which has exceeded the maximum limit of 5 MB."
+)
 
 
 class Situation(Enum):
@@ -100,8 +103,7 @@ class Situation(Enum):
         "ModelError",
         424,
         "INTERNAL_FAILURE_FROM_MODEL",
-        "Received response from {container} with status code {status}. However, the request payload from {container} to "
-        "{following} is {size} bytes, which has exceeded the maximum limit of 5 MB.",
+        HOP_OVERSIZE,
     )
     DATABASE_AWAY = ("InternalFailure", 500, None, DATABASE_AWAY)
     NOT_IMPLEMENTED = ("UnknownOperationException", 400, None, "Torpor does not implement {detail}.")

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from torpor_endpoint.runtime.observing.observers import BodyObserver
 
 OVERHEAD = WaitStep.OVERHEAD.value
+PAYLOAD = "payload"
+"""The scope's type of a batch transform's payload, which no HTTP request brings."""
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.runtime.observing.observers import BatchObserver
 from torpor_endpoint.runtime.passage import Passage
+from torpor_endpoint.services.transform.running.payload_traces import PayloadTracing
 from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.telemetry.durations import RequestDurations
 from torpor_endpoint.telemetry.environment import Signals
@@ -57,13 +58,17 @@ class Telemetry:
         self._spans: SpanSender | None = None
         self._metrics: OtlpMetrics | None = None
         self.observers: list[BatchObserver] = []
+        self.payloads: PayloadTracing | None = None
+        """For the payloads of transform jobs, where traces are sent."""
         resource = own_resource()
         sampler = TracerProvider(shutdown_on_exit=False).sampler if signals.traces else None
         self._tracing = Tracing(sampler, random.getrandbits, signals.baggage)
         if signals.traces:
             draw, limits = random.getrandbits, signals.queue
             self._spans = SpanSender(OTLPSpanExporter(), resource, dropped, time.perf_counter, draw, limits)
-            self.observers.append(TraceObserver(self._tracing, self._spans))
+            traced = TraceObserver(self._tracing, self._spans)
+            self.observers.append(traced)
+            self.payloads = PayloadTracing(self._tracing.begin, traced.ended)
         if signals.metrics and sources is not None:
             durations = RequestDurations()
             self.observers.append(durations)

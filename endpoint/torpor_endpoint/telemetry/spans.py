@@ -7,9 +7,10 @@ The tree:
     └── invoke, or invoke CONTAINER                 one for each container that it was sent to (CLIENT)
         └── queue, download, unpack, load, predict, stream
 
-A copy for a shadow variant is a span `shadow copy` below the request's, with the same children. The endpoint measures
-how long each of them took; when each began follows from their order. What no step explains (the ledger's `overhead`) is
-the gaps between the spans, and the attribute `torpor.overhead`.
+A copy for a shadow variant is a span `shadow copy` below the request's, with the same children. A payload of a batch
+transform is a span `transform payload` without a parent, with the same children. The endpoint measures how long each of
+them took; when each began follows from their order. What no step explains (the ledger's `overhead`) is the gaps between
+the spans, and the attribute `torpor.overhead`.
 
 Names of attributes are those of OpenTelemetry's semantic conventions where these have one, and else `torpor.*`.
 """
@@ -23,7 +24,7 @@ from torpor_container import wire
 from torpor_container.wire import WaitStep
 from torpor_endpoint.aws.wire.asgi import Headers, Scope
 from torpor_endpoint.core.ledger import is_cold
-from torpor_endpoint.runtime.passage import OVERHEAD, Passage, Route, Served
+from torpor_endpoint.runtime.passage import OVERHEAD, PAYLOAD, Passage, Route, Served
 from torpor_endpoint.runtime.request import INFERENCE_ID
 from torpor_endpoint.telemetry.trace_context import RequestTrace
 
@@ -71,8 +72,9 @@ def planned(request: Passage, answered: Headers, trace: RequestTrace) -> list[Pl
     began_s, ended_s = request.at_s, request.ended_at_s
     code = error_code(request, answered)
     attributes = _attributes(request, code)
-    kind = PlannedKind.INTERNAL if shadow else PlannedKind.SERVER
-    name = "shadow copy" if shadow else f"{request.scope['method']} {route_of(request.scope)}"
+    kind, name = PlannedKind.SERVER, f"{request.scope['method']} {route_of(request.scope)}"
+    if shadow or _is_payload(request):
+        kind, name = PlannedKind.INTERNAL, "shadow copy" if shadow else "transform payload"
     error = code if code not in CALLERS_FAULTS else None
     root = PlannedSpan(name, kind, trace.span_id, trace.parent_id, began_s, ended_s, attributes, error)
     waits = [(step, request.steps[step]) for step in BEFORE if step in request.steps]
@@ -82,6 +84,11 @@ def planned(request: Passage, answered: Headers, trace: RequestTrace) -> list[Pl
     sent_at_s = legs[0].began_s
     waited_from_s = max(began_s, sent_at_s - sum(took_s for _, took_s in waits))
     return [root, *_in_a_row(waits, waited_from_s, trace.span_id), *legs]
+
+
+def _is_payload(request: Passage) -> bool:
+    """Whether it is no caller's request, but a payload of a batch transform."""
+    return request.scope.get("type") == PAYLOAD
 
 
 def route_of(scope: Scope) -> str:
@@ -182,7 +189,7 @@ def _failure(request: Passage, status: int | None, code: str | None) -> str | No
 
 # -- attributes ----------------------------------------------------------------------------------------------------
 def _attributes(request: Passage, code: str | None) -> Attributes:
-    attributes = {**_http(request), **_torpor(request)}
+    attributes = {**({} if _is_payload(request) else _http(request)), **_torpor(request)}
     if code is not None:
         attributes["error.type"] = code
     return attributes
@@ -214,11 +221,12 @@ def _http(request: Passage) -> Attributes:
 def _torpor(request: Passage) -> Attributes:
     attributes: Attributes = {
         "faas.coldstart": is_cold(request.steps),
-        "torpor.endpoint": request.place.endpoint,
         "torpor.overhead": request.steps.get(OVERHEAD, 0.0),
     }
+    name = request.place.endpoint if request.route is None else request.route.live.name
+    attributes["torpor.transform_job" if _is_payload(request) else "torpor.endpoint"] = name
     if request.route is not None:
-        attributes["torpor.endpoint"], attributes["torpor.variant"] = request.route.live.name, request.route.variant
+        attributes["torpor.variant"] = request.route.variant
         if request.route.target is not None:
             attributes["torpor.model"] = request.route.target
         if request.route.pool.variant.shadow:

@@ -122,6 +122,34 @@ def test_a_pipeline_has_a_span_for_each_container_and_each_gets_its_own(observed
     assert told["traceparent"] == f"00-{spans[0].trace}-{spans[4].id}-03"
 
 
+def test_a_payload_of_a_batch_transform_has_a_trace_of_its_own(observed: Observed) -> None:
+    live, collector = observed.live, observed.collector
+    put(live.folder("scores"), {"in/a.csv": b"1\n"})
+    live.sagemaker.create_transform_job(
+        TransformJobName="nightly",
+        ModelName="pipeline-AllTraffic",
+        TransformInput={
+            "DataSource": {"S3DataSource": {"S3DataType": "S3Prefix", "S3Uri": "s3://scores/in/"}},
+            "ContentType": "text/csv",
+        },
+        TransformOutput={"S3OutputPath": "s3://scores/out"},
+        TransformResources={"InstanceType": "ml.m5.large", "InstanceCount": 1},
+    )
+    until(lambda: "TransformEndTime" in live.sagemaker.describe_transform_job(TransformJobName="nightly"), 60.0)
+    told = json.loads((live.folder("scores") / "out" / "a.csv.out").read_text())
+
+    def spans() -> list[ReceivedSpan]:
+        [root] = [span for span in collector.spans if span.name == "transform payload"]
+        return [span for span in collector.spans if span.trace == root.trace]
+
+    until(lambda: any(span.name == "transform payload" for span in collector.spans))
+    names = {span.name: span for span in spans()}
+    root, second = names["transform payload"], names["invoke second"]
+    assert (root.parent, root.kind, names["invoke first"].parent, second.parent) == ("", "INTERNAL", root.id, root.id)
+    assert (root.attributes["torpor.transform_job"], root.error) == ("nightly", None)
+    assert told["traceparent"] == f"00-{root.trace}-{second.id}-03"
+
+
 def test_a_stream_has_a_span_for_the_time_after_its_first_part(observed: Observed) -> None:
     answer = observed.live.runtime.invoke_endpoint_with_response_stream(EndpointName="stream", Body=b"1")
     assert b"".join(event["PayloadPart"]["Bytes"] for event in answer["Body"]) == b"onetwothree"

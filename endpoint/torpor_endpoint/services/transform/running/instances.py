@@ -2,35 +2,28 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 from torpor_container import wire
 from torpor_container.transport.chunked_post import chunked
-from torpor_container.transport.upstream import (
-    Body,
-    UpstreamAnswer,
-    UpstreamError,
-    UpstreamRefused,
-    UpstreamTimedOut,
-)
-from torpor_container.wire import Fault
-from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_fault
-from torpor_endpoint.core.outages.waiting import pause_s
+from torpor_container.transport.upstream import UpstreamAnswer, UpstreamError, size_of
+from torpor_endpoint.core.sending.machine import Sending, SendingFailure, SendingRules
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.incarnation import Incarnation
+from torpor_endpoint.runtime.errors import HOP_OVERSIZE
+from torpor_endpoint.runtime.sending import driven
+from torpor_endpoint.services.transform.running.payload_traces import PayloadTraces
 
 ADVICE_S = 60.0
 ANSWER_MAX_BYTES = 1 << 30
 MESSAGE_MAX = 2048
 ATTEMPTS = 5
-BUSY = 429
-"""A model that is still being loaded."""
-CONTENT_TYPE = b"content-type"
-FAULT = b"x-torpor-fault"
 NO_ANSWER = "Unable to get response from algorithm"
 
-Headers = Sequence[tuple[bytes, bytes]]
+
+Exchange = Callable[[Sending[Incarnation]], Awaitable[UpstreamAnswer]]
+"""Sends the part that the machine has now."""
 
 
 class NoInstance(Exception):
@@ -64,44 +57,66 @@ class ChunkedExchange(Protocol):
         """Take the next piece of the answer."""
 
 
-class JobInstances:
-    """The instances in a pool, for the payloads of a job. Each has at most `at_once` of them at the same time."""
+class JobPayload(NamedTuple):
+    """What is sent. Payloads of one `key` go to one instance, as long as that is ready and has room. `model` names one
+    of many models; it is empty where there is one."""
 
-    def __init__(self, pool: InstancePool) -> None:
-        self.at_once = 1
+    key: str
+    headers: Mapping[bytes, bytes]
+    body: bytes = b""
+    model: str = ""
+
+
+class JobInstances:
+    """The instances in a pool, for the payloads of a job. `clock` gives seconds that only go forward. `strict`: AWS's
+    limits hold between containers too. `traces` gives each payload its place in a trace."""
+
+    def __init__(
+        self,
+        pool: InstancePool,
+        clock: Callable[[], float],
+        strict: bool = False,
+        traces: PayloadTraces | None = None,
+    ) -> None:
         self._pool = pool
-        self._freed = asyncio.Event()
+        self._clock = clock
+        self._strict = strict
+        self._traces = traces
+        self.bound(1)
+
+    def bound(self, at_once: int) -> None:
+        """Each instance has at most so many payloads at the same time."""
+        self._pool.ready.most = self._pool.ready.busy_min = at_once
 
     async def advice(self) -> Mapping[str, Any]:
         """What the first container advises; empty if it advises nothing. Raises NoInstance."""
-        incarnation = await self._ready("")
+        await self._held()
         try:
-            to = incarnation.containers[0].upstream
+            to = self._pool.ready.least_busy().containers[0].upstream
             answer = await to.send("GET", wire.EXECUTION_PARAMETERS, [], [], ADVICE_S)
             found = json.loads(b"".join(answer.chunks)) if answer.status == 200 else {}
         except (UpstreamError, ValueError, RecursionError):
             return {}
         return found if isinstance(found, dict) else {}
 
-    async def answer(self, key: str, headers: Headers, payload: bytes, patience: Patience) -> bytes:
-        """The answer to a payload. Those of one `key` go to one instance, as long as that is ready and has room.
+    async def answer(self, payload: JobPayload, patience: Patience) -> bytes:
+        """The answer to a payload.
 
         A payload that breaks, or gets 5xx or 429, is sent again. A connection that was refused does not count, nor does
         an instance whose machine fails, or whose model still comes. Raises PayloadFailed, NoInstance.
         """
+        return b"".join((await self._sent(payload, patience, _whole)).chunks)
 
-        async def sent(incarnation: Incarnation) -> UpstreamAnswer:
-            return await _through(incarnation, headers, payload, patience.timeout_s)
+    async def stream(self, payload: JobPayload, exchange: ChunkedExchange, patience: Patience) -> None:
+        """Send a body to the one container in chunks, and take its answer in pieces. Both begin anew with each try.
+        Raises as `answer`."""
 
-        return b"".join((await self._tried(key, patience, sent)).chunks)
-
-    async def stream(self, key: str, headers: Headers, exchange: ChunkedExchange, patience: Patience) -> None:
-        """Send a body in chunks, and take its answer in pieces. Both begin anew with each try. Raises as `answer`."""
-
-        async def sent(incarnation: Incarnation) -> UpstreamAnswer:
-            address = incarnation.containers[0].upstream.address
+        async def sent(sending: Sending[Incarnation]) -> UpstreamAnswer:
+            assert sending.instance is not None, "the machine says where to send"
+            address = sending.instance.containers[sending.container].upstream.address
+            headers, timeout_s = sending.headers, sending.timeout_s
             await exchange.begin()
-            async with chunked(address, wire.INVOCATIONS, headers, exchange.body(), patience.timeout_s) as connection:
+            async with chunked(address, wire.INVOCATIONS, headers, exchange.body(), timeout_s) as connection:
                 answer = connection.answer
                 while parts := await connection.taken():
                     if 200 <= answer.status < 300:
@@ -110,85 +125,77 @@ class JobInstances:
                         answer.chunks += parts
             return answer
 
-        await self._tried(key, patience, sent)
+        await self._sent(payload, patience, sent)
 
-    async def _tried(
-        self, key: str, patience: Patience, sent: Callable[[Incarnation], Awaitable[UpstreamAnswer]]
-    ) -> UpstreamAnswer:
+    async def _sent(self, payload: JobPayload, patience: Patience, exchange: Exchange) -> UpstreamAnswer:
         """Raises PayloadFailed, NoInstance."""
-        failure, left, waits = PayloadFailed(NO_ANSWER), patience.retries + 1, 0
-        while left:
-            left -= 1
-            incarnation = await self._ready(key)
-            incarnation.took()
-            try:
-                answer = await sent(incarnation)
-            except UpstreamTimedOut:
-                failure = PayloadFailed(f"{NO_ANSWER} within {patience.timeout_s:g} s")
-                continue
-            except UpstreamRefused:
-                self._pool.suspect(incarnation)
-                left += 1
-                continue
-            except UpstreamError:
-                self._pool.suspect(incarnation)
-                continue
-            finally:
-                self._pool.released(incarnation)
-                self._freed.set()
-            if 200 <= answer.status < 300:
-                return answer
-            if _passes(answer):
-                waits += 1
-                left += 1
-                await asyncio.sleep(pause_s(waits))
-                continue
-            failure = _refusal(answer)
-            if answer.status < 500 and answer.status != BUSY:
-                break
-        raise failure
+        containers = self._pool.variant.containers
+        traced = None if self._traces is None else self._traces.begun(payload.model or None, len(payload.body))
+        sending = Sending(
+            self._pool,
+            containers,
+            tuple(range(len(containers))),
+            [patience.timeout_s] * len(containers),
+            0.0,
+            payload.headers,
+            payload.model or None,
+            payload.model or payload.key,
+            [payload.body],
+            SendingRules(self._strict, patient=True, retries=patience.retries, needs_room=True),
+            trace=None if traced is None else traced.trace,
+        )
 
-    async def _ready(self, key: str) -> Incarnation:
-        """Raises NoInstance."""
+        async def exchanged() -> UpstreamAnswer:
+            try:
+                return await exchange(sending)
+            finally:
+                self._pool.changed()  # those who wait for room look again, once the machine has let go of the instance
+
+        try:
+            await driven(sending, self._clock, lambda: self._held(sending.pause_s), exchanged)
+        finally:
+            sending.let_go()
+            if traced is not None and self._traces is not None:
+                self._traces.ended(traced, sending)
+        answer = sending.answer
+        if sending.failure is SendingFailure.TIMED_OUT:
+            raise PayloadFailed(f"{NO_ANSWER} within {patience.timeout_s:g} s")
+        if not isinstance(answer, UpstreamAnswer):
+            raise PayloadFailed(NO_ANSWER)
+        if sending.failure is SendingFailure.HOP_OVERSIZE:
+            places = {"container": sending.place, "following": sending.following}
+            raise PayloadFailed(HOP_OVERSIZE.format(**places, status=answer.status, size=size_of(answer.chunks)))
+        if not 200 <= answer.status < 300:
+            raise _refusal(answer)
+        return answer
+
+    async def _held(self, pause_s: float = 0.0) -> None:
+        """Wait until an instance has room. Raises NoInstance."""
         pool = self._pool
-        while True:
-            await pool.until(lambda: bool(pool.ready) or _failed_starts(pool) >= ATTEMPTS)
-            if not pool.ready:
-                assert pool.trouble is not None
-                raise NoInstance(str(pool.trouble.reason))
-            if (free := pool.ready.with_room(key, self.at_once)) is not None:
-                return free
-            self._freed.clear()
-            await self._freed.wait()  # of those that are ready, each answers something
+        await asyncio.sleep(pause_s)
+        await pool.until(lambda: pool.ready.has_room or (not pool.ready and _failed_starts(pool) >= ATTEMPTS))
+        if not pool.ready:
+            assert pool.trouble is not None
+            raise NoInstance(str(pool.trouble.reason))
+
+
+async def _whole(sending: Sending[Incarnation]) -> UpstreamAnswer:
+    """The answer to one part."""
+    assert sending.instance is not None, "the machine says where to send"
+    return await sending.instance.containers[sending.container].upstream.send(
+        "POST",
+        wire.INVOCATIONS,
+        sending.headers,
+        sending.body,
+        sending.timeout_s,
+        answer_max_bytes=ANSWER_MAX_BYTES,
+    )
 
 
 def _failed_starts(pool: InstancePool) -> int:
     """Those in a row. A start that failed for good is tried again too: what killed it may have been no fault of the
     model, and a job has more patience than a request. One that the machine failed does not count."""
     return 0 if pool.trouble is None or pool.trouble.machine else pool.trouble.failures
-
-
-async def _through(incarnation: Incarnation, headers: Headers, payload: bytes, timeout_s: float) -> UpstreamAnswer:
-    """The answer of the last container; of several, each gets the answer of the one before it."""
-    body: Body = [payload]
-    last = len(incarnation.containers) - 1
-    for place, container in enumerate(incarnation.containers):
-        answer = await container.upstream.send(
-            "POST", wire.INVOCATIONS, headers, body, timeout_s, answer_max_bytes=ANSWER_MAX_BYTES
-        )
-        if place == last or not 200 <= answer.status < 300:
-            return answer
-        body = answer.chunks
-        kind = answer.header(CONTENT_TYPE)
-        if kind is not None:
-            headers = [*(header for header in headers if header[0] != CONTENT_TYPE), (CONTENT_TYPE, kind)]
-    raise AssertionError("an instance has a container")
-
-
-def _passes(answer: UpstreamAnswer) -> bool:
-    """Whether an instance of Torpor says that its machine fails, or that the model still comes."""
-    fault = answer.header(FAULT)
-    return fault is not None and of_fault(Fault(fault.decode())) is ErrorOwner.MACHINE
 
 
 def _refusal(answer: UpstreamAnswer) -> PayloadFailed:

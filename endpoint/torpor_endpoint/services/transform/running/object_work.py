@@ -7,20 +7,19 @@ import asyncio
 import gzip
 import zlib
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
-from torpor_container import wire
 from torpor_endpoint.core.transform.joining import DataProcessing, NotJoined
 from torpor_endpoint.core.transform.settings import TransformSettings
 from torpor_endpoint.core.transform.splitting import NotSplit, payloads, records_in
 from torpor_endpoint.services.jobs.work import WorkThreads, client_error, internal_error
 from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
 from torpor_endpoint.services.transform.running.inputs import JobObject
-from torpor_endpoint.services.transform.running.instances import Headers, JobInstances, Patience, PayloadFailed
+from torpor_endpoint.services.transform.running.instances import JobInstances, JobPayload, Patience, PayloadFailed
 from torpor_endpoint.services.transform.running.object_files import (
     AHEAD_BYTES,
     NEWLINE,
@@ -32,7 +31,6 @@ from torpor_endpoint.services.transform.running.progress import ObjectProgress
 from torpor_endpoint.storage.failures import is_machines
 
 AHEAD_MAX = 256
-TARGET_MODEL = wire.TARGET_MODEL.lower().encode()
 
 
 class ObjectFailed(Exception):
@@ -53,7 +51,7 @@ class ObjectWork:
         instances: JobInstances,
         settings: TransformSettings,
         processing: DataProcessing | None,
-        headers: Headers,
+        headers: Mapping[bytes, bytes],
         output_bucket: str,
         compressed: bool,
         slots: asyncio.Semaphore,
@@ -103,8 +101,8 @@ class ObjectWork:
     async def _streamed(self, one: JobObject, exchange: StreamedObject) -> None:
         """The object is one request. It has a slot, as a payload has."""
         async with self._slots:
-            headers = self._headers_for(one.model)
-            await self._instances.stream(one.model or one.key, headers, exchange, self._patience)
+            payload = JobPayload(one.key, self._headers, model=one.model)
+            await self._instances.stream(payload, exchange, self._patience)
         await exchange.end(self._settings.with_newlines)
 
     async def _answered(
@@ -157,10 +155,7 @@ class ObjectWork:
 
     async def _sent(self, key: str, model: str, body: bytes) -> bytes:
         """The answer. The payloads of one model go to one instance, else those of one object."""
-        return await self._instances.answer(model or key, self._headers_for(model), body, self._patience)
-
-    def _headers_for(self, model: str) -> Headers:
-        return [*self._headers, (TARGET_MODEL, model.encode())] if model else self._headers
+        return await self._instances.answer(JobPayload(key, self._headers, body, model), self._patience)
 
 
 def _created(path: Path, files: ExitStack) -> BinaryIO:

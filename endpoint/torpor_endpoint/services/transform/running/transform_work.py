@@ -5,6 +5,7 @@ A job that was interrupted goes on with the objects that are not done: it keeps 
 
 import asyncio
 import shutil
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import ParamSpec, TypeVar
 
 from torpor_endpoint.core.pages.transform_jobs import JobProgress
+from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE
 from torpor_endpoint.core.transform.settings import BadAdvice, settings
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
@@ -44,6 +46,7 @@ from torpor_endpoint.services.transform.running.instances import JobInstances, N
 from torpor_endpoint.services.transform.running.job_metrics import JobMetrics
 from torpor_endpoint.services.transform.running.object_work import ObjectFailed, ObjectWork
 from torpor_endpoint.services.transform.running.objects_done import ObjectList
+from torpor_endpoint.services.transform.running.payload_traces import PayloadTraces, PayloadTracing
 from torpor_endpoint.services.transform.running.progress import ObjectProgress, RunningProgress
 from torpor_endpoint.storage.outage_log import OutageLog
 
@@ -63,8 +66,8 @@ FAILED_OBJECTS = "See job logs for more information. {failed} of {all} objects h
 class TransformSite:
     """What all jobs share. Each has a folder of its name below `folder` until it has ended.
 
-    `noted` is called with a data log that has grown. `as_role` makes of `storage` one that acts as the role of a job's
-    model.
+    `noted` is called with a data log that has grown. `strict`: AWS's limits hold between containers too. `tracing`
+    gives each payload a trace. `as_role` makes of `storage` one that acts as the role of a job's model.
     """
 
     folder: Path
@@ -75,6 +78,8 @@ class TransformSite:
     registry: MetricRegistry
     clock: Callable[[], float]
     noted: Callable[[Path], object]
+    strict: bool = False
+    tracing: PayloadTracing | None = None
     as_role: AsRole = as_endpoint
     outage: OutageLog = field(default_factory=lambda: OutageLog(*OUTAGE))
 
@@ -114,13 +119,16 @@ class TransformWork:
     # -- one job ---------------------------------------------------------------------------------------------------
     @asynccontextmanager
     async def _instances(self, job: TransformJob) -> AsyncIterator[JobInstances]:
-        variant = variant_of(job)
-        pool = InstancePool(f"{JOB}{job.name}", variant, self._site.factory, SlotNumbers())
+        variant, site = variant_of(job), self._site
+        pool = InstancePool(f"{JOB}{job.name}", variant, site.factory, SlotNumbers())
         pool.scale(variant.instance_count, "its transform job runs")
-        metrics = JobMetrics(job.name, pool, self._site.registry, self._site.clock)
+        metrics = JobMetrics(job.name, pool, site.registry, site.clock)
         reading = asyncio.create_task(metrics.run())
         try:
-            yield JobInstances(pool)
+            traces = None
+            if site.tracing is not None:
+                traces = PayloadTraces(job.name, job.arn, pool, site.tracing, site.clock, time.perf_counter)
+            yield JobInstances(pool, time.perf_counter, site.strict, traces)
         finally:
             reading.cancel()
             await asyncio.gather(reading, return_exceptions=True)
@@ -144,7 +152,7 @@ class TransformWork:
         chosen = settings(request, await instances.advice())
         log = DataLog(self._site.logs / job.name, self._site.clock, self._site.noted)
         await self._outlasted(log.write, str(chosen))
-        instances.at_once = chosen.at_once
+        instances.bound(chosen.at_once)
         at_once = chosen.at_once * request["TransformResources"]["InstanceCount"]
         work = ObjectWork(
             self._storage(job),
@@ -237,10 +245,10 @@ def _told(key: str, failure: ObjectFailed) -> list[str]:
     return lines
 
 
-def _headers(job: TransformJob) -> list[tuple[bytes, bytes]]:
+def _headers(job: TransformJob) -> dict[bytes, bytes]:
     kind = job.request["TransformInput"].get("ContentType")
-    given = ((b"content-type", kind), (b"accept", accept_of(job.request)))
-    return [(name, value.encode()) for name, value in given if value]
+    given = ((CONTENT_TYPE, kind), (ACCEPT, accept_of(job.request)))
+    return {name: value.encode() for name, value in given if value}
 
 
 def _cancelled() -> bool:

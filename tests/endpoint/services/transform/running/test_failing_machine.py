@@ -27,7 +27,7 @@ from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
 from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
-from torpor_endpoint.services.transform.running.instances import Headers, JobInstances, Patience, PayloadFailed
+from torpor_endpoint.services.transform.running.instances import JobInstances, JobPayload, Patience, PayloadFailed
 from torpor_endpoint.services.transform.running.transform_work import TransformSite, TransformWork
 from torpor_endpoint.storage.databases.database import DatabaseAway, OutcomeUnknown
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
@@ -46,15 +46,16 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
 class Answering:
     """The instances of a job: they answer in capitals, and refuse one payload."""
 
-    at_once = 1
+    def bound(self, at_once: int) -> None:
+        """They take all that come."""
 
     async def advice(self) -> Mapping[str, Any]:
         return {}
 
-    async def answer(self, key: str, headers: Headers, payload: bytes, patience: Patience) -> bytes:
-        if payload == b"refuse":
+    async def answer(self, payload: JobPayload, patience: Patience) -> bytes:
+        if payload.body == b"refuse":
             raise PayloadFailed("ClientError: 400", "no")
-        return payload.upper()
+        return payload.body.upper()
 
 
 class Work(TransformWork):
