@@ -447,7 +447,7 @@ class Parts:
             self.clock.epoch,
             self.log_marks.noted,
             self.options.strict,
-            None if self.telemetry is None else self.telemetry.payloads,
+            None if self.telemetry is None else partial(self.telemetry.payloads, self.clock.epoch),
             self.as_role,
         )
 

@@ -15,6 +15,7 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import DATABASE_AWAY
+from torpor_endpoint.core.sending.machine import HOP_OVERSIZE
 
 CUSTOM_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 
@@ -23,11 +24,6 @@ MESSAGE_MAX = 2048
 ORIGINAL_MAX = 1024 * 1024
 """The most characters of an error body that are kept. AWS has such a limit too, and does not document its size."""
 _VISIBLE = re.compile(rb"[\t -~]*").fullmatch
-
-HOP_OVERSIZE = (
-    "Received response from {container} with status code {status}. However, the request payload from {container} to "
-    "{following} is {size} bytes, which has exceeded the maximum limit of 5 MB."
-)
 
 
 class Situation(Enum):

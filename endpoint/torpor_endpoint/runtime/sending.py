@@ -4,7 +4,7 @@ Placement decides which instance serves a model; the sizer decides how many ther
 models. A request that passes several containers is sent to each in its turn (`legs`).
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from torpor_container import wire
@@ -16,7 +16,6 @@ from torpor_container.transport.upstream import (
     UpstreamRefused,
     UpstreamTimedOut,
 )
-from torpor_endpoint.core.sending.machine import END, HOLD, Instruction, Sending
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.runtime.choosing import kept, let_go, note_session, pick, use, used
@@ -250,36 +249,6 @@ class RequestSender:
                     raise no_response(passage.place) from None  # the first container has acted on the request
                 raise
         return pick(passage)
-
-
-async def driven(
-    sending: Sending[Incarnation],
-    clock: Callable[[], float],
-    hold: Callable[[], Awaitable[None]],
-    exchange: Callable[[], Awaitable[UpstreamAnswer]],
-) -> None:
-    """Drive a request to its end. `hold` waits until an instance may be ready, and raises to give up; `exchange` sends
-    the part that is to be sent now. The instance of the last part stays in use: `let_go` of it."""
-    step = sending.ready(clock())
-    while step != END:
-        if step == HOLD:
-            await hold()
-            step = sending.ready(clock())
-            continue
-        try:
-            result: Result = await exchange()
-        except UpstreamError as error:
-            result = error
-        step = came(sending, result, clock())
-
-
-def came(sending: Sending[Incarnation], result: Result, now_s: float) -> Instruction:
-    """Tell the machine what came of a part."""
-    if isinstance(result, UpstreamAnswer):
-        return sending.answered(result, now_s)
-    if isinstance(result, UpstreamTimedOut):
-        return sending.timed_out(now_s)
-    return sending.refused(now_s) if isinstance(result, UpstreamRefused) else sending.broken(now_s)
 
 
 def _has_room(passage: Passage, pool: VariantPool) -> bool:

@@ -19,14 +19,15 @@ from opentelemetry.sdk.metrics.export import MetricsData
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 
+from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.runtime.observing.observers import BatchObserver
 from torpor_endpoint.runtime.passage import Passage
-from torpor_endpoint.services.transform.running.payload_traces import PayloadTracing
 from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.telemetry.durations import RequestDurations
 from torpor_endpoint.telemetry.environment import Signals
 from torpor_endpoint.telemetry.otlp_metrics import OtlpMetrics
+from torpor_endpoint.telemetry.payload_traces import JobTraces
 from torpor_endpoint.telemetry.span_sending import Dropped, SpanSender
 from torpor_endpoint.telemetry.tracing import TraceObserver, Tracing
 
@@ -58,17 +59,15 @@ class Telemetry:
         self._spans: SpanSender | None = None
         self._metrics: OtlpMetrics | None = None
         self.observers: list[BatchObserver] = []
-        self.payloads: PayloadTracing | None = None
-        """For the payloads of transform jobs, where traces are sent."""
+        self._traced: TraceObserver | None = None
         resource = own_resource()
         sampler = TracerProvider(shutdown_on_exit=False).sampler if signals.traces else None
         self._tracing = Tracing(sampler, random.getrandbits, signals.baggage)
         if signals.traces:
             draw, limits = random.getrandbits, signals.queue
             self._spans = SpanSender(OTLPSpanExporter(), resource, dropped, time.perf_counter, draw, limits)
-            traced = TraceObserver(self._tracing, self._spans)
-            self.observers.append(traced)
-            self.payloads = PayloadTracing(self._tracing.begin, traced.ended)
+            self._traced = TraceObserver(self._tracing, self._spans)
+            self.observers.append(self._traced)
         if signals.metrics and sources is not None:
             durations = RequestDurations()
             self.observers.append(durations)
@@ -81,6 +80,12 @@ class Telemetry:
     def begin(self, request: Passage) -> None:
         """The step trace of a passage."""
         self._tracing.begin(request)
+
+    def payloads(self, epoch: Callable[[], float], job: str, arn: str, pool: VariantPool) -> JobTraces | None:
+        """The traces of a transform job's payloads; None where no traces are sent."""
+        if self._traced is None:
+            return None
+        return JobTraces(job, arn, pool, self._tracing, self._traced, epoch, time.perf_counter)
 
     def settle(self) -> None:
         """Count what the collector did not take."""

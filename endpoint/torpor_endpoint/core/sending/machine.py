@@ -57,6 +57,10 @@ CARRIED = (CONTENT_TYPE, CUSTOM_ATTRIBUTES)
 VERSION_WANTED = (wire.ARTIFACT_VERSION.lower().encode(), wire.ARTIFACT_VERSION_WANTED.encode())
 STRICT_HOP_BYTES = 5 * 1024 * 1024
 """AWS's largest body between two containers. Otherwise each container has its own limit for bodies."""
+HOP_OVERSIZE = (
+    "Received response from {container} with status code {status}. However, the request payload from {container} to "
+    "{following} is {size} bytes, which has exceeded the maximum limit of 5 MB."
+)
 BUSY = 429
 """A model that is still being loaded."""
 

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple, Protocol
 from torpor_container import wire
 from torpor_container.transport.chunked_post import chunked
 from torpor_container.transport.upstream import UpstreamAnswer, UpstreamError, size_of
-from torpor_endpoint.core.sending.machine import Sending, SendingFailure, SendingRules
+from torpor_endpoint.core.sending.machine import HOP_OVERSIZE, Sending, SendingFailure, SendingRules, TraceCarrier
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.incarnation import Incarnation
-from torpor_endpoint.runtime.errors import HOP_OVERSIZE
-from torpor_endpoint.runtime.sending import driven
-from torpor_endpoint.services.transform.running.payload_traces import PayloadTraces
+from torpor_endpoint.in_service.sending_driver import driven
 
 ADVICE_S = 60.0
 ANSWER_MAX_BYTES = 1 << 30
@@ -55,6 +53,22 @@ class ChunkedExchange(Protocol):
 
     async def take(self, piece: bytes) -> None:
         """Take the next piece of the answer."""
+
+
+class PayloadTrace(Protocol):
+    """The place of one payload in a trace."""
+
+    @property
+    def trace(self) -> TraceCarrier | None: ...
+
+    def ended(self, sending: Sending[Incarnation]) -> None:
+        """The payload has its outcome."""
+
+
+class PayloadTraces(Protocol):
+    """Finds the place of each payload of a job."""
+
+    def begun(self, model: str | None, size_bytes: int) -> PayloadTrace: ...
 
 
 class JobPayload(NamedTuple):
@@ -155,8 +169,8 @@ class JobInstances:
             await driven(sending, self._clock, lambda: self._held(sending.pause_s), exchanged)
         finally:
             sending.let_go()
-            if traced is not None and self._traces is not None:
-                self._traces.ended(traced, sending)
+            if traced is not None:
+                traced.ended(sending)
         answer = sending.answer
         if sending.failure is SendingFailure.TIMED_OUT:
             raise PayloadFailed(f"{NO_ANSWER} within {patience.timeout_s:g} s")

@@ -42,11 +42,10 @@ from torpor_endpoint.services.transform.running.inputs import (
     objects,
     split,
 )
-from torpor_endpoint.services.transform.running.instances import JobInstances, NoInstance
+from torpor_endpoint.services.transform.running.instances import JobInstances, NoInstance, PayloadTraces
 from torpor_endpoint.services.transform.running.job_metrics import JobMetrics
 from torpor_endpoint.services.transform.running.object_work import ObjectFailed, ObjectWork
 from torpor_endpoint.services.transform.running.objects_done import ObjectList
-from torpor_endpoint.services.transform.running.payload_traces import PayloadTraces, PayloadTracing
 from torpor_endpoint.services.transform.running.progress import ObjectProgress, RunningProgress
 from torpor_endpoint.storage.outage_log import OutageLog
 
@@ -66,8 +65,9 @@ FAILED_OBJECTS = "See job logs for more information. {failed} of {all} objects h
 class TransformSite:
     """What all jobs share. Each has a folder of its name below `folder` until it has ended.
 
-    `noted` is called with a data log that has grown. `strict`: AWS's limits hold between containers too. `tracing`
-    gives each payload a trace. `as_role` makes of `storage` one that acts as the role of a job's model.
+    `noted` is called with a data log that has grown. `strict`: AWS's limits hold between containers too. `traces` gives
+    the payloads of a job, by its name and ARN, a trace each. `as_role` makes of `storage` one that acts as the role of
+    a job's model.
     """
 
     folder: Path
@@ -79,7 +79,7 @@ class TransformSite:
     clock: Callable[[], float]
     noted: Callable[[Path], object]
     strict: bool = False
-    tracing: PayloadTracing | None = None
+    traces: Callable[[str, str, InstancePool], PayloadTraces | None] | None = None
     as_role: AsRole = as_endpoint
     outage: OutageLog = field(default_factory=lambda: OutageLog(*OUTAGE))
 
@@ -125,9 +125,7 @@ class TransformWork:
         metrics = JobMetrics(job.name, pool, site.registry, site.clock)
         reading = asyncio.create_task(metrics.run())
         try:
-            traces = None
-            if site.tracing is not None:
-                traces = PayloadTraces(job.name, job.arn, pool, site.tracing, site.clock, time.perf_counter)
+            traces = None if site.traces is None else site.traces(job.name, job.arn, pool)
             yield JobInstances(pool, time.perf_counter, site.strict, traces)
         finally:
             reading.cancel()
