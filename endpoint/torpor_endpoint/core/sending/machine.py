@@ -20,7 +20,7 @@ variant of one container is the case of one part, and has no trail.
 
 The first container of several gets the caller's headers without `Accept`; the last one gets the caller's `Accept`; each
 later one gets `Content-Type` and the custom attributes of the answer before it, and the caller's attributes where that
-has none. `TargetModel` is for the containers that serve many models.
+has none. TargetModel is for the containers that serve many models.
 
 The machine keeps the books: the requests that an instance has (from SEND until `let_go`, and over all parts), suspects,
 sessions, who lacked memory for a model, and the seconds and steps of each container. It changes nothing else.
