@@ -17,12 +17,13 @@ coroutine if one step would have to. Both take the same steps.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
 from torpor_container.wire import WaitStep
 from torpor_endpoint.aws.wire.asgi import Headers, Scope
+from torpor_endpoint.core.sending.machine import TraceCarrier
 from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
 from torpor_endpoint.in_service.endpoints import ServedEndpoint
 from torpor_endpoint.in_service.incarnation import Incarnation
@@ -96,16 +97,6 @@ class Trail:
     """The instance that stays in use between two parts, so that it does not stop meanwhile."""
     steps: list[dict[str, float]] = field(default_factory=list)
     """The steps of each container, in the order of the path, in seconds; a container that gave no answer has none."""
-
-
-class TraceCarrier(Protocol):
-    """The request's place in a distributed trace, as far as containers get to know it (`telemetry.trace_context`)."""
-
-    def headers(self, step: int) -> list[tuple[bytes, bytes]]:
-        """The headers of the trace for the container at this place of the path."""
-
-    def copy(self) -> "TraceCarrier":
-        """The place of a copy for a shadow variant."""
 
 
 class Served(NamedTuple):

@@ -37,7 +37,7 @@ from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_fault
 from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.core.routing.session_names import without_holder
 from torpor_endpoint.core.sending.session_holders import Instance, SessionPool, holder_in, note_session
-from torpor_endpoint.core.sending.trail import ContainerAnswer, Headers, Trail, lacked_room
+from torpor_endpoint.core.sending.trail import ContainerTrail, Headers, PartAnswer, lacked_room
 
 Body = list[bytes]
 Instruction = Literal["send", "hold", "end"]
@@ -162,9 +162,9 @@ class Sending(Generic[Instance]):
         seconds, and `margin_s` more. `given` are the caller's headers. Requests of one `key` meet at one instance. The
         body stays the caller's, who may empty it once it is sent."""
         self.containers = containers
-        self.trail = None if len(containers) == 1 else Trail()
+        self.trail = None if len(containers) == 1 else ContainerTrail()
         self.instance: Instance | None = None
-        self.answer: ContainerAnswer | None = None
+        self.answer: PartAnswer | None = None
         self.failure: SendingFailure | None = None
         self.took_s = self.pause_s = self._sent_at_s = 0.0
         self._in_use = False  # the instance has the request
@@ -202,7 +202,7 @@ class Sending(Generic[Instance]):
         self._sent_at_s = now_s
         return SEND
 
-    def answered(self, answer: ContainerAnswer, now_s: float) -> Instruction:
+    def answered(self, answer: PartAnswer, now_s: float) -> Instruction:
         well, last = 200 <= answer.status < 300, self.step == len(self._path) - 1
         took_s = now_s - self._sent_at_s
         if SESSION_ID in self._given and self.instance is not None:
@@ -263,7 +263,7 @@ class Sending(Generic[Instance]):
             self.let_go()
 
     # -- tries -----------------------------------------------------------------------------------------------------
-    def _refusal(self, answer: ContainerAnswer, now_s: float) -> Instruction:
+    def _refusal(self, answer: PartAnswer, now_s: float) -> Instruction:
         """A patient request has got an answer that is no success."""
         fault = answer.header(FAULT)
         if fault is not None and of_fault(Fault(fault.decode())) is ErrorOwner.MACHINE:
@@ -291,12 +291,12 @@ class Sending(Generic[Instance]):
             self.trail.begin_anew()
         self._part(0, None)
 
-    def _end(self, answer: ContainerAnswer | None, failure: SendingFailure | None) -> Instruction:
+    def _end(self, answer: PartAnswer | None, failure: SendingFailure | None) -> Instruction:
         self.answer, self.failure, self.body = answer, failure, []
         return END
 
     # -- parts -----------------------------------------------------------------------------------------------------
-    def _part(self, step: int, before: ContainerAnswer | None) -> None:
+    def _part(self, step: int, before: PartAnswer | None) -> None:
         """What the container at this place of the path gets. `before` is the answer of the one before it."""
         path, given = self._path, self._given
         self.step, self.container = step, path[step]

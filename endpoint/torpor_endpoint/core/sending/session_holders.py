@@ -5,7 +5,7 @@ from typing import Protocol, TypeVar
 from torpor_container import wire
 from torpor_endpoint.core.placement import PlacedInstance, Placement
 from torpor_endpoint.core.routing.session_names import mark_of, with_holder, without_holder
-from torpor_endpoint.core.sending.trail import ContainerAnswer
+from torpor_endpoint.core.sending.trail import PartAnswer
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey, StatefulSessions
 
 NEW_SESSION = wire.NEW_SESSION_ID.lower().encode()
@@ -45,7 +45,7 @@ def knows_session(pool: SessionPool[Instance], target: str | None, session: byte
     return holder_in(pool, target, session) is not None
 
 
-def note_session(pool: SessionPool[Instance], target: str | None, instance: Instance, answer: ContainerAnswer) -> None:
+def note_session(pool: SessionPool[Instance], target: str | None, instance: Instance, answer: PartAnswer) -> None:
     """Remember a session that a model began, and forget one that it ended."""
     holder = pool.holder(instance)
     if (began := answer.header(NEW_SESSION)) is not None:

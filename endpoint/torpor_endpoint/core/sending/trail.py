@@ -23,7 +23,7 @@ NOTED = frozenset(
 """The headers of an answer that the endpoint reads at the end, from whichever container they are."""
 
 
-class ContainerAnswer(Protocol):
+class PartAnswer(Protocol):
     """The whole answer of a container. Header names are in lower case."""
 
     status: int
@@ -34,7 +34,7 @@ class ContainerAnswer(Protocol):
 
 
 @dataclass(slots=True)
-class Trail:
+class ContainerTrail:
     """What the containers of an instance have done for one request so far."""
 
     seconds: dict[str, float] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class Trail:
     noted: Headers = field(default_factory=list)
     """Headers of the earlier answers that the endpoint reads."""
 
-    def answered(self, container: str, answer: ContainerAnswer, took_s: float, *, last: bool) -> None:
+    def answered(self, container: str, answer: PartAnswer, took_s: float, *, last: bool) -> None:
         """A container has answered. The last answer gets the noted headers that it lacks; its steps are the caller's to
         take, with those of a variant of one container."""
         self.seconds[container] = self.seconds.get(container, 0.0) + took_s
@@ -62,7 +62,7 @@ class Trail:
         self.noted.clear()
 
 
-def lacked_room(answer: ContainerAnswer) -> bool:
+def lacked_room(answer: PartAnswer) -> bool:
     """Whether a container found no memory for a request, or a model left for the model of this request."""
     if answer.status == NO_MEMORY:
         return True
@@ -70,7 +70,7 @@ def lacked_room(answer: ContainerAnswer) -> bool:
     return cold is not None and bool(json.loads(cold)["victims"])
 
 
-def steps_of(answer: ContainerAnswer) -> dict[str, float]:
+def steps_of(answer: PartAnswer) -> dict[str, float]:
     """Seconds by step of an instance's Server-Timing, without its overhead: the endpoint measures its own around it."""
     header = answer.header(SERVER_TIMING) or b""
     steps = [part.partition(";dur=") for part in header.decode("latin-1").split(", ")]
