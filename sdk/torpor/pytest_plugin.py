@@ -10,7 +10,7 @@ import pytest
 
 if TYPE_CHECKING:
     from torpor.hosting.endpoint_process import Start
-    from torpor.hosting.local_endpoint import SharedProcess
+    from torpor.hosting.shared_process import SharedProcess
     from torpor.testing.fault_injection import FaultInjection
     from torpor.testing.movable_clock import MovableClock
 
@@ -47,7 +47,7 @@ def torpor_endpoint(torpor_start: "Start") -> "Iterator[SharedProcess]":
     The data folder is temporary. When the session ends, or is killed, the process ends with it. Each worker of
     pytest-xdist has a process of its own.
     """
-    from torpor.hosting.local_endpoint import SharedProcess
+    from torpor.hosting.shared_process import SharedProcess
 
     with SharedProcess(torpor_start) as process:
         yield process.until_ready()

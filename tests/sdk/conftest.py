@@ -9,7 +9,7 @@ import typer.rich_utils  # noqa: F401  it looks at FORCE_COLOR as it is imported
 
 import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS, shifted, train_booster
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 
 
 @pytest.fixture(scope="session")

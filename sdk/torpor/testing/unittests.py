@@ -6,7 +6,7 @@ from typing import ClassVar
 from unittest import TestCase
 
 from torpor.hosting.endpoint_process import Start
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 from torpor.testing.client_environment import lead_here
 from torpor.testing.movable_clock import MovableClock
 

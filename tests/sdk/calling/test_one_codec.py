@@ -23,7 +23,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 import torpor
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 
 CSV, JSON, LINES, NPY = "text/csv", "application/json", "application/jsonlines", "application/x-npy"
 NPZ, HEADED = "application/x-npz", "text/csv; header=present"

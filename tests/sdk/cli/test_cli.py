@@ -30,7 +30,7 @@ from torpor.cli.commands.up import next_step
 from torpor.cli.exit_codes import ExitCode
 from torpor.hosting.endpoint_deployment import EndpointPlan, deploy, withdraw
 from torpor.hosting.endpoint_process import ChildEndpoint, Start
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 from torpor_endpoint.core.pages.state import ContainerState, EndpointState, InstanceState, ResidentModel, VariantState
 from torpor_endpoint.core.pages.story import Story
 from torpor_endpoint.options import OPTIONS

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 import torpor
 from tests.sdk.helpers.small_models import CITIES
 from torpor.cli import app
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 
 
 def completed(words: str, url: str) -> list[str]:

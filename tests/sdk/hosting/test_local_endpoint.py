@@ -14,7 +14,7 @@ from torpor.demo import until_asleep
 from torpor.errors import EndpointFailed
 from torpor.hosting.endpoint_deployment import EndpointPlan, deploy
 from torpor.hosting.endpoint_process import ChildEndpoint, Start
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 
 
 def test_every_model_of_the_folder_gives_its_own_answer(endpoint: torpor.Local) -> None:

@@ -13,7 +13,8 @@ from tests.sdk.helpers.small_models import CITIES, ROWS, train_booster
 from torpor.errors import EndpointFailed, TorporError
 from torpor.hosting.endpoint_options import BUCKET, EndpointOptions
 from torpor.hosting.endpoint_process import Start
-from torpor.hosting.local_endpoint import Local, SharedProcess
+from torpor.hosting.local_endpoint import Local
+from torpor.hosting.shared_process import SharedProcess
 
 
 @pytest.fixture(scope="module")

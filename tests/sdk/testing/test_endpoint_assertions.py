@@ -4,7 +4,7 @@ import pytest
 
 import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 from torpor.testing import assert_asleep, assert_awake, assert_evicted, assert_metric
 from torpor.testing.endpoint_assertions import Expected
 

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.errors import EndpointRefused, TorporError
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 from torpor.testing import (
     FaultInjection,
     FaultKind,

@@ -10,7 +10,7 @@ import torpor
 from tests.sdk.helpers.small_models import CITIES, ROWS
 from torpor.errors import TorporError
 from torpor.hosting.endpoint_process import Start
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 from torpor.pages import clock as pages_clock
 from torpor.testing import MovableClock, assert_asleep, assert_awake, assert_cold, assert_metric, assert_warm
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 from torpor.testing.new_buckets import new_buckets_deleted
 
 

@@ -18,7 +18,8 @@ from torpor.cli import app
 from torpor.cli.commands.async_requests import lines, table, took
 from torpor.cli.console import console
 from torpor.hosting.async_call import AsyncCall
-from torpor.hosting.local_endpoint import INLINE_MAX_BYTES, SharedProcess
+from torpor.hosting.local_endpoint import INLINE_MAX_BYTES
+from torpor.hosting.shared_process import SharedProcess
 from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 
 GONE = "no asynchronous request of the last day has the InferenceId 'nobody'"

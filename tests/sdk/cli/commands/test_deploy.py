@@ -14,7 +14,7 @@ from torpor.cli import app
 from torpor.cli.commands.deploy import capture_config
 from torpor.hosting import endpoint_deployment
 from torpor.hosting.endpoint_deployment import EndpointPlan
-from torpor.hosting.local_endpoint import SharedProcess
+from torpor.hosting.shared_process import SharedProcess
 
 Run = Callable[..., Result]
 ROW = ",".join(map(str, ROWS[0]))

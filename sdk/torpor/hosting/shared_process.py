@@ -1,0 +1,108 @@
+"""Serves several multi-model endpoints from one process: beside one another, or one after another."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import fields, replace
+from inspect import signature
+from os import PathLike
+from typing import Any, Self
+
+from torpor.errors import EndpointFailed, TorporError
+from torpor.hosting.endpoint_deployment import deploy, new_revision, withdraw
+from torpor.hosting.endpoint_options import BUCKET, EndpointOptions
+from torpor.hosting.endpoint_process import ChildEndpoint, Start
+from torpor.hosting.local_endpoint import Local, local
+from torpor.hosting.model_copies import copy_models
+from torpor.pages import clock
+from torpor.pages.observed_endpoint import NamedEndpoint
+
+MINUTE_S = 60.0
+
+
+class SharedProcess(ChildEndpoint):
+    """An endpoint process that serves several multi-model endpoints, side by side or one after another."""
+
+    def __init__(self, start: Start | None = None) -> None:
+        super().__init__(start or Start())
+        self._opened: dict[str, Local] = {}
+        """The latest endpoint of each name."""
+        self._named: set[str] = set()
+        """The names of endpoints that were served here."""
+
+    def reset(self) -> Self:
+        """As `ChildEndpoint.reset`: each endpoint that is open is gone, and its `close` does nothing."""
+        for endpoint in self._opened.values():
+            endpoint._open, endpoint._withdrawn = False, True
+        self._opened.clear()
+        self._named.clear()
+        return super().reset()
+
+    def _take(self, name: str) -> None:
+        """Take the name of a new endpoint. CloudWatch keeps the metrics of an earlier one by the minute: a clock that
+        travels moves on to the next minute, so that none counts both."""
+        if name in self._named and self._start.travelling_clock:
+            clock.advance(self.connection, MINUTE_S - clock.now_s(self.connection) % MINUTE_S)
+        self._named.add(name)
+
+    def named(self, name: str) -> NamedEndpoint:
+        """An endpoint that somebody else deploys on this process, such as the application under test."""
+        return NamedEndpoint(self.connection, name)
+
+    @contextmanager
+    def served(self, name: str, model_data_url: str, **options: Any) -> Iterator[NamedEndpoint]:
+        """For the block, an endpoint over an S3 prefix that the application writes itself, such as `s3://bucket/models/`.
+
+        Its options are those of `local`. The prefix may be empty so far. Raises EndpointFailed.
+        """
+        _check(options)
+        plan = replace(EndpointOptions(**options).plan(name), model_data_url=model_data_url)
+        self._take(name)
+        sagemaker, revision = self.client("sagemaker"), new_revision(name)
+        try:
+            deploy(sagemaker, plan, revision)
+            yield self.named(name)
+        finally:
+            try:
+                withdraw(sagemaker, name, [revision])
+            finally:
+                self.release(sagemaker)
+
+    def local(self, models: "str | PathLike[str] | None" = None, *, name: str = "local", **options: Any) -> Local:
+        """As `torpor.local`, with the options that concern the endpoint itself.
+
+        Its models are those of the folder only, and not those of an earlier endpoint of this name. Raises TorporError
+        while an endpoint of this name is open, and TypeError for an option that concerns the process.
+        """
+        from botocore.exceptions import BotoCoreError, ClientError
+
+        if (present := self._opened.get(name)) is not None and present._open:
+            raise TorporError(f"an endpoint {name!r} is open already: give name=… for another beside it, or close it")
+        _check(options)
+        if present is not None:
+            present._withdrawn = True  # its name is this endpoint's now: another `close` deletes nothing
+        endpoint = Local(self, EndpointOptions(**options).plan(name), alone=False)
+
+        def undone() -> None:
+            with suppress(EndpointFailed, BotoCoreError, ClientError):  # the first error says more
+                endpoint.close()
+
+        with ExitStack() as unfinished:
+            unfinished.callback(undone)
+            folder = self.bucket_folder(BUCKET) / name
+            endpoint._clear()
+            self._take(name)
+            copy_models(models, folder)
+            endpoint.deploy()
+            unfinished.pop_all()
+        self._opened[name] = endpoint
+        return endpoint
+
+
+def _check(options: Mapping[str, Any]) -> None:
+    """Raises TypeError for an option that does not concern the endpoint itself."""
+    own, all_of_them = ["name", *(field.name for field in fields(EndpointOptions))], signature(local).parameters
+    for option in options:
+        if option in all_of_them and option not in own:
+            raise TypeError(f"{option} is the process's, which is shared here: torpor.local({option}=…) starts its own")
+        if option not in own:
+            raise TypeError(f"there is no option {option}: choose of {', '.join(own)}")
