@@ -157,7 +157,8 @@ COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.p
 	torpor_container/core/resting.py torpor_container/core/eviction/*.py torpor_endpoint/core/placement.py torpor_endpoint/in_service/incarnation.py \
 	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/engine/virtual_time.py torpor/simulator/engine/processors.py \
 	torpor/workloads/profile.py torpor/simulator/engine/waiting_room.py torpor/simulator/engine/call_records.py torpor/simulator/engine/simulated_disk.py \
-	torpor/simulator/engine/simulated_container.py torpor/simulator/engine/simulated_instance.py torpor/simulator/engine/simulated_variant.py
+	torpor/simulator/engine/simulated_predictions.py torpor/simulator/engine/simulated_container.py \
+	torpor/simulator/engine/sizing_rounds.py torpor/simulator/engine/simulated_instance.py torpor/simulator/engine/simulated_variant.py
 
 compiled: $(READY)
 	rm -rf build/compiled && mkdir -p build/compiled

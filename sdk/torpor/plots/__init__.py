@@ -6,7 +6,7 @@ Each function returns a new matplotlib figure. matplotlib is imported when a fun
 from torpor.plots.breakeven_map import break_even_map
 from torpor.plots.comparison import live_against_simulated
 from torpor.plots.cost_plots import CostPoint, dollars_against_p99, pareto, waterfall
-from torpor.plots.keep_alive_frontier import TTL, KeepAlivePoint, PolicyRow, keep_alive_frontier, policies
+from torpor.plots.keep_alives import TTL, KeepAlivePoint, PolicyRow, keep_alive_frontier, policies
 from torpor.plots.latency_curve import latency_cdf
 from torpor.plots.memory_curve import hit_rate_against_memory
 from torpor.plots.timeline_panels import over_time

@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from torpor_container.core.eviction.eviction_policy import MayLeave, Nobody, Policy
 from torpor_container.core.eviction.frequency import LFU, LRU2
 from torpor_container.core.eviction.greedy_dual import GDSF, LANDLORD, LFUDA
 from torpor_container.core.eviction.offline import Belady, BeladySize, Future
-from torpor_container.core.eviction.policy import MayLeave, Nobody, Policy
 from torpor_container.core.eviction.recency import FIFO, LRU
 from torpor_container.core.eviction.s3fifo import S3FIFO
 from torpor_container.core.eviction.sieve import SIEVE

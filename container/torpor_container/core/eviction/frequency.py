@@ -2,7 +2,7 @@
 
 from itertools import count
 
-from torpor_container.core.eviction.policy import MayLeave, Policy
+from torpor_container.core.eviction.eviction_policy import MayLeave, Policy
 from torpor_container.core.eviction.ranking import Rank, RankedModel, Ranking
 
 

@@ -7,7 +7,7 @@ worth of a model only grows while it stays. Sources: GDSF as in FaasCache (Fuers
 
 from abc import abstractmethod
 
-from torpor_container.core.eviction.policy import MayLeave, Policy
+from torpor_container.core.eviction.eviction_policy import MayLeave, Policy
 from torpor_container.core.eviction.ranking import RankedModel, Ranking
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from heapq import heapify, heappop, heappush
 from math import inf
 
-from torpor_container.core.eviction.policy import MayLeave, Policy
+from torpor_container.core.eviction.eviction_policy import MayLeave, Policy
 
 
 class Future:

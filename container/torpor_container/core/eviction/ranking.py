@@ -5,7 +5,7 @@ A heap entry may be out of date, but then it is too low: it comes up too early, 
 
 from heapq import heapify, heappop, heappush, heapreplace
 
-from torpor_container.core.eviction.policy import MayLeave
+from torpor_container.core.eviction.eviction_policy import MayLeave
 
 Rank = tuple[float, int]
 """The worth, and the tick at which it rose: of equal worths, the one that rose longest ago is lower."""

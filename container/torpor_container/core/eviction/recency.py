@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 
-from torpor_container.core.eviction.policy import MayLeave, Policy
+from torpor_container.core.eviction.eviction_policy import MayLeave, Policy
 
 
 class FIFO(Policy):

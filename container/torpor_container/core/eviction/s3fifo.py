@@ -7,7 +7,7 @@ every model. Here the small queue holds at least the largest resident model, and
 from collections import OrderedDict
 from itertools import count
 
-from torpor_container.core.eviction.policy import MayLeave, Policy
+from torpor_container.core.eviction.eviction_policy import MayLeave, Policy
 from torpor_container.core.eviction.ranking import Rank, RankedModel, Ranking
 
 

@@ -6,7 +6,7 @@ stay: its room is free for the next newcomer, and the popular models stay.
 
 from collections import OrderedDict
 
-from torpor_container.core.eviction.policy import MayLeave, Policy
+from torpor_container.core.eviction.eviction_policy import MayLeave, Policy
 
 
 class Popularity:

@@ -25,7 +25,7 @@ class SimulatedCall:
     """One request. Times are virtual seconds; all of them are set once the request has ended."""
 
     __slots__ = (
-        "arrived_s", "charged_s", "done_s", "entered_s", "model", "outcome", "predict_began_s", "ready_s", "resident",
+        "arrived_s", "charged_s", "done_s", "entered_s", "model", "outcome", "predict_began_s", "predictor", "ready_s",
         "routed_s", "slot", "spent_s", "used_until_s",
     )  # fmt: skip
 
@@ -34,7 +34,7 @@ class SimulatedCall:
     ready_s: float  # when its model was in memory; it waited for the model until then
     predict_began_s: float  # when its prediction began; it waited for its turn until then
     done_s: float
-    resident: "InstanceModel"
+    predictor: "Predictor"  # the latest one
     charged_s: float  # the time that its model was charged for this turn in advance
     # Only in a pipeline:
     entered_s: float  # when it came to the container that it is in
@@ -55,20 +55,31 @@ class SimulatedCall:
         return self.outcome == FAILED
 
 
-class InstanceModel:
+class Predictor:
+    """What predicts: the times of one prediction, and the queue of the requests that wait for their turn."""
+
+    __slots__ = ("predict_delay_s", "predict_s", "queue")
+
+    def __init__(self, predict_s: float, predict_delay_s: float) -> None:
+        self.predict_s = predict_s
+        self.predict_delay_s = predict_delay_s
+        self.queue = ModelQueue()
+
+
+class InstanceModel(Predictor):
     """One model of one instance, from the first request for it until it is unloaded."""
 
-    __slots__ = ("expected", "factor", "name", "profile", "queue", "since_s", "waiting")
+    __slots__ = ("expected", "factor", "name", "profile", "since_s", "waiting")
 
     factor: float  # stretches the times of the present step, a download or a load
     since_s: float  # when that step began
 
     def __init__(self, name: str, profile: ModelProfile) -> None:
+        super().__init__(profile.predict_s, profile.predict_delay_s)
         self.name = name
         self.profile = profile
         self.expected = False  # True: the keep-alive loads it before any request
         self.waiting: list[SimulatedCall] = []
-        self.queue = ModelQueue()
 
 
 def call_batches(trace: Trace) -> Iterator[Iterator[tuple[float, str]]]:

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from torpor.errors import TorporError
 from torpor.simulator.engine.call_records import SimulatedCall
-from torpor.simulator.engine.simulated_variant import PERIOD_S, SimulatedLife, Simulation, VariantReading
+from torpor.simulator.engine.simulated_variant import SimulatedLife, Simulation, VariantReading
+from torpor.simulator.engine.sizing_rounds import PERIOD_S
 from torpor_container.core.residency import Decision
 
 READ_EVERY_S = 31.4159265

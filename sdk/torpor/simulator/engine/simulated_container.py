@@ -1,16 +1,14 @@
-"""A container of a simulated pipeline beside the one that has the models: it always serves the same model.
-
-This module decides nothing. `torpor_container.core.turns` decides which request predicts next, as in every container.
-"""
+"""A container of a simulated pipeline beside the one that has the models: it always serves the same model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from torpor.simulator.engine.call_records import SimulatedCall
+from torpor.simulator.engine.call_records import Predictor, SimulatedCall
 from torpor.simulator.engine.processors import Processors
+from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
 from torpor.simulator.engine.virtual_time import Action, Kernel
 from torpor.workloads.profile import EXACT, ContainerProfile, Spread
-from torpor_container.core.turns import ModelQueue, Turns
+from torpor_container.core.turns import Turns
 
 
 @dataclass(slots=True, eq=False)
@@ -24,38 +22,20 @@ class SimulatedContainer:
     processors: Processors
     spread: Spread = EXACT
     then: Action = field(init=False)
-    _queue: ModelQueue = field(default_factory=ModelQueue)
+    _model: Predictor = field(init=False)
+    _predictions: SimulatedPredictions = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._model = Predictor(self.profile.predict_s, self.profile.predict_delay_s)
+        self._predictions = SimulatedPredictions(self.kernel, self.turns, self.processors, self.spread, self._predicted)
 
     def ask(self, call: SimulatedCall) -> None:
         """Serve a request, which comes from the router or from the container before."""
-        call.entered_s = now_s = self.kernel.now_s
-        charged_s = self.turns.begin(self._queue)
-        if charged_s is None:
-            self.turns.wait(self._queue, call, now_s)
-            self._give_turns()
-        else:
-            self._predict(call, charged_s)
+        call.entered_s = self.kernel.now_s
+        self._predictions.ask(call, self._model)
 
-    def _give_turns(self) -> None:
-        while turn := self.turns.next(self.kernel.now_s):
-            self._predict(turn.requests[0], turn.charged_s)
-
-    def _predict(self, call: SimulatedCall, charged_s: float) -> None:
-        call.charged_s, call.predict_began_s = charged_s, self.kernel.now_s
-        if self.profile.predict_delay_s:
-            self.kernel.after(self.profile.predict_delay_s, self._compute, call)
-        else:
-            self._compute(call)
-
-    def _compute(self, call: SimulatedCall) -> None:
-        self.processors.after(self.profile.predict_s * self.spread.predict(), self._done, call)
-
-    def _done(self, call: SimulatedCall) -> None:
-        now_s = self.kernel.now_s
-        self.turns.ended(self._queue, call.charged_s, now_s - call.predict_began_s)
-        if self.turns.waiting:
-            self._give_turns()
-        call.spent_s.append(now_s - call.entered_s)
+    def _predicted(self, call: SimulatedCall) -> None:
+        call.spent_s.append(call.done_s - call.entered_s)
         self.then(call)
 
 

@@ -1,8 +1,7 @@
-"""One simulated instance: its memory tier and its predictions, carried out in virtual time as the keeper does it.
+"""One simulated instance: the loads and evictions of its memory tier, in virtual time as the keeper does them.
 
 This module decides nothing. `torpor_container.core.residency` decides which model is loaded, which one waits and which
-one is evicted; `torpor_container.core.turns` decides which request predicts next; `torpor_container.core.resting`
-decides which idle model is unloaded.
+one is evicted; `torpor_container.core.resting` decides which idle model is unloaded.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from torpor.simulator.engine.call_records import (
 from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.simulated_container import SimulatedContainer, linked
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
+from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
 from torpor.simulator.engine.virtual_time import Action, Kernel
 from torpor.simulator.engine.waiting_room import WaitingRoom
 from torpor.workloads.profile import EXACT, ModelProfile, Spread
@@ -63,14 +63,15 @@ class SimulatedInstance(PlacedInstance):
     _begun: Action = field(init=False)
     _ready: Action = field(init=False)
     _left: Action = field(init=False)
-    _served: Action = field(init=False)
+    _predictions: SimulatedPredictions = field(init=False)
 
     def __post_init__(self) -> None:
         self._waiters = WaitingRoom(self.kernel, self.memory)
         self.disk.fetched, self.disk.refused = self._admit, self._fail
         self._fetch, self._begun, self._ready = self.disk.fetch, self._load, self._loaded
-        self._left, self._served = self._unloaded, self._done
-        self._first, self._next = linked(self.before, self._enter), linked(self.after, self._leave)
+        self._left = self._unloaded
+        self._predictions = SimulatedPredictions(self.kernel, self.turns, self.processors, self.spread, self._predicted)
+        self._first, self._next = linked(self.before, self._enter), linked(self.after, self._answer)
         self._piped = self._first is not None or self._next is not None
 
     def ask(self, call: SimulatedCall) -> None:
@@ -224,35 +225,10 @@ class SimulatedInstance(PlacedInstance):
 
     # -- the prediction --------------------------------------------------------------------------------------------
     def _start(self, call: SimulatedCall, model: InstanceModel) -> None:
-        call.ready_s = now_s = self.kernel.now_s
-        call.resident = model
-        charged_s = self.turns.begin(model.queue)
-        if charged_s is None:
-            self.turns.wait(model.queue, call, now_s)
-            self._give_turns()
-        else:
-            self._predict(call, charged_s)
+        call.ready_s = self.kernel.now_s
+        self._predictions.ask(call, model)
 
-    def _give_turns(self) -> None:
-        while turn := self.turns.next(self.kernel.now_s):
-            self._predict(turn.requests[0], turn.charged_s)
-
-    def _predict(self, call: SimulatedCall, charged_s: float) -> None:
-        call.charged_s, call.predict_began_s = charged_s, self.kernel.now_s
-        profile = call.resident.profile
-        if profile.predict_delay_s:
-            self.kernel.after(profile.predict_delay_s, self._compute, call)
-        else:
-            self.processors.after(profile.predict_s * self.spread.predict(), self._served, call)
-
-    def _compute(self, call: SimulatedCall) -> None:
-        self.processors.after(call.resident.profile.predict_s * self.spread.predict(), self._served, call)
-
-    def _done(self, call: SimulatedCall) -> None:
-        call.done_s = now_s = self.kernel.now_s
-        self.turns.ended(call.resident.queue, call.charged_s, now_s - call.predict_began_s)
-        if self.turns.waiting:
-            self._give_turns()
+    def _predicted(self, call: SimulatedCall) -> None:
         if self.memory.released(call.model):
             self._idle(call.model)
         if self._piped:
@@ -268,11 +244,6 @@ class SimulatedInstance(PlacedInstance):
             self._next.ask(call)
         else:
             self._answer(call)
-
-    def _leave(self, call: SimulatedCall) -> None:
-        """The last container of a pipeline has answered."""
-        call.done_s = self.kernel.now_s
-        self._answer(call)
 
     def _idle(self, name: str) -> None:
         """The model has served its last request for now."""

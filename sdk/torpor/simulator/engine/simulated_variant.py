@@ -17,6 +17,7 @@ from torpor.simulator.engine.processors import Processors
 from torpor.simulator.engine.simulated_container import SimulatedContainer
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
+from torpor.simulator.engine.sizing_rounds import PERIOD_S, SizingRounds
 from torpor.simulator.engine.virtual_time import Kernel
 from torpor.workloads import Trace
 from torpor.workloads.profile import EXACT, ContainerProfile, ModelProfile, Spread
@@ -27,10 +28,7 @@ from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Sharing, Turns
 from torpor_container.settings import DEFAULTS
 from torpor_endpoint.core.placement import UNBOUNDED, Placement
-from torpor_endpoint.core.scaling import SHRINK_S, Habits, InstanceRange
-
-PERIOD_S = 1.0
-"""Seconds between two evaluations of the sizing rule, and between two searches for idle models: as in the endpoint."""
+from torpor_endpoint.core.scaling import InstanceRange
 
 CLOSE_S = 5.0
 """The longest time that a stopping instance waits for models that are being unloaded: as in the keeper."""
@@ -132,18 +130,17 @@ class Simulation:
         self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
         self._held: deque[SimulatedCall] = deque()
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
-        self._keep_alive = keep_alive(self.plan.keep_alive, self.plan.idle_s)
-        self._habits = Habits(self._keep_alive)
-        self._skipped_since_s = inf  # the first evaluation of the sizing rule that was skipped; inf: none
+        learned, sizes = keep_alive(self.plan.keep_alive, self.plan.idle_s), self.plan.sizes
+        self._sizing = None if sizes is None else SizingRounds(self.kernel, self, sizes, learned, self._calls.traffic)
         self.over = False
         self._beginning = self.plan.begun
-        self._scale(self.plan.instances)
+        self.scale(self.plan.instances)
         self._beginning = False
 
     def run(self, trace: Trace) -> None:
         """Play the whole trace, and then what is still in flight. Memory does not grow with the length of the trace."""
-        if self.plan.sizes is not None:
-            self.kernel.at(0.0, self._size, self.plan.sizes)
+        if self._sizing is not None:
+            self.kernel.at(0.0, self._sizing.round, None)
         arrive = self._arrive if self.plan.at_once is None else self._queue
         for requests in call_batches(trace):
             self.kernel.play(requests, arrive)
@@ -154,6 +151,16 @@ class Simulation:
         self._tell()
         for life in self._wanted.values():
             life.ended_s = max(self.lasts_s, self.kernel.now_s)
+
+    @property
+    def size(self) -> int:
+        """The instances that are ready or starting."""
+        return len(self._wanted)
+
+    @property
+    def stopping(self) -> bool:
+        """Whether an instance is stopping."""
+        return bool(self._draining)
 
     @property
     def in_flight(self) -> int:
@@ -188,8 +195,8 @@ class Simulation:
             self.counts.dropped += 1
             return
         call = SimulatedCall(model, self.kernel.now_s)
-        if self._skipped_since_s < inf:
-            self._resume_sizing(floor(call.arrived_s) + PERIOD_S)
+        if self._sizing is not None and self._sizing.skipped_since_s < inf:
+            self._sizing.resume(floor(call.arrived_s) + PERIOD_S)
         self._calls.traffic.came(call.arrived_s)
         if len(self._ready):
             self._ready.pick(model).ask(call)
@@ -197,18 +204,18 @@ class Simulation:
         self._held.append(call)
         if not self._wanted:
             self.counts.wakes += 1
-            self._scale(1)
+            self.scale(1)
 
     # -- requests of an asynchronous variant -----------------------------------------------------------------------
     def _queue(self, model: str) -> None:
         now_s = self.kernel.now_s
-        if self._skipped_since_s < inf:
-            self._resume_sizing(floor(now_s) + PERIOD_S)
+        if self._sizing is not None and self._sizing.skipped_since_s < inf:
+            self._sizing.resume(floor(now_s) + PERIOD_S)
         self._held.append(SimulatedCall(model, now_s))
         self._calls.traffic.queued = len(self._held)
         if not self._wanted:
             self.counts.wakes += 1
-            self._scale(1)
+            self.scale(1)
         self._dispatch(self._held)
 
     def _soon_dispatch(self) -> None:
@@ -226,7 +233,8 @@ class Simulation:
             self._ready.pick(call.model).ask(call)
 
     # -- instances -------------------------------------------------------------------------------------------------
-    def _scale(self, size: int) -> None:
+    def scale(self, size: int) -> None:
+        """Start and retire instances until there are `size`."""
         number = 0
         while len(self._wanted) < size:
             slot = intern(f"endpoint/variant/{number}")  # the endpoint's own form
@@ -330,42 +338,6 @@ class Simulation:
         threads = profile.threads or self.plan.machine.threads
         spread = self.container_spreads[number] if self.container_spreads else EXACT
         return SimulatedContainer(self.kernel, profile, Turns(Sharing(threads, threads)), processors, spread)
-
-    # -- how many --------------------------------------------------------------------------------------------------
-    def _size(self, allowed: InstanceRange) -> None:
-        now_s = self.kernel.now_s
-        if wanted := self._habits.wanted(allowed, len(self._wanted), self._calls.traffic, now_s):
-            self._scale(wanted.size)
-        if self.quiet:
-            return
-        if self.in_flight or self._draining or len(self._wanted) > allowed.floor:
-            self.kernel.at(now_s + PERIOD_S, self._size, allowed)
-        else:
-            self._skip_sizing(now_s + PERIOD_S)
-
-    def _skip_sizing(self, next_s: float) -> None:
-        """Skip evaluations of the sizing rule: without requests, and without an instance that may stop, nothing changes
-        until a request comes or is expected."""
-        self._skipped_since_s = next_s
-        nap, idle_s = self._keep_alive.nap(), self._calls.traffic.idle_s(self.kernel.now_s)
-        if idle_s < nap.wake_s < nap.until_s:
-            expected_s = self.kernel.now_s + nap.wake_s - idle_s
-            self.kernel.at(max(next_s, floor(expected_s) - PERIOD_S), self._expect, next_s)
-
-    def _expect(self, skipped_since_s: float) -> None:
-        """Resume just before the expected request, unless another request came first."""
-        if self._skipped_since_s == skipped_since_s and not self.quiet:
-            self._resume_sizing(self.kernel.now_s)
-
-    def _resume_sizing(self, next_s: float) -> None:
-        """The rule remembers its latest evaluations: make up for the skipped ones that it would still remember."""
-        allowed, at_s = self.plan.sizes, max(self._skipped_since_s, next_s - SHRINK_S)
-        assert allowed is not None
-        while at_s < next_s:
-            self._habits.wanted(allowed, 0, self._calls.traffic, at_s)
-            at_s += PERIOD_S
-        self._skipped_since_s = inf
-        self.kernel.at(next_s, self._size, allowed)
 
     def _rest(self, running: tuple[SimulatedInstance, SimulatedLife]) -> None:
         """Unload idle models, once a second since the instance became ready, as the container does."""

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from torpor.hit_rates.curves import lru_curve
 from torpor.simulator.engine.call_records import SimulatedCall
 from torpor.simulator.engine.simulated_variant import Machine, Rests, SimulatedLife, Simulation, VariantPlan
+from torpor.simulator.engine.sizing_rounds import SizingRounds
 from torpor.workloads import POISSON, Trace, TraceRequest, recorded, zipf
 from torpor.workloads.profile import ModelProfile
+from torpor_container.core.keepalive import keep_alive
 from torpor_endpoint.core.scaling import InstanceRange
 
 MIB = 1024 * 1024
@@ -117,12 +119,19 @@ def test_a_year_awake_is_a_few_events_too() -> None:
     assert simulation.kernel.events < 1_000
 
 
-class Diligent(Simulation):
+class DiligentRounds(SizingRounds):
     """Looks every second, whether anything can have changed or not."""
 
-    def _skip_sizing(self, next_s: float) -> None:
+    def _skip(self, next_s: float) -> None:
+        self._kernel.at(next_s, self.round, None)
+
+
+class Diligent(Simulation):
+    def __post_init__(self) -> None:
+        super().__post_init__()
         assert self.plan.sizes is not None
-        self.kernel.at(next_s, self._size, self.plan.sizes)
+        learned = keep_alive(self.plan.keep_alive, self.plan.idle_s)
+        self._sizing = DiligentRounds(self.kernel, self, self.plan.sizes, learned, self._calls.traffic)
 
 
 @settings(max_examples=40)
@@ -149,7 +158,7 @@ class Late(Simulation):
 
     def _start(self, life: SimulatedLife) -> None:
         super()._start(life)
-        self.kernel.at(5.0, self._scale, 1)
+        self.kernel.at(5.0, self.scale, 1)
 
     def _become_ready(self, life: SimulatedLife) -> None:
         if life.slot.endswith("/0") and self.kernel.now_s < 10.0:

@@ -1,0 +1,60 @@
+"""The predictions of one simulated container, one turn after another.
+
+This module decides nothing. `torpor_container.core.turns` decides which request predicts next, as in every container.
+"""
+
+from dataclasses import dataclass, field
+
+from torpor.simulator.engine.call_records import Predictor, SimulatedCall
+from torpor.simulator.engine.processors import Processors
+from torpor.simulator.engine.virtual_time import Action, Kernel
+from torpor.workloads.profile import Spread
+from torpor_container.core.turns import Turns
+
+
+@dataclass(slots=True, eq=False)
+class SimulatedPredictions:
+    """`processors` are those of the instance, which all its containers share. `predicted` is called with each request
+    that has its answer, as soon as the next turn is given."""
+
+    kernel: Kernel
+    turns: Turns[SimulatedCall]
+    processors: Processors
+    spread: Spread
+    predicted: Action
+    _compute: Action = field(init=False)  # these are planned very often: binding a method each time is slow
+    _end: Action = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._compute, self._end = self._computes, self._ended
+
+    def ask(self, call: SimulatedCall, predictor: Predictor) -> None:
+        """Predict for a request, at its turn."""
+        call.predictor = predictor
+        charged_s = self.turns.begin(predictor.queue)
+        if charged_s is None:
+            self.turns.wait(predictor.queue, call, self.kernel.now_s)
+            self._give_turns()
+        else:
+            self._begin(call, charged_s)
+
+    def _give_turns(self) -> None:
+        while turn := self.turns.next(self.kernel.now_s):
+            self._begin(turn.requests[0], turn.charged_s)
+
+    def _begin(self, call: SimulatedCall, charged_s: float) -> None:
+        call.charged_s, call.predict_began_s = charged_s, self.kernel.now_s
+        if call.predictor.predict_delay_s:
+            self.kernel.after(call.predictor.predict_delay_s, self._compute, call)
+        else:
+            self.processors.after(call.predictor.predict_s * self.spread.predict(), self._end, call)
+
+    def _computes(self, call: SimulatedCall) -> None:
+        self.processors.after(call.predictor.predict_s * self.spread.predict(), self._end, call)
+
+    def _ended(self, call: SimulatedCall) -> None:
+        call.done_s = now_s = self.kernel.now_s
+        self.turns.ended(call.predictor.queue, call.charged_s, now_s - call.predict_began_s)
+        if self.turns.waiting:
+            self._give_turns()
+        self.predicted(call)
