@@ -174,6 +174,19 @@ def test_no_rooms_import_in_a_circle(package: str) -> None:
     assert circle(arrows) == []
 
 
+def test_control_and_routers_know_each_other_by_their_protocol_alone() -> None:
+    sides = {side: f"{ENDPOINT}.routing.{side}" for side in ("control", "router")}
+    wrong = [
+        f"{name} imports {module}"
+        for name, path in modules().items()
+        for side, others in (("control", ("router",)), ("router", ("control",)), ("protocol", ("control", "router")))
+        if is_under(name, f"{ENDPOINT}.routing.{side}")
+        for module in imports(path)
+        if any(is_under(module, sides[other]) for other in others)
+    ]
+    assert wrong == []
+
+
 def test_a_room_is_seen_at_a_glance() -> None:
     """About a dozen modules in a folder. `toolkits` holds stand-ins, whose names are those of AWS's own."""
     crowded = {

@@ -3,8 +3,8 @@
 import asyncio
 import socket
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -19,6 +19,7 @@ from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.options import Options
 from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.parts import Parts
+from torpor_endpoint.runtime.composed_router import close_within
 from torpor_endpoint.service_apps import ServiceApps
 from torpor_endpoint.services.registry import ADDRESSES, RUNTIME
 from torpor_endpoint.storage.private import close_all
@@ -31,12 +32,6 @@ if TYPE_CHECKING:
 
 STOP_S = 1.0
 """How long the instances of all endpoints have to end by themselves when the endpoint stops."""
-
-CAPTURE_STOP_S = 5.0
-"""How long the last captured data may take to reach S3 when the endpoint stops."""
-
-TELEMETRY_STOP_S = 1.0
-"""How long the last spans and metrics may take to reach the collector when the endpoint stops."""
 
 
 class EndpointProcess:
@@ -111,10 +106,7 @@ class EndpointProcess:
         async with AsyncExitStack() as closing:
             for part in (parts.lock, parts.objects, parts.database, parts.async_queue, parts.ledger):
                 closing.callback(part.close)
-            if parts.telemetry is not None:  # after the captured data, which has the time first
-                closing.push_async_callback(close_within, parts.telemetry.close, TELEMETRY_STOP_S)
-            closing.push_async_callback(close_within, parts.capturing.close, CAPTURE_STOP_S)
-            closing.callback(parts.observers.settle)
+            closing.push_async_callback(parts.router.close)
             closing.callback(parts.long_tail.close)
             closing.push_async_callback(parts.warm_parent.close)
             closing.push_async_callback(parts.local_host.close)
@@ -150,13 +142,6 @@ def own_hosts_of(options: Options, machine: str) -> OwnHosts:
     hosts = (*options.allow_hosts, *([advertised] if advertised else []))
     scheme = "https" if options.tls else "http"
     return own_hosts((options.host or "0.0.0.0",), hosts, options.allow_origins, machine, scheme)
-
-
-async def close_within(close: Callable[[], Awaitable[None]], within_s: float) -> None:
-    """Close a part, and stop waiting after `within_s`: what is left of it ends with the host's processes."""
-    with suppress(TimeoutError):
-        async with asyncio.timeout(within_s):
-            await close()
 
 
 async def _cancel(tasks: Sequence["asyncio.Task[None]"]) -> None:

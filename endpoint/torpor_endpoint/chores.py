@@ -11,7 +11,7 @@ from torpor_endpoint.fleet.sizer import Sizer
 from torpor_endpoint.metrics.registry import age
 from torpor_endpoint.metrics.series import MINUTE_S
 from torpor_endpoint.parts import Parts
-from torpor_endpoint.routing.control.beside import RoutersBeside
+from torpor_endpoint.routing.control.local_routers import RoutersBeside
 from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_by_cloudwatch
@@ -56,7 +56,7 @@ class Chores:
             "zygote": lambda: parts.warm_parent.retire(parts.has_processes, parts.options.warm_idle_s),
             "alarms": self._watch.run,
             "scaler": self._scaler.run,
-            "data capture": parts.capturing.run,
+            "data capture": parts.router.capturing.run,
             "async queue": lambda: parts.dispatcher.run(pause_of("async queue")),
             "inference experiments": self._experiments.run,
             "logs": self._growth.run,
@@ -104,7 +104,7 @@ class Chores:
         assert isinstance(parts.clock, TravellingClock), "only a clock that travels arrives"
         due_s = await instance_clocks.moved(parts.roster, parts.clock.ahead_s)
         await asyncio.to_thread(self._growth.note, set(parts.logs.writing()))
-        await parts.capturing.deliver()
+        await parts.router.capturing.deliver()
         return due_s
 
 

@@ -41,9 +41,8 @@ from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.options import KUBERNETES, LOCAL, Options
-from torpor_endpoint.routing.control.board import RouterBoard
 from torpor_endpoint.routing.control.publishing import TablePublisher
-from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.routing.control.router_board import RouterBoard
 from torpor_endpoint.runtime.app import AccountAndRegion
 from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
 from torpor_endpoint.runtime.asynchronous.dispatcher import AsyncDispatcher
@@ -51,14 +50,9 @@ from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.asynchronous.notifying import NoticeBoard
 from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
-from torpor_endpoint.runtime.capture.capturing import Capturing
 from torpor_endpoint.runtime.capture.files import CaptureFile
-from torpor_endpoint.runtime.capture.observer import CaptureObserver
-from torpor_endpoint.runtime.observing.ledger_observer import LedgerObserver
+from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite
 from torpor_endpoint.runtime.observing.meter import Meters
-from torpor_endpoint.runtime.observing.metrics_observer import MetricsObserver
-from torpor_endpoint.runtime.observing.observers import Observers
-from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
@@ -85,7 +79,6 @@ from torpor_endpoint.storage.data_dir import DataDir
 from torpor_endpoint.storage.databases.database import Database, DatabasePart
 from torpor_endpoint.storage.databases.opening import opened
 from torpor_endpoint.storage.deployment_secret import kept_secret
-from torpor_endpoint.storage.lone_thread import LoneThread
 from torpor_endpoint.storage.private import closed_to_others
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.shared_secrets import shared_secret
@@ -118,6 +111,7 @@ class Parts:
 
     def __init__(self, options: Options) -> None:
         self.options = options
+        self.account = AccountAndRegion(options.account, options.region, console=options.strict)
         self.clock: EndpointClock = TravellingClock() if options.travelling_clock else RealClock()
         epoch, pause_of = self.clock.epoch, self.clock.pause_of
         self.faults = FaultInjector(epoch) if options.faults else None
@@ -160,24 +154,12 @@ class Parts:
             self.roster, self.registry, epoch, self.ledger.looked, pause_of("collector"), self.readings
         )
         self.storage = self._storage()
-        self.capturing = Capturing(
-            self._capture_store,
-            LoneThread("data capture"),
-            self.clock.steady,
-            self.meters.captured,
-        )
-        draw = random.Random(options.seed).random
-        sampling = CaptureObserver(draw, self.capturing.backlog.add, self.capturing.missed)
         self.telemetry = self._telemetry() if options.otel else None
-        further = [*(self.telemetry.observers if self.telemetry is not None else ())]
-        if options.log_format == "json":
-            further.append(AccessLog())
-        self.observers = Observers([LedgerObserver(self.ledger), MetricsObserver(self.meters), *further], [sampling])
+        self.router = self._router()
         self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served, pause_of("heartbeat"))
         # requests
         self.long_tail = LongTail(options.account)
         self.topics = Topics(self.long_tail.answer)
-        self.router, self.sender = self._routing()
         self.log_marks = LogMarks(self._ahead_s)
         self.async_queue = AsyncQueue(self._opened(ASYNC_REQUESTS), epoch)
         self.dispatcher = self._dispatcher()
@@ -280,27 +262,25 @@ class Parts:
 
     async def refresh_metrics(self) -> None:
         """Bring the metrics up to date before they are read."""
-        self.observers.settle()
+        self.router.settle()
         self.dispatcher.put_levels()
-        if self.telemetry is not None:
-            self.telemetry.settle()
         await self.collector.refresh()
 
     async def refresh_some(self, wanted: Wanted) -> None:
         """Bring the metrics up to date, those of instances only where they are wanted."""
-        self.observers.settle()
+        self.router.observers.settle()
         self.dispatcher.put_levels()
         await self.collector.refresh(wanted)
 
     async def flush_ledger(self) -> None:
         """Bring the ledger's file up to date before it is read."""
-        self.observers.settle()
+        self.router.observers.settle()
         await self.ledger.flush()
 
     async def _endpoint_deleted(self, name: str) -> None:
         """Remove the instances' disks. Metrics and logs stay, as on AWS."""
-        self.observers.settle()
-        await self.capturing.flush(name)
+        self.router.observers.settle()
+        await self.router.capturing.flush(name)
         await self.dispatcher.deleted(name)
         self.meters.forget(name)
         await asyncio.to_thread(self.autoscaling.forget, name)
@@ -341,7 +321,7 @@ class Parts:
             self.surroundings.images,
             vacated=self.host.vacate,
             memory_plan=self._memory_plan,
-            updating=self.observers.settle,  # what has ended counts for the fleet before
+            updating=self.router.observers.settle,  # what has ended counts for the fleet before
             changed=self.tables.changed,
             used_elsewhere=self.routers.uses,
             streams_elsewhere=self.routers.streams,
@@ -354,29 +334,40 @@ class Parts:
         """What tells the next process on this data folder which instances it may adopt."""
         return partial(machine_digest, key=self._secret)
 
-    def _routing(self) -> tuple[Router, RequestSender]:
-        strict, idle = self.options.strict, self.clock.steady
+    def _router(self) -> ComposedRouter:
+        """What answers invocations at the endpoint's own port."""
+        options = self.options
+        site = RouterSite(
+            roster=self.roster,
+            account=self.account,
+            strict=options.strict,
+            ledger=self.ledger,
+            meters=self.meters,
+            capture_store=self._capture_store,
+            seed=options.seed,
+            tracer=self.telemetry,
+            access_log=AccessLog() if options.log_format == "json" else None,
+            epoch=self.clock.epoch,
+            idle_clock=self.clock.steady,
+        )
         if self.faults is None:
-            sender = RequestSender(time.perf_counter, strict, traffic_clock=idle)
-            return Router(self.roster, random.random, strict), sender
-        from torpor_endpoint.faults.routing import FaultyRouter, FaultySender
+            return ComposedRouter(site)
+        from torpor_endpoint.faults.routing import faulty_steps
 
-        faulty = FaultySender(time.perf_counter, strict, traffic_clock=idle, injector=self.faults, host=self.local_host)
-        return FaultyRouter(self.roster, random.random, strict, self.faults), faulty
+        return ComposedRouter(site, partial(faulty_steps, self.faults, self.local_host))
 
     def _dispatcher(self) -> AsyncDispatcher:
         options, epoch = self.options, self.clock.epoch
-        account = AccountAndRegion(options.account, options.region, console=options.strict)
         meter = AsyncMeter(self.registry, epoch)
         threads = WorkThreads("async", ASYNC_THREADS)
         site = AttemptSite(
             folder=self.folders.attempts,
             storage=self.storage,
             threads=threads,
-            sender=self.sender,
-            observers=self.observers,
+            sender=self.router.sender,
+            observers=self.router.observers,
             meter=meter,
-            place=account.place,
+            place=self.account.place,
             epoch=epoch,
             steady=time.perf_counter,
             as_role=self.as_role,

@@ -4,8 +4,6 @@ Most are made when their first request comes: an endpoint that only answers invo
 """
 
 import asyncio
-import random
-import time
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,9 +13,8 @@ from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
-from torpor_endpoint.runtime.app import AccountAndRegion, Clocks, RuntimeApp
+from torpor_endpoint.runtime.app import RuntimeApp
 from torpor_endpoint.runtime.asynchronous.face import AsyncInvocations
-from torpor_endpoint.runtime.shadowing import Shadowing
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.registry import RUNTIME, SERVICES
 
@@ -40,7 +37,9 @@ class ServiceApps:
         self._parts = parts
         self._chores = chores
         self._options = parts.options
-        self.runtime = self._runtime()
+        steps = parts.router.steps
+        queued = AsyncInvocations(steps, parts.async_queue, parts.dispatcher, parts.clock.epoch)
+        self.runtime = parts.router.app(queued)
         self.invocations = self._invocations()
         self._of_services = ServiceParts(
             options=parts.options,
@@ -94,7 +93,7 @@ class ServiceApps:
             lambda: AsyncPages(parts.async_queue, parts.dispatcher),
             self._clock_page(),
             parts.faults,
-            parts.observers.settle,
+            parts.router.observers.settle,
             parts.transform_work.progress,
             self._router_pages(),
             self._denial_pages(),
@@ -116,26 +115,13 @@ class ServiceApps:
         feed = Feed(looking.look, looking.later, parts.clock.epoch)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
 
-    def _runtime(self) -> RuntimeApp:
-        parts, router, sender = self._parts, self._parts.router, self._parts.sender
-        return RuntimeApp(
-            router,
-            sender,
-            parts.observers,
-            AccountAndRegion(self._options.account, self._options.region, console=self._options.strict),
-            Clocks(parts.clock.epoch, time.perf_counter),
-            shadowing=Shadowing(router, sender, time.perf_counter, random.random, parts.meters.dropped),
-            trace=None if parts.telemetry is None else parts.telemetry.begin,
-            asynchronous=AsyncInvocations(router, parts.async_queue, parts.dispatcher, parts.clock.epoch),
-        )
-
     def _invocations(self) -> "RuntimeApp | InvocationsElsewhere":
         """What answers callers: a control with routers of its own choice leaves invocations to these."""
         if not self._options.no_runtime:
             return self.runtime
         from torpor_endpoint.runtime.elsewhere import InvocationsElsewhere
 
-        return InvocationsElsewhere(AccountAndRegion(self._options.account, self._options.region))
+        return InvocationsElsewhere(self._parts.account)
 
     def _clock_page(self) -> "ClockPage | None":
         """None unless the clock travels."""
@@ -147,10 +133,10 @@ class ServiceApps:
         return ClockPage(clock, partial(clock.travel, company=self._chores))
 
     def _router_pages(self) -> "Sequence[Route]":
-        from torpor_endpoint.routing.control.face import RouterFace
-        from torpor_endpoint.routing.protocol.accounts import AccountTaker
+        from torpor_endpoint.routing.control.account_taker import AccountTaker
+        from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
+        from torpor_endpoint.routing.control.pages_for_routers import PagesForRouters
         from torpor_endpoint.routing.protocol.facts import ControlFacts
-        from torpor_endpoint.routing.protocol.identities import IdentityPublisher
 
         parts, options = self._parts, self._options
         sockets = str(parts.folders.sockets) if options.instances_on == LOCAL else ""
@@ -166,7 +152,7 @@ class ServiceApps:
         lent = None if parts.role_parts is None else parts.role_parts.lent_to_routers
         identities = None if parts.directory is None else IdentityPublisher(parts.database, parts.directory.owner)
         taker = AccountTaker(parts.ledger, parts.meters)
-        return RouterFace(
+        return PagesForRouters(
             facts,
             parts.serving,
             parts.roster,

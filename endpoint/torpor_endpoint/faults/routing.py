@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -14,11 +15,12 @@ from torpor_container.transport.upstream import UpstreamError
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.testing.fault_schedule import FaultKind, InjectedFault, Occasion
 from torpor_endpoint.faults.injector import FaultInjector, of_kinds
-from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.in_service.endpoints import ServedEndpoints
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.runtime.admitting import Router
+from torpor_endpoint.runtime.composed_router import Draw, RouterSite
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage, Served, routed
 from torpor_endpoint.runtime.sending import RequestSender, Then
@@ -30,10 +32,18 @@ ANSWER_WITHIN_S = 10.0
 GONE_WITHIN_S = 10.0
 
 
+def faulty_steps(
+    injector: FaultInjector, host: LocalHost, site: RouterSite, draw: Draw
+) -> tuple["FaultyRouter", "FaultySender"]:
+    """As `plain_steps` of the composed router, with the faults of a schedule."""
+    sender = FaultySender(time.perf_counter, site.strict, traffic_clock=site.idle_clock, injector=injector, host=host)
+    return FaultyRouter(site.roster, draw, site.strict, injector), sender
+
+
 class FaultyRouter(Router):
     """A router that throttles where a fault does. The first arguments are those of `Router`."""
 
-    def __init__(self, roster: FleetRoster, draw: Callable[[], float], strict: bool, injector: FaultInjector) -> None:
+    def __init__(self, roster: ServedEndpoints, draw: Draw, strict: bool, injector: FaultInjector) -> None:
         super().__init__(roster, draw, strict)
         self._injector = injector
 

@@ -16,7 +16,7 @@ from tests.endpoint.helpers.live_router import LiveRouter
 from tests.endpoint.helpers.model_artifacts import booster, packed, put
 from tests.helpers.waiting import soon, until
 from torpor_container.isolation.abilities import found
-from torpor_endpoint.routing.control.beside import CONTROL_KEY, CONTROL_SECRET
+from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET
 
 ROW = b"1,2,3,4"
 ON_DEMAND = """

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from tests.endpoint.helpers.constant_models import constant
 from tests.endpoint.helpers.live_endpoint import REGION, LiveEndpoint, Variant, many, one
 from tests.endpoint.helpers.live_router import LiveRouter
-from torpor_endpoint.routing.control.beside import CONTROL_KEY, CONTROL_SECRET
+from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET
 
 NAMES = (
     *("tenant-a/m", "tenant-b/m", "/tenant-b/m", "tenant-b//m", "tenant-b/m/", "Tenant-B/m", "tenant%2Db/m"),

@@ -20,10 +20,10 @@ from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec
-from torpor_endpoint.routing.control.board import RouterBoard
 from torpor_endpoint.routing.control.publishing import TablePublisher
-from torpor_endpoint.routing.protocol.report import SILENT_S, RouterReport, ShareReport
-from torpor_endpoint.routing.protocol.table import RoutingTable, TableVersion
+from torpor_endpoint.routing.control.router_board import RouterBoard
+from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport
+from torpor_endpoint.routing.protocol.routing_table import RoutingTable, TableVersion
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
 
 PLAIN = Variant("v", "m", (Container("torpor"),), instance_count=2)

@@ -16,9 +16,9 @@ import pytest
 
 from tests.helpers.ports import free_port
 from torpor_container.processes.inherited_variables import CA_BUNDLE
-from torpor_endpoint.routing.control.beside import CONTROL_KEY, CONTROL_SECRET
 from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
-from torpor_endpoint.routing.protocol.report import RouterReport
+from torpor_endpoint.routing.protocol.router_report import RouterReport
+from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET
 from torpor_endpoint.routing.router.control_client import (
     ControlAway,
     ControlClient,

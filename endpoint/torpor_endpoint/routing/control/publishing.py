@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.routing.protocol.table import (
+from torpor_endpoint.routing.protocol.routing_table import (
     RoutedContainer,
     RoutedEndpoint,
     RoutedInstance,

@@ -1,10 +1,8 @@
 """Who may call, for routers that verify callers: the rows of IAM's tables, and those of tags, as they stand."""
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from json import dumps
-from threading import Lock
 from typing import Any, NamedTuple
 
 from torpor_endpoint.services.iam.identities.ids import KeyPair
@@ -12,8 +10,6 @@ from torpor_endpoint.storage.databases.database import Database
 
 TABLES = ("users", "access_keys", "roles", "managed_policies", "temporary_keys", "user_groups")
 """The tables of `RecordTable` that `Directory` reads."""
-LOOK_S = 0.1
-"""How often a router that waits for a change is looked for one."""
 
 Rows = Sequence[Sequence[Any]]
 
@@ -47,44 +43,3 @@ class Identities(NamedTuple):
                 database.write_many(f"INSERT INTO {table} VALUES (?, ?, ?)", (tuple(row) for row in rows))
             database.rows("DELETE FROM tags")
             database.write_many("INSERT INTO tags VALUES (?, ?, ?)", (tuple(row) for row in self.tags))
-
-
-class IdentityPublisher:
-    """The control's side. Any thread may call `identities`."""
-
-    def __init__(self, database: Database, owner: KeyPair) -> None:
-        self._database = database
-        self._owner = owner
-        self._lock = Lock()
-        self._changes = -1
-        self._published = "", Identities(owner, {}, ())
-
-    def identities(self) -> tuple[str, Identities]:
-        """They and their version, as they are now."""
-        with self._lock:
-            if self._database.changes != self._changes:
-                changes, identities = self._read()
-                self._published = identities.version, identities
-                self._changes = changes
-            return self._published
-
-    async def after(self, version: str | None, within_s: float) -> tuple[str, Identities] | None:
-        """They, once they are others than those of this version; None if that is not so within the time."""
-        deadline_s = asyncio.get_running_loop().time() + within_s
-        while True:
-            found = await asyncio.to_thread(self.identities)
-            if found[0] != version:
-                return found
-            if asyncio.get_running_loop().time() >= deadline_s:
-                return None
-            await asyncio.sleep(LOOK_S)
-
-    def _read(self) -> tuple[int, Identities]:
-        """What all tables have at one moment, and how many changes led to it."""
-        with self._database.transaction():
-            tables = {name: self._rows(f"SELECT key, name, record FROM {name} ORDER BY key") for name in TABLES}
-            tags = self._rows("SELECT arn, key, value FROM tags ORDER BY arn, key")
-            return self._database.changes, Identities(self._owner, tables, tags)
-
-    def _rows(self, statement: str) -> list[list[Any]]:
-        return [list(row) for row in self._database.rows(statement)]

@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 import urllib3
 
 from torpor_endpoint.core.pages import RouterPage
-from torpor_endpoint.routing.control.beside import CONTROL_KEY, CONTROL_SECRET
-from torpor_endpoint.routing.protocol.accounts import AccountBatch
+from torpor_endpoint.routing.protocol.account_rows import AccountBatch
 from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
 from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
 from torpor_endpoint.routing.protocol.identities import Identities
-from torpor_endpoint.routing.protocol.report import ReportAnswer, RouterReport
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
-from torpor_endpoint.routing.protocol.table import RoutingTable, TableVersion
+from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport
+from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET
+from torpor_endpoint.routing.protocol.routing_table import RoutingTable, TableVersion
 
 CONNECTED_WITHIN_S = 2.0
 ANSWERED_WITHIN_S = 10.0

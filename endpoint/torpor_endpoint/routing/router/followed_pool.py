@@ -16,7 +16,7 @@ from torpor_endpoint.core.records import Container
 from torpor_endpoint.host import Launched, Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.routing.protocol.table import RoutedContainer, RoutedInstance, RoutedVariant
+from torpor_endpoint.routing.protocol.routing_table import RoutedContainer, RoutedInstance, RoutedVariant
 
 ANSWERS_WITHIN_S = 2.0
 LOOK_S = 5.0

@@ -8,10 +8,10 @@ from math import inf
 
 from torpor_endpoint.core.access.rates import CallRates
 from torpor_endpoint.core.traffic import TrafficReport
-from torpor_endpoint.routing.protocol.accounts import PendingAccounts
-from torpor_endpoint.routing.protocol.report import SILENT_S, RouterReport, ShareReport, VariantKey
+from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport, VariantKey
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
+from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
 
 PERIOD_S = 0.25
 """How soon the control hears of what has changed."""

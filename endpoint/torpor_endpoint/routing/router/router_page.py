@@ -9,9 +9,9 @@ from starlette.routing import Route
 
 from torpor_endpoint.core.access.rates import CallRates
 from torpor_endpoint.core.pages import Json
-from torpor_endpoint.routing.protocol.accounts import PendingAccounts
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower
+from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from torpor_endpoint.core.origins.cross_origin import is_loopback
 from torpor_endpoint.port import PORT_CHECKS, listening_fault, serve
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlRefused
+from torpor_endpoint.routing.router.control_signing import half_given, signer
 from torpor_endpoint.routing.router.options import RouterOptions
-from torpor_endpoint.routing.router.signing import half_given, signer
 from torpor_endpoint.storage.private import UMASK
 from torpor_endpoint.up import (
     BadOption,

@@ -6,8 +6,8 @@ call them between two requests costs more than twice as much, because the proces
 (benchmarks/README.md). Requests that are alike are counted as one group.
 
 To add an observer that reads bodies, write a class with `reads` and `ended`, and give it to `Observers` in
-`torpor_endpoint/parts.py` as one of `single`. For one that reads none, write `ended` and `ended_alike`, and give it as
-one of `batch`.
+`runtime/composed_router.py` as one of `single`. For one that reads none, write `ended` and `ended_alike`, and give it
+as one of `batch`.
 """
 
 import asyncio

@@ -12,7 +12,7 @@ import pytest
 from tests.helpers.waiting import reached
 from torpor_endpoint.core.pages import RouterPage
 from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
-from torpor_endpoint.routing.protocol.report import RouterReport
+from torpor_endpoint.routing.protocol.router_report import RouterReport
 from torpor_endpoint.routing.router.control_client import (
     BEGUN_WITHIN_S,
     FORWARDED_MAX,

@@ -11,12 +11,13 @@ import pytest
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.access.rates import CallRates
 from torpor_endpoint.core.records import Container, Serverless, Variant
-from torpor_endpoint.routing.protocol.accounts import AccountBatch, PendingAccounts
-from torpor_endpoint.routing.protocol.report import SILENT_S, ReportAnswer, RouterReport
-from torpor_endpoint.routing.protocol.table import RoutedVariant
+from torpor_endpoint.routing.protocol.account_rows import AccountBatch
+from torpor_endpoint.routing.protocol.router_report import SILENT_S, ReportAnswer, RouterReport
+from torpor_endpoint.routing.protocol.routing_table import RoutedVariant
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
 from torpor_endpoint.routing.router.following import FollowedEndpoint, FollowedRoster, TableFollower
+from torpor_endpoint.routing.router.pending_accounts import PendingAccounts
 from torpor_endpoint.routing.router.reporting import Reporting
 
 SERVERLESS = Variant("v", "m", (Container("torpor"),), serverless=Serverless(1024, 20))

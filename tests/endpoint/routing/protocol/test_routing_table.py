@@ -9,8 +9,8 @@ from torpor_container.transport.address import Address, GuardedAddress
 from torpor_endpoint.core.records import AsyncInference, Container, DataCapture, Serverless, Variant
 from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.in_service.incarnation import StartTrouble
-from torpor_endpoint.routing.protocol.report import ReportAnswer, RouterReport, ShareReport
-from torpor_endpoint.routing.protocol.table import (
+from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport, ShareReport
+from torpor_endpoint.routing.protocol.routing_table import (
     RoutedContainer,
     RoutedEndpoint,
     RoutedInstance,

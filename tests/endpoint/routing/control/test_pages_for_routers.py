@@ -13,12 +13,12 @@ from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.routing.control.board import RouterBoard
-from torpor_endpoint.routing.control.face import RouterFace
+from torpor_endpoint.routing.control.account_taker import AccountTaker
+from torpor_endpoint.routing.control.pages_for_routers import PagesForRouters
 from torpor_endpoint.routing.control.publishing import TablePublisher
-from torpor_endpoint.routing.protocol.accounts import AccountTaker
+from torpor_endpoint.routing.control.router_board import RouterBoard
 from torpor_endpoint.routing.protocol.facts import ControlFacts
-from torpor_endpoint.routing.protocol.report import RouterReport
+from torpor_endpoint.routing.protocol.router_report import RouterReport
 from torpor_endpoint.runtime.observing.meter import Meters
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
@@ -40,7 +40,7 @@ class Control:
         taker = AccountTaker(self.ledger, Meters(MetricRegistry(lambda: NOW_S)))
         facts = ControlFacts("r", "1", False, False, "", "", ())
         parts = roster, tables, self.board, taker, self.ledger, no_runtime
-        self.face = RouterFace(facts, asyncio.Event(), *parts, identities=None, role_keys=None)
+        self.face = PagesForRouters(facts, asyncio.Event(), *parts, identities=None, role_keys=None)
         self.face.ready.set()
 
     async def report(self, accounts: object) -> dict[str, Any]:

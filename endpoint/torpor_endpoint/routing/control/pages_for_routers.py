@@ -1,4 +1,4 @@
-"""The control's face to its routers: the pages below `/_torpor/routers/`."""
+"""The pages that routers call at their control below `/_torpor/routers/`."""
 
 import asyncio
 from collections.abc import Callable, Mapping
@@ -15,22 +15,22 @@ from torpor_endpoint.core.pages import Json, RouterPage
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.ledger.keeping import Ledger
-from torpor_endpoint.routing.control.board import RouterBoard
+from torpor_endpoint.routing.control.account_taker import AccountTaker
+from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
 from torpor_endpoint.routing.control.publishing import TablePublisher
-from torpor_endpoint.routing.protocol.accounts import AccountTaker
+from torpor_endpoint.routing.control.router_board import RouterBoard
 from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
 from torpor_endpoint.routing.protocol.forwarded import ForwardedRequest, answered
-from torpor_endpoint.routing.protocol.identities import IdentityPublisher
-from torpor_endpoint.routing.protocol.report import ReportAnswer, RouterReport, VariantKey
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
-from torpor_endpoint.routing.protocol.table import TableVersion
+from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport, VariantKey
+from torpor_endpoint.routing.protocol.routing_table import TableVersion
 from torpor_endpoint.services.iam.execution.refused import RoleRefused
 
 WAIT_MAX_S = 60.0
 
 
 @dataclass(frozen=True)
-class RouterFace:
+class PagesForRouters:
     """`ready` is set once the roster has every endpoint in service: an earlier table would take them from routers."""
 
     facts: ControlFacts

@@ -1,6 +1,6 @@
 """How often the endpoint starts a router that ends."""
 
-from torpor_endpoint.routing.control.beside import PAUSE_MAX_S, PAUSE_S, pause_s
+from torpor_endpoint.routing.control.local_routers import PAUSE_MAX_S, PAUSE_S, pause_s
 
 
 def test_a_router_that_ends_at_once_again_and_again_is_started_after_longer_and_longer_pauses() -> None:

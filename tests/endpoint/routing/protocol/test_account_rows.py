@@ -14,7 +14,8 @@ from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.routing.protocol.accounts import AccountTaker, LedgerRows, MeterRows, PendingAccounts
+from torpor_endpoint.routing.control.account_taker import AccountTaker
+from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency, Meters
 from torpor_endpoint.storage.databases.database import DatabaseFault
 from torpor_endpoint.storage.databases.sqlite_file import SqliteFile

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from torpor_endpoint.routing.control.beside import CONTROL_KEY, CONTROL_SECRET
+from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET
 from torpor_endpoint.routing.router.control_client import Sign
 
 SIGNED_AS = "torpor"

@@ -10,8 +10,8 @@ from torpor_endpoint.core.traffic import NO_TRAFFIC, TrafficReport
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.routing.control.publishing import TablePublisher
-from torpor_endpoint.routing.protocol.report import SILENT_S, RouterReport, ShareReport, VariantKey
-from torpor_endpoint.routing.protocol.table import TableVersion
+from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport, VariantKey
+from torpor_endpoint.routing.protocol.routing_table import TableVersion
 
 LOOK_S = 2.0
 NO_SHARE = ShareHolder()

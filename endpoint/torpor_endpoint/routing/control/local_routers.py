@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_endpoint.options import Options
+from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET, OWNED
 from torpor_endpoint.services.iam.identities.ids import KeyPair
 
 PAUSE_S = 1.0
@@ -64,13 +65,6 @@ class RoutersBeside:
 def pause_s(ends_at_once: int) -> float:
     """How long to wait before a router starts again that has ended at once so many times in a row."""
     return min(PAUSE_S * 2.0 ** min(max(ends_at_once - 1, 0), DOUBLED_MAX), PAUSE_MAX_S)
-
-
-CONTROL_KEY, CONTROL_SECRET = "TORPOR_CONTROL_ACCESS_KEY_ID", "TORPOR_CONTROL_SECRET_ACCESS_KEY"
-"""The variables of the access key by which a router calls its control. Without them, AWS's own hold: those may have the
-key of another S3."""
-OWNED = "TORPOR_ROUTER_OWNED"
-"""The variable that has a router end with the process that started it."""
 
 
 def arguments(options: Options, port: int) -> Sequence[str]:

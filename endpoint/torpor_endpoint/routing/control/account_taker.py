@@ -1,0 +1,102 @@
+"""Takes the rows of routers into the control's ledger and metrics, each batch once."""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
+from torpor_endpoint.runtime.composed_router import RouterMeters
+from torpor_endpoint.runtime.observing.ledger_observer import LedgerWriter
+from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency
+
+Counter = Callable[..., None]
+UNKNOWN = "unknown"
+SKIPPED = (
+    "a row of the kind %r of router %s cannot be read, and is skipped, as all such rows from now on: install the same "
+    "release of Torpor on control and router (%r)"
+)
+
+log = logging.getLogger(__name__)
+
+
+class ReportedLedger(LedgerWriter, Protocol):
+    """The ledger, as far as it knows the batches of routers."""
+
+    def last_batch(self, router: str) -> int:
+        """The number of the router's last batch that came; 0 if none did."""
+
+    def written_batch(self, router: str) -> int:
+        """The number of the router's last batch that is written; 0 if none is."""
+
+    def batched(self, router: str, number: int) -> None:
+        """Note, with the rows that were just written, that the router's batch of this number has come."""
+
+
+class AccountTaker:
+    """Counts the rows of routers in the ledger and in the metrics, each batch once."""
+
+    def __init__(self, ledger: ReportedLedger, meters: RouterMeters) -> None:
+        self._ledger = ledger
+        self._meters = meters
+        self._metered: dict[str, int] = {}  # by router: the last batch that the metrics have
+        self._skipped: set[str] = set()  # the kinds of which a row could not be read
+        self._in_ledger: Mapping[str, Counter] = {
+            "invoked": lambda *row: ledger.invoked(InvocationRecord(*row)),
+            "warmed": lambda *row: ledger.warmed(_warm(*row)),
+        }
+        self._in_metrics: Mapping[str, Counter] = {
+            "samples": self._samples,
+            "no_capacity": meters.no_capacity,
+            "dropped": meters.dropped,
+            "untraced": meters.untraced,
+            "captured": meters.captured,
+            "cold_start": lambda one, two, *row: meters.of(one, two).add_cold_start(*row),
+            "container": lambda one, two, *row: meters.of(one, two).add_container(*row),
+            "stream": lambda one, two, *row: meters.of(one, two).add_stream(*row),
+        }
+
+    def take(self, router: str, batch: Mapping[str, Any]) -> int:
+        """Count the rows of the batch, unless it was counted before. Returns its number.
+
+        A row that cannot be read is skipped, and the others count. If the ledger lost the batch, and it comes again,
+        the ledger alone counts it.
+
+        Raises KeyError, TypeError, ValueError for what is no batch, before anything is counted.
+        """
+        number, rows = int(batch["number"]), list(batch["rows"])
+        counters: dict[str, Counter] = {}
+        is_new = number > self._ledger.last_batch(router)  # once: the writer may take a lost batch back meanwhile
+        if is_new:
+            counters |= self._in_ledger
+        if number > max(self._metered.get(router, 0), self._ledger.written_batch(router)):
+            counters |= self._in_metrics
+        for row in rows if counters else ():
+            self._count(router, row, counters)
+        if is_new:
+            self._ledger.batched(router, number)
+        self._metered[router] = max(number, self._metered.get(router, 0))
+        return number
+
+    def _count(self, router: str, row: Any, counters: Mapping[str, Counter]) -> None:
+        """Count a row by the counter of its kind. One of another kind was counted before."""
+        kind = UNKNOWN
+        try:
+            name, *arguments = row
+            if name in self._in_ledger or name in self._in_metrics:
+                kind = name
+            if kind == UNKNOWN or kind in counters:
+                counters[name](*arguments)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            if kind not in self._skipped:
+                self._skipped.add(kind)
+                log.error(SKIPPED, kind, router, error)
+
+    def _samples(self, endpoint: str, variant: str, at_s: float, *samples: Any) -> None:
+        found = AlikeRequests(*samples)
+        concurrency = [Concurrency(*one) for one in found.concurrency]
+        self._meters.add(endpoint, variant, found._replace(concurrency=concurrency), at_s)
+
+
+def _warm(*row: Any) -> WarmRequests:
+    warm = WarmRequests(*row)
+    return warm if warm.span_s is None else warm._replace(span_s=(warm.span_s[0], warm.span_s[1]))
