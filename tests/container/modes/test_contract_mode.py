@@ -40,8 +40,14 @@ def transform_fn(model, body, content_type, accept, context):
 
 
 @pytest.fixture
-def platform(tmp_path: Path) -> Iterator[Platform]:
-    with Platform(tmp_path) as instance:
+def quick(zygote: ZygoteClient) -> dict[str, str]:
+    """The settings of an instance that starts at once: it shares the zygote of all tests, and tries no model apart."""
+    return {"TORPOR_WARM_PARENT": str(zygote.path), "TORPOR_TRIALS": "false"}
+
+
+@pytest.fixture
+def platform(tmp_path: Path, quick: dict[str, str]) -> Iterator[Platform]:
+    with Platform(tmp_path, **quick) as instance:
         yield instance
 
 
@@ -92,17 +98,19 @@ def test_ping_is_good_before_any_model_is_loaded(platform: Platform) -> None:
     assert platform.get("/models").json() == {"models": []}
 
 
-def test_a_model_s_life(platform: Platform, tmp_path: Path, booster: bytes) -> None:
+def test_a_model_s_life(tmp_path: Path, booster: bytes) -> None:
+    """In an instance as it is: with a zygote of its own, and with trials."""
     url = unpacked(tmp_path, "cafe", {"model.json": booster})
     described = {"modelName": "cafe", "modelUrl": url}
-    assert platform.load("cafe", url).status == 200
-    assert platform.get("/models").json() == {"models": [described]}
-    assert platform.get("/models/cafe").json().items() >= described.items()
-    answer = platform.invoke("cafe", b"1,2,3,4\n5,6,7,8")
-    assert (answer.status, len(answer.json())) == (200, 2)
-    assert platform.delete("cafe").status == 200
-    assert platform.get("/models/cafe").status == 404
-    assert platform.load("cafe", url).status == 200
+    with Platform(tmp_path) as platform:
+        assert platform.load("cafe", url).status == 200
+        assert platform.get("/models").json() == {"models": [described]}
+        assert platform.get("/models/cafe").json().items() >= described.items()
+        answer = platform.invoke("cafe", b"1,2,3,4\n5,6,7,8")
+        assert (answer.status, len(answer.json())) == (200, 2)
+        assert platform.delete("cafe").status == 200
+        assert platform.get("/models/cafe").status == 404
+        assert platform.load("cafe", url).status == 200
 
 
 def test_answers_use_the_words_of_multi_model_server(platform: Platform, tmp_path: Path, booster: bytes) -> None:
@@ -304,8 +312,8 @@ BAD_REQUESTS = (
 )
 
 
-def test_bad_requests_have_their_statuses(tmp_path: Path, booster: bytes) -> None:
-    with Platform(tmp_path, TORPOR_BODY_MAX_BYTES="1000") as platform:
+def test_bad_requests_have_their_statuses(tmp_path: Path, booster: bytes, quick: dict[str, str]) -> None:
+    with Platform(tmp_path, TORPOR_BODY_MAX_BYTES="1000", **quick) as platform:
         platform.load("a", unpacked(tmp_path, "a", {"model.json": booster}))
         for headers, body, status in BAD_REQUESTS:
             answer = platform.invoke("a", body, headers)
@@ -381,11 +389,10 @@ def transform_fn(model, body, content_type, accept):
 
 
 @pytest.fixture
-def fickle(tmp_path: Path, zygote: ZygoteClient) -> Iterator[Platform]:
+def fickle(platform: Platform, tmp_path: Path) -> Platform:
     """An instance with this script, which has a minute for each answer."""
-    with Platform(tmp_path, TORPOR_WARM_PARENT=str(zygote.path), TORPOR_TRIALS="false") as platform:
-        platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))
-        yield platform
+    platform.load("fickle", unpacked(tmp_path, "fickle", {"inference.py": FICKLE.encode()}))
+    return platform
 
 
 @pytest.fixture
@@ -423,8 +430,8 @@ def test_calls_behind_a_hanging_script_are_served_after_the_script_restarts(
     assert hanging.result(WITHIN_S).status == 500
 
 
-def test_every_path_may_have_a_prefix(tmp_path: Path, booster: bytes) -> None:
-    with Platform(tmp_path, TORPOR_PATH_PREFIX="/v1/") as platform:
+def test_every_path_may_have_a_prefix(tmp_path: Path, booster: bytes, quick: dict[str, str]) -> None:
+    with Platform(tmp_path, TORPOR_PATH_PREFIX="/v1/", **quick) as platform:
         url = unpacked(tmp_path, "a", {"model.json": booster})
         assert platform.get("/v1/ping").status == 200
         assert (
@@ -434,8 +441,10 @@ def test_every_path_may_have_a_prefix(tmp_path: Path, booster: bytes) -> None:
         assert [platform.get(path).status for path in ("/ping", "/models", "/models/a")] == [404, 404, 404]
 
 
-def test_a_model_that_the_instance_keeps_itself_is_not_the_platform_s_to_load(tmp_path: Path) -> None:
-    with Platform(tmp_path, TORPOR_MODEL_SOURCE=f"file://{tmp_path}") as kept:
+def test_a_model_that_the_instance_keeps_itself_is_not_the_platform_s_to_load(
+    tmp_path: Path, quick: dict[str, str]
+) -> None:
+    with Platform(tmp_path, TORPOR_MODEL_SOURCE=f"file://{tmp_path}", **quick) as kept:
         answer = kept.load("a", str(tmp_path))
         assert answer.status == 405
         assert "TORPOR_MODEL_SOURCE" in answer.json()["message"]
