@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import pytest
-
 from torpor_container.http.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
 from torpor_container.http.connections import GREETINGS_MAX, GREETINGS_SHARE
 from torpor_container.http.server import FIELD_MAX_BYTES, LINE_MAX_BYTES, PATIENCE, SPARE_MIN, SPARE_SHARE
@@ -62,9 +60,8 @@ SAID = (
 )
 
 
-@pytest.mark.parametrize("said", SAID)
-def test_the_page_says_the_number_that_the_code_has(said: str) -> None:
-    assert said in PAGE
+def test_the_page_says_the_numbers_that_the_code_has() -> None:
+    assert [said for said in SAID if said not in PAGE] == []
 
 
 def test_the_page_has_the_share_of_descriptors_for_connections() -> None:

@@ -7,13 +7,12 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import pytest
 from typer.main import get_group
 
 from tests.markdown import DOCS, PAGES, README, ROOT, anchors, blocks, broken, commands, links
 from tests.reference_tables import TABLE, TABLES, with_tables
 from torpor.cli import app
-from torpor_endpoint.compatibility import FACES, Face
+from torpor_endpoint.compatibility import FACES
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
 
@@ -21,10 +20,13 @@ COMMANDS = get_group(app).commands
 PARTS = [ROOT / "docs", *(ROOT / "docs" / part for part in ("how-to", "reference", "explanation"))]
 
 
-@pytest.mark.parametrize("page", DOCS, ids=lambda page: page.stem)
-def test_the_tables_are_those_of_the_code(page: Path) -> None:
-    text = page.read_text()
-    assert with_tables(text) == text, "run: make reference"
+def named(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def test_the_tables_are_those_of_the_code() -> None:
+    texts = {named(page): page.read_text() for page in DOCS}
+    assert [page for page, text in texts.items() if with_tables(text) != text] == [], "run: make reference"
 
 
 def test_each_table_is_on_one_page() -> None:
@@ -37,14 +39,13 @@ def test_the_options_of_the_endpoint_are_those_that_up_takes() -> None:
     assert "0 takes a free one" in TABLES["options"]()
 
 
-@pytest.mark.parametrize("face", FACES, ids=lambda face: face.service)
-def test_a_difference_names_an_operation_of_its_service(face: Face) -> None:
-    assert face.differences.keys() <= set(face.operations)
+def test_a_difference_names_an_operation_of_its_service() -> None:
+    strange = {face.service: face.differences.keys() - set(face.operations) for face in FACES}
+    assert {service: names for service, names in strange.items() if names} == {}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_each_link_leads_to_a_file_and_a_heading(page: Path) -> None:
-    assert broken(page) == []
+def test_each_link_leads_to_a_file_and_a_heading() -> None:
+    assert [(named(page), link) for page in PAGES for link in broken(page)] == []
 
 
 def test_a_link_to_a_missing_file_or_heading_is_found(tmp_path: Path) -> None:
@@ -58,10 +59,9 @@ def test_the_readme_can_be_read_in_five_minutes() -> None:
     assert len(README.read_bytes()) < 12 * 1024
 
 
-@pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_the_index_of_a_part_leads_to_each_of_its_pages(part: Path) -> None:
-    index = part / "README.md"
-    assert [page.name for page in sorted(part.glob("*.md")) if page != index and page.name not in links(index)] == []
+def test_the_index_of_a_part_leads_to_each_of_its_pages() -> None:
+    listed = {part: {"README.md", *links(part / "README.md")} for part in PARTS}
+    assert [named(page) for part in PARTS for page in sorted(part.glob("*.md")) if page.name not in listed[part]] == []
 
 
 def test_the_readme_leads_to_each_part() -> None:
@@ -84,22 +84,27 @@ def command_of(words: list[str]) -> Any:
     return getattr(command, "commands", {}).get(words[2], command) if len(words) > 2 else command
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_each_command_that_a_page_shows_has_these_options(page: Path) -> None:
-    for line in commands(page):
-        words = shlex.split(re.sub(r'.*\$\((.*)\)"?', r"\1", line))
-        if words and words[0].endswith("torpor"):
-            known = {name for option in command_of(words).params for name in option.opts}
-            ours = words[2 : words.index("--")] if "--" in words else words[2:]  # what follows is another's command
-            assert {word.partition("=")[0] for word in ours if word.startswith("--")} <= known, line
+def strange_options(line: str) -> set[str]:
+    """The options of a shown line that its command of torpor does not have."""
+    words = shlex.split(re.sub(r'.*\$\((.*)\)"?', r"\1", line))
+    if not (words and words[0].endswith("torpor")):
+        return set()
+    known = {name for option in command_of(words).params for name in option.opts}
+    ours = words[2 : words.index("--")] if "--" in words else words[2:]  # what follows is another's command
+    return {word.partition("=")[0] for word in ours if word.startswith("--")} - known
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_each_make_target_that_a_page_names_exists(page: Path) -> None:
+def test_each_command_that_a_page_shows_has_these_options() -> None:
+    assert [(named(page), line) for page in PAGES for line in commands(page) if strange_options(line)] == []
+    assert strange_options("$(.venv/bin/torpor up --port=1 --no-such)") == {"--no-such"}
+
+
+def test_each_make_target_that_a_page_names_exists() -> None:
     targets = set(re.findall(r"^([a-z0-9% -]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     known = {name for line in targets for name in line.split()}
-    named = re.findall(r"(?:`|^\$ )make ([a-z0-9-]+)", page.read_text(), re.MULTILINE)
-    assert [name for name in named if name not in known and re.sub(r"v\d$", "v%", name) not in known] == []
+    shown = [(page, re.findall(r"(?:`|^\$ )make ([a-z0-9-]+)", page.read_text(), re.MULTILINE)) for page in PAGES]
+    strange = [(named(page), name) for page, names in shown for name in names if name not in known]
+    assert [(page, name) for page, name in strange if re.sub(r"v\d$", "v%", name) not in known] == []
 
 
 def test_the_page_of_extras_has_each_extra() -> None:
@@ -108,18 +113,18 @@ def test_the_page_of_extras_has_each_extra() -> None:
     assert set(re.findall(r"^\| `([a-z]+)` \|", page, re.MULTILINE)) == set(extras)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_each_block_of_python_is_a_program(page: Path) -> None:
-    for block in blocks(page, "python"):
-        ast.parse(block)
+def test_each_block_of_python_is_a_program() -> None:
+    for page in PAGES:
+        for block in blocks(page, "python"):
+            ast.parse(block, named(page))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_each_block_of_toml_is_a_file_for_images_or_for_a_cluster(page: Path, tmp_path: Path) -> None:
-    path = tmp_path / "file.toml"
-    for block in blocks(page, "toml"):
-        path.write_text(block)
-        if block.startswith("# kubernetes.toml"):
-            KubernetesSettings.read(path)
-        else:
-            Images.read(path)
+def test_each_block_of_toml_is_a_file_for_images_or_for_a_cluster(tmp_path: Path) -> None:
+    for page in PAGES:
+        path = tmp_path / f"{page.stem}.toml"
+        for block in blocks(page, "toml"):
+            path.write_text(block)
+            if block.startswith("# kubernetes.toml"):
+                KubernetesSettings.read(path)
+            else:
+                Images.read(path)

@@ -3,7 +3,7 @@
 import json
 import os
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,17 +59,50 @@ def test_what_a_page_says_happens(page: Path, tmp_path: Path, monkeypatch: pytes
         assert reader.read(page)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=NAMES.get)
-def test_each_block_says_what_it_is(page: Path) -> None:
+def faults(page: Path) -> Iterator[str]:
+    """What is wrong with the code blocks of a page and with the comments above them."""
     text = page.read_text()
     found = blocks(text)
-    assert text.count("```") == 2 * len(found), "a code block begins and ends at the beginning of a line"
-    assert {block.language for block in found} <= {*RUN, *PARSED, *SHOWN}
+    if text.count("```") != 2 * len(found):
+        yield "a code block begins and ends at the beginning of a line"
     for block in found:
-        assert not block.mark or KINDS.fullmatch(block.mark), f"line {block.line}: {block.mark}"
+        if block.language not in {*RUN, *PARSED, *SHOWN}:
+            yield f"line {block.line}: a block of {block.language!r}"
+        if block.mark and not KINDS.fullmatch(block.mark):
+            yield f"line {block.line}: {block.mark}"
         if block.language in PARSED:
-            LOADS[block.language](block.text)
-    assert len(ANY_MARK.findall(text)) == len(AFTER.findall(text)) + sum(bool(block.mark) for block in found)
+            try:
+                LOADS[block.language](block.text)
+            except (ValueError, yaml.YAMLError) as error:
+                yield f"line {block.line}: {error}"
+    if len(ANY_MARK.findall(text)) != len(AFTER.findall(text)) + sum(bool(block.mark) for block in found):
+        yield "a comment of this kind stands above no block"
+    yield from (f"what a reader needs is not hidden: {one}" for one in comments(text) if "\n" in one)
+    before = text.partition("\n```")[0]
+    yield from (f"it links {one} before its first block" for one in AFTER.findall(text) if f"]({one})" not in before)
+
+
+def test_each_block_says_what_it_is() -> None:
+    assert [(NAMES[page], fault) for page in PAGES for fault in faults(page)] == []
+
+
+BAD = """<!-- run: after other.md -->
+<!-- a comment
+of two lines -->
+<!-- run: perhaps -->
+```toml
+= 1
+```
+```cobol
+```
+   ```text
+"""
+
+
+def test_a_block_that_does_not_say_what_it_is_is_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(BAD)
+    assert len(list(faults(page))) == 6
 
 
 def test_most_blocks_are_run() -> None:
@@ -89,20 +122,6 @@ def test_a_mark_belongs_to_the_block_below_it() -> None:
     assert not container.runs
     assert python.runs
     assert blocks("```text\nx\n```\n")[0].runs is False
-
-
-@pytest.mark.parametrize("page", PAGES, ids=NAMES.get)
-def test_a_comment_holds_no_code(page: Path) -> None:
-    """What a reader needs is not hidden: a comment is one line."""
-    assert [comment for comment in comments(page.read_text()) if "\n" in comment] == []
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if AFTER.search(page.read_text())], ids=NAMES.get)
-def test_a_page_names_what_it_needs_before_it_is_needed(page: Path) -> None:
-    """A page that begins where another ends links that page before its own first block."""
-    text = page.read_text()
-    for earlier in AFTER.findall(text):
-        assert f"]({earlier})" in text.partition("\n```")[0]
 
 
 @pytest.mark.parametrize(
