@@ -29,4 +29,4 @@ def zygote(path: Path, environment: Mapping[str, str]) -> Iterator[int]:
     yield process.pid
     assert process.stdin is not None
     process.stdin.close()
-    assert process.wait(10.0) == 0
+    assert process.wait(60.0) == 0

@@ -395,8 +395,6 @@ def test_a_single_model_container_that_can_not_start_ends_its_instance(adapted: 
     with adapted.instance("stillborn", source=source, SAGEMAKER_MULTI_MODEL="false") as platform:
         until(lambda: adapted.ends == 1)
         assert platform.get("/ping").status == 503
-        began_s = time.monotonic()
-    assert time.monotonic() - began_s < 15.0
 
 
 @pytest.mark.parametrize("mode", ["false", "true"])

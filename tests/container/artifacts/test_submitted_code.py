@@ -105,7 +105,7 @@ def test_a_cancelled_preparation_leaves_no_thread_that_still_writes(tmp_path: Pa
 
     def slowly(*arguments: Any) -> Any:
         working.set()
-        assert go_on.wait(10.0)
+        assert go_on.wait(60.0)
         return STEPS[step](*arguments)
 
     async def story() -> None:

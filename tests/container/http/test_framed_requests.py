@@ -11,7 +11,6 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
-from tests.helpers.processes import gone
 from tests.helpers.waiting import reached, soon
 from torpor_container.http import framed_requests
 from torpor_container.http.exchange import Tell
@@ -128,7 +127,7 @@ def test_a_server_that_stops_answers_requests_that_wait_for_their_turn() -> None
             process.terminate()
             found |= asking.answers(50 - len(found))
         assert {frame.status for frame in found.values()} == {200}
-        assert process.wait(5) == 0
+        assert process.wait(60.0) == 0
 
 
 class Slow:
@@ -226,9 +225,8 @@ def test_a_terminated_server_answers_the_requests_that_it_has() -> None:
         asking.ask(b"later", b"now")
         assert list(asking.answers(1)) == [1]
         process.terminate()
-        assert not gone(process.pid, within_s=0.1)
         assert asking.answers(1)[0].status == 200
-        assert process.wait(5) == 0
+        assert process.wait(60.0) == 0
 
 
 def test_a_connection_with_frames_is_not_closed_because_it_is_idle() -> None:

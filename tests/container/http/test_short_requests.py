@@ -175,4 +175,4 @@ def test_an_idle_connection_is_closed_after_each_kind_of_answer() -> None:
             assert answer(connection)[0] == 200
         answered_s = time.monotonic()
         assert [connection.recv(1) for connection in connections] == [b""] * len(WAYS)
-        assert 0.9 < time.monotonic() - answered_s < 5
+        assert time.monotonic() - answered_s > 0.9

@@ -78,7 +78,7 @@ def test_a_load_during_the_unload_of_another_model_teaches_no_size(tmp_path: Pat
 
     def grown() -> int:
         loading.set()
-        assert left.wait(10)
+        assert left.wait(60.0)
         return 77
 
     async def sizes() -> tuple[int, int]:
@@ -106,7 +106,7 @@ def test_unloads_while_memory_is_given_back_share_the_next_give_back() -> None:
     def give_back() -> None:
         given.append(1)
         giving.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60.0)
 
     async def five_leave() -> None:
         shop = loader(give_back=give_back)
@@ -153,7 +153,7 @@ class Started(Scripted):
 
     def processes(self) -> list[int]:
         self.measured.set()
-        assert self.tell.wait(10.0)
+        assert self.tell.wait(60.0)
         return []
 
 

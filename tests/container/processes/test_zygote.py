@@ -288,7 +288,7 @@ def test_a_stopped_zygote_continues_when_a_fork_is_requested(tmp_path: Path) -> 
     async def story() -> None:
         parent = await OwnedZygote.start(tmp_path / "s", LIGHT)
         os.kill(parent.pid, signal.SIGSTOP)
-        child = await asyncio.wait_for(parent.fork(Job("gc:collect")), 10.0)
+        child = await asyncio.wait_for(parent.fork(Job("gc:collect")), 60.0)
         await child.wait()
         await parent.close()
 
@@ -306,7 +306,7 @@ def test_the_end_of_a_child_that_stopped_the_zygote_is_reported_too(
         _, child = await lingering(parent, guarded)
         os.kill(parent.pid, signal.SIGSTOP)
         child.terminate()
-        assert await asyncio.wait_for(child.wait(), 5.0) in (-signal.SIGTERM, -signal.SIGKILL)
+        assert await asyncio.wait_for(child.wait(), 60.0) in (-signal.SIGTERM, -signal.SIGKILL)
         await parent.close()
 
     run(story())

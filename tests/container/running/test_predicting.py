@@ -26,7 +26,7 @@ class Model:
     def work(self, invocations: Sequence[Invocation]) -> Sequence[Outcome]:
         bodies = [invocation.body for invocation in invocations]
         self.turns.append(bodies)
-        assert self.let.wait(20.0)
+        assert self.let.wait(60.0)
         if b"all" in bodies:
             raise ValueError("nobody is answered")
         return [KeyError("mine") if body == b"bad" else Reply(body, "text/plain") for body in bodies]

@@ -74,7 +74,7 @@ def run(
         await story(ask)
         predictors.close()
 
-    asyncio.run(asyncio.wait_for(told(), 20.0))
+    asyncio.run(asyncio.wait_for(told(), 60.0))
 
 
 def on_loop(model: Model) -> list[bool]:
@@ -164,7 +164,7 @@ def test_a_model_that_waits_too_long_is_given_up_each_time() -> None:
 
     class Stuck(Model):
         def invoke(self, invocation: Invocation) -> Reply:
-            assert let.wait(20.0)
+            assert let.wait(60.0)
             return super().invoke(invocation)
 
     model = Stuck(waits_s=0.5)
@@ -206,7 +206,7 @@ class Together:
             self.cheap = runner.cheap(b"")
             predictors.close()
 
-        asyncio.run(asyncio.wait_for(told(), 20.0))
+        asyncio.run(asyncio.wait_for(told(), 60.0))
         return self
 
 

@@ -77,7 +77,7 @@ class Tenancy:
     def __init__(self, live: LiveEndpoint, router: LiveRouter) -> None:
         self.live = live
         self.router = router
-        self.connections = {url: HTTPConnection(urlsplit(url).netloc, timeout=20) for url in (live.url, router.url)}
+        self.connections = {url: HTTPConnection(urlsplit(url).netloc, timeout=60.0) for url in (live.url, router.url)}
         self.keys: dict[str, Keys] = {}
 
     def user(self, name: str, *statements: Mapping[str, Any]) -> None:

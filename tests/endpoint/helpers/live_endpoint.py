@@ -25,6 +25,7 @@ import boto3
 from botocore.config import Config
 
 from tests.helpers.processes import gone
+from tests.helpers.waiting import PATIENCE_S
 
 ACCOUNT = "123456789012"
 REGION = "us-east-1"
@@ -265,7 +266,7 @@ class LiveEndpoint:
     # -- inside ----------------------------------------------------------------------------------------------------
     def _listener(self) -> socket.socket:
         """The port may be held for a moment yet, by a worker whose arbiter was killed."""
-        deadline = time.monotonic() + 10.0
+        deadline = time.monotonic() + PATIENCE_S
         while True:
             try:
                 return socket.create_server(("127.0.0.1", self._port), backlog=1024)

@@ -82,7 +82,7 @@ class RayCluster:
         for name, started in reversed(self._nodes.items()):
             started.terminate()
             with suppress(subprocess.TimeoutExpired):
-                started.wait(15)
+                started.wait(60.0)
             kill_tree(started.pid)
             started.wait()
             for pid in marked(self._marked(name)):

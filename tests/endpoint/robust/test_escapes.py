@@ -140,7 +140,7 @@ def test_the_next_load_of_a_script_is_what_was_uploaded(attacked: Attacked) -> N
     for number in range(len(HARMS)):
         attacked.told(str(number), b"harm")
     assert attacked.told("neighbour", ROW) == right
-    assert soon(attacked.unloaded, 20.0)
+    assert soon(attacked.unloaded)
     again = {harm: attacked.told(str(number)) for number, harm in enumerate(HARMS)}
     assert again == dict.fromkeys(HARMS, "as uploaded")
     assert attacked.told("neighbour", ROW) == right

@@ -123,7 +123,7 @@ def test_a_container_is_killed_in_mid_request(
         before = hits(live, "Request")
         os.kill(second, signal.SIGKILL)
         with pytest.raises(ClientError, match="from container-2 with message"):
-            call.result(10.0)
+            call.result(60.0)
         again = caller.submit(live.invoke, "Request", body, "text/plain", TargetModel="first.tar.gz")
         # The script of the killed container may still wait at the gate, and be the first to go through.
         until(lambda: again.done() or (opened(places[1]) and again.done()), within_s=60)

@@ -111,7 +111,7 @@ def test_an_instance_killed_under_load_costs_its_own_requests_at_most(shop: Live
     assert seen.wrong == []
     assert set(seen.errors) <= {"ModelError"}
     assert len(seen.errors) <= 16
-    assert seen.slowest_s < 20.0
+    assert seen.slowest_s < 60.0
 
 
 def kill_the_instance(live: LiveEndpoint, seen: Traffic) -> None:
@@ -145,7 +145,7 @@ def test_a_stop_lets_requests_in_flight_end_and_then_leaves_nothing(shop: LiveEn
     caller.start()
     assert soon(lambda: endpoint_pages.instance(shop, "shop")["in_flight"] == 1)
     assert shop.stop() == 0
-    caller.join(10.0)
+    caller.join(60.0)
     assert seen == [1.5]
     assert soon(lambda: marked(mark) == [])
     assert not DataDir(shop.data_dir).sockets.exists()

@@ -5,7 +5,6 @@ import pickle
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ from tests.endpoint.helpers.model_artifacts import COLUMNS, ROW, booster, packed
 from tests.endpoint.services.helpers.runtime_answers import code_and_status, refusal, steps_of
 
 MIB = 1024 * 1024
-AT_ONCE_S = 1.0
 
 ACTING = """
 def model_fn(model_dir):
@@ -122,11 +120,9 @@ def rough(live: LiveEndpoint) -> str:
 def _the_good_model_answers_at_once(live: LiveEndpoint, rough: str) -> Iterator[None]:
     assert right(live.invoke(rough, ROW, TargetModel="good.json"))
     yield
-    began_s = time.monotonic()
     answer = live.invoke(rough, ROW, TargetModel="good.json")
-    assert time.monotonic() - began_s < AT_ONCE_S
     assert right(answer)
-    assert "load" not in steps_of(answer)
+    assert steps_of(answer).keys() == {"predict", "overhead"}  # it waited for nothing
 
 
 def right(answer: Any) -> bool:

@@ -32,11 +32,12 @@ def timed(live: LiveEndpoint) -> str:
 def test_a_cold_call_names_every_step_and_they_add_up(live: LiveEndpoint, timed: str) -> None:
     began_s = time.perf_counter()
     steps = steps_of(live.invoke(timed, ROW, TargetModel="sleeping.tar.gz"))
-    wall_ms = (time.perf_counter() - began_s) * 1000
+    wall_ms = (time.perf_counter() - began_s) * 1000  # with what the client takes, which may be long
     assert steps.keys() == {"download", "unpack", "load", "queue", "predict", "overhead"}
     assert steps["load"] > 200
     assert steps["predict"] > 300
-    assert wall_ms * 0.8 < sum(steps.values()) <= wall_ms
+    assert sum(steps.values()) <= wall_ms
+    assert "add up to" not in live.output()  # as the ledger says where they do not
 
 
 def test_a_warm_call_waits_for_nothing_but_its_prediction(live: LiveEndpoint, timed: str) -> None:

@@ -24,7 +24,7 @@ BUSY = reply(429, {"x-amzn-errortype": "ModelNotReadyException:", "retry-after":
 FULL = reply(503, {"x-amzn-errortype": "ServiceUnavailable:"}, b'{"Message": "full"}')
 SLOW = reply(400, {"x-amzn-errortype": "ThrottlingException:"}, b"{}")
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\n\0"), min_size=1, max_size=30)
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 
 
 def caller_of(server: RecordingServer, **options: object) -> Caller:

@@ -420,7 +420,7 @@ def test_up_prints_the_exports_once_reachable_and_stops_on_a_signal(tmp_path: Pa
         said = os.read(terminal, 1000).decode()
         assert said.startswith(f"Serving at {url} until Ctrl-C. Its dashboard is {url}/_torpor/. In another terminal: ")
         up.send_signal(signal.SIGTERM)
-        assert up.wait(20) == 0
+        assert up.wait(60.0) == 0
     os.close(terminal)
 
 

@@ -51,4 +51,4 @@ def test_no_model_is_left_loaded(material: Material) -> None:
         client = ContainerClient("127.0.0.1", port)
         container = CheckedContainer(client, frozenset({MULTI}), material, PATIENT)
         run(list(BY_ID.values()), container)
-        assert b'"models": []' in client.send("GET", "/models", within_s=5.0).body
+        assert b'"models": []' in client.send("GET", "/models", within_s=60.0).body

@@ -28,7 +28,7 @@ Answer = Callable[[str], Reply | None]
 FINE: Reply = (200, {"Server-Timing": "predict;dur=1.000, overhead;dur=0.500"})
 COLD: Reply = (200, {"Server-Timing": "queue;dur=0.000, download;dur=3.000, load;dur=20.000, predict;dur=1.000"})
 PACE = ReplayPace()
-WITHIN_S = 10.0
+WITHIN_S = 60.0
 ROW = ",".join(map(str, ROWS[0])).encode()
 
 

@@ -273,7 +273,7 @@ class SlowReceiver(Receiver):
 
     def take(self, chunk: bytes) -> None:
         self.taking.set()
-        assert self.go_on.wait(10.0)
+        assert self.go_on.wait(60.0)
         super().take(chunk)
         self.done.append("taken")
 

@@ -256,11 +256,15 @@ def test_calls_behind_one_that_ends_the_script_end_as_not_called(
 
 
 def test_a_call_cancelled_in_the_queue_harms_no_other_call(story: Story, on_demand: Path) -> None:
+    gate = on_demand / "gate"
+    os.mkfifo(gate)
+
     async def steps(process: ScriptProcess) -> None:
-        first = asyncio.create_task(process.invoke(call("time.sleep(0.3)")))
+        first = asyncio.create_task(process.invoke(call(f"open({str(gate)!r}).read()")))
         await asyncio.sleep(0)
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(process.invoke(call("pass")), 0.05)
+        await asyncio.to_thread(gate.write_text, "go")
         assert (await first).body == b"fine"
         assert (await process.invoke(call("pass"))).body == b"fine"
 
@@ -372,7 +376,7 @@ def test_a_script_that_resists_is_unloaded_within_five_seconds_with_all_it_start
         stopped = how == "stops itself"
         below = {process.pid, *descendants(process.pid)}  # now: a caller that gives up ends the script
         with pytest.raises(TimeoutError) if stopped else nullcontext():
-            await asyncio.wait_for(process.invoke(call(RESISTANCE[how])), 0.2 if stopped else 10.0)
+            await asyncio.wait_for(process.invoke(call(RESISTANCE[how])), 0.2 if stopped else 60.0)
         below |= set(descendants(process.pid))
         async with asyncio.timeout(60.0):
             await process.close()

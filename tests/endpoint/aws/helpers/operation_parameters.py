@@ -210,7 +210,7 @@ def with_one_model(walk: Walk, params: dict[str, Any]) -> dict[str, Any]:
 def of_experiment(walk: Walk, status: str, params: dict[str, Any]) -> dict[str, Any]:
     """The parameters of a call on the experiment, once it has this status."""
     client = walk.client_of("sagemaker")
-    until(lambda: client.describe_inference_experiment(Name="walk")["Status"] == status, 20.0, 0.05)
+    until(lambda: client.describe_inference_experiment(Name="walk")["Status"] == status, look_s=0.05)
     return {"Name": "walk", **params}
 
 

@@ -100,7 +100,7 @@ class ControlPlane:
             process.terminate()
         for process in self._processes:
             try:
-                process.wait(10.0)
+                process.wait(60.0)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

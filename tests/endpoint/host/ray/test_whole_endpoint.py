@@ -110,7 +110,7 @@ def test_an_endpoint_on_ray_from_its_creation_over_the_loss_of_a_node_to_its_del
         watch.says("from a node's kill to the end of its instance")
         until(lambda: _serves(live), 120.0, 0.05)
         watch.says("from there to the next answer")
-        assert until(lambda: "Starting gunicorn" in said(live), 10.0, 0.2)
+        assert until(lambda: "Starting gunicorn" in said(live), look_s=0.2)
 
         live.sagemaker.delete_endpoint(EndpointName="shop")
         until(lambda: instances() == [], 60.0)

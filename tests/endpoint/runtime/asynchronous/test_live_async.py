@@ -63,7 +63,7 @@ class Topic:
             self.messages += [json.loads(json.loads(message["Body"])["Message"]) for message in got]
             return next((one for one in self.messages if one.get("inferenceId") == inference_id), None)
 
-        message: dict[str, Any] = until(found, 20.0, 0.05)
+        message: dict[str, Any] = until(found, look_s=0.05)
         return message
 
 
@@ -154,7 +154,7 @@ def ended(live: LiveEndpoint, inference_id: str) -> AsyncRequestRow:
         [one] = requests(EndpointConnection(live.url), id=inference_id)
         return one if one.over else None
 
-    one = until(found, 20.0, 0.05)
+    one = until(found, look_s=0.05)
     assert one is not None
     return one
 
@@ -180,7 +180,7 @@ def test_without_a_bucket_for_the_result_no_model_is_called(live: LiveEndpoint, 
 def test_each_instance_has_no_more_than_it_may(live: LiveEndpoint, waiting: str) -> None:
     for number in range(6):
         ask(live, waiting, model="slow.tar.gz", Body=b"1", InferenceId=f"slow-{number}")
-    running = until(lambda: requests(EndpointConnection(live.url), waiting, state="Running"), 20.0, 0.02)
+    running = until(lambda: requests(EndpointConnection(live.url), waiting, state="Running"), look_s=0.02)
     assert len(running) <= 2
     assert all(ended(live, f"slow-{number}").state == "Completed" for number in range(6))
 

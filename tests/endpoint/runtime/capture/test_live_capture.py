@@ -31,7 +31,7 @@ FILE = re.compile(
     r"captured/(?P<endpoint>\w+)/(?P<variant>\w+)/(?P<hour>\d{4}/\d\d/\d\d/\d\d)/(?P<at>\d\d-\d\d-\d{3})-[0-9a-f-]{36}\.jsonl"
 )
 SENT = {"Accept": "application/json", "content_type": "text/csv; charset=utf-8"}
-ENOUGH_S = 20.0
+ENOUGH_S = 60.0
 
 
 @pytest.fixture(scope="module")

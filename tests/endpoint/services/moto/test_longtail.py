@@ -340,7 +340,7 @@ async def story():
     print(second.cancelled())
 asyncio.run(story())
 """
-    assert asyncio.run(asyncio.wait_for(_run(code), 20)).split() == ["True"]
+    assert asyncio.run(asyncio.wait_for(_run(code), 60.0)).split() == ["True"]
 
 
 def request_of(body: bytes) -> AwsRequest:

@@ -149,7 +149,7 @@ def test_a_detached_process_that_holds_the_pipe_does_not_delay_the_jobs_end(trai
             "away = subprocess.Popen(['sleep', '30'], start_new_session=True)\nprint('away', away.pid)"
         )
         async with training.open() as api:
-            described = await asyncio.wait_for(api.trained(), 20.0)
+            described = await asyncio.wait_for(api.trained(), 60.0)
         assert described["TrainingJobStatus"] == "Completed"
 
     asyncio.run(story())

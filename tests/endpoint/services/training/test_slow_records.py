@@ -16,7 +16,7 @@ def test_a_slow_disk_delays_only_its_own_caller(training: TrainingFolder) -> Non
     def busy(api: TrainingApi, taken: Event, free: Event) -> bool:
         with api.database.transaction():
             taken.set()
-            return free.wait(5.0)
+            return free.wait(60.0)
 
     async def story() -> None:
         async with training.open() as api:
