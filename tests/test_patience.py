@@ -37,7 +37,7 @@ SHORT = {
     "tests/endpoint/host/kubernetes/test_interrupted_launches.py": VIRTUAL,
     "tests/endpoint/host/ray/test_host.py": VIRTUAL,
     "tests/endpoint/host/test_host_contract.py": RUNS_OUT,
-    "tests/endpoint/routing/protocol/test_identities.py": SEEN,
+    "tests/endpoint/routing/control/test_identity_publisher.py": SEEN,
     "tests/endpoint/routing/router/test_control_client.py": SEEN,
     "tests/endpoint/runtime/test_streams.py": SEEN,
     "tests/endpoint/services/autoscaling/acting/test_tracking_alarm_races.py": SEEN,
