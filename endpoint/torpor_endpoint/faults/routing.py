@@ -92,8 +92,7 @@ class FaultySender(RequestSender):
         faults = of_kinds(faults_of(passage, self._injector), *OF_INSTANCES)
         passage.scope[STRIKES] = []
         for fault in faults:
-            pool = routed(passage).pool
-            incarnation = await self._held_until_ready(passage, pool, self._clock() + passage.limits.hold_s)
+            pool, incarnation = routed(passage).pool, await self.chosen(passage)
             began_s = self._clock()
             note(self._injector, passage, fault, f" on {incarnation.id}")
             if fault.kind is FaultKind.OUT_OF_MEMORY:

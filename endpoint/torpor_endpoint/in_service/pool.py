@@ -79,7 +79,7 @@ class VariantPool(ABC):
             await self._change.wait()
 
     def goes_on(self, incarnation: Incarnation, container: int) -> bool:
-        """Whether an incarnation that is in use can take one more part of its request, perhaps while it drains."""
+        """Whether an incarnation that is in use can take one more leg of its request, perhaps while it drains."""
         if incarnation.containers[container].has_ended:
             return False
         return incarnation.phase is InstancePhase.DRAINING or self.offered(incarnation)
@@ -94,14 +94,12 @@ class VariantPool(ABC):
 
     @contextmanager
     def streaming(self, incarnation: Incarnation) -> Iterator[None]:
-        """Use the incarnation for a stream, which a drain waits for."""
-        incarnation.took()
+        """A request of the incarnation is a stream, which a drain waits for."""
         incarnation.streams += 1
         try:
             yield
         finally:
             incarnation.streams -= 1
-            self.released(incarnation)
 
     def released(self, incarnation: Incarnation) -> None:
         """Count one request of this incarnation as answered."""

@@ -5,19 +5,12 @@ from collections.abc import Callable
 from torpor_container.core.target_names import BadTarget, name_of
 from torpor_endpoint.core.placement import weighted
 from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.sending.machine import SESSION_ID, TARGET_MODEL
+from torpor_endpoint.core.sending.session_holders import knows_session
 from torpor_endpoint.in_service.endpoints import ServedEndpoint, ServedEndpoints
-from torpor_endpoint.runtime.choosing import knows_session
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.runtime.legs import path_of, takes_target
-from torpor_endpoint.runtime.passage import Passage, Route, parsed, routed
-from torpor_endpoint.runtime.request import (
-    EXPLANATIONS,
-    INFERENCE_COMPONENT,
-    SESSION_ID,
-    TARGET_MODEL,
-    TARGET_VARIANT,
-    Invoke,
-)
+from torpor_endpoint.runtime.passage import ONLY, Passage, Route, parsed, routed
+from torpor_endpoint.runtime.request import EXPLANATIONS, INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_VARIANT, Invoke
 
 RARE = "./ "
 """How few names of models begin. All others get their names here by what `target_names.name_of` does for them, which is
@@ -122,6 +115,34 @@ class Router:
         if self._strict and serverless is None and not pool.ready and not pool.size:
             # AWS fails invocations at zero instances, and does not queue them; serverless ones wait.
             raise RuntimeFault(Situation.NO_CAPACITY, variant=pool.variant.name)
+
+
+def path_of(variant: Variant, request: Invoke, endpoint: str) -> tuple[int, ...]:
+    """The containers that a request passes. Raises RuntimeFault for a header that names no container of the variant."""
+    named = request.headers.get(TARGET_CONTAINER, b"").decode()
+    if not variant.direct:
+        single = len(variant.containers) == 1
+        if named:
+            why = "its variants have one container each" if single else "its requests pass all containers"
+            detail = f"Endpoint {endpoint} takes no TargetContainerHostname: {why}."
+            raise RuntimeFault(Situation.PARAMETER, detail=detail)
+        return ONLY if single else tuple(range(len(variant.containers)))
+    names = [container.name for container in variant.containers]
+    if not named:
+        detail = f"Endpoint {endpoint} needs TargetContainerHostname, one of {', '.join(names)}."
+        raise RuntimeFault(Situation.PARAMETER, detail=detail)
+    if named not in names:
+        allowed = ", ".join(names)
+        detail = f"Endpoint {endpoint} has no container {named}: TargetContainerHostname must be one of {allowed}."
+        raise RuntimeFault(Situation.PARAMETER, detail=detail)
+    return (names.index(named),)
+
+
+def takes_target(variant: Variant, path: tuple[int, ...]) -> bool:
+    """Whether a container on the path serves many models by name."""
+    if path is ONLY:
+        return variant.containers[0].multi_model
+    return any(variant.containers[place].multi_model for place in path)
 
 
 def check_target(variant: Variant, path: tuple[int, ...], target: str | None) -> None:

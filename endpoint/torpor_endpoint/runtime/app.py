@@ -204,7 +204,7 @@ class RuntimeApp:
     async def _sent(self, passage: Passage) -> Served:
         """All steps up to the instance's answer, for a request that is whole."""
         while True:
-            if passage.trail is None or passage.trail.leg is None:  # else a container has acted on the request
+            if passage.sending is None or not passage.sending.acted:
                 self._prepare(passage)
             try:
                 return await self._sender.send(passage, self._release(passage))

@@ -11,13 +11,10 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import DATABASE_AWAY
-from torpor_endpoint.core.sending.machine import HOP_OVERSIZE
-
-CUSTOM_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
+from torpor_endpoint.core.sending.machine import CUSTOM_ATTRIBUTES, FAULT, HOP_OVERSIZE
 
 MESSAGE_MAX = 2048
 """The most characters of a message. Only the quoted part is cut."""
@@ -185,7 +182,7 @@ class ErrorPlace(NamedTuple):
 
 def from_answer(answer: UpstreamAnswer, place: ErrorPlace) -> RuntimeFault:
     """The caller's error for an instance's answer that is no success."""
-    fault = answer.header(b"x-torpor-fault")
+    fault = answer.header(FAULT)
     if fault is None:
         return model_error(answer.status, answer.body.decode("utf-8", "replace"))
     message = json.loads(answer.body)["message"]

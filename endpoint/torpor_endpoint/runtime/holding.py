@@ -5,10 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torpor_container import wire
-from torpor_container.transport.upstream import size_of
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.runtime.legs import current_leg
 from torpor_endpoint.runtime.passage import Passage
 
 
@@ -38,15 +36,15 @@ class Holding:
         self._clock = clock
         self._limits = limits
 
-    async def hold(self, passage: Passage, pool: VariantPool, until_s: float) -> None:
+    async def hold(self, passage: Passage, pool: VariantPool, size_bytes: int, until_s: float) -> None:
         """Wait, within bounds, until an instance is ready: the variant wakes, or an instance is free to take requests.
+        `size_bytes` is that of the body that waits.
 
         Raises RuntimeFault, or PoolClosed.
         """
         if pool.closed:
             raise PoolClosed
-        traffic, size_bytes = pool.traffic, size_of(current_leg(passage).body)
-        limits, routers = self._limits, pool.routers
+        traffic, limits, routers = pool.traffic, self._limits, pool.routers
         if traffic.held >= limits.requests / routers or traffic.held_bytes + size_bytes > limits.bytes / routers:
             raise RuntimeFault(Situation.HOLD_FULL, held=traffic.held)
         began_s = self._clock()

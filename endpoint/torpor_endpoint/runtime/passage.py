@@ -7,7 +7,7 @@ The steps, in their order, and the module of each:
     route     the variant, and the target model                     router
     admit     throttle, or refuse for lack of capacity              router
     hold      wait until an instance is ready                       holding
-    send      to one instance, and to another if it never arrived   sending
+    send      to one instance, and to another if it never arrived   sending, which drives core.sending
     answer    status, headers and body for the caller               app
     account   observers see the request and its answer              observers
 
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
-from torpor_container.wire import WaitStep
 from torpor_endpoint.aws.wire.asgi import Headers, Scope
-from torpor_endpoint.core.sending.machine import TraceCarrier
+from torpor_endpoint.core.sending.machine import Sending, TraceCarrier
+from torpor_endpoint.core.sending.trail import OVERHEAD, Trail, steps_of
 from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
 from torpor_endpoint.in_service.endpoints import ServedEndpoint
 from torpor_endpoint.in_service.incarnation import Incarnation
@@ -35,7 +35,6 @@ from torpor_endpoint.runtime.request import Invoke
 if TYPE_CHECKING:
     from torpor_endpoint.runtime.observing.observers import BodyObserver
 
-OVERHEAD = WaitStep.OVERHEAD.value
 PAYLOAD = "payload"
 """The scope's type of a batch transform's payload, which no HTTP request brings."""
 
@@ -71,32 +70,6 @@ class Route(NamedTuple):
     """The target model's one name: see `torpor_container.core.target_names`."""
     path: tuple[int, ...] = ONLY
     """The places of the containers that the request passes, in their order."""
-
-
-class Leg(NamedTuple):
-    """One container's part of a request."""
-
-    step: int  # its place in the route's path
-    container: int  # its place in the instance
-    headers: list[tuple[bytes, bytes]]
-    body: Body
-    timeout_s: float
-
-
-@dataclass(slots=True)
-class Trail:
-    """What the containers of an instance have done for one request so far."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    """By container, in the order of the path."""
-    leg: Leg | None = None
-    """The part to send next, once a container has done its part."""
-    noted: list[tuple[bytes, bytes]] = field(default_factory=list)
-    """Headers of the earlier answers that the endpoint reads."""
-    kept: Incarnation | None = None
-    """The instance that stays in use between two parts, so that it does not stop meanwhile."""
-    steps: list[dict[str, float]] = field(default_factory=list)
-    """The steps of each container, in the order of the path, in seconds; a container that gave no answer has none."""
 
 
 class Served(NamedTuple):
@@ -149,6 +122,8 @@ class Passage:
     """None for a request that was refused before it had a variant."""
     trail: Trail | None = None
     """Of a request to a variant whose instances have several containers."""
+    sending: "Sending[Incarnation] | None" = None
+    """While the request is on its way to an instance."""
     stream: StreamFacts | None = None
     """Of a request whose answer was streamed."""
     status: int = 0
@@ -180,7 +155,7 @@ class Passage:
 
     def measured(self, answer: UpstreamAnswer) -> None:
         """Take the steps of an instance's last answer. Those of the containers before it are there."""
-        steps = steps_of(answer.header(b"server-timing") or b"")
+        steps = steps_of(answer)
         if self.trail is None:
             self.steps |= steps
         else:
@@ -211,9 +186,3 @@ Step = Callable[[Passage], None]
 def server_timing(steps: dict[str, float]) -> bytes:
     """The value of the Server-Timing header that the caller reads, in milliseconds."""
     return ", ".join([f"{step};dur={took_s * 1000:.3f}" for step, took_s in steps.items()]).encode()
-
-
-def steps_of(header: bytes) -> dict[str, float]:
-    """Seconds by step of an instance's Server-Timing, without its overhead: the endpoint measures its own around it."""
-    steps = [part.partition(";dur=") for part in header.decode("latin-1").split(", ")]
-    return {name: float(took_ms) / 1000 for name, _, took_ms in steps if took_ms and name != OVERHEAD}

@@ -5,25 +5,19 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from torpor_container import wire
-from torpor_container.core.target_names import LOST
 from torpor_container.transport.upstream import Body
 from torpor_endpoint.aws.validation import Violation, message, shown
 from torpor_endpoint.aws.wire.asgi import DRAIN_MAX_BYTES, Disconnected, Receive, Scope
-from torpor_endpoint.core.routing.session_names import without_holder
+from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE, CUSTOM_ATTRIBUTES, SESSION_ID, TARGET_MODEL
 from torpor_endpoint.request_bodies import TooManyBodies, TooSlow, bodies_of, declared_bytes
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 
-TARGET_MODEL = wire.TARGET_MODEL.lower().encode()
-CUSTOM_ATTRIBUTES = wire.CUSTOM_ATTRIBUTES.lower().encode()
 TARGET_VARIANT = wire.TARGET_VARIANT.lower().encode()
 TARGET_CONTAINER = b"x-amzn-sagemaker-target-container-hostname"
 INFERENCE_COMPONENT = b"x-amzn-sagemaker-inference-component"
 INFERENCE_ID = wire.INFERENCE_ID.lower().encode()
-SESSION_ID = wire.SESSION_ID.lower().encode()
 PREFIX_AWARE_ID = wire.PREFIX_AWARE_ID.lower().encode()
 EXPLANATIONS = b"x-amzn-sagemaker-enable-explanations"
-CONTENT_TYPE = b"content-type"
-ACCEPT = b"accept"
 
 
 class HeaderMember(NamedTuple):
@@ -72,8 +66,6 @@ MEMBERS: dict[bytes, HeaderMember] = {
 _BOUNDS = {header: (member.shortest, member.longest, member.fits) for header, member in MEMBERS.items()}
 """Plain tuples: each header of each request is checked, and their fields are found faster."""
 
-PASSED_ON = frozenset(name.lower().encode() for name in wire.FORWARDED)
-
 
 class Invoke(NamedTuple):
     """The headers of a request that InvokeEndpoint knows."""
@@ -106,16 +98,6 @@ class Invoke(NamedTuple):
 
     def _violations(self) -> list[Violation]:
         return [found for name, value in self.headers.items() for found in violations_of(MEMBERS[name], value)]
-
-    def forwarded(self, target: str | None) -> list[tuple[bytes, bytes]]:
-        """The headers for the container. `target` is the name of a model; None on a single-model variant."""
-        headers = [header for header in self.headers.items() if header[0] in PASSED_ON]
-        if SESSION_ID in self.headers:
-            headers = [(one, without_holder(text)[0] if one == SESSION_ID else text) for one, text in headers]
-        if target is not None:
-            spelled = f"/{target}" if target[0] in LOST else target  # `spelling_of`, without a call
-            headers.append((TARGET_MODEL, spelled.encode()))
-        return headers
 
 
 def violations_of(member: HeaderMember, value: bytes) -> list[Violation]:

@@ -26,10 +26,9 @@ from torpor_container.transport.upstream import JOINED_MAX_BYTES, Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.log_lines import about
-from torpor_endpoint.runtime.admitting import Router, check_target
+from torpor_endpoint.runtime.admitting import Router, check_target, path_of
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.holding import PoolClosed
-from torpor_endpoint.runtime.legs import path_of
 from torpor_endpoint.runtime.observing.metrics_observer import FAULT, REFUSED
 from torpor_endpoint.runtime.passage import Passage, Route, Served, parsed
 from torpor_endpoint.runtime.sending import RequestSender

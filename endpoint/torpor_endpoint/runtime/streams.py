@@ -16,6 +16,7 @@ from torpor_container.transport.stream_client import StreamConnection, StreamFai
 from torpor_container.transport.upstream import Body, UpstreamAnswer, UpstreamBroken
 from torpor_endpoint.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, until_disconnected
 from torpor_endpoint.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception
+from torpor_endpoint.core.sending.machine import ACCEPT
 from torpor_endpoint.runtime.errors import (
     NO_RESPONSE,
     ErrorPlace,
@@ -36,7 +37,7 @@ from torpor_endpoint.runtime.passage import (
     StreamFacts,
     server_timing,
 )
-from torpor_endpoint.runtime.request import ACCEPT, Invoke, read_body
+from torpor_endpoint.runtime.request import Invoke, read_body
 from torpor_endpoint.runtime.sending import RequestSender
 
 log = logging.getLogger(__name__)

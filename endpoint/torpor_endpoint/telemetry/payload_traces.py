@@ -13,7 +13,7 @@ from torpor_endpoint.in_service.endpoints import LiveEndpoint
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.runtime.errors import ErrorPlace, no_response, timed_out
-from torpor_endpoint.runtime.passage import PAYLOAD, CallLimits, InvokeAnswer, Passage, Route, Served, Trail
+from torpor_endpoint.runtime.passage import PAYLOAD, CallLimits, InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.telemetry.tracing import TraceObserver, Tracing
 
 LIMITS = CallLimits()
@@ -32,8 +32,9 @@ class TracedPayload(NamedTuple):
     def ended(self, sending: Sending[Incarnation]) -> None:
         """The payload has its outcome: send its spans."""
         payload, pool, answer, size_bytes = self.passage, self.job.pool, sending.answer, 0
+        payload.trail = sending.trail
         if sending.trail is not None:
-            payload.trail = Trail(sending.trail.seconds, steps=sending.trail.steps)
+            payload.steps = sending.trail.totals
         if isinstance(answer, UpstreamAnswer) and sending.instance is not None:
             status, size_bytes = answer.status, sum(map(len, answer.chunks))
             payload.measured(answer)

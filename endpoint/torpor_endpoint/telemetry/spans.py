@@ -24,7 +24,8 @@ from torpor_container import wire
 from torpor_container.wire import WaitStep
 from torpor_endpoint.aws.wire.asgi import Headers, Scope
 from torpor_endpoint.core.ledger import is_cold
-from torpor_endpoint.runtime.passage import OVERHEAD, PAYLOAD, Passage, Route, Served
+from torpor_endpoint.core.sending.trail import OVERHEAD
+from torpor_endpoint.runtime.passage import PAYLOAD, Passage, Route, Served
 from torpor_endpoint.runtime.request import INFERENCE_ID
 from torpor_endpoint.telemetry.trace_context import RequestTrace
 

@@ -8,8 +8,6 @@ import pytest
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import ROW, predicted, put, script
 from tests.endpoint.services.helpers.runtime_answers import code_and_status, raw, refusal
-from torpor_container import wire
-from torpor_endpoint.runtime.request import Invoke
 
 TALKING = """
 def model_fn(model_dir):
@@ -116,16 +114,6 @@ def test_a_header_that_is_too_long_is_refused_by_its_name(live: LiveEndpoint, ho
     assert response["Error"]["Message"].endswith(
         f" at '{path}' failed to satisfy constraint: Member must have length less than or equal to {longest}"
     )
-
-
-def test_the_container_gets_the_contract_s_headers_and_no_others() -> None:
-    forwarded = [(name.lower().encode(), b"text/csv") for name in wire.FORWARDED]
-    sent = {**dict(forwarded), b"x-amzn-sagemaker-target-model": b"/a.tar.gz", b"x-torpor-fault": b"no-room"}
-    request = Invoke.read({"headers": [*sent.items(), (b"cookie", b"secret"), (b"authorization", b"AWS4")]})
-    assert request.forwarded("a.tar.gz") == [
-        *forwarded,
-        (b"x-amzn-sagemaker-target-model", b"a.tar.gz"),
-    ]
 
 
 def test_explanations_are_refused_without_an_explainer(live: LiveEndpoint, houses: str) -> None:

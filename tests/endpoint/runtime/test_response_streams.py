@@ -16,13 +16,13 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.parts import END, StreamFault, encoded, fault
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.sending.machine import ACCEPT
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.runtime.kept_parts import KeptLimits
 from torpor_endpoint.runtime.observing.observers import BodyObserver, Observers
 from torpor_endpoint.runtime.passage import CallLimits, InvokeAnswer, Passage, Served, StreamFacts
-from torpor_endpoint.runtime.request import ACCEPT
 from torpor_endpoint.runtime.sending import RequestSender
 
 HEAD = b"HTTP/1.1 200 OK\r\nx-torpor-stream: parts\r\ncontent-type: text/plain\r\n\r\n"

@@ -8,12 +8,13 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
+from torpor_endpoint.core.sending.machine import SESSION_ID
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.passage import Route
-from torpor_endpoint.runtime.request import SESSION_ID, TARGET_VARIANT
+from torpor_endpoint.runtime.request import TARGET_VARIANT
 from torpor_endpoint.runtime.sending import RequestSender
 
 

@@ -11,10 +11,10 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_container.core.target_names import BadTarget, name_of
 from torpor_endpoint.core.access.needs import AccessPlace
 from torpor_endpoint.core.access.rights import invocation
+from torpor_endpoint.core.sending.machine import TARGET_MODEL
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.errors import RuntimeFault
-from torpor_endpoint.runtime.request import TARGET_MODEL
 
 PIECES = st.sampled_from(
     ["/", "//", ".", "..", "a", "b/", " ", "%2F", "\\", "\u00e9", "e\u0301", "\u00a0", "\n", "\x7f"]

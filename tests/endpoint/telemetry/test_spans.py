@@ -19,10 +19,11 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.metrics.metrics import METRICS
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.runtime.passage import Passage, Route, Served, StreamFacts, Trail
+from torpor_endpoint.runtime.passage import Passage, Route, Served, StreamFacts
 from torpor_endpoint.telemetry.durations import DURATION
 from torpor_endpoint.telemetry.spans import PlannedSpan, planned
 from torpor_endpoint.telemetry.trace_context import SAMPLED, RequestTrace

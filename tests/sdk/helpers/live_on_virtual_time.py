@@ -44,6 +44,7 @@ from torpor_container.running.predicting import Outcome, Predictors, QueuedReque
 from torpor_container.running.runners import Runner
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.core.sending.machine import TARGET_MODEL
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
@@ -53,7 +54,6 @@ from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.holding import HoldLimits
 from torpor_endpoint.runtime.passage import CallLimits
-from torpor_endpoint.runtime.request import TARGET_MODEL
 from torpor_endpoint.runtime.sending import RequestSender
 
 ENDPOINT, VARIANT = "endpoint", "variant"

@@ -16,13 +16,13 @@ Whoever sends a request drives it: the machine says what to do next, and is told
 
 In an inference pipeline the answer of one container is the body of the next: its chunks are handed on as they are. AWS:
 "SageMaker handles invocations as a sequence of HTTP requests." In a direct variant a request names its one container. A
-variant of one container is the case of one part, and has no trail.
+variant of one container is the case of one leg, and has no trail.
 
 The first container of several gets the caller's headers without `Accept`; the last one gets the caller's `Accept`; each
 later one gets `Content-Type` and the custom attributes of the answer before it, and the caller's attributes where that
 has none. TargetModel is for the containers that serve many models.
 
-The machine keeps the books: the requests that an instance has (from SEND until `let_go`, and over all parts), suspects,
+The machine keeps the books: the requests that an instance has (from SEND until `let_go`, and over all legs), suspects,
 sessions, who lacked memory for a model, and the seconds and steps of each container. It changes nothing else.
 """
 
@@ -37,7 +37,7 @@ from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_fault
 from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.core.routing.session_names import without_holder
 from torpor_endpoint.core.sending.session_holders import Instance, SessionPool, holder_in, note_session
-from torpor_endpoint.core.sending.trail import ContainerTrail, Headers, PartAnswer, lacked_room
+from torpor_endpoint.core.sending.trail import Headers, PartAnswer, Trail, lacked_room
 
 Body = list[bytes]
 Instruction = Literal["send", "hold", "end"]
@@ -107,7 +107,7 @@ class SendingPool(SessionPool[Instance], Protocol[Instance]):
         """A connection to it broke, or was refused."""
 
     def goes_on(self, instance: Instance, container: int, /) -> bool:
-        """Whether an instance that is in use can do one more part, perhaps while it drains."""
+        """Whether an instance that is in use can do one more leg, perhaps while it drains."""
 
     def lacked_room(self, instance: Instance, container: int, /) -> None:
         """Others may have memory for this container."""
@@ -155,14 +155,15 @@ class Sending(Generic[Instance]):
         key: str | None,
         body: Body,
         rules: SendingRules,
+        trail: Trail | None,
         wants_version: bool = False,
         trace: TraceCarrier | None = None,
     ) -> None:
         """`path` has the places of the containers that the request passes, in their order. Each of them has `limits_s`
         seconds, and `margin_s` more. `given` are the caller's headers. Requests of one `key` meet at one instance. The
-        body stays the caller's, who may empty it once it is sent."""
+        body stays the caller's, who may empty it once it is sent. A variant of one container has no trail."""
         self.containers = containers
-        self.trail = None if len(containers) == 1 else ContainerTrail()
+        self.trail = trail
         self.instance: Instance | None = None
         self.answer: PartAnswer | None = None
         self.failure: SendingFailure | None = None
@@ -172,7 +173,7 @@ class Sending(Generic[Instance]):
         self._pool, self._path, self._limits_s, self._margin_s = pool, path, limits_s, margin_s
         self._given, self._target, self._key, self._sent = given, target, key, body
         self._rules, self._wants_version, self._trace = rules, wants_version, trace
-        self._part(0, None)
+        self._leg(0, None)
 
     @property
     def acted(self) -> bool:
@@ -221,7 +222,7 @@ class Sending(Generic[Instance]):
             return END
         if self._rules.strict and sum(map(len, answer.chunks)) > STRICT_HOP_BYTES:
             return self._end(answer, SendingFailure.HOP_OVERSIZE)
-        self._part(self.step + 1, answer)
+        self._leg(self.step + 1, answer)
         return self.ready(now_s)
 
     def refused(self, now_s: float) -> Instruction:
@@ -244,7 +245,7 @@ class Sending(Generic[Instance]):
 
     # -- choice ----------------------------------------------------------------------------------------------------
     def _choice(self) -> Instance | None:
-        """The instance that did the parts before; the one that holds the request's session; or the one that placement
+        """The instance that did the legs before; the one that holds the request's session; or the one that placement
         ranks first."""
         pool, ready = self._pool, self._pool.ready
         if self.step and self._in_use and self.instance is not None and pool.goes_on(self.instance, self.container):
@@ -256,7 +257,7 @@ class Sending(Generic[Instance]):
         return ready.pick(self._key) if self._key is not None else ready.least_busy()
 
     def _suspect(self) -> None:
-        """An instance that did earlier parts stays in use: it may be well again before another one is there."""
+        """An instance that did earlier legs stays in use: it may be well again before another one is there."""
         if self.instance is not None:
             self._pool.suspect(self.instance)
         if not self.step:
@@ -289,14 +290,14 @@ class Sending(Generic[Instance]):
         self.let_go()
         if self.trail is not None:
             self.trail.begin_anew()
-        self._part(0, None)
+        self._leg(0, None)
 
     def _end(self, answer: PartAnswer | None, failure: SendingFailure | None) -> Instruction:
         self.answer, self.failure, self.body = answer, failure, []
         return END
 
-    # -- parts -----------------------------------------------------------------------------------------------------
-    def _part(self, step: int, before: PartAnswer | None) -> None:
+    # -- legs ------------------------------------------------------------------------------------------------------
+    def _leg(self, step: int, before: PartAnswer | None) -> None:
         """What the container at this place of the path gets. `before` is the answer of the one before it."""
         path, given = self._path, self._given
         self.step, self.container = step, path[step]

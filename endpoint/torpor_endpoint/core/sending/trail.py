@@ -34,7 +34,7 @@ class PartAnswer(Protocol):
 
 
 @dataclass(slots=True)
-class ContainerTrail:
+class Trail:
     """What the containers of an instance have done for one request so far."""
 
     seconds: dict[str, float] = field(default_factory=dict)
@@ -43,6 +43,8 @@ class ContainerTrail:
     """The steps of each container, in the order of the path, in seconds; a container that gave no answer has none."""
     noted: Headers = field(default_factory=list)
     """Headers of the earlier answers that the endpoint reads."""
+    totals: dict[str, float] = field(default_factory=dict)
+    """Seconds by step, to which those of each container but the last are added."""
 
     def answered(self, container: str, answer: PartAnswer, took_s: float, *, last: bool) -> None:
         """A container has answered. The last answer gets the noted headers that it lacks; its steps are the caller's to
@@ -52,7 +54,10 @@ class ContainerTrail:
             present = {name for name, _ in answer.headers}
             answer.headers.extend([header for header in self.noted if header[0] not in present])
         else:
-            self.steps.append(steps_of(answer))
+            steps = steps_of(answer)
+            self.steps.append(steps)
+            for step, step_s in steps.items():
+                self.totals[step] = self.totals.get(step, 0.0) + step_s
             self.noted += [header for header in answer.headers if header[0] in NOTED]
 
     def begin_anew(self) -> None:

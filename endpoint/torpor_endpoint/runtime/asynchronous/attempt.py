@@ -29,10 +29,12 @@ from torpor_endpoint.core.async_inference.attempts import (
 from torpor_endpoint.core.async_inference.messages import RESPONSE_MAX_BYTES
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
 from torpor_endpoint.core.outages.waiting import pause_s
+from torpor_endpoint.core.sending.machine import CONTENT_TYPE
 from torpor_endpoint.in_service.endpoints import ServedEndpoint
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.log_lines import about
 from torpor_endpoint.metrics import metrics
+from torpor_endpoint.runtime.admitting import path_of
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.errors import (
     FAULTS,
@@ -43,10 +45,9 @@ from torpor_endpoint.runtime.errors import (
     message_of,
 )
 from torpor_endpoint.runtime.holding import NobodyReady, PoolClosed
-from torpor_endpoint.runtime.legs import path_of
 from torpor_endpoint.runtime.observing.observers import Observers
 from torpor_endpoint.runtime.passage import CallLimits, InvokeAnswer, Passage, Route, Served
-from torpor_endpoint.runtime.request import CONTENT_TYPE, Invoke
+from torpor_endpoint.runtime.request import Invoke
 from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.services.jobs.work import WorkThreads
 from torpor_endpoint.services.s3.access.embedded import (

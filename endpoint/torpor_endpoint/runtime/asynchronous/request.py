@@ -15,16 +15,9 @@ from torpor_endpoint.core.async_inference.requests import (
 )
 from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.core.s3_address import NoS3Address, s3_url
+from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
-from torpor_endpoint.runtime.request import (
-    ACCEPT,
-    CONTENT_TYPE,
-    INFERENCE_ID,
-    HeaderMember,
-    Invoke,
-    like,
-    violations_of,
-)
+from torpor_endpoint.runtime.request import INFERENCE_ID, HeaderMember, Invoke, like, violations_of
 
 BODY_MAX_BYTES = 128_000
 DIGITS_MAX = 9

@@ -17,6 +17,7 @@ from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.core.records import Serverless
+from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.metrics import Metric
@@ -26,7 +27,7 @@ from torpor_endpoint.runtime.observing.ledger_observer import LedgerObserver, re
 from torpor_endpoint.runtime.observing.meter import Meters
 from torpor_endpoint.runtime.observing.metrics_observer import MetricsObserver
 from torpor_endpoint.runtime.observing.observers import TOGETHER, WITHIN_S, Alike, Observers
-from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served, Trail
+from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
 
 ANSWERED = InvokeAnswer(200, [], [])
 NOON_S = 1_700_000_000 // 86_400 * 86_400 + 43_200

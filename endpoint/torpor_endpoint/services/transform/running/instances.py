@@ -9,9 +9,10 @@ from torpor_container import wire
 from torpor_container.transport.chunked_post import chunked
 from torpor_container.transport.upstream import UpstreamAnswer, UpstreamError, size_of
 from torpor_endpoint.core.sending.machine import HOP_OVERSIZE, Sending, SendingFailure, SendingRules, TraceCarrier
+from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.incarnation import Incarnation
-from torpor_endpoint.in_service.sending_driver import driven
+from torpor_endpoint.in_service.sending_driver import driven, instance_of, whole
 
 ADVICE_S = 60.0
 ANSWER_MAX_BYTES = 1 << 30
@@ -21,7 +22,7 @@ NO_ANSWER = "Unable to get response from algorithm"
 
 
 Exchange = Callable[[Sending[Incarnation]], Awaitable[UpstreamAnswer]]
-"""Sends the part that the machine has now."""
+"""Sends the leg that the machine has now."""
 
 
 class NoInstance(Exception):
@@ -119,15 +120,18 @@ class JobInstances:
         A payload that breaks, or gets 5xx or 429, is sent again. A connection that was refused does not count, nor does
         an instance whose machine fails, or whose model still comes. Raises PayloadFailed, NoInstance.
         """
-        return b"".join((await self._sent(payload, patience, _whole)).chunks)
+
+        async def exchange(sending: Sending[Incarnation]) -> UpstreamAnswer:
+            return await whole(sending, ANSWER_MAX_BYTES)
+
+        return b"".join((await self._sent(payload, patience, exchange)).chunks)
 
     async def stream(self, payload: JobPayload, exchange: ChunkedExchange, patience: Patience) -> None:
         """Send a body to the one container in chunks, and take its answer in pieces. Both begin anew with each try.
         Raises as `answer`."""
 
         async def sent(sending: Sending[Incarnation]) -> UpstreamAnswer:
-            assert sending.instance is not None, "the machine says where to send"
-            address = sending.instance.containers[sending.container].upstream.address
+            address = instance_of(sending).containers[sending.container].upstream.address
             headers, timeout_s = sending.headers, sending.timeout_s
             await exchange.begin()
             async with chunked(address, wire.INVOCATIONS, headers, exchange.body(), timeout_s) as connection:
@@ -156,6 +160,7 @@ class JobInstances:
             payload.model or payload.key,
             [payload.body],
             SendingRules(self._strict, patient=True, retries=patience.retries, needs_room=True),
+            None if len(containers) == 1 else Trail(),
             trace=None if traced is None else traced.trace,
         )
 
@@ -191,19 +196,6 @@ class JobInstances:
         if not pool.ready:
             assert pool.trouble is not None
             raise NoInstance(str(pool.trouble.reason))
-
-
-async def _whole(sending: Sending[Incarnation]) -> UpstreamAnswer:
-    """The answer to one part."""
-    assert sending.instance is not None, "the machine says where to send"
-    return await sending.instance.containers[sending.container].upstream.send(
-        "POST",
-        wire.INVOCATIONS,
-        sending.headers,
-        sending.body,
-        sending.timeout_s,
-        answer_max_bytes=ANSWER_MAX_BYTES,
-    )
 
 
 def _failed_starts(pool: InstancePool) -> int:

@@ -1,0 +1,306 @@
+"""The machine of one request as values: which containers get what, what follows each event, and what the books say."""
+
+import json
+from collections.abc import Sequence
+from itertools import count
+
+import pytest
+
+from torpor_container import wire
+from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_endpoint.core.outages.waiting import pause_s
+from torpor_endpoint.core.placement import PlacedInstance, Placement
+from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.sending.machine import (
+    ACCEPT,
+    CONTENT_TYPE,
+    CUSTOM_ATTRIBUTES,
+    END,
+    FAULT,
+    HOLD,
+    SEND,
+    STRICT_HOP_BYTES,
+    TARGET_MODEL,
+    VERSION_WANTED,
+    Sending,
+    SendingFailure,
+    SendingRules,
+)
+from torpor_endpoint.core.sending.trail import Headers, Trail, lacked_room
+from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
+from torpor_endpoint.telemetry.trace_context import SAMPLED, TRACEPARENT, RequestTrace
+
+INFERENCE_ID = wire.INFERENCE_ID.lower().encode()
+NAMES = ("before", "models", "after")
+CONTAINERS = tuple(Container("torpor", name=name, multi_model=name == "models") for name in NAMES)
+IMPATIENT = SendingRules()
+CALLER = {CONTENT_TYPE: b"text/csv", ACCEPT: b"text/plain", CUSTOM_ATTRIBUTES: b"mine", INFERENCE_ID: b"7"}
+
+
+class Instance(PlacedInstance):
+    """One instance: its containers that have ended, whether it drains, and who lacked memory."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.in_flight = 0
+        self.ended: set[int] = set()
+        self.draining = False
+        self.lacked: list[int] = []
+
+
+class Instances:
+    """The instances of a variant, as the machine sees them."""
+
+    def __init__(self, number: int = 1) -> None:
+        self.all = [Instance(at) for at in range(number)]
+        self.ready: Placement[Instance] = Placement()
+        self.sessions = StatefulSessions()
+        self.names_holders = False
+        for one in self.all:
+            self.ready.offer(one.number, one)
+
+    def released(self, instance: Instance) -> None:
+        instance.answered()
+
+    def suspect(self, instance: Instance) -> None:
+        self.ready.withdraw(instance.number)
+
+    def goes_on(self, instance: Instance, container: int) -> bool:
+        offered = self.ready.get(instance.number) is instance
+        return container not in instance.ended and (instance.draining or offered)
+
+    def lacked_room(self, instance: Instance, container: int) -> None:
+        instance.lacked.append(container)
+
+    def holder(self, instance: Instance) -> SessionHolder:
+        return SessionHolder(instance.number, f"i-{instance.number}")
+
+    @property
+    def in_flight(self) -> list[int]:
+        return [one.in_flight for one in self.all]
+
+
+def sending(
+    pool: Instances,
+    *path: int,
+    containers: Sequence[Container] = CONTAINERS,
+    rules: SendingRules = IMPATIENT,
+    trace: RequestTrace | None = None,
+    wants_version: bool = False,
+    totals: dict[str, float] | None = None,
+) -> Sending[Instance]:
+    """A request with all of the caller's headers, on its way through these containers."""
+    trail = None if len(containers) == 1 else Trail(totals={} if totals is None else totals)
+    times_s = [10.0 * (at + 1) for at in range(len(containers))]
+    target, way = "a.tar.gz", path or (0, 1, 2)
+    return Sending(
+        pool, containers, way, times_s, 5.0, CALLER, target, target, [b"x"], rules, trail, wants_version, trace
+    )
+
+
+def answer(body: bytes = b"y", *headers: tuple[bytes, bytes], status: int = 200) -> UpstreamAnswer:
+    return UpstreamAnswer(status, [(CONTENT_TYPE, b"text/x-new"), *headers], [body])
+
+
+def timing(text: bytes) -> tuple[bytes, bytes]:
+    return wire.SERVER_TIMING.lower().encode(), text
+
+
+# -- what each container gets ------------------------------------------------------------------------------------------
+def test_one_container_gets_the_caller_s_headers_and_leaves_no_trail() -> None:
+    sent = sending(Instances(), 0, containers=CONTAINERS[:1])
+    assert (sent.ready(1.0), sent.container, sent.body, sent.timeout_s) == (SEND, 0, [b"x"], 15.0)
+    assert dict(sent.headers) == CALLER
+    came = answer()
+    assert sent.answered(came, 1.25) == END
+    assert (sent.answer, sent.failure, sent.took_s, sent.trail) == (came, None, 0.25, None)
+
+
+def test_the_container_gets_the_contract_s_headers_and_no_others() -> None:
+    forwarded = {name.lower().encode(): b"text/csv" for name in wire.FORWARDED}
+    given = {**forwarded, TARGET_MODEL: b"/a.tar.gz", FAULT: b"no-room", b"cookie": b"secret"}
+    many = (Container("torpor", multi_model=True),)
+    sent = Sending(Instances(), many, (0,), [1.0], 0.0, given, "a.tar.gz", "a.tar.gz", [b"x"], SendingRules(), None)
+    assert sent.headers == [*forwarded.items(), (TARGET_MODEL, b"a.tar.gz")]
+
+
+def test_each_container_of_a_pipeline_gets_the_answer_before_it_and_the_last_one_the_accept() -> None:
+    sent = sending(Instances())
+    sent.ready(0.0)
+    assert dict(sent.headers) == {CONTENT_TYPE: b"text/csv", CUSTOM_ATTRIBUTES: b"mine", INFERENCE_ID: b"7"}
+    came = answer(b"y", (CUSTOM_ATTRIBUTES, b"theirs"))
+    assert sent.answered(came, 1.0) == SEND
+    assert (sent.body is came.chunks, sent.container, sent.timeout_s) == (True, 1, 25.0)
+    assert dict(sent.headers) == {
+        CONTENT_TYPE: b"text/x-new",
+        CUSTOM_ATTRIBUTES: b"theirs",
+        INFERENCE_ID: b"7",
+        TARGET_MODEL: b"a.tar.gz",
+    }
+    assert sent.answered(answer(b"z"), 2.0) == SEND
+    assert dict(sent.headers)[ACCEPT] == b"text/plain"
+    assert TARGET_MODEL not in dict(sent.headers)
+    assert dict(sent.headers)[CUSTOM_ATTRIBUTES] == b"mine", "the container before set none"
+    assert sent.answered(answer(b"w"), 3.0) == END
+
+
+def test_a_container_that_callers_choose_gets_all_of_the_caller_s_headers() -> None:
+    sent = sending(Instances(), 2)
+    assert (sent.ready(0.0), sent.container, sent.place) == (SEND, 2, "after")
+    assert dict(sent.headers) == CALLER
+    assert sent.answered(answer(), 1.0) == END
+
+
+def test_each_container_of_a_traced_request_gets_the_headers_of_its_place() -> None:
+    sent = sending(Instances(), trace=RequestTrace(7, 8, SAMPLED, None, b"", b"", count(9).__next__))
+    spans = []
+    for _ in range(2):
+        spans.append(dict(sent.headers)[TRACEPARENT].split(b"-")[2])
+        sent.ready(0.0)
+        sent.answered(answer(), 0.0)
+    assert spans == [b"0000000000000009", b"000000000000000a"]
+
+
+def test_the_container_with_many_models_tells_the_version_of_the_model_if_it_is_wanted() -> None:
+    sent, asked = sending(Instances(), wants_version=True), []
+    for _ in NAMES:
+        asked.append(VERSION_WANTED in sent.headers)
+        sent.ready(0.0)
+        sent.answered(answer(), 0.0)
+    assert asked == [False, True, False]
+
+
+# -- what follows ------------------------------------------------------------------------------------------------------
+def test_a_request_holds_until_an_instance_is_ready() -> None:
+    pool = Instances(0)
+    sent = sending(pool)
+    assert sent.ready(0.0) == HOLD
+    pool.ready.offer(0, Instance(0))
+    assert sent.ready(1.0) == SEND
+
+
+def test_a_request_that_was_never_read_goes_to_another_instance_and_one_that_was_read_ends() -> None:
+    pool = Instances(2)
+    sent = sending(pool)
+    assert sent.ready(0.0) == SEND
+    first = sent.instance
+    assert sent.refused(0.0) == SEND
+    assert sent.instance is not first
+    assert (sent.broken(0.0), sent.failure, len(pool.ready)) == (END, SendingFailure.BROKEN, 0)
+    sent.let_go()
+    assert pool.in_flight == [0, 0]
+
+
+def test_an_instance_that_is_too_slow_is_not_suspected() -> None:
+    pool = Instances()
+    sent = sending(pool)
+    sent.ready(0.0)
+    assert (sent.timed_out(9.0), sent.failure, sent.answer, len(pool.ready)) == (END, SendingFailure.TIMED_OUT, None, 1)
+
+
+@pytest.mark.parametrize("status", [302, 400, 500])
+def test_an_answer_that_is_no_success_ends_the_pipeline(status: int) -> None:
+    sent = sending(Instances())
+    sent.ready(0.0)
+    assert sent.answered(answer(status=status), 1.0) == END
+    assert (sent.place, sent.failure) == ("before", None)
+
+
+def test_the_parts_of_a_request_stay_at_one_instance_also_while_it_drains() -> None:
+    pool = Instances(2)
+    sent = sending(pool)
+    sent.ready(0.0)
+    kept = sent.instance
+    assert kept is not None
+    pool.ready.withdraw(kept.number)
+    kept.draining = True
+    assert (sent.answered(answer(), 0.0), sent.instance) == (SEND, kept)
+    kept.ended.add(2)
+    assert sent.answered(answer(), 0.0) == SEND
+    assert sent.instance is not kept, "its container has ended"
+    assert sorted(pool.in_flight) == [0, 1]
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_only_strict_mode_has_aws_s_limit_between_two_containers(strict: bool) -> None:
+    sent = sending(Instances(), rules=SendingRules(strict))
+    sent.ready(0.0)
+    step = sent.answered(answer(bytes(STRICT_HOP_BYTES + 1)), 0.0)
+    assert (step, sent.failure) == ((END, SendingFailure.HOP_OVERSIZE) if strict else (SEND, None))
+    assert (sent.place, sent.following) == (("before", "models") if strict else ("models", "after"))
+
+
+PATIENT = SendingRules(patient=True, retries=1, needs_room=True)
+
+
+@pytest.mark.parametrize("failed", ["broken", "timed_out", 500, 429])
+def test_a_patient_request_is_sent_again_from_its_first_container(failed: str | int) -> None:
+    sent = sending(Instances(2), rules=PATIENT)
+
+    def fail() -> str:
+        if isinstance(failed, int):
+            return sent.answered(answer(status=failed), 0.0)
+        return str(getattr(sent, failed)(0.0))
+
+    sent.ready(0.0)
+    assert sent.answered(answer(), 0.0) == SEND
+    assert (fail(), sent.container, sent.body) == (SEND, 0, [b"x"])
+    assert fail() == END, "there is one retry"
+
+
+def test_a_patient_request_waits_without_end_while_the_machine_fails() -> None:
+    sent = sending(Instances(), rules=PATIENT)
+    away = (FAULT, wire.Fault.MACHINE_FAILED.value.encode())
+    for failures in range(1, 9):
+        assert sent.ready(0.0) == SEND
+        assert sent.answered(answer(b"", away, status=503), 0.0) == HOLD
+        assert sent.pause_s == pause_s(failures)
+
+
+def test_a_request_that_needs_room_is_never_one_too_many() -> None:
+    pool = Instances()
+    pool.ready.most = 1
+    first, second = sending(pool, rules=PATIENT), sending(pool, rules=PATIENT)
+    assert (first.ready(0.0), second.ready(0.0)) == (SEND, HOLD)
+    first.let_go()
+    assert (second.ready(0.0), pool.in_flight) == (SEND, [1])
+
+
+# -- the books -----------------------------------------------------------------------------------------------------
+def test_the_time_is_that_of_all_containers_and_each_of_them_has_its_own() -> None:
+    totals: dict[str, float] = {}
+    sent = sending(Instances(), totals=totals)
+    miss = (b"x-torpor-model-cache", b"miss")
+    sent.ready(0.0)
+    sent.answered(answer(b"y", timing(b"load;dur=5, predict;dur=250"), miss), 0.25)
+    sent.answered(answer(b"y", timing(b"predict;dur=500")), 0.75)
+    last = answer(b"z", timing(b"predict;dur=1000"))
+    assert sent.answered(last, 1.75) == END
+    assert sent.trail is not None
+    assert (sent.took_s, sent.trail.seconds) == (1.75, {"before": 0.25, "models": 0.5, "after": 1.0})
+    assert sent.trail.steps == [{"load": 0.005, "predict": 0.25}, {"predict": 0.5}]
+    assert totals == {"load": 0.005, "predict": 0.75}, "the last answer's steps are the caller's to take"
+    assert miss in last.headers, "the ledger reads it at the end"
+
+
+def cold(*victims: str) -> Headers:
+    return [(wire.COLD.lower().encode(), json.dumps({"victims": victims}).encode())]
+
+
+@pytest.mark.parametrize(
+    ("answer", "lacked"),
+    [
+        (UpstreamAnswer(200), False),
+        (UpstreamAnswer(200, cold()), False),
+        (UpstreamAnswer(200, cold("a.tar.gz")), True),
+        (UpstreamAnswer(500), False),
+        (UpstreamAnswer(507), True),
+    ],
+)
+def test_a_container_lacked_room_if_a_model_left_or_found_no_memory(answer: UpstreamAnswer, lacked: bool) -> None:
+    assert lacked_room(answer) is lacked
+    pool = Instances()
+    sent = sending(pool)
+    sent.ready(0.0)
+    sent.answered(answer, 0.0)
+    assert pool.all[0].lacked == ([0] if lacked else [])
