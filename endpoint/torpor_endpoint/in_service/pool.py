@@ -94,7 +94,7 @@ class VariantPool(ABC):
 
     @contextmanager
     def streaming(self, incarnation: Incarnation) -> Iterator[None]:
-        """A request of the incarnation is a stream, which a drain waits for."""
+        """One of the requests that the incarnation has is a stream, which a drain waits for."""
         incarnation.streams += 1
         try:
             yield

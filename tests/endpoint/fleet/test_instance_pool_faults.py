@@ -255,8 +255,10 @@ def test_a_drain_waits_for_streams_longer_than_its_grace_period(lasts_s: float, 
             (incarnation,) = fake.pool.ready
 
             async def stream() -> None:
+                incarnation.took()
                 with fake.pool.streaming(incarnation):
                     await asyncio.sleep(lasts_s)
+                fake.pool.released(incarnation)
 
             streaming = asyncio.create_task(stream())
             await asyncio.sleep(0)

@@ -223,6 +223,7 @@ def test_a_stream_through_a_router_has_as_long_as_one_of_the_control() -> None:
             await reached(lambda: len(scene.followed.ready) == 2)
             scene.report()
             streamed = next(one for one in scene.followed.ready if one.slot.number == 0)
+            streamed.took()
             with scene.followed.streaming(streamed):
                 scene.pool.scale(0, "the test wants it")
                 scene.follow()
@@ -230,6 +231,7 @@ def test_a_stream_through_a_router_has_as_long_as_one_of_the_control() -> None:
                     await asyncio.sleep(1.0)
                     scene.report()
                 assert [one.slot.number for one in scene.host.list()] == [0]
+            scene.followed.released(streamed)
             scene.report()
             await reached(lambda: scene.host.list() == ())
 
