@@ -63,7 +63,7 @@ class Bodies:
         try:
             async with asyncio.timeout(self._room_within_s):
                 await turn
-        except BaseException as error:  # whatever ends the wait, its place in the line is given up
+        except (TimeoutError, asyncio.CancelledError) as error:  # its place in the line is given up
             if turn.done() and not turn.cancelled():
                 self._free_bytes += size_bytes  # it got room at the same moment
             self._line = deque(one for one in self._line if one[1] is not turn)

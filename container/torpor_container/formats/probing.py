@@ -1,7 +1,6 @@
 """Predicts one harmless row with a loaded model, to see whether that ends. The answer does not count."""
 
 from collections.abc import Callable
-from contextlib import suppress
 from math import prod
 from typing import Any
 
@@ -31,14 +30,14 @@ def _boosters(model: Any, boosters: list[Any]) -> None:
         prove_booster(booster)
     columns = max(booster.num_features() for booster in boosters)
     if columns <= COLUMNS_MAX:
-        _predicted(model, np.zeros((1, columns), np.float32))
+        _tried(model.predict, np.zeros((1, columns), np.float32))
 
 
 def _estimator(model: Any, estimator: Any) -> None:
     prove_estimator(list(estimators._parts(estimator)))
     columns = getattr(estimator, "n_features_in_", 1)
     if isinstance(columns, int) and 0 < columns <= COLUMNS_MAX:
-        _predicted(model, np.zeros((1, columns)))
+        _tried(model.predict, np.zeros((1, columns)))
 
 
 def _onnx(model: Any, session: Any) -> None:
@@ -49,18 +48,17 @@ def _onnx(model: Any, session: Any) -> None:
             return
         kind = DTYPES[source.type]
         feed[source.name] = np.full(shape, "", kind) if kind is np.object_ else np.zeros(shape, kind)
-    _predicted(model, SessionCall(feed, [output.name for output in session.get_outputs()]))
+    _tried(model.predict, SessionCall(feed, [output.name for output in session.get_outputs()]))
 
 
 def _any(model: ServableModel, native: object) -> None:
     """A model of a format that another package added."""
-    with suppress(Exception):  # a model may raise anything, and its answer does not count
-        model.invoke(Invocation(b"0", "text/csv"))
+    _tried(model.invoke, Invocation(b"0", "text/csv"))
 
 
-def _predicted(model: Any, inputs: Any) -> None:
+def _tried(predict: Callable[[Any], object], inputs: Any) -> None:
     try:
-        model.predict(inputs)
+        predict(inputs)
     except (MemoryError, OutOfMemory):
         raise MemoryError("it predicted") from None
     except Exception as error:  # noqa: BLE001  a model may raise anything, and its answer does not count

@@ -3,7 +3,8 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from torpor_container.core.residency import Admit, Hit, Later, Lead, Refuse, Residency, Wait
 from torpor_container.errors import NoRoom
@@ -89,12 +90,14 @@ class Tier:
     @contextmanager
     def loading(self, name: str) -> Iterator[None]:
         """Wrap the load of a requested model. A failure ends all pins of the model and frees its room."""
-        try:
+        with ExitStack() as ended:
+            ended.push(partial(self._load_ended, name))
             yield
-        except BaseException as error:  # also a cancelled load must free its room; the exception goes on
-            if self.residency.failed(name, str(error) or type(error).__name__, self.clock()):
-                self.changed()
-            raise
+
+    def _load_ended(self, name: str, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        """Also a cancelled load frees its room."""
+        if error is not None and self.residency.failed(name, str(error) or type(error).__name__, self.clock()):
+            self.changed()
 
     def released(self, name: str) -> bool:
         """End one pin. True if no caller uses the model now."""

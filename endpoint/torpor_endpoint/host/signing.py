@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Slot
@@ -34,11 +35,11 @@ class SigningHost:
             variables = await asyncio.to_thread(self._begin, spec)
         except ValueError as error:
             raise HostError(str(error)) from error
-        try:
-            return await self._host.launch(replace(spec, environment={**spec.environment, **variables}))
-        except BaseException:  # whatever ended the launch, nothing has the variables
-            await asyncio.to_thread(self._end, spec.slot)
-            raise
+        async with AsyncExitStack() as unfinished:  # whatever ends the launch, nothing has the variables
+            unfinished.push_async_callback(asyncio.to_thread, self._end, spec.slot)
+            launched = await self._host.launch(replace(spec, environment={**spec.environment, **variables}))
+            unfinished.pop_all()
+        return launched
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
         try:

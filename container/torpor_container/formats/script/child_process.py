@@ -29,6 +29,9 @@ from torpor_container.wire import CUSTOM_ATTRIBUTES, FORWARDED, SESSION_ANSWERS,
 
 T = TypeVar("T")
 
+BROKEN_OFF = (OSError, MemoryError, asyncio.CancelledError)
+"""What may end the wait for a frame before it has come whole. Time that is up is an OSError."""
+
 RAISED: dict[str, type[ContainerError]] = {
     raised.__name__: raised
     for raised in (
@@ -111,7 +114,7 @@ class ScriptProcess:
         except BadFrame as bad:
             self._end(f"it sent {bad}")
             await self._raise_load_failure()
-        except BaseException:  # time is up, or the caller is cancelled: the process ends whatever it was
+        except BROKEN_OFF:
             self._end("it did not load in time")
             raise
         if effort is None:
@@ -136,7 +139,7 @@ class ScriptProcess:
                 raise ModelDied(await self._exit_code(), self._ended) from None
             except BadFrame as bad:
                 await self._raise_for(bad)
-            except BaseException:  # whatever ended the wait, a late answer would reach the next caller
+            except BROKEN_OFF:  # a late answer would reach the next caller
                 self._end("it did not answer in time")
                 raise
         if isinstance(outcome, ContainerError):
@@ -217,7 +220,7 @@ class ScriptProcess:
             await stream.stop(GRACE_S)
         except (asyncio.IncompleteReadError, ConnectionError):
             return
-        except BaseException as error:  # time is up, the frames are bad, or the caller is cancelled once more
+        except (BadFrame, *BROKEN_OFF) as error:
             self._end("its caller had left, and it did not end its answer")
             if isinstance(error, asyncio.CancelledError):
                 raise

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 from torpor_container.errors import LoadFailed
 from torpor_container.formats import pickled
@@ -26,7 +27,7 @@ def _read_skops(path: Path) -> Any:
         unknown = skops.io.get_untrusted_types(file=path)
         if not unknown:
             return skops.io.load(path, trusted=[])
-    except Exception as error:  # a damaged archive may raise whatever zip, JSON and numpy raise
+    except (BadZipFile, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise LoadFailed(f"{path.name} is not a skops file: {type(error).__name__}: {error}") from error
     raise LoadFailed(f"{path.name} holds types that skops does not trust: {', '.join(unknown)}")
 

@@ -9,7 +9,7 @@ Deployment deletes everything. What becomes of it is followed, never polled. The
 import asyncio
 import logging
 from collections.abc import Collection, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from secrets import token_hex
 from typing import Any
 
@@ -82,12 +82,13 @@ class KubernetesHost:
                 await self.terminate(spec.slot, 0.0)  # what the last incarnation left behind
             await self._name_free(spec.slot)
             launch = Generation(spec.slot, self._digest, token_hex(4), spec.configuration)
-            try:
-                made = await self._declared(launch, spec)
-            except BaseException:  # whatever ended the launch, nothing of it may stay
+            with ExitStack() as unfinished:  # whatever ends the launch, nothing of it may stay
                 begun = LaunchedDeployment(launch, "", 0, 0.0)
-                self._begin_end(PodSlot(self._client, begun, self._secret, spec, adopted=False), 0.0)
-                raise
+                unfinished.callback(
+                    self._begin_end, PodSlot(self._client, begun, self._secret, spec, adopted=False), 0.0
+                )
+                made = await self._declared(launch, spec)
+                unfinished.pop_all()
             present = self._slots[spec.slot] = PodSlot(self._client, made, self._secret, spec, adopted=False)
             self._look()
             return present.present

@@ -140,7 +140,7 @@ class DriverProcess:
                 first = json.loads(await process.stdout.readline() or b'{"fault": ""}')
         except (TimeoutError, ValueError):
             first = {"fault": "timed out"}
-        except BaseException:
+        except asyncio.CancelledError:
             process.kill()
             raise
         if "hello" not in first:
@@ -159,7 +159,7 @@ class DriverProcess:
                 self._take(json.loads(line))
         except TimeoutError:
             log.warning("the driver of Ray says nothing any more: starting another one")
-        except Exception:  # an outer edge: no line of ours is so long, or no JSON, or its news cannot be taken
+        except (ValueError, LookupError, TypeError, OSError):  # a line too long, no JSON, or no news that can be taken
             log.warning("the driver of Ray told what cannot be taken: starting another one", exc_info=True)
         finally:
             if self._process is process:

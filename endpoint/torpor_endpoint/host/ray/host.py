@@ -6,7 +6,7 @@ import secrets
 import socket
 from base64 import b64decode
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -79,13 +79,13 @@ class RayHost:
                 return present
             await self.terminate(spec.slot, 0.0)  # what the last launch left behind
             self._specs[spec.slot] = spec
-            try:
+            with ExitStack() as unfinished:  # whatever ends the launch, nobody may use what it has begun
+                unfinished.callback(self._present.pop, spec.slot, None)
+                unfinished.callback(self._unfinished.add, spec.slot)
                 await self._driver.ask("launch", WITHIN_S, order=self._order(spec))
-                return await self._until(lambda: self._present.get(spec.slot), WITHIN_S)
-            except BaseException:  # whatever ended the launch, nobody may use what it has begun
-                self._unfinished.add(spec.slot)
-                self._present.pop(spec.slot, None)
-                raise
+                launched = await self._until(lambda: self._present.get(spec.slot), WITHIN_S)
+                unfinished.pop_all()
+            return launched
 
     async def terminate(self, slot: Slot, grace_s: float) -> None:
         """Also what an unfinished launch has begun: the driver may have its order."""

@@ -7,7 +7,7 @@ another endpoint in, this one ends.
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from secrets import token_hex
 from threading import RLock
 from typing import Any
@@ -91,13 +91,11 @@ class PostgresqlSchema(Database):
         self._changes = 0
         self._used_s = self._failed_s = -PAUSE_S
         self._in_transaction = self._closed = False
-        with self._faults():
+        with self._faults(), ExitStack() as unfinished:
             self._connection = self._connected()
-            try:
-                self._begin(lock_patience_s)
-            except BaseException:
-                self._connection.close()
-                raise
+            unfinished.callback(self._connection.close)
+            self._begin(lock_patience_s)
+            unfinished.pop_all()
         self._begun = True
 
     def close(self) -> None:
@@ -140,16 +138,19 @@ class PostgresqlSchema(Database):
                 self._live().execute("BEGIN")
             self._in_transaction = True
             try:
-                yield
-                self._commit()
-            except BaseException:
-                with suppress(psycopg.Error):
-                    self._connection.execute("ROLLBACK")
-                raise
+                with ExitStack() as unfinished:
+                    unfinished.callback(self._roll_back)
+                    yield
+                    self._commit()
+                    unfinished.pop_all()
             finally:
                 self._in_transaction = False
 
     # -- inside ----------------------------------------------------------------------------------------------------
+    def _roll_back(self) -> None:
+        with suppress(psycopg.Error):
+            self._connection.execute("ROLLBACK")
+
     def _commit(self) -> None:
         try:
             self._connection.execute("COMMIT")
@@ -192,12 +193,11 @@ class PostgresqlSchema(Database):
         if now_s - self._failed_s < PAUSE_S:
             raise DatabaseAway(f"{self._schema}: the database does not answer")
         try:
-            connection = self._connected()
-            try:
+            with ExitStack() as unfinished:
+                connection = self._connected()
+                unfinished.callback(connection.close)
                 self._take_back(connection)
-            except BaseException:
-                connection.close()
-                raise
+                unfinished.pop_all()
         except (psycopg.Error, DatabaseFault):
             self._failed_s = time.monotonic()
             raise
@@ -219,7 +219,8 @@ class PostgresqlSchema(Database):
 
     def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
         connection = psycopg.connect(_bounded(self._url), autocommit=True, cursor_factory=psycopg.ClientCursor)
-        try:
+        with ExitStack() as unfinished:
+            unfinished.callback(connection.close)
             connection.execute(SETTINGS)
             if not self._part.synced:  # the ledger, whose pruning may take long
                 connection.execute("SET synchronous_commit = off; SET statement_timeout = '300s'")
@@ -230,9 +231,7 @@ class PostgresqlSchema(Database):
                 grant = f"GRANT CREATE ON DATABASE {database} TO {user}"
                 raise DatabaseFault(f"{user} may not make schemas in the database {database}: {grant}") from error
             connection.execute(f"SET search_path TO {self._schema}")
-        except BaseException:
-            connection.close()
-            raise
+            unfinished.pop_all()
         connection.adapters.register_dumper(bool, _BoolAsNumber)
         connection.adapters.register_dumper(str, _TextWithoutZeros)
         connection.adapters.register_loader("numeric", _PlainNumber)
