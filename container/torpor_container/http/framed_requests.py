@@ -165,7 +165,7 @@ class FramedRequests:
         except asyncio.CancelledError:
             self._tell(frame.number, 500, [], b"Internal Server Error")
             raise
-        except Exception:  # as above
+        except Exception:  # the outer edge of a request, as above
             self.log.exception("Error in ASGI application")
             self._tell(frame.number, 500, [], b"Internal Server Error")
             return

@@ -87,7 +87,7 @@ def _started(program: Program) -> int:
     child = os.fork()
     if child:
         return child
-    with suppress(BaseException):
+    with suppress(BaseException):  # the outermost edge of a forked process: it ends below, whatever was raised
         end_with_parent(signal.SIGTERM)
         os.setsid()
         signal.set_wakeup_fd(-1)

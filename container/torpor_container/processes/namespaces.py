@@ -98,7 +98,7 @@ def _allows(use: Callable[["View"], object]) -> bool:
     child = os.fork()
     if not child:
         code = 1
-        with suppress(BaseException), own_view() as view:
+        with suppress(BaseException), own_view() as view:  # the outermost edge of a forked process: its code tells
             use(view)
             code = 0
         os._exit(code)

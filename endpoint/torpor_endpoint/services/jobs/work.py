@@ -56,7 +56,7 @@ async def outlasting(outage: OutageLog, work: Callable[[], Awaitable[T]]) -> T:
     for tried in count(1):
         try:
             done = await work()
-        except Exception as error:
+        except Exception as error:  # the machine's failures have no class in common: `is_machines` knows them
             if not is_machines(error):
                 raise
             outage.began(error)
