@@ -5,15 +5,16 @@ from functools import partial
 
 from torpor_endpoint.aws.calls import Answer, Call, Guard, Operation, Otherwise
 from torpor_endpoint.aws.service import READS, Service
+from torpor_endpoint.core.access.rights import DEFAULT_ROLE
 from torpor_endpoint.services.iam import roles, service_linked, tags
 from torpor_endpoint.services.iam.context import GROUPS, ROLES, USERS, H, HolderKind, Iam
 from torpor_endpoint.services.iam.identities import access_keys, account_details, groups, users
 from torpor_endpoint.services.iam.identities.directory import Directory
+from torpor_endpoint.services.iam.identities.ids import ROLE_ID
 from torpor_endpoint.services.iam.policies import attached, inline, managed, simulation
 from torpor_endpoint.services.iam.records import Role
 from torpor_endpoint.services.iam.tags import TAGGED_POLICIES, TAGGED_ROLES, TAGGED_USERS, TaggedKind
 from torpor_endpoint.services.iam.unenforced import refusing_unenforced
-from torpor_endpoint.services.sts.identity import ROLE, ROLE_ID
 
 KEPT = (
     *("AttachedPolicies", "EvaluationResults", "MatchedStatements", "MissingContextValues"),
@@ -114,7 +115,7 @@ def service(
     `directory` finds callers where they are verified. It forgets them with each change of what somebody may do.
     """
     trust = service_linked.trust("sagemaker.amazonaws.com")
-    iam.roles.add(Role(ROLE, ROLE_ID, iam.clock(), trust, protected=True))
+    iam.roles.add(Role(DEFAULT_ROLE, ROLE_ID, iam.clock(), trust, protected=True))
     operations: Mapping[str, Operation[Iam]] = OPERATIONS
     if directory is not None:
         simulate = simulation.simulating(directory)

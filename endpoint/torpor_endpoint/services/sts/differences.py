@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
-from torpor_endpoint.services.sts.identity import ROLE, SESSION
+from torpor_endpoint.core.access.rights import DEFAULT_ROLE
+from torpor_endpoint.services.sts.identity import SESSION
 
 DIFFERENCES: Final[Mapping[str, str]] = {
-    "GetCallerIdentity": f"Without `--auth` the identity is always `assumed-role/{ROLE}/{SESSION}`.",
+    "GetCallerIdentity": f"Without `--auth` the identity is always `assumed-role/{DEFAULT_ROLE}/{SESSION}`.",
     "AssumeRole": "Without `--auth` it takes any role, and checks neither its trust policy nor its MaxSessionDuration. With it, "
     "the root may assume a role that trusts the account, temporary credentials give an hour at most, and it refuses SourceIdentity, TransitiveTagKeys, ProvidedContexts, SerialNumber and TokenCode by name.",
     "AssumeRoleWithWebIdentity": "Does not verify the token. With `--auth` it is refused.",

@@ -12,11 +12,10 @@ from typing import Any
 
 from torpor_endpoint.aws.calls import Call
 from torpor_endpoint.core.access.rights import DEFAULT_ROLE
+from torpor_endpoint.services.iam.identities.ids import ROLE_ID
 from torpor_endpoint.services.sts import errors
 
-ROLE = DEFAULT_ROLE
 SESSION = "torpor"
-ROLE_ID = "AROATORPORTORPORTORP"
 
 ROLE_SESSION_S = 3600
 USER_SESSION_S = 43200
@@ -29,7 +28,7 @@ class Sts:
 
 
 def get_caller_identity(sts: Sts, call: Call) -> dict[str, Any]:
-    arn = f"arn:aws:sts::{call.account}:assumed-role/{ROLE}/{SESSION}"
+    arn = f"arn:aws:sts::{call.account}:assumed-role/{DEFAULT_ROLE}/{SESSION}"
     return {"UserId": f"{ROLE_ID}:{SESSION}", "Account": call.account, "Arn": arn}
 
 

@@ -8,12 +8,12 @@ from torpor_endpoint.core.access.conditions import BadPolicy
 from torpor_endpoint.core.access.needs import ConditionKeys
 from torpor_endpoint.core.access.policies import NO_IDS, NO_ORIGIN, AccessPolicy, PolicyOrigin, denying_all, read_policy
 from torpor_endpoint.core.access.principals import Principal, PrincipalKind, root
+from torpor_endpoint.core.access.rights import DEFAULT_ROLE
 from torpor_endpoint.services.iam import service_linked
 from torpor_endpoint.services.iam.context import Holder, Iam
-from torpor_endpoint.services.iam.identities.ids import KeyPair
+from torpor_endpoint.services.iam.identities.ids import ROLE_ID, KeyPair
 from torpor_endpoint.services.iam.policies import aws_managed
 from torpor_endpoint.services.iam.records import Group, Role, RoleGrant, TemporaryKey, User
-from torpor_endpoint.services.sts.identity import ROLE, ROLE_ID
 from torpor_endpoint.storage.record_table import RecordTable
 
 INSTANCES_POLICY = "torpor-instances"
@@ -271,10 +271,10 @@ class Directory:
 
     def _provide_role(self) -> None:
         """Models that name no role have this one. Without policies their instances could not read their artifacts."""
-        role = self._iam.roles.get(ROLE)
+        role = self._iam.roles.get(DEFAULT_ROLE)
         if role is None:
             trust = service_linked.trust("sagemaker.amazonaws.com")
-            role = Role(ROLE, ROLE_ID, self._iam.clock(), trust, protected=True)
+            role = Role(DEFAULT_ROLE, ROLE_ID, self._iam.clock(), trust, protected=True)
         if not role.policies and not role.attached:
             self._iam.roles.put(replace(role, policies={INSTANCES_POLICY: INSTANCES_MAY}))
 

@@ -6,6 +6,9 @@ import string
 from base64 import urlsafe_b64encode
 from typing import NamedTuple
 
+ROLE_ID = "AROATORPORTORPORTORP"
+"""The id of DEFAULT_ROLE, whose name is known before there are callers."""
+
 ALPHABET = string.ascii_uppercase + "234567"
 """Base 32, as in AWS's ids."""
 
