@@ -162,7 +162,7 @@ COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.p
 
 compiled: $(READY)
 	rm -rf build/compiled && mkdir -p build/compiled
-	cp -r container/torpor_container endpoint/torpor_endpoint sdk/torpor build/compiled
+	cp -r container/torpor_container endpoint/torpor_account endpoint/torpor_endpoint sdk/torpor build/compiled
 	cd build/compiled && ../../$(BIN)/mypyc --config-file= --ignore-missing-imports --follow-imports=silent $(COMPILED)
 	@echo "To use it: PYTHONPATH=build/compiled torpor plan TRACE --slo-ms 100"
 

@@ -25,7 +25,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from benchmarks.batch_kills import ENDED, RECORDS, SCRIPT, Battered, model_archive, wrong
 from benchmarks.command import command, keep
 from benchmarks.sleeping import children
-from tests.endpoint.helpers.postgresql_server import server
+from tests.account.helpers.postgresql_server import server
 
 BUCKET, NAME = "outages", "outages"
 DISK_MIB = 256

@@ -22,7 +22,7 @@ TABLE = re.compile(r"(<!-- rooms: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 WIDTH, MARGIN, PADDING = 1120, 20, 24
 BOX_WIDTH, BOX_HEIGHT, LEVEL_HEIGHT = 132, 34, 84
 BAND_HEAD, BAND_GAP = 62, 74
-FILLS = {"torpor": "#fff4e0", "torpor_endpoint": "#e6f0fb", "torpor_container": "#e8f5e9"}
+FILLS = {"torpor": "#fff4e0", "torpor_endpoint": "#e6f0fb", "torpor_account": "#f3ecfa", "torpor_container": "#e8f5e9"}
 STYLE = """
 text { font-family: Helvetica, Arial, sans-serif; fill: #222 }
 .package { font-size: 18px; font-weight: bold }

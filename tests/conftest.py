@@ -11,8 +11,11 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from tests.account.helpers.database_fixtures import opened, postgresql
 from tests.helpers import zygotes
 from torpor_container.processes.zygote_client import ZygoteClient
+
+__all__ = ("opened", "postgresql")  # pytest finds these fixtures here
 
 settings.register_profile("shared", deadline=None, max_examples=30)
 settings.register_profile("thorough", deadline=None, max_examples=300)

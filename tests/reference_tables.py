@@ -18,21 +18,21 @@ from torpor.conformance.container import UseCase
 from torpor.conformance.limits import ContractLimits
 from torpor.conformance.rule import Rule
 from torpor.conformance.rules import MODULES, RULES
+from torpor_account.aws.errors import error_kinds
+from torpor_account.core.access.condition_keys import CONDITION_KEYS
+from torpor_account.core.outages.error_owners import FOLLOWS, ErrorSource
+from torpor_account.core.outages.error_owners import TABLE as OWNED
+from torpor_account.log_lines import FIELDS
+from torpor_account.metrics.metrics import METRICS, OF_DEPLOYMENT, Metric
+from torpor_account.metrics.prometheus import KINDS, exposed
 from torpor_container.formats.script.aws_variables import VARIABLES as SCRIPTS
 from torpor_container.formats.script.toolkits import NAMES, parts
 from torpor_container.image.variables import VARIABLES
 from torpor_container.processes.inherited_variables import INHERITED
 from torpor_container.settings import SETTINGS
 from torpor_container.wire import Fault
-from torpor_endpoint.aws.errors import error_kinds
 from torpor_endpoint.compatibility import FACES, MOTO_ALONE, Face
-from torpor_endpoint.core.access.condition_keys import CONDITION_KEYS
-from torpor_endpoint.core.outages.error_owners import FOLLOWS, ErrorSource
-from torpor_endpoint.core.outages.error_owners import TABLE as OWNED
 from torpor_endpoint.core.testing import fault_schedule as injected_faults
-from torpor_endpoint.log_lines import FIELDS
-from torpor_endpoint.metrics.metrics import METRICS, OF_DEPLOYMENT, Metric
-from torpor_endpoint.metrics.prometheus import KINDS, exposed
 from torpor_endpoint.options import OPTIONS
 from torpor_endpoint.runtime.errors import FAULTS, Situation
 from torpor_endpoint.services.sagemaker import errors as control_faults

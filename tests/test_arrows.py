@@ -9,16 +9,30 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-CONTAINER, ENDPOINT, SDK = "torpor_container", "torpor_endpoint", "torpor"
-FOLDERS = {CONTAINER: "container", ENDPOINT: "endpoint", SDK: "sdk"}
+CONTAINER, ACCOUNT, ENDPOINT, SDK = "torpor_container", "torpor_account", "torpor_endpoint", "torpor"
+FOLDERS = {CONTAINER: "container", ACCOUNT: "endpoint", ENDPOINT: "endpoint", SDK: "sdk"}
 
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     CONTAINER: (CONTAINER,),
+    # What an AWS account of one machine shares with the container: names, wire shapes, the server and its certificate.
+    ACCOUNT: (
+        ACCOUNT,
+        "torpor_container.artifacts.object_keys",
+        "torpor_container.core",
+        "torpor_container.how_to_install",
+        "torpor_container.http.server",
+        "torpor_container.http.tls.certificate",
+        "torpor_container.typed_json",
+        "torpor_container.processes.inherited_variables",
+        "torpor_container.waiting",
+        "torpor_container.wire",
+    ),
     # Its wire shapes and settings, the clients that speak them and its pure core; its public start-up: the zygote
     # that forks instances, and the server with its certificate; and what users' scripts find around them, also those
     # that train, and what the machine can hold them to.
     ENDPOINT: (
         ENDPOINT,
+        ACCOUNT,
         "torpor_container.wire",
         "torpor_container.how_to_install",
         "torpor_container.typed_json",
@@ -53,6 +67,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_endpoint.options",
         "torpor_endpoint.routing.router.options",
         "torpor_endpoint.routing.router.start",
+        "torpor_account.core",
         "torpor_endpoint.core",
         "torpor_container.core",
         "torpor_container.waiting",
@@ -102,7 +117,9 @@ def test_arrows_point_one_way(package: str) -> None:
     assert wrong == []
 
 
-@pytest.mark.parametrize("core", ["container/torpor_container/core", "endpoint/torpor_endpoint/core"])
+@pytest.mark.parametrize(
+    "core", ["container/torpor_container/core", "endpoint/torpor_account/core", "endpoint/torpor_endpoint/core"]
+)
 def test_cores_are_pure(core: str) -> None:
     wrong = [
         f"{path.relative_to(ROOT)} imports {module}"
@@ -120,7 +137,7 @@ def parsed(path: Path) -> ast.Module:
 
 @cache
 def modules() -> Mapping[str, Path]:
-    """Every module of the three packages, by its name."""
+    """Every module of the four packages, by its name."""
     paths = {path.relative_to(ROOT / FOLDERS[package]): path for package in FOLDERS for path in files(package)}
     return {".".join(path.with_suffix("").parts).removesuffix(".__init__"): file for path, file in paths.items()}
 
@@ -200,9 +217,7 @@ def test_a_room_is_seen_at_a_glance() -> None:
 
 def test_notebooks_import_only_the_face() -> None:
     sources = [*(ROOT / "notebooks").rglob("*.ipynb"), *(ROOT / "notebooks").rglob("*.py")]
-    assert not [
-        path for path in sources if "torpor_container" in path.read_text() or "torpor_endpoint" in path.read_text()
-    ]
+    assert not [path for path in sources if any(package in path.read_text() for package in FOLDERS if package != SDK)]
 
 
 def test_the_check_finds_a_wrong_arrow(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from torpor_endpoint.core.scaling import GROW_S
 
 ROOT = Path(__file__).parent.parent
 TABLE = ROOT / "container" / "torpor_container" / "settings.py"
-PACKAGES = ("container/torpor_container", "endpoint/torpor_endpoint", "sdk/torpor")
+PACKAGES = ("container/torpor_container", "endpoint/torpor_account", "endpoint/torpor_endpoint", "sdk/torpor")
 ELSEWHERE = {
     # AWS's own library, under its own name.
     "container/torpor_container/formats/script/toolkits/sagemaker_containers/_env.py: SAGEMAKER_BASE_DIR = /opt/ml",

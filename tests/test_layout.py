@@ -8,11 +8,13 @@ import pytest
 TESTS = Path(__file__).parent
 ROOMS = {
     "container": TESTS.parent / "container" / "torpor_container",
+    "account": TESTS.parent / "endpoint" / "torpor_account",
     "endpoint": TESTS.parent / "endpoint" / "torpor_endpoint",
     "sdk": TESTS.parent / "sdk" / "torpor",
 }
-BEHAVIOURS = {"endpoint/robust"}
-"""Folders of tests of a whole endpoint: what it does when processes end, bodies are large or many models come."""
+BEHAVIOURS = {"endpoint/account", "endpoint/robust"}
+"""Folders of tests of a whole endpoint: what its account answers, and what it does when processes end, bodies are large
+or many models come."""
 DATA = {"container/formats/xgboost/old_models"}
 PROGRAMS = {
     "clients/old_boto3.py",

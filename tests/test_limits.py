@@ -2,25 +2,26 @@
 
 from pathlib import Path
 
+from torpor_account import request_bodies
+from torpor_account.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_MAX
+from torpor_account.aws.off_loop import INLINE_MAX_BYTES
+from torpor_account.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
+from torpor_account.s3.wire.exchange import PATIENCE_S
+from torpor_account.s3.wire.forms import FIELDS_MAX_BYTES
+from torpor_account.s3.wire.intake import DOCUMENT_MAX_BYTES
+from torpor_account.s3.wire.parsing import MARKS_MAX
+from torpor_account.storage import data_dir
 from torpor_container.http.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
 from torpor_container.http.connections import GREETINGS_MAX, GREETINGS_SHARE
 from torpor_container.http.server import FIELD_MAX_BYTES, LINE_MAX_BYTES, PATIENCE, SPARE_MIN, SPARE_SHARE
 from torpor_container.http.tls.front import HANDSHAKE_S
 from torpor_container.transport.greeting import GREETED_WITHIN_S
-from torpor_endpoint import request_bodies, up
-from torpor_endpoint.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_MAX
-from torpor_endpoint.aws.off_loop import INLINE_MAX_BYTES
-from torpor_endpoint.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
+from torpor_endpoint import up
 from torpor_endpoint.core.traffic import ShadowLimits
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.options import Options
 from torpor_endpoint.routing.router.control_client import BEGUN_WITHIN_S, FORWARDED_MAX
 from torpor_endpoint.runtime.passage import CallLimits
-from torpor_endpoint.services.s3.wire.exchange import PATIENCE_S
-from torpor_endpoint.services.s3.wire.forms import FIELDS_MAX_BYTES
-from torpor_endpoint.services.s3.wire.intake import DOCUMENT_MAX_BYTES
-from torpor_endpoint.services.s3.wire.parsing import MARKS_MAX
-from torpor_endpoint.storage import data_dir
 
 PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "limits.md").read_text()
 KIB, MIB = 1 << 10, 1 << 20

@@ -9,26 +9,26 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from torpor_endpoint.aws.lazy import LazyApp
-from torpor_endpoint.aws.wire.asgi import TakeInline
+from torpor_account.aws.lazy import LazyApp
+from torpor_account.aws.wire.asgi import TakeInline
+from torpor_account.core.origins.cross_origin import OwnHosts, own_hosts
+from torpor_account.gateway import Gateway
+from torpor_account.storage.private import close_all
+from torpor_account.web_pages import WebPages
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.repeating import repeated
-from torpor_endpoint.core.origins.cross_origin import OwnHosts, own_hosts
 from torpor_endpoint.dashboard.door import Door
-from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.options import Options
 from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.composed_router import close_within
 from torpor_endpoint.service_apps import ServiceApps
 from torpor_endpoint.services.registry import ADDRESSES, RUNTIME
-from torpor_endpoint.storage.private import close_all
-from torpor_endpoint.web_pages import WebPages
 
 if TYPE_CHECKING:
-    from torpor_endpoint.access.door import AccessDoor
+    from torpor_account.access.door import AccessDoor
+    from torpor_account.iam.identities.directory import Directory
     from torpor_endpoint.core.pages.own_models import MayInvoke, OwnEndpoint
-    from torpor_endpoint.services.iam.identities.directory import Directory
 
 STOP_S = 1.0
 """How long the instances of all endpoints have to end by themselves when the endpoint stops."""
@@ -58,17 +58,17 @@ class EndpointProcess:
         return WebPages(door, own, {name: partial(door.s3, app) for name, app in excepted.items()})
 
     def _door(self, gateway: Gateway, directory: "Directory", inline: TakeInline) -> "AccessDoor":
-        from torpor_endpoint.access.denial_notes import DenialNotes
-        from torpor_endpoint.access.door import AccessDoor
+        from torpor_account.access.denial_notes import DenialNotes
+        from torpor_account.access.door import AccessDoor
+        from torpor_account.access.login.face import LoginFace
+        from torpor_account.access.login.sessions import PageSessions
+        from torpor_account.access.page_callers import PageCallers
+        from torpor_account.access.resource_tags import known_tags
+        from torpor_account.access.throttling import Throttle
+        from torpor_account.access.verifying import AccessClocks, Verifier
         from torpor_endpoint.access.invocations import AT_THE_DOOR, InvocationDoor
-        from torpor_endpoint.access.login.face import LoginFace
-        from torpor_endpoint.access.login.sessions import PageSessions
         from torpor_endpoint.access.own_models import OwnModelsFace
-        from torpor_endpoint.access.page_callers import PageCallers
         from torpor_endpoint.access.page_rights import ROUTERS_PAGES
-        from torpor_endpoint.access.resource_tags import known_tags
-        from torpor_endpoint.access.throttling import Throttle
-        from torpor_endpoint.access.verifying import AccessClocks, Verifier
         from torpor_endpoint.dashboard.look import LOOK
 
         parts, options = self._parts, self._options

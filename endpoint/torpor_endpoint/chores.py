@@ -4,21 +4,21 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from socket import gethostname
 
+from torpor_account.cloudwatch.alarms.watch import Watch
+from torpor_account.logs.files.gauge import LogGrowth
+from torpor_account.metrics.registry import age
+from torpor_account.metrics.series import MINUTE_S
+from torpor_account.tls.renewing import Renewal
 from torpor_endpoint.clocks import instance_clocks
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.fleet.sizer import Sizer
-from torpor_endpoint.metrics.registry import age
-from torpor_endpoint.metrics.series import MINUTE_S
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.routing.control.local_routers import RoutersBeside
 from torpor_endpoint.services.autoscaling.acting.rescaling import Rescaling
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import judged_by_cloudwatch
-from torpor_endpoint.services.cloudwatch.alarms.watch import Watch
-from torpor_endpoint.services.logs.files.gauge import LogGrowth
 from torpor_endpoint.services.sagemaker.experiments.runner import ExperimentRunner
-from torpor_endpoint.tls.renewing import Renewal
 
 MINUTES_FOR_S = 86_400.0
 """Levels of instances have a sample in each minute of the first day that the clock travels, then in each hour."""

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from torpor_endpoint.services.moto import longtail
+from torpor_account.moto import longtail
 from torpor_endpoint.services.registry import SERVICES, AwsService
 
 

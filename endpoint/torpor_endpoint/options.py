@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from torpor_endpoint.core.origins.cross_origin import address_of, is_loopback
+from torpor_account.core.origins.cross_origin import address_of, is_loopback
 
 LOCAL, KUBERNETES = "local", "kubernetes"
 REFUSABLE = ("pickles", "scripts")

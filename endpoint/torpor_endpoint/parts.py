@@ -11,6 +11,24 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
+from torpor_account.cloudwatch.alarms.actions import alarm_actions
+from torpor_account.cloudwatch.alarms.keeping import Alarms
+from torpor_account.core.access.rates import CallRates
+from torpor_account.iam.context import Iam
+from torpor_account.logs.files.groups import Groups
+from torpor_account.logs.files.log_marks import LogMarks
+from torpor_account.logs.files.reading import Logs
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.moto.longtail import LongTail
+from torpor_account.s3.access.embedded import EmbeddedStorage, Storage, as_endpoint
+from torpor_account.s3.store import ObjectStore
+from torpor_account.storage.data_dir import DataDir
+from torpor_account.storage.databases.database import Database, DatabasePart
+from torpor_account.storage.databases.opening import opened
+from torpor_account.storage.deployment_secret import kept_secret
+from torpor_account.storage.private import closed_to_others
+from torpor_account.storage.shared_secrets import shared_secret
+from torpor_account.topics import Topics
 from torpor_container.isolation.abilities import found
 from torpor_container.processes.inherited_variables import opt_outs
 from torpor_container.processes.zygote_client import OwnedZygote
@@ -18,7 +36,6 @@ from torpor_container.settings import DEFAULTS
 from torpor_endpoint.clocks.clock import EndpointClock, RealClock
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core import emulation
-from torpor_endpoint.core.access.rates import CallRates
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
 from torpor_endpoint.core.records import Variant
@@ -39,7 +56,6 @@ from torpor_endpoint.in_service.endpoints import machine_digest
 from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.options import KUBERNETES, LOCAL, Options
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.control.router_board import RouterBoard
@@ -55,22 +71,12 @@ from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite
 from torpor_endpoint.runtime.observing.meter import Meters
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
-from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
-from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.jobs.queue import JobQueue
 from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.jobs.work import WorkThreads
-from torpor_endpoint.services.logs.files.groups import Groups
-from torpor_endpoint.services.logs.files.log_marks import LogMarks
-from torpor_endpoint.services.logs.files.reading import Logs
-from torpor_endpoint.services.moto.longtail import LongTail
-from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage, Storage, as_endpoint
-from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.records import Experiments
-from torpor_endpoint.services.topics import Topics
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork, without_credentials
 from torpor_endpoint.services.transform.lifecycle import TransformJob
@@ -81,16 +87,15 @@ from torpor_endpoint.storage.databases.opening import opened
 from torpor_endpoint.storage.deployment_secret import kept_secret
 from torpor_endpoint.storage.private import closed_to_others
 from torpor_endpoint.storage.schema import RECORDS
-from torpor_endpoint.storage.shared_secrets import shared_secret
 from torpor_endpoint.storage.store import Store
 from torpor_endpoint.telemetry.access_log import AccessLog
 from torpor_endpoint.telemetry.environment import signals
 
 if TYPE_CHECKING:
+    from torpor_account.iam.identities.directory import Directory
+    from torpor_account.s3.access.remote import RemoteStorage
+    from torpor_account.storage.denial_log import DenialLog
     from torpor_endpoint.role_parts import RoleParts
-    from torpor_endpoint.services.iam.identities.directory import Directory
-    from torpor_endpoint.services.s3.access.remote import RemoteStorage
-    from torpor_endpoint.storage.denial_log import DenialLog
     from torpor_endpoint.telemetry.composing import Telemetry
 
 
@@ -216,8 +221,8 @@ class Parts:
 
     def _directory(self) -> "Directory":
         """Raises BadCredentials."""
-        from torpor_endpoint.access.root_key import root_pair
-        from torpor_endpoint.services.iam.identities.directory import Directory
+        from torpor_account.access.root_key import root_pair
+        from torpor_account.iam.identities.directory import Directory
 
         owner = root_pair(self.folders.credentials, None if self.options.database is None else self.database)
         return Directory(self.iam, self.options.account, owner)
@@ -237,7 +242,7 @@ class Parts:
         return f"arn:aws:sagemaker:{self.options.region}:{self.options.account}:endpoint/{name.lower()}"
 
     def _denials(self) -> "DenialLog":
-        from torpor_endpoint.storage.denial_log import DenialLog
+        from torpor_account.storage.denial_log import DenialLog
 
         return DenialLog(self.folders.denials, self.clock.epoch)
 
@@ -450,7 +455,7 @@ class Parts:
         """The S3 of training jobs and captured data."""
         if self.options.s3_endpoint is None:
             return EmbeddedStorage(self.objects)
-        from torpor_endpoint.services.s3.access.remote import RemoteStorage
+        from torpor_account.s3.access.remote import RemoteStorage
 
         return RemoteStorage.at(self.options.s3_endpoint, self.options.region)
 

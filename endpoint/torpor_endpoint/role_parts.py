@@ -9,19 +9,19 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from threading import Lock
 
+from torpor_account.iam.execution.grants import RoleGrants
+from torpor_account.iam.execution.loopback import LoopbackPages
+from torpor_account.iam.execution.page import CredentialsPages
+from torpor_account.iam.execution.roles import ExecutionRoles
+from torpor_account.iam.identities.directory import Directory
+from torpor_account.s3.access.as_role import acting_as, rules_of, why_unreadable
+from torpor_account.s3.store import ObjectStore
 from torpor_container.processes.inherited_variables import CREDENTIALS, ROLE_TOKEN, ROLE_URL
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.host import Host, LaunchSpec, Slot
 from torpor_endpoint.host.signing import SigningHost
 from torpor_endpoint.options import Options
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
-from torpor_endpoint.services.iam.execution.grants import RoleGrants
-from torpor_endpoint.services.iam.execution.loopback import LoopbackPages
-from torpor_endpoint.services.iam.execution.page import CredentialsPages
-from torpor_endpoint.services.iam.execution.roles import ExecutionRoles
-from torpor_endpoint.services.iam.identities.directory import Directory
-from torpor_endpoint.services.s3.access.as_role import acting_as, rules_of, why_unreadable
-from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.model_data import ModelDataAccess
 from torpor_endpoint.services.transform.running.transform_work import JOB
 

@@ -7,8 +7,8 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from torpor_endpoint.aws.lazy import LazyApp
-from torpor_endpoint.aws.wire.asgi import App
+from torpor_account.aws.lazy import LazyApp
+from torpor_account.aws.wire.asgi import App
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.options import LOCAL
@@ -184,7 +184,7 @@ class ServiceApps:
         return LedgerReader(self._parts.ledger.tables, self._parts.clock.epoch)
 
     def _s3_cross_origin(self) -> App:
-        from torpor_endpoint.services.s3.service import service
+        from torpor_account.s3.service import service
 
         parts, options = self._parts, self._options
         return service(parts.objects, parts.iam, account=options.account, region=options.region).cross_origin

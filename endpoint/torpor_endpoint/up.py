@@ -15,22 +15,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 from urllib.parse import urlsplit
 
+from torpor_account.core.access.rates import BadRate, CallRates
+from torpor_account.core.origins.cross_origin import is_loopback
+from torpor_account.log_lines import JsonLines, single_line
+from torpor_account.port import NOT_STARTED, PORT_CHECKS, PORT_MAX, PortOptions, listening_fault, serve
+from torpor_account.storage.private import UMASK
 from torpor_container.how_to_install import how_to_install
-from torpor_endpoint.core.access.rates import BadRate, CallRates
 from torpor_endpoint.core.emulation import EMULATED
-from torpor_endpoint.core.origins.cross_origin import is_loopback
 from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
 from torpor_endpoint.host.ray.spelling import address_of, names_ray
-from torpor_endpoint.log_lines import JsonLines, single_line
 from torpor_endpoint.options import KUBERNETES, LOCAL, REFUSABLE, Options
-from torpor_endpoint.port import NOT_STARTED, PORT_CHECKS, PORT_MAX, PortOptions, listening_fault, serve
-from torpor_endpoint.storage.private import UMASK
 from torpor_endpoint.telemetry.environment import BadTelemetry, signals
 
 if TYPE_CHECKING:
+    from torpor_account.aws.wire.asgi import App
+    from torpor_account.tls.prepared import PreparedTls
     from torpor_container.http.server import ServerOptions
-    from torpor_endpoint.aws.wire.asgi import App
-    from torpor_endpoint.tls.prepared import PreparedTls
 
 SomeOptions = TypeVar("SomeOptions")  # of an endpoint or of a router
 
@@ -113,7 +113,7 @@ def server_options(options: PortOptions, shutdown_s: int) -> "ServerOptions":
 def secured(options: Options) -> tuple[Options, Sequence[str]]:
     """The options of an endpoint that speaks HTTPS, with its certificate, its name in it and what clients trust it by;
     and warnings. It makes the endpoint's own certificate if there is none, and imports much. Raises BadOption."""
-    from torpor_endpoint.tls.preparing import prepared
+    from torpor_account.tls.preparing import prepared
 
     known = options if options.descriptor is None else _with_address(options, options.descriptor)
     return _with_certificate(options, lambda: prepared(known, socket.gethostname(), time.time()))
@@ -121,10 +121,10 @@ def secured(options: Options) -> tuple[Options, Sequence[str]]:
 
 def _secured_apart(options: Options) -> tuple[Options, Sequence[str]]:
     """As `secured`, whose modules this process would keep for as long as the endpoint lives. Raises BadOption."""
-    from torpor_endpoint.tls.apart import prepared_apart
+    from torpor_account.tls.apart import prepared_apart
 
     def prepare() -> "PreparedTls":
-        from torpor_endpoint.tls.preparing import prepared
+        from torpor_account.tls.preparing import prepared
 
         return prepared(options, socket.gethostname(), time.time())
 
@@ -142,7 +142,7 @@ def _with_certificate(options: Options, prepare: Callable[[], "PreparedTls"]) ->
 
 def certified(prepare: Callable[[], "PreparedTls"]) -> "PreparedTls":
     """What `prepare` finds. Raises BadOption."""
-    from torpor_endpoint.tls.prepared import BadTls
+    from torpor_account.tls.prepared import BadTls
 
     try:
         return prepare()
@@ -152,9 +152,9 @@ def certified(prepare: Callable[[], "PreparedTls"]) -> "PreparedTls":
 
 def _app(options: Options) -> "App":
     """The application, made in gunicorn's worker. Only the worker imports it, so its parent process stays small."""
+    from torpor_account.storage.data_dir import DataDirInUse
+    from torpor_account.storage.databases.database import DatabaseFault, SchemaTooNew
     from torpor_endpoint.app import EndpointProcess
-    from torpor_endpoint.storage.data_dir import DataDirInUse
-    from torpor_endpoint.storage.databases.database import DatabaseFault, SchemaTooNew
 
     try:
         return EndpointProcess(options).app()
@@ -259,7 +259,7 @@ def _check_database(url: str) -> None:
     """The server is asked: an endpoint without its database is of no use."""
     if not _is_installed("psycopg"):
         raise BadOption(f"--database: psycopg is not installed: {how_to_install('postgresql')}")
-    from torpor_endpoint.storage.databases.postgresql_schema import fault
+    from torpor_account.storage.databases.postgresql_schema import fault
 
     if found := fault(url):
         raise BadOption(f"--database: {found}")
@@ -275,8 +275,8 @@ def _check_kubernetes(options: Options) -> None:
 
 def _check_credentials(options: Options) -> None:
     """A file that cannot be read is no reason to make a new root credential over it."""
-    from torpor_endpoint.access.root_key import BadCredentials, kept_pair
-    from torpor_endpoint.storage.data_dir import DataDir
+    from torpor_account.access.root_key import BadCredentials, kept_pair
+    from torpor_account.storage.data_dir import DataDir
 
     try:
         kept_pair(DataDir(options.data_dir).credentials)
@@ -303,7 +303,7 @@ def _is_installed(module: str) -> bool:
 
 def abandoned(data_dir: Path) -> bool:
     """Whether the endpoint of this folder has lost its parent process. It stops by itself, or the next one ends it."""
-    from torpor_endpoint.storage.data_dir import orphan
+    from torpor_account.storage.data_dir import orphan
 
     try:
         return orphan((data_dir / "lock").read_text()) is not None

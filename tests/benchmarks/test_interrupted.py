@@ -12,10 +12,10 @@ from benchmarks.interrupted.asking import BUCKET, REFUSED, Ask, Asked
 from benchmarks.interrupted.judging import faults
 from benchmarks.interrupted.running import Plan, run
 from benchmarks.interrupted.stand import Stand
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState
 from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 SHORT = Plan(requests=30, models=6, lasts_s=4.0, largest=256 * 1024, kills_every_s=(0.8, 1.6))
 NOW_S = 1000.0

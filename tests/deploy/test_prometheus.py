@@ -22,8 +22,8 @@ from tests.endpoint.helpers.model_artifacts import put
 from tests.helpers.ports import free_port
 from tests.helpers.waiting import until
 from tests.markdown import ROOT
-from torpor_endpoint.metrics.metrics import METRICS, Shown
-from torpor_endpoint.metrics.prometheus import exposed
+from torpor_account.metrics.metrics import METRICS, Shown
+from torpor_account.metrics.prometheus import exposed
 
 DEPLOY = ROOT / "deploy"
 ALERTS = DEPLOY / "prometheus" / "alerts.yml"

@@ -1,57 +1,13 @@
-"""One live endpoint for all tests that do not need one of their own, and databases of each kind."""
+"""One live endpoint for all tests that do not need one of their own."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
-from itertools import count
-from pathlib import Path
 
 import pytest
 
-from tests.endpoint.helpers.databases import OpenPart
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
-from tests.endpoint.helpers.postgresql_server import PostgresqlServer, programs, server
-from torpor_endpoint.storage.databases.database import Database, DatabasePart
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
-
-_schemas = count()
 
 
 @pytest.fixture(scope="session")
 def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveEndpoint]:
     with LiveEndpoint(tmp_path_factory.mktemp("live")) as endpoint:
         yield endpoint
-
-
-@pytest.fixture(scope="session")
-def postgresql() -> Iterator[PostgresqlServer]:
-    if programs() is None:
-        pytest.skip("PostgreSQL is not installed")
-    with server() as running:
-        yield running
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenPart]:
-    """Opens a part's database, which is new in each test. A second call opens the same one, and closes the first."""
-    with ExitStack() as closing:
-        last: list[Database] = []
-        suffix = f"_{next(_schemas)}"
-
-        def open_part(part: DatabasePart) -> Database:
-            while last:
-                last.pop().close()
-            if request.param == "sqlite":
-                last.append(SqliteFile(tmp_path / f"{part.name}.sqlite", part))
-            else:
-                from torpor_endpoint.storage.databases.postgresql_schema import PostgresqlSchema
-
-                url = request.getfixturevalue("postgresql").url
-                last.append(PostgresqlSchema(url, part._replace(name=part.name + suffix), _unexpected))
-            closing.callback(last[-1].close)
-            return last[-1]
-
-        yield open_part
-
-
-def _unexpected() -> None:
-    pytest.fail("nobody took the database over")

@@ -11,8 +11,8 @@ import pytest
 
 from tests.endpoint.helpers.ray_cluster import HAS_RAY
 from tests.helpers.ports import free_ports
+from torpor_account.core.origins.cross_origin import Sender
 from torpor_endpoint.app import own_hosts_of
-from torpor_endpoint.core.origins.cross_origin import Sender
 from torpor_endpoint.options import Options
 from torpor_endpoint.up import BadOption, CannotStart, _with_address, check, check_router_ports, exposure, run
 

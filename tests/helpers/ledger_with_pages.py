@@ -14,14 +14,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from torpor_account.storage.databases.database import Database, DatabasePart
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.reading import LedgerReader
 from torpor_endpoint.ledger.tables import LEDGER, RETENTION, Retention
 from torpor_endpoint.pages.ledger import Pages
-from torpor_endpoint.storage.databases.database import Database, DatabasePart
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 NOON_S = 1_800_000_000.0
 """A whole minute."""

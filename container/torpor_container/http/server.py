@@ -109,7 +109,7 @@ def log_config(formatter: type[logging.Formatter], level: str) -> dict[str, obje
             "lines": {"class": "logging.StreamHandler", "formatter": "lines", "stream": "ext://sys.stderr"},
         },
         "root": {"level": "DEBUG" if level == "debug" else "WARNING", "handlers": ["lines"]},
-        "loggers": dict.fromkeys(("gunicorn.error", "torpor_endpoint", "torpor_container"), own),
+        "loggers": dict.fromkeys(("gunicorn.error", "torpor_endpoint", "torpor_account", "torpor_container"), own),
     }
 
 

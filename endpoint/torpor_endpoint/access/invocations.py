@@ -5,17 +5,17 @@ import uuid
 from collections.abc import Sequence
 from functools import partial
 
-from torpor_endpoint.access.door import CallsByHead
-from torpor_endpoint.access.problems import NotAuthentic, Problem
-from torpor_endpoint.access.throttling import UNLIMITED, Throttle
-from torpor_endpoint.access.verifying import Verifier
-from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.wire.asgi import Response, Scope, Send, TakeInline, Tell, sent
-from torpor_endpoint.aws.wire.scope import RUNTIME_PATH
-from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess
-from torpor_endpoint.core.access.rates import CallKind
-from torpor_endpoint.core.access.rights import invocation
-from torpor_endpoint.services.iam.identities.directory import KnownKey
+from torpor_account.access.door import CallsByHead
+from torpor_account.access.problems import NotAuthentic, Problem
+from torpor_account.access.throttling import UNLIMITED, Throttle
+from torpor_account.access.verifying import Verifier
+from torpor_account.aws.errors import AwsError
+from torpor_account.aws.wire.asgi import Response, Scope, Send, TakeInline, Tell, sent
+from torpor_account.aws.wire.scope import RUNTIME_PATH
+from torpor_account.core.access.needs import AccessNeed, AccessRefused, CallerAccess
+from torpor_account.core.access.rates import CallKind
+from torpor_account.core.access.rights import invocation
+from torpor_account.iam.identities.directory import KnownKey
 
 SIGNED_AS = "sagemaker"
 """The name that clients of the runtime sign for."""

@@ -7,15 +7,15 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from html import escape
 
-from torpor_endpoint.access.login.face import DASHBOARD, LoginFace
-from torpor_endpoint.access.login.page import BASE_HEADERS
-from torpor_endpoint.access.page_callers import READ, wants_page
-from torpor_endpoint.aws.wire.asgi import Response, Scope
-from torpor_endpoint.core.access.needs import AccessNeed, CallerAccess
-from torpor_endpoint.core.access.rights import INVOCATIONS, invocation
+from torpor_account.access.login.face import DASHBOARD, LoginFace
+from torpor_account.access.login.page import BASE_HEADERS
+from torpor_account.access.page_callers import READ, wants_page
+from torpor_account.aws.wire.asgi import Response, Scope
+from torpor_account.core.access.needs import AccessNeed, CallerAccess
+from torpor_account.core.access.rights import INVOCATIONS, invocation
+from torpor_account.gateway import OWN_PAGES
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.own_models import MayInvoke, OwnEndpoint, OwnModel, own_models_page
-from torpor_endpoint.gateway import OWN_PAGES
 
 OWN_MODELS = f"{OWN_PAGES}{PageName.OWN}"
 MIB = 1024 * 1024

@@ -1,7 +1,7 @@
 """The rights of pages that routers read."""
 
-from torpor_endpoint.access.page_callers import PageRight
-from torpor_endpoint.gateway import OWN_PAGES
+from torpor_account.access.page_callers import PageRight
+from torpor_account.gateway import OWN_PAGES
 
 ROUTE = "torpor:Route"
 """Routers have a right of their own: they get the secrets of all access keys, to verify callers."""

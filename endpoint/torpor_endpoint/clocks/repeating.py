@@ -5,9 +5,9 @@ import logging
 from collections.abc import Awaitable, Callable
 from math import inf
 
+from torpor_account.core.outages.records_fault import RecordsFault
+from torpor_account.storage.failures import is_machines
 from torpor_endpoint.clocks.clock import Pause
-from torpor_endpoint.core.outages.records_fault import RecordsFault
-from torpor_endpoint.storage.failures import is_machines
 
 CHORE_PAUSE_S = 1.0
 """The pause before a failed chore starts again."""

@@ -14,8 +14,9 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from torpor_account.aws.wire.asgi import Disconnected, Receive, Scope, Send, until_disconnected
+from torpor_account.metrics.series import MINUTE_S, MINUTES_KEPT_S
 from torpor_container.typed_json import written
-from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, until_disconnected
 from torpor_endpoint.dashboard.charts import charts, window_of
 from torpor_endpoint.dashboard.door import PAGE, PREFIX
 from torpor_endpoint.dashboard.feed import Feed
@@ -23,7 +24,6 @@ from torpor_endpoint.dashboard.looking import Looking
 from torpor_endpoint.dashboard.simulating import CannotSimulate, Simulating
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.ledger.reading import LedgerReader
-from torpor_endpoint.metrics.series import MINUTE_S, MINUTES_KEPT_S
 
 FILES = Path(__file__).with_name("static")
 FRESH = MappingProxyType({"cache-control": "no-cache"})

@@ -6,10 +6,8 @@ A value is None where a minute has none. Production variants are added up; shado
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from torpor_endpoint.dashboard.figures import MICROSECONDS, VariantName, by_variant, rounded
-from torpor_endpoint.ledger.reading import ColdPeriod
-from torpor_endpoint.metrics.distribution import percentile
-from torpor_endpoint.metrics.metrics import (
+from torpor_account.metrics.distribution import percentile
+from torpor_account.metrics.metrics import (
     INVOCATION_4XX_ERRORS,
     INVOCATION_5XX_ERRORS,
     INVOCATIONS,
@@ -20,10 +18,12 @@ from torpor_endpoint.metrics.metrics import (
     OVERHEAD_LATENCY,
     Metric,
 )
-from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.metrics.series import MINUTE_S
-from torpor_endpoint.metrics.tally import Tally
-from torpor_endpoint.metrics.windows import PeriodWindow
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.metrics.series import MINUTE_S
+from torpor_account.metrics.tally import Tally
+from torpor_account.metrics.windows import PeriodWindow
+from torpor_endpoint.dashboard.figures import MICROSECONDS, VariantName, by_variant, rounded
+from torpor_endpoint.ledger.reading import ColdPeriod
 
 POINTS_MAX = 360
 """The most points of a chart: a longer time has longer periods."""

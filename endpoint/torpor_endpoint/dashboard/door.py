@@ -5,7 +5,7 @@ It imports no web framework: an endpoint at which nobody looks never loads one.
 
 from types import MappingProxyType
 
-from torpor_endpoint.aws.wire.asgi import HARMLESS, App, Receive, Scope, Send, adding
+from torpor_account.aws.wire.asgi import HARMLESS, App, Receive, Scope, Send, adding
 
 PAGE = "/_torpor/"
 PREFIX = "/_torpor/dashboard/"

@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
-from torpor_endpoint.core.outages.records_fault import RecordsFault
+from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_endpoint.dashboard.patches import difference
 
 PERIOD_S = 1.0

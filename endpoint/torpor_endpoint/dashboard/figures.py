@@ -5,8 +5,8 @@ from dataclasses import dataclass, fields
 from math import floor, log10
 from typing import Any
 
-from torpor_endpoint.metrics.distribution import percentile
-from torpor_endpoint.metrics.metrics import (
+from torpor_account.metrics.distribution import percentile
+from torpor_account.metrics.metrics import (
     INVOCATION_4XX_ERRORS,
     INVOCATION_5XX_ERRORS,
     INVOCATIONS,
@@ -15,9 +15,9 @@ from torpor_endpoint.metrics.metrics import (
     VARIANT,
     Metric,
 )
-from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.metrics.series import MINUTE_S, Series
-from torpor_endpoint.metrics.tally import Tally, merged
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.metrics.series import MINUTE_S, Series
+from torpor_account.metrics.tally import Tally, merged
 
 VariantName = tuple[str, str]
 """An endpoint's name and a variant's."""

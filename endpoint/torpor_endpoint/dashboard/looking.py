@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.record_table import Card
 from torpor_endpoint.dashboard.figures import figures
 from torpor_endpoint.dashboard.snapshot import snapshot
 from torpor_endpoint.dashboard.timeline import rows
@@ -11,8 +13,6 @@ from torpor_endpoint.fleet.collector import Wanted
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import Readings
-from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.storage.record_table import Card
 
 LINGER_LOOKS = 5
 """So many more looks read the instances of a pool after its last request: a load may go on without its caller. Later

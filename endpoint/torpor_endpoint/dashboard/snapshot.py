@@ -7,6 +7,7 @@ patches. A model's row is `[size_bytes, used_s, hits, in_flight, format]`, where
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from torpor_account.storage.record_table import Card
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.records import Variant
@@ -15,7 +16,6 @@ from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading
 from torpor_endpoint.in_service.incarnation import Incarnation
-from torpor_endpoint.storage.record_table import Card
 
 Table = dict[str, Any]
 

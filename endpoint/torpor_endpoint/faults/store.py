@@ -6,7 +6,7 @@ Instances read their artifacts through it too: with faults, they do not read the
 import asyncio
 from typing import Any
 
-from torpor_endpoint.aws.wire.asgi import App, Message, Receive, Scope, Send
+from torpor_account.aws.wire.asgi import App, Message, Receive, Scope, Send
 from torpor_endpoint.core.testing.fault_schedule import FaultKind, InjectedFault, Occasion
 from torpor_endpoint.faults.injector import FaultInjector, of_kinds
 

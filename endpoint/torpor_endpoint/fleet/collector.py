@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
+from torpor_account.metrics import metrics
+from torpor_account.metrics.registry import MetricRegistry
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import MemoryReading
 from torpor_endpoint.fleet.endpoints import FleetRoster
@@ -13,8 +15,6 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
-from torpor_endpoint.metrics import metrics
-from torpor_endpoint.metrics.registry import MetricRegistry
 
 PERIOD_S = 20.0
 """AWS emits these metrics every 60 s. A request to CloudWatch reads them at once."""

@@ -9,6 +9,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from itertools import count
 
+from torpor_account.log_lines import about
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
 from torpor_endpoint.core.records import Variant
@@ -17,7 +18,6 @@ from torpor_endpoint.fleet.supervision.slot_supervisor import SlotSupervisor
 from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.log_lines import about
 
 log = logging.getLogger(__name__)
 

@@ -8,6 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from math import inf
 
+from torpor_account.storage.databases.database import Database
 from torpor_endpoint.core.ledger import (
     ERROR_FROM,
     UNKNOWN,
@@ -26,7 +27,6 @@ from torpor_endpoint.core.ledger import (
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.tables import RETENTION, Batch, Retention, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
-from torpor_endpoint.storage.databases.database import Database
 
 PERIOD_S = 1.0
 PRUNING_S = 600.0

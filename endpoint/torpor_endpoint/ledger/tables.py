@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields
 from operator import attrgetter
 from typing import TypeVar
 
+from torpor_account.storage.databases.database import Database, DatabasePart, Migration
 from torpor_endpoint.core.ledger import (
     MINUTE_S,
     ContainerKey,
@@ -19,7 +20,6 @@ from torpor_endpoint.core.ledger import (
     add_sums,
 )
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
-from torpor_endpoint.storage.databases.database import Database, DatabasePart, Migration
 
 ENDED = "the endpoint ended"
 """The reason for the end of a life that ended with a killed endpoint."""

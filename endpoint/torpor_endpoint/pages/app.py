@@ -18,10 +18,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from torpor_account.aws.errors import DATABASE_AWAY
+from torpor_account.core.outages.records_fault import RecordsFault
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.databases.database import DatabaseFault
 from torpor_container import wire
 from torpor_container.typed_json import read
-from torpor_endpoint.aws.errors import DATABASE_AWAY
-from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.core.pages import Json, PageName
 from torpor_endpoint.core.pages.state import (
     VariantState,
@@ -41,9 +43,7 @@ from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.in_service.incarnation import Incarnation
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.traffic import RecentTraffic
-from torpor_endpoint.storage.databases.database import DatabaseFault
 
 if TYPE_CHECKING:
     from torpor_endpoint.faults.injector import FaultInjector
@@ -102,7 +102,7 @@ class OwnPages:
 
     async def metrics(self, request: Request) -> Response:
         """The metrics of all endpoints, in the text format of Prometheus."""
-        from torpor_endpoint.metrics.prometheus import exposition
+        from torpor_account.metrics.prometheus import exposition
 
         await self.refresh()
         return Response(exposition(self.registry, self.roster), media_type="text/plain; version=0.0.4; charset=utf-8")

@@ -6,8 +6,8 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from torpor_endpoint.core.pages.denials import LIMIT, LIMIT_MAX, denials_page
-from torpor_endpoint.storage.denial_log import DenialLog
+from torpor_account.core.pages.denials import LIMIT, LIMIT_MAX, denials_page
+from torpor_account.storage.denial_log import DenialLog
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import traceback
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 
-from torpor_endpoint.aws.wire.asgi import HARMLESS, App, Receive, Response, Scope, Send, sent
-from torpor_endpoint.gateway import HEALTH
+from torpor_account.aws.wire.asgi import HARMLESS, App, Receive, Response, Scope, Send, sent
+from torpor_account.gateway import HEALTH
+from torpor_account.request_bodies import STATE, Bodies
 from torpor_endpoint.host import HostError
-from torpor_endpoint.request_bodies import STATE, Bodies
 
 
 class Lifespan:

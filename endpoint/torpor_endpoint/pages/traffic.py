@@ -1,12 +1,12 @@
 """Reads from the metrics what requests each variant got of late: counts, hit ratio, and percentiles."""
 
+from torpor_account.metrics import metrics
+from torpor_account.metrics.distribution import percentile
+from torpor_account.metrics.metrics import Metric
+from torpor_account.metrics.registry import MetricRegistry, key_of
+from torpor_account.metrics.series import MINUTE_S, Series
+from torpor_account.metrics.tally import Tally, merged
 from torpor_endpoint.core.pages.state import VariantTraffic
-from torpor_endpoint.metrics import metrics
-from torpor_endpoint.metrics.distribution import percentile
-from torpor_endpoint.metrics.metrics import Metric
-from torpor_endpoint.metrics.registry import MetricRegistry, key_of
-from torpor_endpoint.metrics.series import MINUTE_S, Series
-from torpor_endpoint.metrics.tally import Tally, merged
 
 SECOND_MICROSECONDS = 1e6
 

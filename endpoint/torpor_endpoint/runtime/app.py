@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
+from torpor_account.aws.wire.asgi import Disconnected, Receive, Scope, Send, Tell
+from torpor_account.aws.wire.scope import DEFAULT_REGION, region_of
+from torpor_account.core.outages.records_fault import RecordsFault
+from torpor_account.log_lines import LogFields, about
 from torpor_container import wire
 from torpor_container.transport.upstream import Body, size_of
-from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Scope, Send, Tell
-from torpor_endpoint.aws.wire.scope import DEFAULT_REGION, region_of
-from torpor_endpoint.core.outages.records_fault import RecordsFault
-from torpor_endpoint.log_lines import LogFields, about
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.errors import (
     ErrorPlace,

@@ -2,8 +2,8 @@
 
 from contextlib import suppress
 
-from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Response, Scope, Send, Tell, sent, taken
+from torpor_account.aws.errors import AwsError
+from torpor_account.aws.wire.asgi import Disconnected, Receive, Response, Scope, Send, Tell, sent, taken
 from torpor_endpoint.runtime.app import AccountAndRegion
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, wire_form
 

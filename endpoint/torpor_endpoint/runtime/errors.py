@@ -11,6 +11,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
+from torpor_account.aws.errors import DATABASE_AWAY
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_container.wire import Fault
 from torpor_endpoint.aws.errors import DATABASE_AWAY

@@ -19,6 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from torpor_account.aws.wire.asgi import Headers, Scope
 from torpor_container.settings import DEFAULTS
 from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
 from torpor_endpoint.aws.wire.asgi import Headers, Scope

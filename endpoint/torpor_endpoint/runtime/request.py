@@ -4,6 +4,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from torpor_account.aws.validation import Violation, message, shown
+from torpor_account.aws.wire.asgi import DRAIN_MAX_BYTES, Disconnected, Receive, Scope
+from torpor_account.request_bodies import TooManyBodies, TooSlow, bodies_of, declared_bytes
 from torpor_container import wire
 from torpor_container.transport.upstream import Body
 from torpor_endpoint.aws.validation import Violation, message, shown

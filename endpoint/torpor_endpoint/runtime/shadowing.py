@@ -22,6 +22,7 @@ from math import inf
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+from torpor_account.log_lines import about
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.in_service.pool import VariantPool

@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, suppress
 from typing import NamedTuple, Protocol, TypeVar
 
+from torpor_account.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, until_disconnected
+from torpor_account.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception
 from torpor_container import wire
 from torpor_container.transport.stream_client import StreamConnection, StreamFailed
 from torpor_container.transport.upstream import Body, UpstreamAnswer, UpstreamBroken

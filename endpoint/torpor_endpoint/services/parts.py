@@ -4,26 +4,26 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from torpor_endpoint.aws.calls import Otherwise
-from torpor_endpoint.aws.wire.asgi import App
-from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_account.aws.calls import Otherwise
+from torpor_account.aws.wire.asgi import App
+from torpor_account.cloudwatch.alarms.keeping import Alarms
+from torpor_account.iam.context import Iam
+from torpor_account.logs.files.reading import Logs
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.s3.store import ObjectStore
+from torpor_account.storage.databases.database import Database
 from torpor_endpoint.options import Options
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
-from torpor_endpoint.services.iam.context import Iam
 from torpor_endpoint.services.jobs.queue import JobQueue
 from torpor_endpoint.services.jobs.records import JobRecords
-from torpor_endpoint.services.logs.files.reading import Logs
-from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.transform.lifecycle import TransformJob
-from torpor_endpoint.storage.databases.database import Database
 from torpor_endpoint.storage.store import Store
 
 if TYPE_CHECKING:
-    from torpor_endpoint.services.iam.identities.directory import Directory
+    from torpor_account.iam.identities.directory import Directory
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ is added with a folder of its own and an entry here. A service's folder is impor
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 
-from torpor_endpoint.aws.wire.asgi import App
-from torpor_endpoint.aws.wire.scope import Address, Addresses
+from torpor_account.aws.wire.asgi import App
+from torpor_account.aws.wire.scope import Address, Addresses
 from torpor_endpoint.services.parts import ServiceParts
 
 RUNTIME = "sagemaker-runtime"
@@ -77,7 +77,7 @@ def _runtime() -> ServiceTables:
 
 
 def _s3() -> ServiceTables:
-    from torpor_endpoint.services.s3 import differences, routes, service
+    from torpor_account.s3 import differences, routes, service
 
     def made(parts: ServiceParts) -> App:
         elsewhere = parts.options.s3_endpoint
@@ -89,8 +89,8 @@ def _s3() -> ServiceTables:
 
 
 def _cloudwatch() -> ServiceTables:
-    from torpor_endpoint.services.cloudwatch import differences, service
-    from torpor_endpoint.services.cloudwatch.alarms import operations as alarms
+    from torpor_account.cloudwatch import differences, service
+    from torpor_account.cloudwatch.alarms import operations as alarms
 
     def made(parts: ServiceParts) -> App:
         read = service.CloudWatch(parts.registry, parts.refresh)
@@ -101,7 +101,7 @@ def _cloudwatch() -> ServiceTables:
 
 
 def _logs() -> ServiceTables:
-    from torpor_endpoint.services.logs import differences, service
+    from torpor_account.logs import differences, service
 
     def made(parts: ServiceParts) -> App:
         return service.service(parts.logs, account=parts.account, otherwise=parts.otherwise)
@@ -116,7 +116,7 @@ def _autoscaling() -> ServiceTables:
 
 
 def _iam() -> ServiceTables:
-    from torpor_endpoint.services.iam import differences, service
+    from torpor_account.iam import differences, service
 
     def made(parts: ServiceParts) -> App:
         return service.service(parts.iam, account=parts.account, otherwise=parts.otherwise, directory=parts.directory)
@@ -125,7 +125,7 @@ def _iam() -> ServiceTables:
 
 
 def _sts() -> ServiceTables:
-    from torpor_endpoint.services.sts import differences, service
+    from torpor_account.sts import differences, service
 
     def made(parts: ServiceParts) -> App:
         return service.service(parts.clock, account=parts.account, directory=parts.directory)

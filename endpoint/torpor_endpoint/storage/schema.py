@@ -1,6 +1,6 @@
 """The tables of the endpoint's records, as migrations from one version to the next."""
 
-from torpor_endpoint.storage.databases.database import DatabasePart, Migration
+from torpor_account.storage.databases.database import DatabasePart, Migration
 
 
 def _records(*tables: str, further: str = "") -> Migration:

@@ -8,10 +8,10 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import TypeVar
 
+from torpor_account.storage.databases.database import Database
+from torpor_account.storage.record_table import Card, RecordTable
+from torpor_account.storage.tags import Tags
 from torpor_endpoint.core.records import EndpointConfig, EndpointRecord, EndpointStatus, ModelRecord
-from torpor_endpoint.storage.databases.database import Database
-from torpor_endpoint.storage.record_table import Card, RecordTable
-from torpor_endpoint.storage.tags import Tags
 
 R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord)
 

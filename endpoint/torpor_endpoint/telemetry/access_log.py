@@ -7,9 +7,9 @@ A batch observer. A failure that is not the request's own is a warning; everythi
 import logging
 from collections.abc import Sequence
 
-from torpor_endpoint.aws.wire.asgi import Headers
+from torpor_account.aws.wire.asgi import Headers
+from torpor_account.log_lines import LogFields, about, rfc3339
 from torpor_endpoint.core.ledger import is_cold
-from torpor_endpoint.log_lines import LogFields, about, rfc3339
 from torpor_endpoint.runtime.observing.observers import Alike
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
 from torpor_endpoint.runtime.request import INFERENCE_ID

@@ -5,7 +5,7 @@ A batch observer. Unlike ModelLatency, it counts every request to an endpoint's 
 
 from collections.abc import Container, Sequence
 
-from torpor_endpoint.metrics.tally import Tally
+from torpor_account.metrics.tally import Tally
 from torpor_endpoint.runtime.observing.observers import OK, Alike
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
 from torpor_endpoint.telemetry.spans import error_code, route_of

@@ -23,11 +23,11 @@ from opentelemetry.sdk.metrics.export import Metric as OtlpMetric
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 
-from torpor_endpoint.metrics.metrics import METRICS, Metric, Shown
-from torpor_endpoint.metrics.prometheus import SCALE, cumulative, level, series_of
-from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.metrics.series import Series
-from torpor_endpoint.metrics.tally import Tally
+from torpor_account.metrics.metrics import METRICS, Metric, Shown
+from torpor_account.metrics.prometheus import SCALE, cumulative, level, series_of
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.metrics.series import Series
+from torpor_account.metrics.tally import Tally
 from torpor_endpoint.telemetry.durations import DURATION, RequestDurations
 
 SCOPE = InstrumentationScope("torpor")

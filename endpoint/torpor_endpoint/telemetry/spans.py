@@ -20,9 +20,9 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from torpor_account.aws.wire.asgi import Headers, Scope
 from torpor_container import wire
 from torpor_container.wire import WaitStep
-from torpor_endpoint.aws.wire.asgi import Headers, Scope
 from torpor_endpoint.core.ledger import is_cold
 from torpor_endpoint.core.sending.trail import OVERHEAD
 from torpor_endpoint.runtime.passage import PAYLOAD, Passage, Route, Served

@@ -12,7 +12,7 @@ from opentelemetry.sdk.trace.sampling import Decision, Sampler
 from opentelemetry.trace import NonRecordingSpan, SpanContext, SpanKind, TraceFlags, set_span_in_context
 from opentelemetry.trace.span import TraceState
 
-from torpor_endpoint.aws.wire.asgi import Headers
+from torpor_account.aws.wire.asgi import Headers
 from torpor_endpoint.runtime.observing.observers import Alike
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
 from torpor_endpoint.telemetry.spans import PlannedSpan, planned, route_of

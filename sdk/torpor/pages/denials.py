@@ -1,9 +1,9 @@
 """Reads what an endpoint that verifies its callers has denied, and why."""
 
 from torpor.calling.connection import EndpointConnection
-from torpor_endpoint.core.access.explaining.denials import Denial
+from torpor_account.core.access.explaining.denials import Denial
+from torpor_account.core.pages.denials import read_denials
 from torpor_endpoint.core.pages import PageName
-from torpor_endpoint.core.pages.denials import read_denials
 
 
 def latest(connection: EndpointConnection, limit: int = 1) -> list[Denial]:

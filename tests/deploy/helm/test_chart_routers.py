@@ -8,8 +8,8 @@ import pytest
 from botocore.loaders import Loader
 
 from tests.deploy.helm.helpers.rendered_objects import ROUTED, Json, kinds, of_kind, pod, rendered, router
+from torpor_account.core.origins.cross_origin import own_hosts
 from torpor_endpoint.__main__ import option_parser
-from torpor_endpoint.core.origins.cross_origin import own_hosts
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.kubernetes.manifests import PORT
 from torpor_endpoint.host.kubernetes.names import labels

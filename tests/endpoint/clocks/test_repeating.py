@@ -6,8 +6,8 @@ import errno
 import pytest
 
 from tests.endpoint.helpers.virtual_time import run
+from torpor_account.storage.databases.database import DatabaseFault
 from torpor_endpoint.clocks.repeating import CHORE_PAUSE_S, finished, repeated
-from torpor_endpoint.storage.databases.database import DatabaseFault
 
 
 class Chore:

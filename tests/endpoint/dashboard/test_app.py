@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.ledger_with_pages import LedgerWithPages, answer
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.record_table import Card
 from torpor_endpoint.dashboard.app import Dashboard
 from torpor_endpoint.dashboard.feed import Feed
 from torpor_endpoint.dashboard.looking import Looking
@@ -14,8 +16,6 @@ from torpor_endpoint.dashboard.simulating import Simulating
 from torpor_endpoint.fleet.collector import Wanted
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.readings import Readings
-from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.storage.record_table import Card
 
 
 @pytest.fixture

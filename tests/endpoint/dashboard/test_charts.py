@@ -2,11 +2,11 @@
 
 import pytest
 
+from torpor_account.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, MODEL_CACHE_HIT, MODEL_LATENCY
+from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.dashboard.charts import POINTS_MAX, charts, window_of
 from torpor_endpoint.dashboard.figures import figures, rounded
 from torpor_endpoint.ledger.reading import ColdPeriod
-from torpor_endpoint.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, MODEL_CACHE_HIT, MODEL_LATENCY
-from torpor_endpoint.metrics.registry import MetricRegistry
 
 NOON_S = 1_800_000_000
 OURS = {"EndpointName": "houses", "VariantName": "v"}

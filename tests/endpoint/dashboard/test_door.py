@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.aws.wire.asgi import Receive, Scope, Send
+from torpor_account.aws.wire.asgi import Receive, Scope, Send
 from torpor_endpoint.dashboard.door import POLICY, Door
 
 BROWSER = b"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"

@@ -6,12 +6,12 @@ from typing import Any, cast
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.record_table import Card
 from torpor_endpoint.dashboard.looking import LINGER_LOOKS, Looking
 from torpor_endpoint.fleet.collector import Wanted
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
-from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.storage.record_table import Card
 
 
 async def cards() -> list[Card]:

@@ -8,12 +8,12 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
+from torpor_account.storage.record_table import Card
 from torpor_container import wire
 from torpor_endpoint.dashboard.figures import VariantFigures
 from torpor_endpoint.dashboard.snapshot import snapshot, state_of_pool
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
 from torpor_endpoint.fleet.readings import InstanceReading
-from torpor_endpoint.storage.record_table import Card
 
 NOW_S = 1e9
 

@@ -9,7 +9,7 @@ from tests.endpoint.helpers.busy_instance import DIMENSIONS, busy, collecting
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
-from torpor_endpoint.metrics import metrics
+from torpor_account.metrics import metrics
 
 
 def test_requests_that_are_held_count_whether_or_not_an_instance_is_ready(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import EndpointEvent, move
 from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
@@ -25,7 +26,6 @@ from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer
 from torpor_endpoint.host import HostError, Launched, LaunchSpec
 from torpor_endpoint.runtime.passage import Route
 from torpor_endpoint.runtime.sending import RequestSender
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 

@@ -9,8 +9,8 @@ from typing import Any
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.helpers.processes import children, serving
 from tests.helpers.waiting import soon, until
+from torpor_account.storage.data_dir import DataDir
 from torpor_container.measuring.memory_gauge import WALKED_FOR_S
-from torpor_endpoint.storage.data_dir import DataDir
 
 
 def page(live: LiveEndpoint, name: str, **query: str) -> Any:

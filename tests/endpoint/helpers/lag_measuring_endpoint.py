@@ -10,10 +10,10 @@ import sys
 import time
 from pathlib import Path
 
+from torpor_account.aws.wire.asgi import Receive, Response, Scope, Send, sent
 from torpor_container.http.server import ServerOptions
 from torpor_container.http.worker import serve_alone
 from torpor_endpoint.app import EndpointProcess
-from torpor_endpoint.aws.wire.asgi import Receive, Response, Scope, Send, sent
 from torpor_endpoint.options import Options
 
 PERIOD_S = 0.001

@@ -13,16 +13,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.account.helpers.databases import OpenPart
 from tests.endpoint.helpers.databases import OpenPart
 from tests.helpers.counted_calls import calls_of
 from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, invocation, life
 from tests.helpers.waiting import reached
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
 from torpor_endpoint.core.ledger_records import InvocationRecord, MemoryReading, WarmRequests
 from torpor_endpoint.ledger.keeping import COLD_PENDING_MAX, Ledger
 from torpor_endpoint.ledger.tables import ENDED, LEDGER, RETENTION, Retention, Tables, names
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 COLD = {"download": 0.05, "load": 0.2, "predict": 0.002, "overhead": 0.001}
 

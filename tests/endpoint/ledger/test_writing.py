@@ -8,12 +8,12 @@ import pytest
 
 from tests.endpoint.services.helpers.failing_machine import COMMIT, DATABASE, FailingDatabase, FailingMachine
 from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, invocation, life
+from torpor_account.storage.databases.database import DatabaseFault
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
-from torpor_endpoint.storage.databases.database import DatabaseFault
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 COLD = {"load": 0.2, "predict": 0.002, "overhead": 0.001}
 

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.ledger_with_pages import LedgerWithPages, answer
-from torpor_endpoint.aws.errors import DATABASE_AWAY
+from torpor_account.aws.errors import DATABASE_AWAY
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.databases.database import DatabaseFault
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.fleet.endpoints import FleetRoster
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.app import PAGES, OwnPages
 from torpor_endpoint.pages.async_requests import AsyncPages
 from torpor_endpoint.pages.ledger import Pages
 from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
-from torpor_endpoint.storage.databases.database import DatabaseFault
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 
 async def _nothing() -> None:

@@ -6,7 +6,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 import pytest
 
-from torpor_endpoint.aws.wire.asgi import Message, Receive, Scope, Send
+from torpor_account.aws.wire.asgi import Message, Receive, Scope, Send
 from torpor_endpoint.pages.lifespan import Lifespan
 
 Life = Callable[[], AbstractAsyncContextManager[None]]

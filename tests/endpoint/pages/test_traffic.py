@@ -2,8 +2,8 @@
 
 import pytest
 
+from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.core.pages.state import VariantTraffic
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.pages.traffic import RecentTraffic
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Meters
 

@@ -10,9 +10,9 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import DAY_S, PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.ledger_with_pages import NOON_S, LedgerWithPages, invocation, life
+from torpor_account.metrics import metrics
 from torpor_container.settings import DEFAULTS
 from torpor_endpoint.fleet.sizer import Sizer
-from torpor_endpoint.metrics import metrics
 
 JUMPS_S = pytest.mark.parametrize("jump_s", [DAY_S, -DAY_S])
 

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.outages import OUTAGES, judged, outlast
 from benchmarks.outages import Outlasted as Found
-from tests.endpoint.helpers.postgresql_server import programs
+from tests.account.helpers.postgresql_server import programs
 
 
 @pytest.mark.parametrize("what", OUTAGES)

@@ -15,7 +15,7 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
 from tests.endpoint.helpers.model_artifacts import put
 from tests.helpers.processes import children, gone, marked, serving, state
 from tests.helpers.waiting import soon, until
-from torpor_endpoint.storage.data_dir import DataDir
+from torpor_account.storage.data_dir import DataDir
 
 MODELS = {"a.tar": 1.0, "b.tar": 2.0}
 SLOW = "slow.tar.gz"

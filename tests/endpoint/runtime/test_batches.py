@@ -11,7 +11,7 @@ import xgboost
 
 import torpor
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many
-from torpor_endpoint.storage.data_dir import DataDir
+from torpor_account.storage.data_dir import DataDir
 
 COLUMNS = 3
 CALLERS = 24

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import torpor_endpoint.services
-from torpor_endpoint.aws.models import Shape, service_model
+from torpor_account.aws.models import Shape, service_model
 from torpor_endpoint.services.registry import SERVICES
 
 ROOM = Path(torpor_endpoint.services.__file__).parent

@@ -2,7 +2,7 @@
 
 import pytest
 
-from torpor_endpoint.aws.models import known_services, service_model
+from torpor_account.aws.models import known_services, service_model
 from torpor_endpoint.services.registry import ADDRESSES, SERVICES, AwsService
 
 every_service = pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)

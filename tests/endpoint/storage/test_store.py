@@ -16,7 +16,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.endpoint.helpers.databases import OpenPart
+from tests.account.helpers.databases import OpenPart
+from torpor_account.storage.databases.database import SchemaTooNew
+from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_account.storage.record_table import Card
 from torpor_endpoint.core.records import (
     Container,
     DataCapture,
@@ -27,9 +30,6 @@ from torpor_endpoint.core.records import (
     Serverless,
     Variant,
 )
-from torpor_endpoint.storage.databases.database import SchemaTooNew
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.storage.record_table import Card
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 
@@ -135,7 +135,7 @@ def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
         import sys, time
         from torpor_endpoint.core.records import EndpointConfig
         from torpor_endpoint.storage.schema import RECORDS
-        from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
+        from torpor_account.storage.databases.sqlite_file import SqliteFile
         from torpor_endpoint.storage.store import Store
         store, number = Store(SqliteFile(sys.argv[1], RECORDS), time.time), 0
         while True:

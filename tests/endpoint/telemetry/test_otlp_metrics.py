@@ -6,10 +6,10 @@ from opentelemetry.sdk.metrics.export import Histogram
 from opentelemetry.sdk.resources import Resource
 from prometheus_client.parser import text_string_to_metric_families
 
-from torpor_endpoint.metrics import metrics
-from torpor_endpoint.metrics.metrics import METRICS, Shown
-from torpor_endpoint.metrics.prometheus import exposition
-from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_account.metrics import metrics
+from torpor_account.metrics.metrics import METRICS, Shown
+from torpor_account.metrics.prometheus import exposition
+from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.telemetry.durations import RequestDurations
 from torpor_endpoint.telemetry.otlp_metrics import UNITS, OtlpMetrics, otlp_name
 

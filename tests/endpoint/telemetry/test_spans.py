@@ -17,11 +17,11 @@ from opentelemetry.semconv._incubating import metrics as newer_metrics
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
+from torpor_account.metrics.metrics import METRICS
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
-from torpor_endpoint.metrics.metrics import METRICS
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage, Route, Served, StreamFacts
 from torpor_endpoint.telemetry.durations import DURATION

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor.pages.numbers import VariantWindow
-from torpor_endpoint.metrics.windows import from_start
+from torpor_account.metrics.windows import from_start
 
 moments = st.datetimes(datetime(2020, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC))
 

@@ -10,13 +10,13 @@ import pytest
 from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.what_if import answered, as_it_is, other_ways
 from torpor.workloads import BadTrace
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container.typed_json import read, written
 from torpor_container.wire import ColdLoad
 from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
 from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 MIB = 1024**2
 MODELS = 8

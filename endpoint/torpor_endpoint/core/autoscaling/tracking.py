@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from torpor_endpoint.core.alarms import AlarmRule, State, judged
+from torpor_account.core.alarms import AlarmRule, State, judged
 from torpor_endpoint.core.autoscaling.deciding import Proposal
 from torpor_endpoint.core.autoscaling.samples import DataPoint
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 
+from torpor_account.storage.failures import is_machines
 from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
@@ -17,7 +18,6 @@ from torpor_endpoint.fleet.supervision.probe import answers, final_fault, last_l
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Phase
 from torpor_endpoint.in_service.incarnation import LiveContainer
-from torpor_endpoint.storage.failures import is_machines
 
 log = logging.getLogger(__name__)
 

@@ -16,6 +16,8 @@ from itertools import count
 from types import MappingProxyType
 from typing import Final, Protocol
 
+from torpor_account.log_lines import about
+from torpor_account.storage.failures import is_machines
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
@@ -34,8 +36,6 @@ from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing
 from torpor_endpoint.fleet.supervision.probe import last_line
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer, StartTrouble
-from torpor_endpoint.log_lines import about
-from torpor_endpoint.storage.failures import is_machines
 
 log = logging.getLogger(__name__)
 

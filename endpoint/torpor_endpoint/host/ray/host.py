@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from torpor_account.core.origins.cross_origin import is_loopback
 from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.greeting import secret_of
-from torpor_endpoint.core.origins.cross_origin import is_loopback
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.names import deployment_digest, log_name
 from torpor_endpoint.host.ray.asking import asked_by

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
+from torpor_account.iam.identities.ids import KeyPair
 from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_endpoint.options import Options
 from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET, OWNED

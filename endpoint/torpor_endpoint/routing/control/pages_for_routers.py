@@ -10,7 +10,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from torpor_endpoint.aws.wire.asgi import App
+from torpor_account.aws.wire.asgi import App
+from torpor_account.iam.execution.refused import RoleRefused
 from torpor_endpoint.core.pages import Json, RouterPage
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool

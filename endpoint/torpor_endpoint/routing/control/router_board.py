@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from math import inf
 
-from torpor_endpoint.core.access.rates import CallKind, CallRates
+from torpor_account.core.access.rates import CallKind, CallRates
 from torpor_endpoint.core.routing.shares import ShareHolder, grant
 from torpor_endpoint.core.traffic import NO_TRAFFIC, TrafficReport
 from torpor_endpoint.fleet.endpoints import FleetRoster

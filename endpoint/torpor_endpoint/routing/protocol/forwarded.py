@@ -4,7 +4,7 @@ from base64 import b64decode, b64encode
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from torpor_endpoint.aws.wire.asgi import App, Message, Scope
+from torpor_account.aws.wire.asgi import App, Message, Scope
 
 HeaderTexts = tuple[tuple[str, str], ...]
 

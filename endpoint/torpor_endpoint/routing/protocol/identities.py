@@ -5,8 +5,8 @@ from hashlib import sha256
 from json import dumps
 from typing import Any, NamedTuple
 
-from torpor_endpoint.services.iam.identities.ids import KeyPair
-from torpor_endpoint.storage.databases.database import Database
+from torpor_account.iam.identities.ids import KeyPair
+from torpor_account.storage.databases.database import Database
 
 TABLES = ("users", "access_keys", "roles", "managed_policies", "temporary_keys", "user_groups")
 """The tables of `RecordTable` that `Directory` reads."""

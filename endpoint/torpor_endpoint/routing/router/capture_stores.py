@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
+from torpor_account.s3.access.embedded import StorageAway, StorageError
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.runtime.capture.delivery import CaptureStore
 from torpor_endpoint.runtime.capture.files import CaptureFile
-from torpor_endpoint.services.s3.access.embedded import StorageAway, StorageError
 
 RENEWED_S = 600.0
 """Credentials that hold for less than this are not used any more."""
@@ -36,7 +36,7 @@ class CaptureStores:
         return self._known[whose]
 
     def _made(self) -> CaptureStore:
-        from torpor_endpoint.services.s3.access.remote import RemoteStorage
+        from torpor_account.s3.access.remote import RemoteStorage
 
         url, region, trusted = self._facts.storage, self._facts.region, self._control.trusted
         if url:
@@ -77,7 +77,7 @@ class RoleStore:
             raise StorageAway(str(error)) from error
 
     def _as(self, keys: RoleKeys) -> CaptureStore:
-        from torpor_endpoint.services.s3.access.remote import RemoteStorage
+        from torpor_account.s3.access.remote import RemoteStorage
 
         given = (keys.access_key, keys.secret, keys.token)
         return RemoteStorage.at(self._control.url, self._region, given, self._control.trusted)

@@ -4,14 +4,14 @@ import asyncio
 import logging
 from collections.abc import Callable
 
+from torpor_account.iam.context import Iam
+from torpor_account.iam.identities.directory import Directory
+from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_account.storage.tags import Tags
 from torpor_endpoint.routing.protocol.identities import Identities
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlForbids
 from torpor_endpoint.routing.router.following import WAIT_S, pause_s
-from torpor_endpoint.services.iam.context import Iam
-from torpor_endpoint.services.iam.identities.directory import Directory
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
-from torpor_endpoint.storage.tags import Tags
 
 UNKNOWN_PAUSE_S = 0.25
 """How often the control is asked again at most, whoever comes with unknown keys."""

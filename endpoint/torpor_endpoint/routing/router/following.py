@@ -5,6 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
+from torpor_account.log_lines import about
 from torpor_container.settings import BadSetting
 from torpor_endpoint.clocks.repeating import finished
 from torpor_endpoint.in_service.endpoints import LiveEndpoint, Roster, same_machine

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Send
+from torpor_account.aws.wire.asgi import Disconnected, Receive, Send
 from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.runtime.asynchronous.request import BODY_MAX_BYTES

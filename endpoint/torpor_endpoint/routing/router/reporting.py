@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from math import inf
 
-from torpor_endpoint.core.access.rates import CallRates
+from torpor_account.core.access.rates import CallRates
 from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport, VariantKey
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient

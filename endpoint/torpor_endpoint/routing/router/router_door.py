@@ -2,19 +2,19 @@
 
 import logging
 
-from torpor_endpoint.access.door import BODY_LIMIT_BYTES, replayed
+from torpor_account.access.door import BODY_LIMIT_BYTES, replayed
+from torpor_account.access.page_callers import READ
+from torpor_account.access.problems import NotAuthentic, Problem, nobody_signed
+from torpor_account.access.refusals import aws_error
+from torpor_account.access.throttling import Throttle
+from torpor_account.access.verifying import PAGES_SIGNED_AS, Verifier
+from torpor_account.aws.errors import AwsError
+from torpor_account.aws.wire.asgi import ACCESS, Disconnected, Receive, Response, Scope, Send, Tell, sent, taken
+from torpor_account.core.access.needs import AccessNeed, AccessRefused, CallerAccess
+from torpor_account.core.access.rates import CallKind
+from torpor_account.gateway import HEALTH, OWN_PAGES, Gateway, in_origin_form
+from torpor_account.log_lines import about
 from torpor_endpoint.access.invocations import SIGNED_AS, InvocationDoor, invocation_of, refuse
-from torpor_endpoint.access.page_callers import READ
-from torpor_endpoint.access.problems import NotAuthentic, Problem, nobody_signed
-from torpor_endpoint.access.refusals import aws_error
-from torpor_endpoint.access.throttling import Throttle
-from torpor_endpoint.access.verifying import PAGES_SIGNED_AS, Verifier
-from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.aws.wire.asgi import ACCESS, Disconnected, Receive, Response, Scope, Send, Tell, sent, taken
-from torpor_endpoint.core.access.needs import AccessNeed, AccessRefused, CallerAccess
-from torpor_endpoint.core.access.rates import CallKind
-from torpor_endpoint.gateway import HEALTH, OWN_PAGES, Gateway, in_origin_form
-from torpor_endpoint.log_lines import about
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.services.registry import RUNTIME
 

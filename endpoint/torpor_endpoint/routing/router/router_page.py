@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from torpor_endpoint.core.access.rates import CallRates
+from torpor_account.core.access.rates import CallRates
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.routing.router.followed_pool import FollowedPool
 from torpor_endpoint.routing.router.following import FollowedRoster, TableFollower

@@ -9,16 +9,18 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from functools import partial
 from secrets import token_hex
 
+from torpor_account.access.throttling import Throttle
+from torpor_account.access.verifying import AccessClocks, Verifier
+from torpor_account.aws.calls import Unanswered
+from torpor_account.aws.lazy import LazyApp
+from torpor_account.aws.wire.asgi import App, AwsRequest, Response
+from torpor_account.core.access.rates import CallRates
+from torpor_account.core.origins.cross_origin import own_hosts
+from torpor_account.gateway import Gateway
+from torpor_account.storage.lone_thread import LoneThread
+from torpor_account.web_pages import WebPages
 from torpor_endpoint.access.invocations import InvocationDoor
-from torpor_endpoint.access.throttling import Throttle
-from torpor_endpoint.access.verifying import AccessClocks, Verifier
-from torpor_endpoint.aws.calls import Unanswered
-from torpor_endpoint.aws.lazy import LazyApp
-from torpor_endpoint.aws.wire.asgi import App, AwsRequest, Response
 from torpor_endpoint.clocks.repeating import repeated
-from torpor_endpoint.core.access.rates import CallRates
-from torpor_endpoint.core.origins.cross_origin import own_hosts
-from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.protocol.identities import Identities
@@ -37,7 +39,6 @@ from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite, 
 from torpor_endpoint.services.registry import ADDRESSES, RUNTIME
 from torpor_endpoint.telemetry.access_log import AccessLog
 from torpor_endpoint.telemetry.environment import signals
-from torpor_endpoint.web_pages import WebPages
 
 FIRST_TABLE_S = 5.0
 """How long a router waits for its first table before it answers that it knows no endpoint."""
@@ -160,8 +161,8 @@ def _tracer(meters: MeterRows) -> Tracer:
 
 def _no_objects(url: str) -> App:
     """S3 at a router, which has no objects."""
-    from torpor_endpoint.services.s3.edge import refusing_with
-    from torpor_endpoint.services.s3.errors import Refusal, S3Error
+    from torpor_account.s3.edge import refusing_with
+    from torpor_account.s3.errors import Refusal, S3Error
 
     text = f"This is a router, which answers invocations alone. Call S3 at the control: {url}"
     return refusing_with(lambda: S3Error(Refusal.NotImplemented, text))

@@ -11,10 +11,11 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from torpor_account.core.origins.cross_origin import is_loopback
+from torpor_account.port import PORT_CHECKS, listening_fault, serve
+from torpor_account.storage.private import UMASK
 from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_container.waiting.quiet_time import QuietClock
-from torpor_endpoint.core.origins.cross_origin import is_loopback
-from torpor_endpoint.port import PORT_CHECKS, listening_fault, serve
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlRefused
 from torpor_endpoint.routing.router.control_signing import half_given, signer
@@ -34,9 +35,9 @@ from torpor_endpoint.up import (
 )
 
 if TYPE_CHECKING:
-    from torpor_endpoint.aws.wire.asgi import App
+    from torpor_account.aws.wire.asgi import App
+    from torpor_account.tls.prepared import PreparedTls
     from torpor_endpoint.routing.protocol.identities import Identities
-    from torpor_endpoint.tls.prepared import PreparedTls
 
 CONTROL_WITHIN_S = 30.0
 """How long a router that starts waits for a control that does not answer."""
@@ -120,13 +121,13 @@ def url(options: RouterOptions) -> str:
 
 def _secured_apart(options: RouterOptions) -> "PreparedTls":
     """Raises BadOption. This process would keep the modules of TLS for as long as the router lives."""
-    from torpor_endpoint.tls.apart import prepared_apart
+    from torpor_account.tls.apart import prepared_apart
 
     return certified(lambda: prepared_apart(lambda: _prepared(options)))
 
 
 def _prepared(options: RouterOptions) -> "PreparedTls":
-    from torpor_endpoint.tls.preparing import prepared_router
+    from torpor_account.tls.preparing import prepared_router
 
     return prepared_router(options, socket.gethostname(), time.time())
 

@@ -13,9 +13,22 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from torpor_account.aws.wire.asgi import Headers
+from torpor_account.core.outages.waiting import pause_s
+from torpor_account.log_lines import about
+from torpor_account.metrics import metrics
+from torpor_account.s3.access.embedded import (
+    AsRole,
+    NotStored,
+    Storage,
+    StorageAway,
+    StorageError,
+    as_endpoint,
+)
+from torpor_account.storage.failures import is_machines
+from torpor_account.storage.outage_log import OutageLog
 from torpor_container.transport.stream_client import StreamConnection, StreamFailed
 from torpor_container.transport.upstream import Body, UpstreamBroken, size_of
-from torpor_endpoint.aws.wire.asgi import Headers
 from torpor_endpoint.core.async_inference.attempts import (
     Completed,
     MachineFailed,
@@ -50,16 +63,6 @@ from torpor_endpoint.runtime.passage import CallLimits, InvokeAnswer, Passage, R
 from torpor_endpoint.runtime.request import Invoke
 from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.services.jobs.work import WorkThreads
-from torpor_endpoint.services.s3.access.embedded import (
-    AsRole,
-    NotStored,
-    Storage,
-    StorageAway,
-    StorageError,
-    as_endpoint,
-)
-from torpor_endpoint.storage.failures import is_machines
-from torpor_endpoint.storage.outage_log import OutageLog
 
 INPUT_MAX_BYTES = 1024 * 1024 * 1024
 """AWS: "payload sizes up to 1 GB"."""

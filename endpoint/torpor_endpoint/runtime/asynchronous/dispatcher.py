@@ -13,6 +13,12 @@ from functools import partial
 from math import inf
 from typing import Any
 
+from torpor_account.core.outages.records_fault import RecordsFault
+from torpor_account.core.outages.waiting import pause_s
+from torpor_account.log_lines import about
+from torpor_account.metrics import metrics
+from torpor_account.storage.failures import is_machines
+from torpor_account.storage.outage_log import OutageLog
 from torpor_endpoint.clocks.clock import Pause
 from torpor_endpoint.core.async_inference.attempts import (
     MachineFailed,
@@ -23,21 +29,15 @@ from torpor_endpoint.core.async_inference.attempts import (
     is_final,
 )
 from torpor_endpoint.core.async_inference.requests import AsyncState, KeptRequest
-from torpor_endpoint.core.outages.records_fault import RecordsFault
-from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.core.records import Variant
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.in_service.endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.log_lines import about
-from torpor_endpoint.metrics import metrics
 from torpor_endpoint.runtime.asynchronous.attempt import Attempt, AttemptSite
 from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
 from torpor_endpoint.runtime.asynchronous.line import Line
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter, QueueLevel
 from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue, Waiting
-from torpor_endpoint.storage.failures import is_machines
-from torpor_endpoint.storage.outage_log import OutageLog
 
 LOOK_S = 0.2
 """How soon to look again for an endpoint that is not there yet, or for an instance of one that does not wake."""

@@ -8,6 +8,17 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
+from torpor_account.core.outages.waiting import pause_s
+from torpor_account.metrics import metrics
+from torpor_account.s3.access.embedded import (
+    AsRole,
+    NotStored,
+    Storage,
+    StorageError,
+    as_endpoint,
+)
+from torpor_account.storage.failures import is_machines
+from torpor_account.storage.outage_log import OutageLog
 from torpor_endpoint.core.async_inference.attempts import (
     Completed,
     MachineFailed,
@@ -20,22 +31,11 @@ from torpor_endpoint.core.async_inference.attempts import (
 )
 from torpor_endpoint.core.async_inference.messages import RESPONSE_MAX_BYTES, notice_of_failure, notice_of_result
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, KeptRequest
-from torpor_endpoint.core.outages.waiting import pause_s
-from torpor_endpoint.metrics import metrics
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.asynchronous.notifying import NoticeBoard
 from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue
 from torpor_endpoint.services.jobs.data_log import DataLog
 from torpor_endpoint.services.jobs.work import WorkThreads
-from torpor_endpoint.services.s3.access.embedded import (
-    AsRole,
-    NotStored,
-    Storage,
-    StorageError,
-    as_endpoint,
-)
-from torpor_endpoint.storage.failures import is_machines
-from torpor_endpoint.storage.outage_log import OutageLog
 
 EXPIRED = "ClientError: The request waited longer than its RequestTTLSeconds."
 UNKEPT = ("the ends of asynchronous requests wait to be kept", "the ends of asynchronous requests are kept again")

@@ -4,7 +4,8 @@ import json
 import uuid
 from collections.abc import Callable, Sequence
 
-from torpor_endpoint.aws.wire.asgi import Disconnected, Receive, Send
+from torpor_account.aws.wire.asgi import Disconnected, Receive, Send
+from torpor_account.storage.databases.database import OutcomeUnknown
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.asynchronous.dispatcher import AsyncDispatcher
@@ -14,7 +15,6 @@ from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage, Step, routed
 from torpor_endpoint.runtime.request import read_body
 from torpor_endpoint.runtime.streams import StreamEnds
-from torpor_endpoint.storage.databases.database import OutcomeUnknown
 
 ACCEPTED = 202
 

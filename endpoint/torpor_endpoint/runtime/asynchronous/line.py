@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
-from torpor_endpoint.core.outages.waiting import Outage
+from torpor_account.core.outages.waiting import Outage
 from torpor_endpoint.runtime.asynchronous.queue import Waiting
 
 

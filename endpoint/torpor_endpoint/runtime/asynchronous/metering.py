@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torpor_endpoint.metrics import metrics
-from torpor_endpoint.metrics.registry import MetricRegistry
+from torpor_account.metrics import metrics
+from torpor_account.metrics.registry import MetricRegistry
 
 POOL = "queue"
 MILLI, MICRO = 1e3, 1e6

@@ -9,14 +9,14 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
+from torpor_account.core.outages.records_fault import RecordsFault
+from torpor_account.core.outages.waiting import pause_s
+from torpor_account.metrics import metrics
+from torpor_account.topics import NotPublished, Topics
 from torpor_endpoint.core.async_inference.messages import tests_of
-from torpor_endpoint.core.outages.records_fault import RecordsFault
-from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.core.records import AsyncInference
-from torpor_endpoint.metrics import metrics
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue, UnsentNotice
-from torpor_endpoint.services.topics import NotPublished, Topics
 
 AT_ONCE = 16
 """So many notices are in memory, and on their way, at a time."""

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from itertools import chain
 
-from torpor_endpoint.aws.validation import Violation, message, shown
-from torpor_endpoint.aws.wire.asgi import Scope
+from torpor_account.aws.validation import Violation, message, shown
+from torpor_account.aws.wire.asgi import Scope
+from torpor_account.core.s3_address import NoS3Address, s3_url
 from torpor_endpoint.core.async_inference.requests import (
     TIMEOUT_S,
     TTL_S,

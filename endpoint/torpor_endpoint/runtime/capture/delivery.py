@@ -8,10 +8,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Protocol
 
-from torpor_endpoint.log_lines import about
+from torpor_account.log_lines import about
+from torpor_account.s3.access.embedded import StorageError
+from torpor_account.storage.failures import is_machines
 from torpor_endpoint.runtime.capture.files import CaptureFile
-from torpor_endpoint.services.s3.access.embedded import StorageError
-from torpor_endpoint.storage.failures import is_machines
 
 TRIES = 10
 PAUSE_S = 1.0

@@ -7,9 +7,9 @@ that means, looks up the series of a variant once, and keeps them. So the regist
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from torpor_endpoint.metrics import metrics
-from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.metrics.series import Series
+from torpor_account.metrics import metrics
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.metrics.series import Series
 
 MICROSECONDS = 1e6
 PROVISIONED = (

@@ -15,10 +15,10 @@ import logging
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
+from torpor_account.log_lines import about
 from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, minute_of
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.log_lines import about
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
 
 log = logging.getLogger(__name__)

@@ -1,6 +1,6 @@
 """Application Auto Scaling's errors, one row each. Every fault of a caller is HTTP 400 here."""
 
-from torpor_endpoint.aws.errors import ErrorKind
+from torpor_account.aws.errors import ErrorKind
 
 TARGET = "service namespace: sagemaker, resource ID: {resource_id}, scalable dimension: {dimension}"
 RESOURCE = {"ResourceName": "{arn}"}

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, TypeVar
 
-from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.aws.wire import paging
+from torpor_account.aws.calls import Call
+from torpor_account.aws.wire import paging
 from torpor_endpoint.services.autoscaling import errors
 from torpor_endpoint.services.autoscaling.resources import check_namespace
 

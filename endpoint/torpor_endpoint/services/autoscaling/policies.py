@@ -3,8 +3,11 @@
 import uuid
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.aws.errors import AwsError
+from torpor_account.aws.calls import Call
+from torpor_account.aws.errors import AwsError
+from torpor_account.cloudwatch import querying
+from torpor_account.cloudwatch.alarms.records import Alarm
+from torpor_account.cloudwatch.querying import Query
 from torpor_endpoint.services.autoscaling import errors, shapes
 from torpor_endpoint.services.autoscaling.acting import tracking_alarms
 from torpor_endpoint.services.autoscaling.acting.tracked_metrics import customized
@@ -18,9 +21,6 @@ from torpor_endpoint.services.autoscaling.policy_rules import (
 )
 from torpor_endpoint.services.autoscaling.records import ScalingPolicy, target_name
 from torpor_endpoint.services.autoscaling.resources import NAMESPACE, resource_of
-from torpor_endpoint.services.cloudwatch import querying
-from torpor_endpoint.services.cloudwatch.alarms.records import Alarm
-from torpor_endpoint.services.cloudwatch.querying import Query
 
 POLICIES_MAX = 50
 """The most policies of one target, of both types together."""

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from torpor_endpoint.aws.calls import Call
+from torpor_account.aws.calls import Call
 from torpor_endpoint.services.autoscaling import errors
 
 NAMESPACE = "sagemaker"

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 from zoneinfo import available_timezones
 
-from torpor_endpoint.aws.calls import Call
+from torpor_account.aws.calls import Call
 from torpor_endpoint.core.autoscaling.schedules import BadSchedule, parse
 from torpor_endpoint.services.autoscaling import errors, shapes
 from torpor_endpoint.services.autoscaling.acting.timetable import next_time

@@ -1,7 +1,7 @@
 """Application Auto Scaling as a service: its operations in one table."""
 
-from torpor_endpoint.aws.calls import Operation
-from torpor_endpoint.aws.service import Service
+from torpor_account.aws.calls import Operation
+from torpor_account.aws.service import Service
 from torpor_endpoint.services.autoscaling import policies, scheduled_actions, tags, targets
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.parts import ServiceParts

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from torpor_account.cloudwatch.alarms.records import Alarm
 from torpor_endpoint.core.autoscaling.stepping import StepAdjustment, StepScaling
 from torpor_endpoint.services.autoscaling.policy_rules import CONFIGURATIONS
 from torpor_endpoint.services.autoscaling.records import (
@@ -17,7 +18,6 @@ from torpor_endpoint.services.autoscaling.records import (
     TargetTracking,
 )
 from torpor_endpoint.services.autoscaling.resources import NAMESPACE
-from torpor_endpoint.services.cloudwatch.alarms.records import Alarm
 
 Wire = Mapping[str, Any]
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call
+from torpor_account.aws.calls import Call
 from torpor_endpoint.services.autoscaling import errors
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 

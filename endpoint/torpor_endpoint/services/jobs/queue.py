@@ -9,10 +9,10 @@ from enum import StrEnum
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
+from torpor_account.storage.outage_log import OutageLog
 from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.jobs.stages import J, JobRecord
 from torpor_endpoint.services.jobs.work import Failed, Stopped, finished, internal_error, outlasting, unless
-from torpor_endpoint.storage.outage_log import OutageLog
 
 INTERRUPTED = "The endpoint stopped while the {noun} was {stage}. Create the job again."
 

@@ -4,9 +4,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Generic
 
+from torpor_account.storage.databases.database import Database
+from torpor_account.storage.record_table import RecordTable
 from torpor_endpoint.services.jobs.stages import J, JobKind, moved
-from torpor_endpoint.storage.databases.database import Database
-from torpor_endpoint.storage.record_table import RecordTable
 
 
 class JobRecords(Generic[J]):

@@ -7,9 +7,9 @@ from functools import partial
 from itertools import count
 from typing import Any, ParamSpec, TypeVar
 
-from torpor_endpoint.core.outages.waiting import pause_s
-from torpor_endpoint.storage.failures import is_machines
-from torpor_endpoint.storage.outage_log import OutageLog
+from torpor_account.core.outages.waiting import pause_s
+from torpor_account.storage.failures import is_machines
+from torpor_account.storage.outage_log import OutageLog
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call
+from torpor_account.aws.calls import Call
 from torpor_endpoint.core.records import EndpointConfig, Variant
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call
+from torpor_account.aws.calls import Call
 from torpor_endpoint.core.lifecycle import EndpointEvent, may, move
 from torpor_endpoint.core.records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules

@@ -2,8 +2,8 @@
 
 from enum import Enum
 
-from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.aws.errors import ErrorKind
+from torpor_account.aws.calls import Call
+from torpor_account.aws.errors import ErrorKind
 
 
 class Resource(Enum):

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeVar
 
-from torpor_endpoint.aws.wire import tokens
+from torpor_account.aws.wire import tokens
+from torpor_account.storage.record_table import Card
 from torpor_endpoint.services.sagemaker import errors
-from torpor_endpoint.storage.record_table import Card
 
 R = TypeVar("R")
 

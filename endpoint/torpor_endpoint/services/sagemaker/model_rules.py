@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from torpor_account.core.s3_address import NoS3Address, s3_url
 from torpor_container.image import variables
 from torpor_container.settings import BY_VARIABLE, unknown
-from torpor_endpoint.core.s3_address import NoS3Address, s3_url
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.in_service.variant_settings import OF_VARIANT
 from torpor_endpoint.services.sagemaker import errors

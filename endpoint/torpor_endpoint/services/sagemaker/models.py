@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call
+from torpor_account.aws.calls import Call
 from torpor_endpoint.core.records import ModelRecord
 from torpor_endpoint.services.sagemaker import errors, model_rules, shapes
 from torpor_endpoint.services.sagemaker.context import Control

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call, Operation, bound
-from torpor_endpoint.aws.service import Service
+from torpor_account.aws.calls import Call, Operation, bound
+from torpor_account.aws.service import Service
 from torpor_endpoint.services.jobs.job_roles import any_role
 from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tags

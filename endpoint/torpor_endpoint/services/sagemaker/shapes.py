@@ -5,6 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from torpor_account.core.s3_address import s3_url
 from torpor_container.settings import BY_FIELD, MIB
 from torpor_endpoint.core.records import (
     AsyncInference,
@@ -17,7 +18,6 @@ from torpor_endpoint.core.records import (
     Serverless,
     Variant,
 )
-from torpor_endpoint.core.s3_address import s3_url
 
 Wire = Mapping[str, Any]
 

@@ -1,6 +1,6 @@
 """Lists the errors that only training jobs have. All other errors are the control plane's."""
 
-from torpor_endpoint.aws.errors import ErrorKind
+from torpor_account.aws.errors import ErrorKind
 
 EXISTS = ErrorKind(
     "duplicate",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call, Operation
+from torpor_account.aws.calls import Call, Operation
 from torpor_endpoint.services.jobs.job_roles import CheckRole, any_role
 from torpor_endpoint.services.jobs.queue import JobQueue
 from torpor_endpoint.services.jobs.records import JobRecords

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.alarms import State
+from torpor_account.core.alarms import State
 from torpor_endpoint.core.autoscaling.deciding import Proposal
 from torpor_endpoint.core.autoscaling.samples import DataPoint
 from torpor_endpoint.core.autoscaling.tracking import Causes, Tracking, desired, proposal, state

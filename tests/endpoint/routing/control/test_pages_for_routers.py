@@ -8,7 +8,9 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from torpor_endpoint.core.access.rates import CallRates
+from torpor_account.core.access.rates import CallRates
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
@@ -20,7 +22,6 @@ from torpor_endpoint.routing.control.router_board import RouterBoard
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.protocol.router_report import RouterReport
 from torpor_endpoint.runtime.observing.meter import Meters
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 NOW_S = 1_700_000_000.0
 

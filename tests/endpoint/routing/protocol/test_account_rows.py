@@ -9,16 +9,19 @@ from typing import Any
 
 import pytest
 
+from torpor_account.metrics import metrics
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.databases.database import DatabaseFault
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.metrics import metrics
 from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.routing.control.account_taker import AccountTaker
+from torpor_endpoint.routing.protocol.account_rows import AccountTaker, LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency, Meters
-from torpor_endpoint.storage.databases.database import DatabaseFault
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 NOW_S = 1_700_000_000.0
 WARM = WarmRequests(NOW_S, "shop", "v", "m", "i-1", [0.1, 0.2], [0.05, 0.06], 10, 20, (NOW_S, NOW_S + 1))

@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from tests.endpoint.helpers.live_endpoint import LiveEndpoint
+from torpor_account.s3.access.embedded import StorageError
+from torpor_account.s3.access.remote import RemoteStorage
 from torpor_endpoint.core.capture import LineEncoder
 from torpor_endpoint.core.records import DataCapture
 from torpor_endpoint.routing.protocol.facts import ControlFacts
@@ -13,8 +15,6 @@ from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.routing.router.capture_stores import RENEWED_S, CaptureStores
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.runtime.capture.files import CaptureFile
-from torpor_endpoint.services.s3.access.embedded import StorageError
-from torpor_endpoint.services.s3.access.remote import RemoteStorage
 
 FACTS = ControlFacts("us-east-1", "123456789012", strict=False, auth=True, storage="", sockets="", rate_limits=())
 HOUR_S = 3600.0

@@ -4,10 +4,10 @@ import asyncio
 
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
+from torpor_account.iam.identities.ids import KeyPair
 from torpor_endpoint.routing.protocol.identities import TABLES, Identities
 from torpor_endpoint.routing.router.control_client import ControlClient
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
-from torpor_endpoint.services.iam.identities.ids import KeyPair
 
 NOBODY = Identities(KeyPair("root", "secret"), dict.fromkeys(TABLES, ()), ())
 Found = tuple[str, Identities] | None

@@ -7,19 +7,23 @@ from typing import Any
 
 import pytest
 
-from tests.endpoint.helpers.signed_requests import KEY, SECRET, signed
-from tests.endpoint.services.helpers.in_memory_iam import ACCOUNT, database
+from tests.account.helpers.in_memory_iam import ACCOUNT, database
+from tests.account.helpers.signed_requests import KEY, SECRET, signed
+from torpor_account.access.throttling import UNLIMITED
+from torpor_account.access.verifying import AccessClocks, Verifier
+from torpor_account.aws.wire.asgi import Message, Receive, Response, Scope, Send, sent
+from torpor_account.gateway import Gateway
+from torpor_account.iam.identities.ids import KeyPair
 from torpor_endpoint.access.invocations import InvocationDoor
 from torpor_endpoint.access.throttling import UNLIMITED
 from torpor_endpoint.access.verifying import AccessClocks, Verifier
 from torpor_endpoint.aws.wire.asgi import Message, Receive, Response, Scope, Send, sent
 from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
-from torpor_endpoint.routing.protocol.identities import Identities
+from torpor_endpoint.routing.protocol.identities import Identities, IdentityPublisher
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlForbids
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.routing.router.router_door import RouterDoor
-from torpor_endpoint.services.iam.identities.ids import KeyPair
 from torpor_endpoint.services.registry import ADDRESSES
 
 Answer = tuple[str, Identities] | None

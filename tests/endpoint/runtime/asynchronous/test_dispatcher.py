@@ -9,8 +9,8 @@ import pytest
 
 from tests.endpoint.services.helpers.async_scene import Scene, hurry, played
 from tests.helpers.waiting import reached
+from torpor_account.metrics import metrics
 from torpor_endpoint.core.async_inference.requests import AsyncState
-from torpor_endpoint.metrics import metrics
 from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
 
 

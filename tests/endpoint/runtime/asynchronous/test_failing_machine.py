@@ -9,8 +9,8 @@ import pytest
 from tests.endpoint.services.helpers.async_scene import Scene, hurry, played
 from tests.endpoint.services.helpers.failing_machine import KINDS, FailingMachine
 from tests.helpers.waiting import reached
+from torpor_account.storage.databases.database import DatabaseAway, OutcomeUnknown
 from torpor_endpoint.core.async_inference.requests import AsyncState
-from torpor_endpoint.storage.databases.database import DatabaseAway, OutcomeUnknown
 
 BODIES = (b"one", b"refuse", b"break", b"s3://results/in")
 

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.endpoint.helpers.databases import OpenPart
+from tests.account.helpers.databases import OpenPart
+from torpor_account.storage.databases.database import DatabaseFault, OutcomeUnknown
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, Notice
 from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, KEPT_S, AsyncQueue
-from torpor_endpoint.storage.databases.database import DatabaseFault, OutcomeUnknown
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 
 def request(number: int, endpoint: str = "e") -> AsyncRequest:

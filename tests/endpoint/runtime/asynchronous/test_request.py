@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.aws.models import Shape, service_model
+from torpor_account.aws.models import Shape, service_model
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
 from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.runtime.asynchronous.request import (

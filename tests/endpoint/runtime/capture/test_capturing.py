@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.endpoint.helpers.virtual_time import run
+from torpor_account.s3.access.embedded import StorageAway, StorageError
 from torpor_endpoint.core.capture import CapturedBody, CapturedRequest
 from torpor_endpoint.core.records import DataCapture
 from torpor_endpoint.runtime.capture.backlog import CaptureLimits
 from torpor_endpoint.runtime.capture.capturing import LIMITS, Capturing
 from torpor_endpoint.runtime.capture.delivery import PAUSE_MAX_S, PAUSE_S, TRIES
 from torpor_endpoint.runtime.capture.files import FILE_MAX_BYTES, FILE_MAX_S
-from torpor_endpoint.services.s3.access.embedded import StorageAway, StorageError
 
 CAPTURE = DataCapture("s3://bucket/captured", 100, csv_types=("text/csv",))
 ALL_TRIES_S = FILE_MAX_S + 1.0 + sum(min(PAUSE_S * 2**number, PAUSE_MAX_S) + 0.2 for number in range(TRIES))

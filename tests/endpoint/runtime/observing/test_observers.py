@@ -12,6 +12,9 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
+from torpor_account.metrics import metrics
+from torpor_account.metrics.metrics import Metric
+from torpor_account.metrics.registry import MetricRegistry
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
@@ -19,9 +22,6 @@ from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.core.records import Serverless
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.fleet.endpoints import FleetEndpoint
-from torpor_endpoint.metrics import metrics
-from torpor_endpoint.metrics.metrics import Metric
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.observing.ledger_observer import LedgerObserver, record
 from torpor_endpoint.runtime.observing.meter import Meters

@@ -19,15 +19,19 @@ from tests.endpoint.services.helpers.failing_machine import (
     FailingThreads,
 )
 from tests.helpers.waiting import reached
+from torpor_account.core.outages import waiting
+from torpor_account.metrics import metrics
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.s3.access.embedded import EmbeddedStorage
+from torpor_account.s3.store import ObjectStore
+from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_account.topics import NotPublished, Topics
 from torpor_container.transport.parts import END, encoded
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, KeptRequest
-from torpor_endpoint.core.outages import waiting
 from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
-from torpor_endpoint.metrics import metrics
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.runtime.asynchronous import dispatcher as module
 from torpor_endpoint.runtime.asynchronous import notifying
 from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
@@ -41,10 +45,6 @@ from torpor_endpoint.runtime.holding import NobodyReady
 from torpor_endpoint.runtime.observing.observers import Observers
 from torpor_endpoint.runtime.passage import Passage, Served, routed
 from torpor_endpoint.runtime.sending import RequestSender
-from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
-from torpor_endpoint.services.s3.store import ObjectStore
-from torpor_endpoint.services.topics import NotPublished, Topics
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 OK = b"HTTP/1.1 200 OK\r\nx-torpor-stream: parts\r\ncontent-type: text/plain\r\n\r\n"
 CONFIG = AsyncInference("s3://results/out", "s3://results/failed", "arn:ok", "arn:failed", at_once=1)

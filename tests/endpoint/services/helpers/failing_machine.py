@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO, ParamSpec, TypeVar
 
+from torpor_account.s3.access.embedded import ObjectHead, Storage, StorageAway
+from torpor_account.storage.databases.database import Database, DatabaseAway, OutcomeUnknown
 from torpor_endpoint.services.jobs.work import WorkThreads
-from torpor_endpoint.services.s3.access.embedded import ObjectHead, Storage, StorageAway
-from torpor_endpoint.storage.databases.database import Database, DatabaseAway, OutcomeUnknown
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from torpor_endpoint.aws.in_process import client
+from torpor_account.aws.in_process import client
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.service import service
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 

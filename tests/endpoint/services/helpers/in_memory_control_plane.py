@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.aws.errors import AwsError
+from torpor_account.aws.calls import Call
+from torpor_account.aws.errors import AwsError
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.service import OPERATIONS
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 

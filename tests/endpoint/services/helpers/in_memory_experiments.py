@@ -5,8 +5,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from torpor_endpoint.aws.calls import bound
-from torpor_endpoint.aws.in_process import client
+from torpor_account.aws.calls import bound
+from torpor_account.aws.in_process import client
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
 from torpor_endpoint.core.records import EndpointStatus
 from torpor_endpoint.services.sagemaker.context import Control
@@ -15,7 +16,6 @@ from torpor_endpoint.services.sagemaker.experiments.operations import OPERATIONS
 from torpor_endpoint.services.sagemaker.experiments.records import Experiments
 from torpor_endpoint.services.sagemaker.experiments.runner import ExperimentRunner
 from torpor_endpoint.services.sagemaker.service import service
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 

@@ -4,24 +4,24 @@ import asyncio
 from typing import Any
 
 from tests.endpoint.services.helpers.in_memory_autoscaling import ACCOUNT, INSTANCES, OF, refused
-from torpor_endpoint.aws.calls import Unanswered
-from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.aws.wire.asgi import AwsRequest
+from torpor_account.aws.calls import Unanswered
+from torpor_account.aws.in_process import client
+from torpor_account.aws.wire.asgi import AwsRequest
+from torpor_account.cloudwatch.alarms.actions import alarm_actions
+from torpor_account.cloudwatch.alarms.keeping import Alarms
+from torpor_account.cloudwatch.alarms.watch import next_standing
+from torpor_account.cloudwatch.service import CloudWatch
+from torpor_account.cloudwatch.service import service as cloudwatch_service
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_account.topics import Topics
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.acting.scaler import Scaler, World
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import is_managed
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.autoscaling.service import service as autoscaling_service
-from torpor_endpoint.services.cloudwatch.alarms.actions import alarm_actions
-from torpor_endpoint.services.cloudwatch.alarms.keeping import Alarms
-from torpor_endpoint.services.cloudwatch.alarms.watch import next_standing
-from torpor_endpoint.services.cloudwatch.service import CloudWatch
-from torpor_endpoint.services.cloudwatch.service import service as cloudwatch_service
-from torpor_endpoint.services.topics import Topics
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 

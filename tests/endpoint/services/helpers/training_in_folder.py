@@ -13,18 +13,18 @@ from typing import Any
 
 from tests.endpoint.helpers.model_artifacts import packed, put
 from tests.helpers.waiting import reached
+from torpor_account.aws.calls import Call
+from torpor_account.aws.errors import AwsError
+from torpor_account.s3.access.embedded import EmbeddedStorage
+from torpor_account.s3.store import ObjectStore
+from torpor_account.storage.databases.database import Database
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container.processes.zygote_client import ZygoteClient
-from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.aws.errors import AwsError
 from torpor_endpoint.services.jobs.queue import JobQueue
 from torpor_endpoint.services.jobs.records import JobRecords
-from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
-from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.operations import OPERATIONS, Training
 from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork
-from torpor_endpoint.storage.databases.database import Database
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
 
 SKLEARN = "683313688378.dkr.ecr.us-east-1.amazonaws.com/sagemaker-scikit-learn:1.2-1-cpu-py3"

@@ -13,7 +13,7 @@ from tests.endpoint.services.helpers.in_memory_control_plane import (
     production,
     serverless,
 )
-from torpor_endpoint.aws import in_process
+from torpor_account.aws import in_process
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.services.sagemaker.service import service
 

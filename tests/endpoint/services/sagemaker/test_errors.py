@@ -3,7 +3,7 @@
 import pytest
 
 from tests.endpoint.services.helpers.in_memory_control_plane import ARN, MULTI_MODEL, InMemoryControlPlane, production
-from torpor_endpoint.aws.errors import error_kinds
+from torpor_account.aws.errors import error_kinds
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.services.sagemaker import errors
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.endpoint.services.helpers.in_memory_control_plane import MULTI_MODEL, InMemoryControlPlane
-from torpor_endpoint.aws.errors import AwsError
+from torpor_account.aws.errors import AwsError
 from torpor_endpoint.core.lifecycle import EndpointEvent
 from torpor_endpoint.services.sagemaker.listing import page
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.training_in_folder import SKLEARN, TrainingFolder, channel, job
-from torpor_endpoint.aws.in_process import client
-from torpor_endpoint.aws.service import Service
+from torpor_account.aws.in_process import client
+from torpor_account.aws.service import Service
 from torpor_endpoint.services.training.operations import OPERATIONS
 
 IMAGE = {"TrainingImage": SKLEARN, "TrainingInputMode": "File"}

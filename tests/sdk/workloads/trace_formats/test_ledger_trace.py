@@ -8,11 +8,11 @@ import pytest
 
 from torpor.workloads import BadTrace, LedgerFile, named, read, requests
 from torpor.workloads.trace import CHUNK_REQUESTS
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import Sums, UseKey, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
 from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 
 SINCE_S = 1_700_000_040.0
 """A whole minute that is over."""

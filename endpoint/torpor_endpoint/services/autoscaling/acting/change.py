@@ -5,8 +5,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown
-from torpor_endpoint.core.outages.records_fault import RecordsFault
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
 from torpor_endpoint.services.autoscaling.records import Activity, ScalableTarget

@@ -4,8 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.aws.errors import AwsError
+from torpor_account.aws.calls import Call
+from torpor_account.aws.errors import AwsError
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
 from torpor_endpoint.fleet.endpoints import FleetRoster

@@ -4,10 +4,10 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
+from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.core.autoscaling.deciding import Change, NoChange
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.acting.alarm_states import state_changes
 from torpor_endpoint.services.autoscaling.acting.change import Apply, CapacityChange, ChangeContext

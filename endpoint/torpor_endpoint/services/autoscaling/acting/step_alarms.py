@@ -3,14 +3,14 @@
 import json
 from dataclasses import dataclass, field
 
-from torpor_endpoint.aws.errors import AwsError
-from torpor_endpoint.core.alarms import AlarmRule, State, taken
+from torpor_account.aws.errors import AwsError
+from torpor_account.cloudwatch.alarms.observing import observed
+from torpor_account.cloudwatch.alarms.records import Alarm
+from torpor_account.cloudwatch.alarms.shapes import actions, rule
+from torpor_account.core.alarms import AlarmRule, State, taken
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.metrics.series import MINUTE_S
 from torpor_endpoint.core.autoscaling.stepping import Breach
-from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.metrics.series import MINUTE_S
-from torpor_endpoint.services.cloudwatch.alarms.observing import observed
-from torpor_endpoint.services.cloudwatch.alarms.records import Alarm
-from torpor_endpoint.services.cloudwatch.alarms.shapes import actions, rule
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from torpor_endpoint.core.alarms import State
+from torpor_account.cloudwatch.alarms.records import Alarm
+from torpor_account.core.alarms import State
+from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.core.autoscaling import stepping
 from torpor_endpoint.core.autoscaling.deciding import (
     Change,
@@ -20,7 +22,6 @@ from torpor_endpoint.core.autoscaling.delays import Delay, TimeScale
 from torpor_endpoint.core.autoscaling.samples import DataPoint, LoadReading, Samples, VariantLoad
 from torpor_endpoint.core.autoscaling.stepping import StepScaling
 from torpor_endpoint.core.autoscaling.tracking import Causes, agrees_to_scale_in, proposal
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.acting.change import CapacityChange
 from torpor_endpoint.services.autoscaling.acting.step_alarms import Invocations
@@ -28,7 +29,6 @@ from torpor_endpoint.services.autoscaling.acting.tracked_metrics import measured
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import HIGH, LOW, alarms_by_side, invoking
 from torpor_endpoint.services.autoscaling.records import ScalableTarget, ScalingPolicy, TargetTracking
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY
-from torpor_endpoint.services.cloudwatch.alarms.records import Alarm
 
 
 @dataclass(frozen=True)

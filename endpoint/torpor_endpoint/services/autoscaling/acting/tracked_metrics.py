@@ -4,7 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from torpor_endpoint.aws.errors import AwsError
+from torpor_account.aws.errors import AwsError
+from torpor_account.cloudwatch import querying
+from torpor_account.cloudwatch.querying import Query
+from torpor_account.metrics import metrics
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.metrics.series import MINUTE_S
+from torpor_account.metrics.windows import PeriodWindow
 from torpor_endpoint.core.autoscaling.delays import DELAYS, Delay, TimeScale
 from torpor_endpoint.core.autoscaling.samples import (
     Measure,
@@ -13,13 +19,7 @@ from torpor_endpoint.core.autoscaling.samples import (
     provisioned_utilization,
 )
 from torpor_endpoint.core.autoscaling.tracking import Tracking
-from torpor_endpoint.metrics import metrics
-from torpor_endpoint.metrics.registry import MetricRegistry
-from torpor_endpoint.metrics.series import MINUTE_S
-from torpor_endpoint.metrics.windows import PeriodWindow
 from torpor_endpoint.services.autoscaling.records import CustomMetric, TargetTracking
-from torpor_endpoint.services.cloudwatch import querying
-from torpor_endpoint.services.cloudwatch.querying import Query
 
 SUMMED: Final = ("Sum", "SampleCount")
 """Statistics that mean nothing before their minute is over."""

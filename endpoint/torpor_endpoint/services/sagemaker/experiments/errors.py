@@ -1,6 +1,6 @@
 """The errors that only inference experiments have. All other errors are the control plane's."""
 
-from torpor_endpoint.aws.errors import ErrorKind
+from torpor_account.aws.errors import ErrorKind
 
 NO_EXPERIMENT = ErrorKind(
     "not found",

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from torpor_endpoint.aws.calls import Call, Operation
+from torpor_account.aws.calls import Call, Operation
 from torpor_endpoint.core.records import EndpointRecord, EndpointStatus
 from torpor_endpoint.services.sagemaker.endpoints import found_endpoint
 from torpor_endpoint.services.sagemaker.errors import INVALID

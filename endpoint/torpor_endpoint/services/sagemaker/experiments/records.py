@@ -1,10 +1,10 @@
 """Stores inference experiments, and the endpoints as they were before, in the endpoint's database."""
 
-from torpor_endpoint.aws.errors import AwsError
+from torpor_account.aws.errors import AwsError
+from torpor_account.storage.databases.database import Database
+from torpor_account.storage.record_table import RecordTable
 from torpor_endpoint.services.sagemaker.experiments import errors
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import InferenceExperiment
-from torpor_endpoint.storage.databases.database import Database
-from torpor_endpoint.storage.record_table import RecordTable
 
 
 class Experiments:

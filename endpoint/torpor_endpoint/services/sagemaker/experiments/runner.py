@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from math import inf
 
-from torpor_endpoint.core.outages.records_fault import RecordsFault
+from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_endpoint.services.jobs.work import finished
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import InferenceExperiment

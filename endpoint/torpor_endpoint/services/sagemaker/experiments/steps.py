@@ -5,7 +5,7 @@ import logging
 from dataclasses import replace
 from math import inf
 
-from torpor_endpoint.aws.errors import AwsError
+from torpor_account.aws.errors import AwsError
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
 from torpor_endpoint.core.records import EndpointRecord
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from torpor_account.iam.execution.refused import RoleRefused
+from torpor_account.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import FILE, unmet
-from torpor_endpoint.services.iam.execution.refused import RoleRefused
 from torpor_endpoint.services.jobs.work import Failed, client_error, finished, unless
-from torpor_endpoint.services.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
 from torpor_endpoint.services.training.reasons import algorithm_error
 from torpor_endpoint.services.training.running.command import TrainingCommand, command

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from torpor_account.s3.access.embedded import Storage, StorageError
+from torpor_account.storage.outage_log import OutageLog
 from torpor_endpoint.services.jobs.work import finished, outlasting
-from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.toolkit import (
     PROGRAM,
@@ -20,7 +21,6 @@ from torpor_endpoint.services.training.running.toolkit import (
     decoded,
     within_channel,
 )
-from torpor_endpoint.storage.outage_log import OutageLog
 
 UNDELIVERED = OutageLog("results of training jobs wait to be written", "results of training jobs are written again")
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from uuid import NAMESPACE_URL, uuid4, uuid5
 
-from torpor_endpoint.services.s3.access.embedded import Storage
+from torpor_account.s3.access.embedded import Storage
 from torpor_endpoint.services.transform.lifecycle import TransformJob
 from torpor_endpoint.services.transform.running.inputs import JobObject, split
 

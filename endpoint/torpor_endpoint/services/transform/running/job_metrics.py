@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 
+from torpor_account.metrics.metrics import JOB_METRICS
+from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.in_service.incarnation import Incarnation
-from torpor_endpoint.metrics.metrics import JOB_METRICS
-from torpor_endpoint.metrics.registry import MetricRegistry
 
 CPU, MEMORY, DISK = JOB_METRICS
 

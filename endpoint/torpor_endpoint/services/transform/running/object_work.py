@@ -13,11 +13,12 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO
 
+from torpor_account.s3.access.embedded import Storage, StorageError
+from torpor_account.storage.failures import is_machines
 from torpor_endpoint.core.transform.joining import DataProcessing, NotJoined
 from torpor_endpoint.core.transform.settings import TransformSettings
 from torpor_endpoint.core.transform.splitting import NotSplit, payloads, records_in
 from torpor_endpoint.services.jobs.work import WorkThreads, client_error, internal_error
-from torpor_endpoint.services.s3.access.embedded import Storage, StorageError
 from torpor_endpoint.services.transform.running.inputs import JobObject
 from torpor_endpoint.services.transform.running.instances import JobInstances, JobPayload, Patience, PayloadFailed
 from torpor_endpoint.services.transform.running.object_files import (
@@ -28,7 +29,6 @@ from torpor_endpoint.services.transform.running.object_files import (
     StreamedObject,
 )
 from torpor_endpoint.services.transform.running.progress import ObjectProgress
-from torpor_endpoint.storage.failures import is_machines
 
 AHEAD_MAX = 256
 

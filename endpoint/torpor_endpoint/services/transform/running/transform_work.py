@@ -15,15 +15,16 @@ from itertools import count
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
+from torpor_account.storage.outage_log import OutageLog
 from torpor_endpoint.core.pages.transform_jobs import JobProgress
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE
 from torpor_endpoint.core.transform.settings import BadAdvice, settings
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.jobs.data_log import DataLog
 from torpor_endpoint.services.jobs.work import Failed, WorkThreads, client_error, outlasting, unless
-from torpor_endpoint.services.s3.access.embedded import AsRole, Storage, StorageError, as_endpoint
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
 from torpor_endpoint.services.transform.rules import (
     MODEL_FILTER,
@@ -47,7 +48,6 @@ from torpor_endpoint.services.transform.running.job_metrics import JobMetrics
 from torpor_endpoint.services.transform.running.object_work import ObjectFailed, ObjectWork
 from torpor_endpoint.services.transform.running.objects_done import ObjectList
 from torpor_endpoint.services.transform.running.progress import ObjectProgress, RunningProgress
-from torpor_endpoint.storage.outage_log import OutageLog
 
 P = ParamSpec("P")
 T = TypeVar("T")

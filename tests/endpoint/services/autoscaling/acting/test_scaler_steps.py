@@ -11,7 +11,7 @@ import pytest
 from tests.endpoint.services.helpers.in_memory_autoscaling import OF
 from tests.endpoint.services.helpers.scaling_of_fake_variant import NOON_S, FakeVariantScaler, FakeVariantScaling
 from tests.helpers.waiting import reached
-from torpor_endpoint.metrics.metrics import NO_CAPACITY_INVOCATION_FAILURES
+from torpor_account.metrics.metrics import NO_CAPACITY_INVOCATION_FAILURES
 
 DAY_S = 24 * 3600.0
 FAILED = {"EndpointName": "ep", "VariantName": "v"}

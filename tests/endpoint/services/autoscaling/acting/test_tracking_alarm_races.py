@@ -9,9 +9,9 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling, autoscaling_over
+from torpor_account.storage.databases.database import Database
+from torpor_account.storage.record_table import RecordTable
 from torpor_endpoint.services.autoscaling.records import ScalingPolicy
-from torpor_endpoint.storage.databases.database import Database
-from torpor_endpoint.storage.record_table import RecordTable
 
 
 def together(*works: Callable[[], object]) -> None:

@@ -19,8 +19,8 @@ from tests.endpoint.services.helpers.in_memory_experiments import (
     sampled,
     variant,
 )
-from torpor_endpoint.aws.calls import Call
-from torpor_endpoint.aws.errors import AwsError
+from torpor_account.aws.calls import Call
+from torpor_account.aws.errors import AwsError
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.operations import OPERATIONS
 

@@ -17,20 +17,20 @@ from tests.endpoint.services.helpers.failing_machine import (
     FailingStorage,
     FailingThreads,
 )
-from torpor_endpoint.core.outages import waiting
+from torpor_account.core.outages import waiting
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.s3.access.embedded import EmbeddedStorage
+from torpor_account.s3.store import ObjectStore
+from torpor_account.storage.databases.database import DatabaseAway, OutcomeUnknown
+from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.services.jobs.queue import JobQueue
 from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.jobs.stages import begun
-from torpor_endpoint.services.s3.access.embedded import EmbeddedStorage
-from torpor_endpoint.services.s3.store import ObjectStore
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
 from torpor_endpoint.services.transform.running.instances import JobInstances, JobPayload, Patience, PayloadFailed
 from torpor_endpoint.services.transform.running.transform_work import TransformSite, TransformWork
-from torpor_endpoint.storage.databases.database import DatabaseAway, OutcomeUnknown
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
 
 OBJECTS = {"a": b"a", "b": b"b", "refused": b"refuse"}

@@ -1,0 +1,1 @@
+"""CloudWatch: operations on metrics, which `torpor_account.metrics` holds, and on alarms."""

@@ -1,0 +1,1 @@
+"""The pure decisions of the account: no I/O, no clock, no randomness."""

@@ -1,0 +1,88 @@
+"""Maps log groups to folders, and log streams to files.
+
+All groups below `ENDPOINTS`, and those of the training and the transform jobs, are Torpor's. The others are moto's.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from torpor_account.aws.calls import NotOurs
+from torpor_account.core.access.rights import log_group_name
+from torpor_account.logs import errors
+
+ENDPOINTS = "/aws/sagemaker/Endpoints/"
+TRAINING = "/aws/sagemaker/TrainingJobs"
+TRANSFORM = "/aws/sagemaker/TransformJobs"
+
+NAME = r"[a-zA-Z0-9][a-zA-Z0-9-]{0,62}"
+GROUP = re.compile(rf"{ENDPOINTS}({NAME})|{TRAINING}|{TRANSFORM}")
+STREAM = re.compile(rf"{NAME}/{NAME}(?:/{NAME})?")
+"""A variant's or a job's instance, or one container of several of an instance."""
+
+
+def is_ours(name: str) -> bool:
+    return name.startswith(ENDPOINTS) or name in (TRAINING, TRANSFORM)
+
+
+@dataclass(frozen=True)
+class Stream:
+    name: str
+    log: Path
+
+
+@dataclass(frozen=True)
+class LogGroup:
+    name: str
+    folder: Path
+
+    def streams(self) -> list[Stream]:
+        """All streams, in order of name."""
+        logs = self.folder.rglob("*.log")
+        found = [Stream(str(log.relative_to(self.folder).with_suffix("")), log) for log in logs]
+        return sorted(found, key=lambda stream: stream.name)
+
+    def stream(self, name: str) -> Stream:
+        """The stream of this name. Raises ResourceNotFoundException."""
+        stream = Stream(name, self.folder / f"{name}.log") if STREAM.fullmatch(name) else None
+        if stream is None or not stream.log.is_file():
+            raise errors.NO_STREAM()
+        return stream
+
+
+@dataclass(frozen=True)
+class Groups:
+    """All groups. `endpoints` has a folder for each endpoint, with one for each variant; the others one per job."""
+
+    endpoints: Path
+    training: Path
+    transform: Path
+
+    def place(self, identifier: str) -> LogGroup:
+        """The group of this name or ARN, which need not exist. Raises NotOurs, or ResourceNotFoundException."""
+        name = log_group_name(identifier)
+        if not is_ours(name):
+            raise NotOurs
+        found = GROUP.fullmatch(name)
+        if found is None:  # no endpoint can have this name
+            raise errors.NO_GROUP()
+        if found[1]:
+            return LogGroup(name, self.endpoints / found[1])
+        return LogGroup(name, self.training if name == TRAINING else self.transform)
+
+    def find(self, identifier: str) -> LogGroup:
+        """The existing group of this name or ARN. Raises NotOurs, or ResourceNotFoundException."""
+        group = self.place(identifier)
+        if not group.folder.is_dir():
+            raise errors.NO_GROUP()
+        return group
+
+    def all(self) -> Iterator[LogGroup]:
+        """All groups, in order of name."""
+        for folder in sorted(self.endpoints.glob("*")):
+            if folder.is_dir():
+                yield LogGroup(f"{ENDPOINTS}{folder.name}", folder)
+        for name, folder in ((TRAINING, self.training), (TRANSFORM, self.transform)):
+            if folder.is_dir():
+                yield LogGroup(name, folder)

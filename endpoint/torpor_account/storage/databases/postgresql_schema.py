@@ -1,0 +1,324 @@
+"""A database in a schema of a PostgreSQL server, which one endpoint at a time may use.
+
+The connection that writes holds the lock. So an endpoint that has lost its lock cannot write: when the server has let
+another endpoint in, this one ends.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from secrets import token_hex
+from threading import RLock
+from typing import Any
+from urllib.parse import urlencode, urlsplit, urlunsplit
+
+import psycopg
+from psycopg.adapt import Dumper, Loader
+from psycopg.types.string import StrDumper
+
+from torpor_account.core.outages.error_owners import ErrorOwner, of_postgresql
+from torpor_account.storage.databases.database import (
+    Database,
+    DatabaseAway,
+    DatabaseFault,
+    DatabaseInUse,
+    DatabasePart,
+    OutcomeUnknown,
+    outage_log,
+    steps_from,
+)
+from torpor_account.storage.databases.spelling import placed, spelled
+from torpor_container.waiting.quiet_time import QuietClock
+
+LOCK_PATIENCE_S = 30.0
+"""How long a new endpoint waits for an old one. The server needs half of it to notice that the old one's machine is
+gone."""
+LOOK_S = 0.25
+PAUSE_S = 1.0
+"""After a connection that failed, the next is tried after so long: callers in between fail at once."""
+IDLE_S = 1.0
+"""A connection that was idle for so long is asked whether it is still there before it writes."""
+CONNECTING = urlencode(
+    {
+        "connect_timeout": 3,
+        "tcp_user_timeout": 5_000,
+        "keepalives_idle": 5,
+        "keepalives_interval": 2,
+        "keepalives_count": 3,
+        "application_name": "torpor",
+    }
+)
+"""Parameters of a URL. What a URL says itself comes later, and holds."""
+SETTINGS = """
+    SET tcp_keepalives_idle = 5; SET tcp_keepalives_interval = 2; SET tcp_keepalives_count = 3;
+    SET tcp_user_timeout = '10s';
+    SET lock_timeout = '10s'; SET idle_in_transaction_session_timeout = '60s'; SET statement_timeout = '30s';
+"""
+PREPARING = """
+    CREATE TABLE IF NOT EXISTS torpor_state (
+        only_one BIGINT PRIMARY KEY CHECK (only_one = 1), version BIGINT NOT NULL, holder TEXT NOT NULL
+    );
+    INSERT INTO torpor_state VALUES (1, 0, '') ON CONFLICT DO NOTHING;
+    CREATE OR REPLACE FUNCTION json_extract(document TEXT, path TEXT) RETURNS DOUBLE PRECISION IMMUTABLE LANGUAGE sql AS
+        $$ SELECT (jsonb_path_query_first(document::jsonb, path::jsonpath) #>> '{}')::DOUBLE PRECISION $$;
+"""
+LOCKED = (
+    "the database is locked by another connection: the old session ends by itself within about 15 s; if not, end it "
+    "with pg_terminate_backend"
+)
+IN_USE = "the schema %s of the database is in use: waiting up to %g s for its endpoint to end"
+TRY_LOCK = "SELECT pg_try_advisory_lock(hashtext('torpor'), hashtext(current_schema()))"
+
+log = logging.getLogger(__name__)
+
+
+class PostgresqlSchema(Database):
+    """One connection. `taken_over` is called, in any thread, once another endpoint uses the schema."""
+
+    def __init__(
+        self, url: str, part: DatabasePart, taken_over: Callable[[], None], lock_patience_s: float = LOCK_PATIENCE_S
+    ) -> None:
+        """Connect, and make or migrate the tables. Raises DatabaseFault, DatabaseInUse, SchemaTooNew."""
+        self._url = url
+        self._part = part
+        self._schema = part.name if part.name == "torpor" else f"torpor_{part.name}"
+        self._taken_over = taken_over
+        self._holder = token_hex(16)
+        self._outage = outage_log(self._schema)
+        self._begun = False
+        self._lock = RLock()
+        self._changes = 0
+        self._used_s = self._failed_s = -PAUSE_S
+        self._in_transaction = self._closed = False
+        with self._faults(), ExitStack() as unfinished:
+            self._connection = self._connected()
+            unfinished.callback(self._connection.close)
+            self._begin(lock_patience_s)
+            unfinished.pop_all()
+        self._begun = True
+
+    def close(self) -> None:
+        with self._lock, suppress(psycopg.Error):
+            self._closed = True
+            self._connection.close()
+
+    @property
+    def changes(self) -> int:
+        return self._changes
+
+    def rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        with self._lock, self._faults():
+            cursor = self._executed(statement, values)
+            return cursor.fetchall() if cursor.description is not None else []
+
+    def changed(self, statement: str, *values: object) -> bool:
+        with self._lock, self._faults():
+            return self._executed(statement, values).rowcount > 0
+
+    def inserted(self, statement: str, *values: object) -> int:
+        with self._lock, self._faults():
+            row = self._executed(f"{statement} RETURNING number", values).fetchone()
+            assert row is not None, statement
+            return int(row[0])
+
+    def write_many(self, statement: str, rows: Iterable[tuple[object, ...]]) -> None:
+        with self._lock, self._faults():
+            given = [tuple(row) for row in rows]
+            if not given:
+                return
+            cursor = self._live().cursor()
+            cursor.executemany(placed(statement, given[0])[0], given)
+            self._count(cursor)
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        with self._lock:
+            with self._faults():
+                self._live().execute("BEGIN")
+            self._in_transaction = True
+            try:
+                with ExitStack() as unfinished:
+                    unfinished.callback(self._roll_back)
+                    yield
+                    self._commit()
+                    unfinished.pop_all()
+            finally:
+                self._in_transaction = False
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    def _roll_back(self) -> None:
+        with suppress(psycopg.Error):
+            self._connection.execute("ROLLBACK")
+
+    def _commit(self) -> None:
+        try:
+            self._connection.execute("COMMIT")
+        except psycopg.Error as error:
+            if not self._connection.closed:
+                raise self._fault(error) from error
+            self._outage.began(first_line(error))
+            raise OutcomeUnknown(f"{self._schema}: {first_line(error)}") from error
+        self._outage.ended()
+
+    def _executed(self, statement: str, values: tuple[object, ...]) -> "psycopg.Cursor[tuple[Any, ...]]":
+        text, given = placed(statement, values)
+        cursor = self._live().cursor()
+        cursor.execute(text, given)
+        if not statement.lstrip().startswith(("SELECT", "WITH")):
+            self._count(cursor)
+            if not self._in_transaction:
+                self._outage.ended()
+        return cursor
+
+    def _count(self, cursor: "psycopg.Cursor[tuple[Any, ...]]") -> None:
+        self._changes += max(cursor.rowcount, 0)
+
+    def _live(self) -> "psycopg.Connection[tuple[Any, ...]]":
+        """The connection; another, if the server ended it. In a transaction, that is the transaction's end."""
+        if self._in_transaction:
+            return self._connection
+        now_s = time.monotonic()
+        if not self._connection.closed and now_s - self._used_s > IDLE_S:
+            with suppress(psycopg.Error):
+                self._connection.execute("SELECT 1")
+        if self._connection.closed:
+            self._reconnect(now_s)
+        self._used_s = now_s
+        return self._connection
+
+    def _reconnect(self, now_s: float) -> None:
+        if self._closed:
+            raise DatabaseFault(f"{self._schema}: it was closed")
+        if now_s - self._failed_s < PAUSE_S:
+            raise DatabaseAway(f"{self._schema}: the database does not answer")
+        try:
+            with ExitStack() as unfinished:
+                connection = self._connected()
+                unfinished.callback(connection.close)
+                self._take_back(connection)
+                unfinished.pop_all()
+        except (psycopg.Error, DatabaseFault):
+            self._failed_s = time.monotonic()
+            raise
+        self._connection = connection
+        self._outage.ended()
+        self._changes += 1  # whoever reads copies reads again
+
+    def _take_back(self, connection: "psycopg.Connection[tuple[Any, ...]]") -> None:
+        """Lock the schema for the new connection. The old one's lock lasts until the server notices its end."""
+        locked = _locks(connection)
+        (holder,) = connection.execute("SELECT holder FROM torpor_state").fetchone() or ("",)
+        if holder != self._holder:
+            log.critical("%s: another endpoint uses the database now; this one ends", self._schema)
+            self._taken_over()
+        elif locked:
+            return
+        self._outage.began(LOCKED)
+        raise DatabaseInUse(f"{self._schema}: {LOCKED}")
+
+    def _connected(self) -> "psycopg.Connection[tuple[Any, ...]]":
+        connection = psycopg.connect(_bounded(self._url), autocommit=True, cursor_factory=psycopg.ClientCursor)
+        with ExitStack() as unfinished:
+            unfinished.callback(connection.close)
+            connection.execute(SETTINGS)
+            if not self._part.synced:  # the ledger, whose pruning may take long
+                connection.execute("SET synchronous_commit = off; SET statement_timeout = '300s'")
+            try:
+                connection.execute(f"CREATE SCHEMA IF NOT EXISTS {self._schema}")
+            except psycopg.errors.InsufficientPrivilege as error:
+                user, database = connection.info.user, connection.info.dbname
+                grant = f"GRANT CREATE ON DATABASE {database} TO {user}"
+                raise DatabaseFault(f"{user} may not make schemas in the database {database}: {grant}") from error
+            connection.execute(f"SET search_path TO {self._schema}")
+            unfinished.pop_all()
+        connection.adapters.register_dumper(bool, _BoolAsNumber)
+        connection.adapters.register_dumper(str, _TextWithoutZeros)
+        connection.adapters.register_loader("numeric", _PlainNumber)
+        return connection
+
+    def _begin(self, patience_s: float) -> None:
+        """Wait for the lock, note who has it, and bring the tables to this version."""
+        clock, warned = QuietClock(), False
+        while not _locks(self._connection):
+            if not warned:
+                log.warning(IN_USE, self._schema, patience_s)
+                warned = True
+            if clock() > patience_s:
+                raise DatabaseInUse(
+                    f"another endpoint uses the schema {self._schema} of the database: stop it, or name another one"
+                )
+            time.sleep(LOOK_S)
+        self._connection.execute(PREPARING)
+        (version,) = self._connection.execute("SELECT version FROM torpor_state").fetchone() or (0,)
+        where = f"the schema {self._schema} of the database"
+        for number, step in steps_from(version, where, self._part.migrations):
+            statements = spelled(step.sqlite) if step.postgresql is None else step.postgresql
+            self._connection.execute(f"BEGIN; {statements} UPDATE torpor_state SET version = {number}; COMMIT;")
+        self._connection.execute("UPDATE torpor_state SET holder = %s", (self._holder,))
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise self._fault(error) from error
+
+    def _fault(self, error: psycopg.Error) -> DatabaseFault:
+        text = f"{self._schema}: {first_line(error)}"
+        connected = self._begun and not self._connection.closed and not isinstance(error, psycopg.OperationalError)
+        if not self._begun or of_postgresql(error.sqlstate, connected) is not ErrorOwner.MACHINE:
+            return DatabaseFault(text)
+        self._outage.began(first_line(error))
+        return DatabaseAway(text)
+
+
+def fault(url: str) -> str | None:
+    """Why no connection to the server comes about, in one line; None if one does."""
+    try:
+        psycopg.connect(_bounded(url)).close()
+    except psycopg.Error as error:
+        return first_line(error)
+    return None
+
+
+def first_line(error: psycopg.Error) -> str:
+    """What psycopg says, in one line."""
+    return " ".join(str(error).split("\n")[0].split()) or type(error).__name__
+
+
+def _bounded(url: str) -> str:
+    """The URL of a connection that does not hang."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(query="&".join(filter(None, (CONNECTING, parts.query)))))
+
+
+def _locks(connection: "psycopg.Connection[tuple[Any, ...]]") -> bool:
+    return bool((connection.execute(TRY_LOCK).fetchone() or (False,))[0])
+
+
+class _BoolAsNumber(Dumper):
+    """SQLite keeps truth as 0 and 1, and so do the tables."""
+
+    oid = 20
+
+    def dump(self, obj: bool) -> bytes:
+        return b"1" if obj else b"0"
+
+    def quote(self, obj: bool) -> bytes:
+        return self.dump(obj)
+
+
+class _TextWithoutZeros(StrDumper):
+    """PostgreSQL refuses the character of the number zero, which callers may put into a name."""
+
+    def dump(self, obj: str) -> Any:
+        return super().dump(obj.replace("\0", "\ufffd"))
+
+
+class _PlainNumber(Loader):
+    """A sum of whole numbers has PostgreSQL's type `numeric`: it is a whole number again."""
+
+    def load(self, data: Any) -> int | float:
+        text = bytes(data).decode()
+        return float(text) if "." in text or "N" in text else int(text)

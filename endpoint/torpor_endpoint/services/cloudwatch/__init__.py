@@ -1,1 +1,0 @@
-"""CloudWatch: operations on metrics, which `torpor_endpoint.metrics` holds, and on alarms."""

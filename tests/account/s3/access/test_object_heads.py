@@ -1,0 +1,38 @@
+"""The head of an object: its size, and the type that its writer gave."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from torpor_account.s3.access.embedded import EmbeddedStorage, ObjectHead
+from torpor_account.s3.access.remote import RemoteStorage
+from torpor_account.s3.store import ObjectStore
+
+TYPES = [("text/csv", "text/csv"), ("", ""), ("binary/octet-stream", ""), ("application/octet-stream",) * 2]
+
+
+@pytest.mark.parametrize(("written", "found"), TYPES)
+def test_s3_s_own_type_is_none_of_the_writer_s(tmp_path: Path, written: str, found: str) -> None:
+    objects = ObjectStore(tmp_path / "s3")
+    objects.buckets.create("ours")
+    storage = EmbeddedStorage(objects)
+    storage.write(b"123", "ours", "in/a", written)
+    assert storage.head("ours", "in/a") == ObjectHead(3, found)
+    objects.close()
+
+
+class FakeClient:
+    """Answers HeadObject as another S3 does."""
+
+    def __init__(self, content_type: str) -> None:
+        self._typed = {"ContentType": content_type} if content_type else {}
+
+    def head_object(self, **asked: Any) -> dict[str, Any]:
+        assert asked == {"Bucket": "theirs", "Key": "in/a"}
+        return {"ContentLength": 3, **self._typed}
+
+
+@pytest.mark.parametrize(("written", "found"), TYPES)
+def test_another_s3_is_asked_for_both_at_once(written: str, found: str) -> None:
+    assert RemoteStorage(FakeClient(written)).head("theirs", "in/a") == ObjectHead(3, found)

@@ -1,0 +1,133 @@
+"""A whole endpoint on PostgreSQL: its control may start again with another data folder, as on another machine."""
+
+import json
+from pathlib import Path
+from typing import Any
+from urllib.error import HTTPError
+
+import pytest
+from botocore.exceptions import ClientError
+
+from tests.account.helpers.postgresql_server import PostgresqlServer
+from tests.endpoint.helpers.live_endpoint import LiveEndpoint, Variant, many, one
+from tests.endpoint.helpers.model_artifacts import ROW, booster, packed, put
+from tests.helpers.waiting import until
+from torpor_account.aws.errors import DATABASE_AWAY
+
+psycopg = pytest.importorskip("psycopg")
+
+
+def deployed(live: LiveEndpoint) -> None:
+    model = packed({"xgboost-model.json": booster()})
+    put(live.folder("models"), {"shop/a.tar.gz": model, "shop/b.tar.gz": model})
+    live.deploy("shop", Variant(many("models/shop")))
+
+
+def test_another_data_folder_goes_on_with_the_same_records(tmp_path: Path, url: str) -> None:
+    first = LiveEndpoint(tmp_path / "first", "--auth", f"--database={url}").start()
+    try:
+        deployed(first)
+        before = first.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"]
+        user = first.client("iam").create_user(UserName="ann")["User"]["Arn"]
+    finally:
+        first.kill()
+    with LiveEndpoint(tmp_path / "second", "--auth", f"--database={url}") as second:
+        put(second.folder("models"), {"shop/a.tar.gz": packed({"xgboost-model.json": booster()})})
+        assert second.keys == first.keys
+        assert second.client("iam").get_user(UserName="ann")["User"]["Arn"] == user
+        assert second.settled("shop")["EndpointStatus"] == "InService"
+        assert second.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"] == before
+
+
+def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: PostgresqlServer, url: str) -> None:
+    with LiveEndpoint(tmp_path, f"--database={url}") as live:
+        deployed(live)
+        answer = live.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"]
+        postgresql.stop()
+        try:
+            for model in ("a.tar.gz", "b.tar.gz"):  # a warm call and a cold one
+                assert live.invoke("shop", ROW, TargetModel=model)["Body"] == answer
+            with pytest.raises(ClientError) as caught:
+                live.client("sagemaker").list_endpoints()
+            assert caught.value.response["ResponseMetadata"]["HTTPStatusCode"] == 500
+            assert caught.value.response["Error"]["Message"] == DATABASE_AWAY
+            with pytest.raises(HTTPError) as page:
+                live.page("costs")
+            assert (page.value.code, page.value.read().decode()) == (500, DATABASE_AWAY)
+            assert "Traceback" not in live.output()
+        finally:
+            postgresql.start()
+
+        def listed() -> list[str]:
+            try:
+                return [one["EndpointName"] for one in live.client("sagemaker").list_endpoints()["Endpoints"]]
+            except ClientError:
+                return []
+
+        def cold_starts() -> list[str]:
+            try:
+                return [one["model"] for one in json.loads(live.page("cold-starts"))["cold_starts"]]
+            except HTTPError:
+                return []
+
+        assert until(listed) == ["shop"]
+        assert live.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"] == answer
+        assert until(cold_starts) == ["a.tar.gz", "b.tar.gz"]
+
+
+def test_what_needs_the_database_says_so_while_it_is_away_and_the_log_has_one_line(
+    tmp_path: Path, postgresql: PostgresqlServer, url: str
+) -> None:
+    asking = {"EndpointName": "shop", "Body": ROW, "ContentType": "text/csv"}
+    with LiveEndpoint(tmp_path, f"--database={url}") as live:
+        live.client("s3").create_bucket(Bucket="results")
+        put(live.folder("models"), {"shop/a.tar.gz": packed({"xgboost-model.json": booster()})})
+        config = {"OutputConfig": {"S3OutputPath": "s3://results/out"}}
+        live.deploy("shop", Variant(one("models/shop/a.tar.gz")), AsyncInferenceConfig=config)
+        runtime, control, iam = map(live.client, ("sagemaker-runtime", "sagemaker", "iam"))
+        postgresql.stop()
+        try:
+            calls: list[tuple[Any, dict[str, Any]]] = [
+                *[(runtime.invoke_endpoint_async, asking)] * 20,
+                *[(control.describe_endpoint, {"EndpointName": "shop"})] * 5,
+                (control.list_models, {}),
+                (control.list_transform_jobs, {}),
+                (iam.list_users, {}),
+            ]
+            for call, asked in calls:
+                with pytest.raises(ClientError) as caught:
+                    call(**asked)
+                answered = caught.value.response
+                assert answered["ResponseMetadata"]["HTTPStatusCode"] == 500
+                assert answered["Error"]["Code"] == "InternalFailure"
+                assert DATABASE_AWAY in (answered["Error"]["Message"], answered.get("Message"))
+            said = live.output()
+            assert said.count("the database torpor_async cannot be used") == 1
+            assert said.count("the database torpor cannot be used") == 1
+            assert len(said.splitlines()) <= 5, said  # also the warning of the start, and two lines about the ledger
+        finally:
+            postgresql.start()
+        accepted = until(lambda: taken(runtime, asking))
+        key = accepted["OutputLocation"].removeprefix("s3://results/")
+        live.client("s3").get_waiter("object_exists").wait(Bucket="results", Key=key, WaiterConfig={"Delay": 1})
+
+
+def taken(runtime: Any, asking: dict[str, Any]) -> Any:
+    """The answer of a request that is accepted; None while the database is away."""
+    try:
+        return runtime.invoke_endpoint_async(**asking)
+    except ClientError:
+        return None
+
+
+def test_an_endpoint_that_may_not_make_its_tables_says_so_in_one_line(tmp_path: Path, url: str) -> None:
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE ROLE poor LOGIN")
+    try:
+        live = LiveEndpoint(tmp_path, f"--database={url.replace('torpor@', 'poor@')}").start()
+        assert live.ended() == 1
+        assert "cannot start: poor may not make schemas in the database apart: GRANT CREATE ON" in live.output()
+        assert "Traceback" not in live.output()
+    finally:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("DROP ROLE poor")
