@@ -15,7 +15,7 @@ LARGER: dict[str, str] = {
     "torpor_container.http.contract_routes": "the container contract's routes, to be cut by what they answer",
     "torpor_container.transport.upstream": "the pool and the connection of an instance's client, to be parted",
     "torpor_container.http.gunicorn_internals": "what Torpor uses of gunicorn's private parts",
-    "torpor_endpoint.core.access.rights": "a row for each operation's rights",
+    "torpor_account.core.access.rights": "a row for each operation's rights",
     "torpor_endpoint.parts": "the composition root, to be cut in two",
     "torpor_endpoint.parts.Parts": "its class",
     "torpor_endpoint.parts.Parts.__init__": "its class",

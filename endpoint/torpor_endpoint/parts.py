@@ -81,11 +81,6 @@ from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork, without_credentials
 from torpor_endpoint.services.transform.lifecycle import TransformJob
 from torpor_endpoint.services.transform.running.transform_work import JOB, TransformSite, TransformWork
-from torpor_endpoint.storage.data_dir import DataDir
-from torpor_endpoint.storage.databases.database import Database, DatabasePart
-from torpor_endpoint.storage.databases.opening import opened
-from torpor_endpoint.storage.deployment_secret import kept_secret
-from torpor_endpoint.storage.private import closed_to_others
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 from torpor_endpoint.telemetry.access_log import AccessLog

@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from typing import Protocol
 
+from torpor_account.storage.lone_thread import LoneThread
 from torpor_endpoint.in_service.endpoints import ServedEndpoints
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.app import AccountAndRegion, AsyncFace, Clocks, RuntimeApp
@@ -24,7 +25,6 @@ from torpor_endpoint.runtime.observing.observers import BatchObserver, Observers
 from torpor_endpoint.runtime.passage import Passage
 from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.runtime.shadowing import Shadowing
-from torpor_endpoint.storage.lone_thread import LoneThread
 
 CAPTURE_STOP_S = 5.0
 """How long the last captured data may take to reach S3 when the process stops."""

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from torpor_account.aws.errors import DATABASE_AWAY
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_container.wire import Fault
-from torpor_endpoint.aws.errors import DATABASE_AWAY
 from torpor_endpoint.core.sending.machine import CUSTOM_ATTRIBUTES, FAULT, HOP_OVERSIZE
 
 MESSAGE_MAX = 2048

@@ -26,7 +26,6 @@ from torpor_account.log_lines import about
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.log_lines import about
 from torpor_endpoint.runtime.admitting import Router, check_target, path_of
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.holding import PoolClosed

@@ -16,8 +16,6 @@ from torpor_account.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exc
 from torpor_container import wire
 from torpor_container.transport.stream_client import StreamConnection, StreamFailed
 from torpor_container.transport.upstream import Body, UpstreamAnswer, UpstreamBroken
-from torpor_endpoint.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, until_disconnected
-from torpor_endpoint.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception
 from torpor_endpoint.core.sending.machine import ACCEPT
 from torpor_endpoint.runtime.errors import (
     NO_RESPONSE,

@@ -22,7 +22,6 @@ from opentelemetry.sdk.trace import TracerProvider
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.lone_thread import LoneThread
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.runtime.observing.observers import BatchObserver
 from torpor_endpoint.runtime.passage import Passage
 from torpor_endpoint.telemetry.durations import RequestDurations

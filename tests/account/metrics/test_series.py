@@ -15,14 +15,6 @@ from torpor_account.metrics.registry import MetricRegistry, age
 from torpor_account.metrics.series import FIVE_MINUTES_S, KEPT_S, MINUTES_KEPT_S, Series, SeriesKey
 from torpor_account.metrics.statistics import statistic
 from torpor_account.metrics.tally import Tally
-from torpor_endpoint.metrics import sketch
-from torpor_endpoint.metrics.distribution import percentile
-from torpor_endpoint.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, METRICS
-from torpor_endpoint.metrics.registry import MetricRegistry, age
-from torpor_endpoint.metrics.series import FIVE_MINUTES_S, KEPT_S, MINUTES_KEPT_S, Series, SeriesKey
-from torpor_endpoint.metrics.statistics import statistic
-from torpor_endpoint.metrics.tally import Tally
-from torpor_endpoint.services.cloudwatch.list_metrics import list_metrics
 
 NOON_S = 1_772_366_400
 VARIANT = {"EndpointName": "houses", "VariantName": "AllTraffic"}

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.account.helpers.databases import OpenPart
-from tests.endpoint.helpers.databases import OpenPart
 from tests.helpers.counted_calls import calls_of
 from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, LedgerWithPages, invocation, life
 from tests.helpers.waiting import reached

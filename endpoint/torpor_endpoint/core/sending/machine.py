@@ -30,11 +30,11 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Final, Generic, Literal, NamedTuple, Protocol
 
+from torpor_account.core.outages.error_owners import ErrorOwner, of_fault
+from torpor_account.core.outages.waiting import pause_s
 from torpor_container import wire
 from torpor_container.core.target_names import LOST
 from torpor_container.wire import Fault
-from torpor_endpoint.core.outages.error_owners import ErrorOwner, of_fault
-from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.core.routing.session_names import without_holder
 from torpor_endpoint.core.sending.session_holders import Instance, SessionPool, holder_in, note_session
 from torpor_endpoint.core.sending.trail import Headers, PartAnswer, Trail, lacked_room

@@ -4,9 +4,9 @@ import asyncio
 from threading import Lock
 from typing import Any
 
+from torpor_account.iam.identities.ids import KeyPair
+from torpor_account.storage.databases.database import Database
 from torpor_endpoint.routing.protocol.identities import TABLES, Identities
-from torpor_endpoint.services.iam.identities.ids import KeyPair
-from torpor_endpoint.storage.databases.database import Database
 
 LOOK_S = 0.1
 """How often a router that waits for a change is looked for one."""

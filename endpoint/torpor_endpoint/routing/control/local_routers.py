@@ -11,7 +11,6 @@ from torpor_account.iam.identities.ids import KeyPair
 from torpor_container.processes.inherited_variables import CA_BUNDLE
 from torpor_endpoint.options import Options
 from torpor_endpoint.routing.protocol.router_variables import CONTROL_KEY, CONTROL_SECRET, OWNED
-from torpor_endpoint.services.iam.identities.ids import KeyPair
 
 PAUSE_S = 1.0
 """Before a router that ended is started again. Each end at once doubles it."""

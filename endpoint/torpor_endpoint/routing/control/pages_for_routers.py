@@ -25,7 +25,6 @@ from torpor_endpoint.routing.protocol.forwarded import ForwardedRequest, answere
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport, VariantKey
 from torpor_endpoint.routing.protocol.routing_table import TableVersion
-from torpor_endpoint.services.iam.execution.refused import RoleRefused
 
 WAIT_MAX_S = 60.0
 

@@ -17,7 +17,6 @@ from torpor_account.aws.wire.asgi import App, AwsRequest, Response
 from torpor_account.core.access.rates import CallRates
 from torpor_account.core.origins.cross_origin import own_hosts
 from torpor_account.gateway import Gateway
-from torpor_account.storage.lone_thread import LoneThread
 from torpor_account.web_pages import WebPages
 from torpor_endpoint.access.invocations import InvocationDoor
 from torpor_endpoint.clocks.repeating import repeated

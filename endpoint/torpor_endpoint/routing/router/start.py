@@ -20,7 +20,6 @@ from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlRefused
 from torpor_endpoint.routing.router.control_signing import half_given, signer
 from torpor_endpoint.routing.router.options import RouterOptions
-from torpor_endpoint.storage.private import UMASK
 from torpor_endpoint.up import (
     BadOption,
     CannotStart,

@@ -41,12 +41,9 @@ from torpor_endpoint.core.async_inference.attempts import (
 )
 from torpor_endpoint.core.async_inference.messages import RESPONSE_MAX_BYTES
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
-from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE
 from torpor_endpoint.in_service.endpoints import ServedEndpoint
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.log_lines import about
-from torpor_endpoint.metrics import metrics
 from torpor_endpoint.runtime.admitting import path_of
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.errors import (

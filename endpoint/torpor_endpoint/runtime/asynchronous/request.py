@@ -15,7 +15,6 @@ from torpor_endpoint.core.async_inference.requests import (
     output_of,
 )
 from torpor_endpoint.core.records import AsyncInference
-from torpor_endpoint.core.s3_address import NoS3Address, s3_url
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.request import INFERENCE_ID, HeaderMember, Invoke, like, violations_of

@@ -6,9 +6,9 @@ from itertools import count
 
 import pytest
 
+from torpor_account.core.outages.waiting import pause_s
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
-from torpor_endpoint.core.outages.waiting import pause_s
 from torpor_endpoint.core.placement import PlacedInstance, Placement
 from torpor_endpoint.core.records import Container
 from torpor_endpoint.core.sending.machine import (

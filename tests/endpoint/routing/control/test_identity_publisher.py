@@ -11,9 +11,6 @@ from torpor_account.iam.identities.ids import KeyPair
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
 from torpor_endpoint.routing.protocol import identities as published
-from torpor_endpoint.routing.protocol.identities import IdentityPublisher
-from torpor_endpoint.services.iam.identities.ids import KeyPair
-from torpor_endpoint.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.storage.schema import RECORDS
 
 OWNER = KeyPair("root", "secret")

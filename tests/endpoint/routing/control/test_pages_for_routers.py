@@ -14,7 +14,6 @@ from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.control.pages_for_routers import PagesForRouters
 from torpor_endpoint.routing.control.publishing import TablePublisher

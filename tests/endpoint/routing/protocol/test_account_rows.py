@@ -16,10 +16,7 @@ from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
-from torpor_endpoint.metrics import metrics
-from torpor_endpoint.metrics.registry import MetricRegistry
 from torpor_endpoint.routing.control.account_taker import AccountTaker
-from torpor_endpoint.routing.protocol.account_rows import AccountTaker, LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRows, PendingAccounts
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency, Meters
 

@@ -15,12 +15,8 @@ from torpor_account.aws.wire.asgi import Message, Receive, Response, Scope, Send
 from torpor_account.gateway import Gateway
 from torpor_account.iam.identities.ids import KeyPair
 from torpor_endpoint.access.invocations import InvocationDoor
-from torpor_endpoint.access.throttling import UNLIMITED
-from torpor_endpoint.access.verifying import AccessClocks, Verifier
-from torpor_endpoint.aws.wire.asgi import Message, Receive, Response, Scope, Send, sent
-from torpor_endpoint.gateway import Gateway
 from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
-from torpor_endpoint.routing.protocol.identities import Identities, IdentityPublisher
+from torpor_endpoint.routing.protocol.identities import Identities
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlForbids
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.routing.router.router_door import RouterDoor
