@@ -1,7 +1,7 @@
 """What each operation needs, as one table: action, resource and condition keys, and the roles that it passes on.
 
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html and its like. A key is in
-the context only where AWS lists it. `services.s3.rights` has S3's operations, whose requests have no members.
+the context only where AWS lists it. `s3.rights` has S3's operations, whose requests have no members.
 """
 
 import re
@@ -390,7 +390,7 @@ RIGHTS: Mapping[str, Mapping[str, OperationRight]] = {
         **_rows(_unnamed, "CreateServiceLinkedRole", keys=_members(AWSServiceName="AWSServiceName")),
     },
     "sts": {
-        # AssumeRole is decided by the role's trust policy: `services.sts` asks it.
+        # AssumeRole is decided by the role's trust policy: `sts` asks it.
         **_rows(_anything, "GetAccessKeyInfo"),
     },
     "cloudwatch": {
