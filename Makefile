@@ -39,7 +39,7 @@ check test test-failed test-thorough: export PYTHONDONTWRITEBYTECODE =
 # Four workers on two cores: a test that starts servers waits for a good part of its time.
 test: $(READY)
 	@rm -f $(SOME_FAILED) $(RAN) $(RAN_AGAIN)
-	$(BIN)/python -m pytest --numprocesses=4 --dist=worksteal -m "not thorough" --junitxml=$(RAN) || \
+	$(BIN)/python -m pytest --numprocesses=4 -m "not thorough" --junitxml=$(RAN) || \
 		{ status=$$?; if [ $$status = 1 ]; then mkdir -p build && touch $(SOME_FAILED); fi; exit $$status; }
 
 # What failed in the last `make test`, one test at a time. It needs a run that came to its end.
@@ -54,7 +54,7 @@ test-report: $(READY)
 # What `make test` leaves out to stay under ten minutes: long notebooks, the short run of the benchmarks, real minutes of scaling,
 # and more examples of each property.
 test-thorough: $(READY)
-	$(BIN)/python -m pytest --numprocesses=2 --dist=worksteal -m "thorough or hypothesis" --hypothesis-profile=thorough
+	$(BIN)/python -m pytest --numprocesses=2 -m "thorough or hypothesis" --hypothesis-profile=thorough
 
 # The host of Ray, on a cluster of local processes: a head and two nodes. Ray has an environment of its own, with Torpor: 0.9 GB.
 test-ray: build/ray/.ready

@@ -1,12 +1,16 @@
 """Hypothesis sets no deadline, since other programs share the machine, and tries fewer examples than it does otherwise;
 `make test-thorough` tries ten times as many.
 
+Processes that share the tests (`-n 4`) take a file at a time, in the files' order: what a file has in common is made
+once, and no test meets what an earlier turn of its own file left in a server that all share.
+
 What collection imports stays until the end: the garbage collector does not look through it again and again.
 """
 
 import gc
 import signal
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -26,6 +30,14 @@ gc.disable()
 def pytest_collection_finish() -> None:
     gc.enable()
     gc.freeze()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadFileScheduling
+
+    config.option.loadscopereorder = False
+    return LoadFileScheduling(config, log)
 
 
 @pytest.fixture(scope="session")
