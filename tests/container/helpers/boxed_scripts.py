@@ -32,6 +32,11 @@ def answers(zygote: ZygoteClient, folder: Path, sources: Sequence[str], **settin
 
     Its model's folder is `models/own` in the folder; beside it are `models/other`, a neighbour's, and `s3`.
     """
+    return asyncio.run(told(zygote, folder, sources, **settings))
+
+
+async def told(zygote: ZygoteClient, folder: Path, sources: Sequence[str], **settings: str) -> list[str]:
+    """As `answers`, beside others in the same event loop."""
     model = folder / "models" / "own"
     given = {"SAGEMAKER_BASE_DIR": str(folder), "TORPOR_S3_FOLDER": str(folder / "s3"), **settings}
     read = Settings.read({"TORPOR_WARM_PARENT": str(zygote.path), "TORPOR_SCRIPT_NETWORK": "refuse", **given})
@@ -40,20 +45,16 @@ def answers(zygote: ZygoteClient, folder: Path, sources: Sequence[str], **settin
         if not (folder / name).exists():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text("secret")
-
-    async def story() -> list[str]:
-        scripts = Scripts(read, memory, Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": os.environ["PATH"]})
-        runner, _ = await scripts.start(model, script)
-        told = []
-        try:
-            for source in sources:
-                try:
-                    invocation = Invocation(source.encode(), "text/plain")
-                    told.append((await runner.invoke(invocation, 60.0, Timing(lambda: 0.0))).body.decode())
-                except ContainerError as error:
-                    told.append(f"{type(error).__name__}: {error}")
-        finally:
-            await runner.close()
-        return told
-
-    return asyncio.run(story())
+    scripts = Scripts(read, memory, Conventions(), ZygoteAccess(str(zygote.path)), {"PATH": os.environ["PATH"]})
+    runner, _ = await scripts.start(model, script)
+    answered = []
+    try:
+        for source in sources:
+            try:
+                invocation = Invocation(source.encode(), "text/plain")
+                answered.append((await runner.invoke(invocation, 60.0, Timing(lambda: 0.0))).body.decode())
+            except ContainerError as error:
+                answered.append(f"{type(error).__name__}: {error}")
+    finally:
+        await runner.close()
+    return answered

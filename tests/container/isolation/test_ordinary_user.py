@@ -15,13 +15,13 @@ ROOM = Path(__file__).parent
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="these tests run as an ordinary user anyway")
-@pytest.mark.parametrize("tests", ["test_box.py", "tracing", "test_honest_scripts.py", "test_own_view.py"])
-def test_the_box_holds_a_user_who_is_not_root(tests: str) -> None:
+def test_the_box_holds_a_user_who_is_not_root() -> None:
+    tests = [str(ROOM / name) for name in ("test_box.py", "tracing", "test_honest_scripts.py", "test_own_view.py")]
     with TemporaryDirectory() as folder:
         shutil.chown(folder, USER, USER)
         pytest_ = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={folder}/t"]
         done = subprocess.run(
-            as_ordinary_user(*pytest_, str(ROOM / tests)),
+            as_ordinary_user(*pytest_, *tests),
             env={**os.environ, "HOME": folder, "PYTHONDONTWRITEBYTECODE": "1"},
             cwd=ROOT,
             capture_output=True,

@@ -76,6 +76,12 @@ def records(live: LiveEndpoint, name: str, count: int) -> list[Any]:
     return all_records()
 
 
+def last_records(live: LiveEndpoint, name: str, count: int) -> list[Any]:
+    """All records of an endpoint, which is deleted first: then it writes what it has, before a file's time is up."""
+    live.sagemaker.delete_endpoint(EndpointName=name)
+    return records(live, name, count)
+
+
 def ask(live: LiveEndpoint, name: str, body: bytes = b"1,2", **members: Any) -> Any:
     return live.invoke(name, body, **{**SENT, "TargetModel": "echo.tar.gz", **members})
 
@@ -84,7 +90,7 @@ def test_a_request_and_its_answer_are_captured(live: LiveEndpoint, bucket: str) 
     name = deployed(live, "Both", **capture())
     before = datetime.now(UTC)
     answer = ask(live, name, CustomAttributes="trace=7", InferenceId="id-1")
-    (record,) = records(live, name, 1)
+    (record,) = last_records(live, name, 1)
     both = record["captureData"]
     sides = [(side["mode"], side["observedContentType"], side["encoding"], side["data"]) for side in both.values()]
     assert sides == [
@@ -118,8 +124,7 @@ def test_a_request_and_its_answer_are_captured(live: LiveEndpoint, bucket: str) 
 def test_only_the_chosen_sides_are_captured(live: LiveEndpoint, bucket: str, mode: str, sides: list[str]) -> None:
     name = deployed(live, f"Mode{mode}", **capture(mode))
     ask(live, name)
-    live.sagemaker.delete_endpoint(EndpointName=name)
-    (record,) = records(live, name, 1)
+    (record,) = last_records(live, name, 1)
     assert list(record["captureData"]) == sides
 
 
@@ -128,7 +133,7 @@ def test_a_body_of_no_listed_type_is_captured_in_base64(live: LiveEndpoint, buck
     images = [bytes(range(256)) * times for times in (3, 10_000)]
     for image in images:
         ask(live, name, image, content_type="image/png", Accept="image/png")
-    captured = records(live, name, 2)
+    captured = last_records(live, name, 2)
     for side in ("endpointInput", "endpointOutput"):
         sides = [record["captureData"][side] for record in captured]
         assert {(one["encoding"], one["observedContentType"]) for one in sides} == {("BASE64", "image/png")}
@@ -159,7 +164,7 @@ def test_a_request_that_fails_is_not_captured(live: LiveEndpoint, bucket: str) -
     with pytest.raises(ClientError):
         ask(live, name, TargetModel="none.tar.gz")
     ask(live, name, b"3,4")
-    (record,) = records(live, name, 1)
+    (record,) = last_records(live, name, 1)
     assert record["captureData"]["endpointInput"]["data"] == "3,4"
 
 
@@ -167,8 +172,7 @@ def test_each_variant_has_files_of_its_own(live: LiveEndpoint, bucket: str) -> N
     name = deployed(live, "Two", "blue", "green", **capture())
     for variant in ("blue", "green", "green"):
         ask(live, name, variant.encode(), TargetVariant=variant)
-    live.sagemaker.delete_endpoint(EndpointName=name)
-    records(live, name, 3)
+    last_records(live, name, 3)
     for key, found in files(live, name).items():
         named = FILE.fullmatch(key)
         assert named is not None
@@ -194,7 +198,7 @@ def test_an_update_turns_capture_on_and_off_without_a_new_instance(live: LiveEnd
 def test_a_single_model_endpoint_captures_the_version_without_a_target(live: LiveEndpoint, bucket: str) -> None:
     name = live.deploy("Alone", Variant(one("capturing/models/echo.tar.gz")), **capture())
     live.invoke(name, b"1", **SENT)
-    (record,) = records(live, name, 1)
+    (record,) = last_records(live, name, 1)
     assert "torporTargetModel" not in record["eventMetadata"]
     assert record["eventMetadata"]["torporModelVersion"] == version(live, "echo.tar.gz")
 
