@@ -142,19 +142,19 @@ class Books(RuleBasedStateMachine):
 
     @invariant()
     def the_plan_never_exceeds_the_budget(self) -> None:
-        if hasattr(self, "books"):
+        if hasattr(self, "residency"):
             assert self.residency.planned_bytes == sum(self.here.values()) + sum(self.loading.values())
             assert self.residency.planned_bytes <= BUDGET
 
     @invariant()
     def the_residency_knows_which_models_are_here(self) -> None:
-        if hasattr(self, "books"):
+        if hasattr(self, "residency"):
             assert {name for name, _ in self.residency} == set(self.here)
             assert all(model.pins == self.pins.get(name, 0) for name, model in self.residency)
 
     @invariant()
     def idle_bytes_are_those_of_models_that_nobody_uses(self) -> None:
-        if hasattr(self, "books"):
+        if hasattr(self, "residency"):
             assert self.residency.idle_bytes == sum(model.size_bytes for _, model in self.residency if not model.pins)
 
 

@@ -1,0 +1,266 @@
+"""Do the tests bite? `make mutants` breaks the pure cores in one place at a time, and runs the room's own tests each time.
+
+A mutant that no test fails for is a survivor. tests/mutants.md has their share by room, and why those that are left
+cannot be killed. `MUTANTS=room` takes one room; build/mutants.txt lists the survivors that nobody has explained.
+
+Each mutant runs in a fork of this process, which has imported what the tests need of others, and only those tests run
+that reach the mutant's line. It ends by the processor time that its tests take without a fault. Hypothesis tries the
+same examples each time.
+"""
+
+import gc
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import json
+import os
+import re
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType, ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import settings
+
+from tests.helpers.mutation import Mutant, mutants
+
+ROOT = Path(__file__).parent.parent
+PAGE = ROOT / "tests/mutants.md"
+LIST = ROOT / "build/mutants.txt"
+CONTAINER, ENDPOINT = "container/torpor_container/core", "endpoint/torpor_endpoint/core"
+
+
+@dataclass(frozen=True)
+class MutatedRoom:
+    """The modules that get faults, and the tests that are theirs."""
+
+    sources: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+def _room(core: str, name: str) -> MutatedRoom:
+    """A folder of a core, or a module of it, with the tests of the same name."""
+    package = core.split("/")[0]
+    below, _, module = name.rpartition("/")
+    if (ROOT / core / name).is_dir():
+        return MutatedRoom((f"{core}/{name}",), (f"tests/{package}/core/{name}",))
+    return MutatedRoom((f"{core}/{name}.py",), (f"tests/{package}/core/{below}/test_{module}.py".replace("//", "/"),))
+
+
+ROOMS: dict[str, MutatedRoom] = {
+    "residency": MutatedRoom(
+        (f"{CONTAINER}/residency.py", f"{CONTAINER}/occupancy.py"), ("tests/container/core/test_residency.py",)
+    ),
+    "sizing": _room(CONTAINER, "sizing"),
+}
+"""By the name that `MUTANTS` takes."""
+
+SLOWER = 5
+SPARE_S = 2.0
+"""A mutant may take this many times the processor time of its tests, and this much more for their collection."""
+MEMORY_BYTES = 4 << 30
+
+
+# Without a fault: what the tests import, which lines each reaches, and how long it takes.
+
+
+@dataclass
+class Reach:
+    """What one run of a room's tests has shown."""
+
+    lines: dict[str, dict[int, set[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(set)))
+    """By file and line: the tests that come there; "" for what is reached before any test runs."""
+    cpu_s: dict[str, float] = field(default_factory=dict)
+    """By test, in the order in which they run."""
+    modules: list[str] = field(default_factory=list)
+    """What was imported that is not Torpor's."""
+
+    def tests(self, path: Path, lines: range) -> list[str]:
+        """The tests that reach one of these lines, the module's own before the others and quick ones before slow ones."""
+        found = set().union(*(self.lines.get(str(path), {}).get(line, ()) for line in lines))
+        reached = self.cpu_s if "" in found else found
+        return sorted(reached, key=lambda test: (f"test_{path.stem}.py" not in test, self.cpu_s[test]))
+
+
+class Following:
+    """A plugin of pytest that writes down which test reaches which lines."""
+
+    def __init__(self, files: frozenset[str]) -> None:
+        self.reach = Reach()
+        self._files = files
+        self._test = ""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
+        self._test, before_s = item.nodeid, time.process_time()
+        try:
+            return (yield)
+        finally:
+            self.reach.cpu_s[item.nodeid] = time.process_time() - before_s
+            self._test = ""
+
+    def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename not in self._files:
+            return None
+        self.reach.lines[frame.f_code.co_filename][frame.f_lineno].add(self._test)
+        return self.trace
+
+
+class Chosen:
+    """A plugin of pytest that keeps these tests alone, in this order."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        self._place = {test: place for place, test in enumerate(tests)}
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = sorted((item for item in items if item.nodeid in self._place), key=lambda item: self._place[item.nodeid])
+
+
+# With a fault: a loader in the place of the module's own.
+
+
+class FaultyLoader(importlib.machinery.SourceFileLoader):
+    def __init__(self, name: str, path: Path, source: str) -> None:
+        super().__init__(name, str(path))
+        self._source = source
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self._source, self.path, "exec", dont_inherit=True)
+
+
+@dataclass
+class FaultyModule(importlib.abc.MetaPathFinder):
+    """Finds one module, with a fault in it."""
+
+    path: Path
+    source: str
+
+    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+        if name != module_name(self.path):
+            return None
+        return importlib.util.spec_from_file_location(name, self.path, loader=FaultyLoader(name, self.path, self.source))
+
+
+def module_name(path: Path) -> str:
+    inner = path.relative_to(ROOT).with_suffix("").parts[1:]
+    return ".".join(inner).removesuffix(".__init__")
+
+
+def run_tests(paths: Sequence[str], *plugins: object) -> int:
+    options = ["-x", "-q", "--assert=plain", "--noconftest", "-p", "no:torpor", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    return int(pytest.main([*options, "--rootdir", str(ROOT), "--capture=no", *paths], plugins=list(plugins)))
+
+
+def in_a_fork(work: Any, cpu_s: float = 0.0) -> int:
+    """Runs `work` in a fork of this process, without output; returns its status as `os.waitpid` has it."""
+    child = os.fork()
+    if child == 0:
+        quiet = os.open(os.devnull, os.O_RDWR)
+        for descriptor in range(3):
+            os.dup2(quiet, descriptor)
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+        signal.setitimer(signal.ITIMER_PROF, cpu_s)
+        status = 99
+        with suppress(BaseException):
+            status = work()
+        os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def reach_of(room: MutatedRoom, files: Sequence[Path]) -> Reach:
+    """Runs the room's tests twice without a fault: to follow them, and for their time."""
+
+    def follow(traced: bool, out: str) -> int:
+        plugin = Following(frozenset(map(str, files)))
+        sys.settrace(plugin.trace if traced else None)
+        status = run_tests(room.tests, plugin)
+        sys.settrace(None)
+        lines = {file: {line: sorted(tests) for line, tests in by.items()} for file, by in plugin.reach.lines.items()}
+        others = [name for name in sys.modules if not name.startswith(("torpor", "tests", "test_", "__"))]
+        Path(out).write_text(json.dumps([lines, plugin.reach.cpu_s, others]))
+        return status
+
+    with tempfile.NamedTemporaryFile() as out:
+        reach = Reach()
+        for traced in (True, False):
+            if (status := in_a_fork(lambda traced=traced: follow(traced, out.name))) != 0:
+                raise SystemExit(f"The tests fail without a fault (status {status}): pytest {' '.join(room.tests)}")
+            lines, cpu_s, others = json.loads(Path(out.name).read_bytes())
+            for file, by in lines.items():
+                reach.lines[file].update({int(line): set(tests) for line, tests in by.items()})
+        reach.cpu_s, reach.modules = cpu_s, others
+    return reach
+
+
+def survives(mutant: Mutant, path: Path, reach: Reach) -> bool:
+    tests = reach.tests(path, mutant.lines)
+    limit_s = SLOWER * sum(reach.cpu_s[test] for test in tests) + SPARE_S
+    files = list(dict.fromkeys(test.split("::")[0] for test in tests))
+
+    def work() -> int:
+        sys.meta_path.insert(0, FaultyModule(path, mutant.source))
+        return run_tests(files, Chosen(tests))
+
+    return not tests or in_a_fork(work, limit_s) == 0
+
+
+# The page.
+
+ROW = re.compile(r"^\| ([\w/]+) \| (\d+) \| (\d+) \|.*$", re.MULTILINE)
+REASON = re.compile(r"^- `([^`]+)`: (.+)$", re.MULTILINE)
+
+
+def reasons() -> dict[str, str]:
+    """Why a mutant cannot be killed, by its name with its module's."""
+    return dict(REASON.findall(PAGE.read_text())) if PAGE.exists() else {}
+
+
+def written(found: Mapping[str, tuple[int, int]], explained: Mapping[str, str]) -> str:
+    raise NotImplementedError
+
+
+def files_of(room: MutatedRoom) -> list[Path]:
+    found = [path for source in room.sources for path in ([ROOT / source] if source.endswith(".py") else (ROOT / source).rglob("*.py"))]
+    return sorted(path for path in found if path.read_text().count("\n") > 1)
+
+
+def survivors(room: MutatedRoom) -> tuple[int, list[str]]:
+    """How many mutants a room has, and the names of those that its tests let live."""
+    files = files_of(room)
+    reach = reach_of(room, files)
+    for name in reach.modules:
+        with suppress(Exception):
+            importlib.import_module(name)
+    gc.freeze()
+    total, alive = 0, []
+    for path in files:
+        for mutant in mutants(path.read_text()):
+            total += 1
+            if survives(mutant, path, reach):
+                alive.append(f"{module_name(path)}: {mutant.name}")
+                print(alive[-1], flush=True)
+    return total, alive
+
+
+def main(names: Sequence[str]) -> None:
+    settings.register_profile("mutants", deadline=None, max_examples=100, derandomize=True, database=None)
+    settings.load_profile("mutants")
+    gc.disable()
+    for name in names or ROOMS:
+        began_s = time.monotonic()
+        total, alive = survivors(ROOMS[name])
+        print(f"{name}: {len(alive)} of {total} survive, {time.monotonic() - began_s:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
