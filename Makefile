@@ -12,7 +12,7 @@ RAN_AGAIN := build/tests-failed.xml
 # The theme prints a notice about its successor at each start.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test test-failed test-report test-thorough test-ray check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
+.PHONY: setup demo test test-failed test-report test-thorough test-ray mutants check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -64,6 +64,10 @@ build/ray/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(@D)
 	$(@D)/bin/python $(PIP) --constraint constraints.txt --editable ".[cli,container,endpoint,moto,ray]" pytest hypothesis
 	touch $@
+
+# Breaks the pure cores in one place at a time, and runs the room's tests with each fault; tests/mutants.md has the shares. MUTANTS=routing is one room.
+mutants: $(READY)
+	nice -n 10 $(BIN)/python -m tests.mutants $(MUTANTS)
 
 check: $(READY)
 	$(BIN)/ruff format --check .

@@ -1,7 +1,7 @@
-"""Do the tests bite? `make mutants` breaks the pure cores in one place at a time, and runs the room's own tests each time.
+"""Do the tests bite? `make mutants` breaks the pure cores in one place at a time, and runs the room's own tests.
 
 A mutant that no test fails for is a survivor. tests/mutants.md has their share by room, and why those that are left
-cannot be killed. `MUTANTS=room` takes one room; build/mutants.txt lists the survivors that nobody has explained.
+cannot be killed. `MUTANTS=room` takes one room; build/mutants has lists of the survivors without a reason.
 
 Each mutant runs in a fork of this process, which has imported what the tests need of others, and only those tests run
 that reach the mutant's line. It ends by the processor time that its tests take without a fault. Hypothesis tries the
@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +36,7 @@ from tests.helpers.mutation import Mutant, mutants
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "tests/mutants.md"
-LIST = ROOT / "build/mutants.txt"
+LISTS = ROOT / "build/mutants"
 CONTAINER, ENDPOINT = "container/torpor_container/core", "endpoint/torpor_endpoint/core"
 
 
@@ -48,22 +48,59 @@ class MutatedRoom:
     tests: tuple[str, ...]
 
 
-def _room(core: str, name: str) -> MutatedRoom:
-    """A folder of a core, or a module of it, with the tests of the same name."""
-    package = core.split("/")[0]
-    below, _, module = name.rpartition("/")
-    if (ROOT / core / name).is_dir():
-        return MutatedRoom((f"{core}/{name}",), (f"tests/{package}/core/{name}",))
-    return MutatedRoom((f"{core}/{name}.py",), (f"tests/{package}/core/{below}/test_{module}.py".replace("//", "/"),))
+def _rooms(core: str, *names: str) -> dict[str, MutatedRoom]:
+    """Folders and modules of a core, each with the tests of the same name."""
+    tests = f"tests/{core.split('/')[0]}/core"
+    return {
+        name: MutatedRoom((f"{core}/{name}",), (f"{tests}/{name}",))
+        if (ROOT / core / name).is_dir()
+        else MutatedRoom((f"{core}/{name}.py",), (f"{tests}/test_{name}.py",))
+        for name in names
+    }
 
 
 ROOMS: dict[str, MutatedRoom] = {
     "residency": MutatedRoom(
         (f"{CONTAINER}/residency.py", f"{CONTAINER}/occupancy.py"), ("tests/container/core/test_residency.py",)
     ),
-    "sizing": _room(CONTAINER, "sizing"),
+    **_rooms(
+        CONTAINER,
+        "eviction",
+        "sizing",
+        "keepalive",
+        "turns",
+        "rounds",
+        "resting",
+        "trials",
+        "clients",
+        "client_timeouts",
+        "near_names",
+        "prediction_pace",
+        "target_names",
+        "work_wait",
+    ),
+    **_rooms(
+        ENDPOINT,
+        "scaling",
+        "placement",
+        "routing",
+        "lifecycle",
+        "access",
+        "transform",
+        "autoscaling",
+        "alarms",
+        "capture",
+        "ledger",
+        "memory_shares",
+        "sessions",
+        "traffic",
+        "origins",
+        "outages",
+        "testing",
+        "s3_address",
+    ),
 }
-"""By the name that `MUTANTS` takes."""
+"""By the name that `MUTANTS` takes. The others, such as `pages` and `pricing`, hold values alone."""
 
 SLOWER = 5
 SPARE_S = 2.0
@@ -86,7 +123,7 @@ class Reach:
     """What was imported that is not Torpor's."""
 
     def tests(self, path: Path, lines: range) -> list[str]:
-        """The tests that reach one of these lines, the module's own before the others and quick ones before slow ones."""
+        """The tests that reach one of these lines: the module's own first, and quick ones before slow ones."""
         found = set().union(*(self.lines.get(str(path), {}).get(line, ()) for line in lines))
         reached = self.cpu_s if "" in found else found
         return sorted(reached, key=lambda test: (f"test_{path.stem}.py" not in test, self.cpu_s[test]))
@@ -123,7 +160,9 @@ class Chosen:
         self._place = {test: place for place, test in enumerate(tests)}
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted((item for item in items if item.nodeid in self._place), key=lambda item: self._place[item.nodeid])
+        items[:] = sorted(
+            (item for item in items if item.nodeid in self._place), key=lambda item: self._place[item.nodeid]
+        )
 
 
 # With a fault: a loader in the place of the module's own.
@@ -145,10 +184,14 @@ class FaultyModule(importlib.abc.MetaPathFinder):
     path: Path
     source: str
 
-    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> importlib.machinery.ModuleSpec | None:
+    def find_spec(
+        self, name: str, path: Any, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
         if name != module_name(self.path):
             return None
-        return importlib.util.spec_from_file_location(name, self.path, loader=FaultyLoader(name, self.path, self.source))
+        return importlib.util.spec_from_file_location(
+            name, self.path, loader=FaultyLoader(name, self.path, self.source)
+        )
 
 
 def module_name(path: Path) -> str:
@@ -157,7 +200,18 @@ def module_name(path: Path) -> str:
 
 
 def run_tests(paths: Sequence[str], *plugins: object) -> int:
-    options = ["-x", "-q", "--assert=plain", "--noconftest", "-p", "no:torpor", "-p", "no:cacheprovider", "-p", "no:faulthandler"]
+    options = [
+        "-x",
+        "-q",
+        "--assert=plain",
+        "--noconftest",
+        "-p",
+        "no:torpor",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:faulthandler",
+    ]
     return int(pytest.main([*options, "--rootdir", str(ROOT), "--capture=no", *paths], plugins=list(plugins)))
 
 
@@ -214,23 +268,34 @@ def survives(mutant: Mutant, path: Path, reach: Reach) -> bool:
     return not tests or in_a_fork(work, limit_s) == 0
 
 
-# The page.
+# The page: a table that is written anew, room by room, and reasons that people write.
 
-ROW = re.compile(r"^\| ([\w/]+) \| (\d+) \| (\d+) \|.*$", re.MULTILINE)
-REASON = re.compile(r"^- `([^`]+)`: (.+)$", re.MULTILINE)
-
-
-def reasons() -> dict[str, str]:
-    """Why a mutant cannot be killed, by its name with its module's."""
-    return dict(REASON.findall(PAGE.read_text())) if PAGE.exists() else {}
+ROW = re.compile(r"^\| (\w+) \| (\d+) \| (\d+) \|.*\n", re.MULTILINE)
+REASON = re.compile(r"^- `([^`]+)`: .+$", re.MULTILINE)
 
 
-def written(found: Mapping[str, tuple[int, int]], explained: Mapping[str, str]) -> str:
-    raise NotImplementedError
+def explained() -> set[str]:
+    """The mutants that tests/mutants.md has a reason for, by their names with their modules'."""
+    return set(REASON.findall(PAGE.read_text()))
+
+
+def write_row(name: str, total: int, alive: Sequence[str]) -> None:
+    """Puts a room's figures into the page's table."""
+    page, known = PAGE.read_text(), explained()
+    rows = {found[1]: found[0] for found in ROW.finditer(page)}
+    open_ones = sum(one not in known for one in alive)
+    rows[name] = f"| {name} | {total} | {len(alive)} | {len(alive) / total:.1%} | {open_ones} |\n"
+    table = "".join(rows[room] for room in ROOMS if room in rows)
+    before, rule, after = page.partition("| --- | --- | --- | --- | --- |\n")
+    PAGE.write_text(before + rule + table + ROW.sub("", after))
 
 
 def files_of(room: MutatedRoom) -> list[Path]:
-    found = [path for source in room.sources for path in ([ROOT / source] if source.endswith(".py") else (ROOT / source).rglob("*.py"))]
+    found = [
+        path
+        for source in room.sources
+        for path in ([ROOT / source] if source.endswith(".py") else (ROOT / source).rglob("*.py"))
+    ]
     return sorted(path for path in found if path.read_text().count("\n") > 1)
 
 
@@ -248,18 +313,21 @@ def survivors(room: MutatedRoom) -> tuple[int, list[str]]:
             total += 1
             if survives(mutant, path, reach):
                 alive.append(f"{module_name(path)}: {mutant.name}")
-                print(alive[-1], flush=True)
     return total, alive
 
 
 def main(names: Sequence[str]) -> None:
-    settings.register_profile("mutants", deadline=None, max_examples=100, derandomize=True, database=None)
+    settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
     settings.load_profile("mutants")
     gc.disable()
+    known = explained()
     for name in names or ROOMS:
-        began_s = time.monotonic()
         total, alive = survivors(ROOMS[name])
-        print(f"{name}: {len(alive)} of {total} survive, {time.monotonic() - began_s:.0f} s", flush=True)
+        write_row(name, total, alive)
+        new = [one for one in alive if one not in known]
+        LISTS.mkdir(parents=True, exist_ok=True)
+        (LISTS / f"{name}.txt").write_text("".join(f"{one}\n" for one in new))
+        print(f"{name}: {len(alive)} of {total} survive, and {len(new)} have no reason", flush=True)
 
 
 if __name__ == "__main__":

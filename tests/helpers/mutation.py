@@ -50,16 +50,16 @@ class Place(NamedTuple):
 
     holder: ast.AST
     field: str
-    index: int | None
+    at: int | None
     node: ast.AST
     around: tuple[ast.AST, ...]
     definition: str
 
     def put(self, node: ast.AST) -> None:
-        if self.index is None:
+        if self.at is None:
             setattr(self.holder, self.field, node)
         else:
-            getattr(self.holder, self.field)[self.index] = node
+            getattr(self.holder, self.field)[self.at] = node
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,9 @@ def _places(node: ast.AST, around: tuple[ast.AST, ...], definition: str) -> Iter
         if not _is_untouched(node, field):
             for index, child in enumerate(value) if isinstance(value, list) else ((None, value),):
                 if isinstance(child, ast.AST) and not _is_left(child):
-                    inside = (*around, child) if not isinstance(child, ast.stmt) else () if _is_compound(child) else (child,)
+                    inside = (
+                        (*around, child) if not isinstance(child, ast.stmt) else () if _is_compound(child) else (child,)
+                    )
                     yield Place(node, field, index, child, around, definition)
                     yield from _places(child, inside, definition)
 
@@ -134,7 +136,7 @@ def _others(place: Place) -> Iterator[ast.AST]:
         yield ast.Name(FUNCTIONS[node.id], node.ctx)
     elif isinstance(node, ast.stmt):
         yield from _other_statements(node)
-    if _is_condition(place) and not isinstance(node, DECIDED):
+    if _is_condition(place) and isinstance(node, ast.expr) and not isinstance(node, DECIDED):
         yield ast.UnaryOp(ast.Not(), node)
 
 
