@@ -131,10 +131,15 @@ class AsyncDispatcher:
         loop.call_soon_threadsafe(lambda: self._begin(board.introduce(endpoint, variant, config), "async test message"))
 
     async def cancel(self, number: int) -> bool:
-        """Cancel a request that waits. False if it does not."""
+        """Cancel a request that waits. False if it does not. Raises RecordsFault: then it waits as before, unless the
+        queue has the cancellation all the same."""
         if not any(line.remove(number) for line in self._lines.values()):
             return False
-        return await self._queue.cancel(number)
+        try:
+            return await self._queue.cancel(number)
+        except RecordsFault:
+            self.unsure()
+            raise
 
     async def deleted(self, endpoint: str) -> None:
         """The endpoint is gone: its requests stop, and fail in the background."""

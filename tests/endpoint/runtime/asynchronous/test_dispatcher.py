@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.async_scene import Scene, hurry, played
+from tests.endpoint.services.helpers.failing_machine import DATABASE, FailingMachine
 from tests.helpers.waiting import reached
 from torpor_account.metrics import metrics
 from torpor_endpoint.core.async_inference.requests import AsyncState
 from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
+from torpor_endpoint.storage.databases.database import DatabaseAway
 
 
 @pytest.fixture(autouse=True)
@@ -173,6 +175,23 @@ def test_only_a_request_that_waits_is_cancelled(tmp_path: Path) -> None:
         assert scene.instances.sent == [b"wait"]
 
     played(tmp_path, story)
+
+
+def test_a_request_whose_cancellation_the_database_refused_is_answered(tmp_path: Path) -> None:
+    machine = FailingMachine(DATABASE)
+
+    async def story(scene: Scene) -> None:
+        runs, waits = await scene.ask(b"wait", b"2")
+        await reached(lambda: scene.instances.sent, look_s=0.005)
+        machine.fail_next(0, 1)
+        with pytest.raises(DatabaseAway):
+            await scene.dispatcher.cancel(waits)
+        await scene.dispatcher.look()
+        scene.instances.gate.set()
+        await scene.ended(runs, waits)
+        assert scene.kept(waits).state is AsyncState.COMPLETED
+
+    played(tmp_path, story, machine=machine)
 
 
 def test_what_waited_goes_on_after_a_restart(tmp_path: Path) -> None:

@@ -89,7 +89,9 @@ class Instances(RequestSender):
 class Scene:
     """One endpoint `shop` with a variant `v` of one instance, and everything that answers its requests."""
 
-    def __init__(self, folder: Path, host: FakeHost, machine: FailingMachine) -> None:
+    def __init__(
+        self, folder: Path, host: FakeHost, machine: FailingMachine, instances: Callable[[], Instances] = Instances
+    ) -> None:
         self.now_s = 1000.0
         self.roster, self.registry = FleetRoster(), MetricRegistry(lambda: self.now_s)
         self.stage = PoolOnFakeHost(host)
@@ -98,11 +100,12 @@ class Scene:
         self.live = FleetEndpoint("shop", "arn", {"v": self.pool})
         self.roster.serve(self.live)
         self.objects = ObjectStore(folder / "s3")
-        self.objects.buckets.create("results")
+        if not (folder / "s3" / "results").exists():
+            self.objects.buckets.create("results")
         file = SqliteFile(folder / "async.sqlite", ASYNC_REQUESTS)
         self.queue = AsyncQueue(FailingDatabase(file, machine), lambda: self.now_s)
         self.seen = AsyncQueue(file, lambda: self.now_s)  # the same, by a database that never fails
-        self.instances = Instances()
+        self.instances = instances()
         self.messages: list[tuple[str, dict[str, Any]]] = []
         self.topics_work = True
         meter, threads = AsyncMeter(self.registry, lambda: self.now_s), FailingThreads(machine)
