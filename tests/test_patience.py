@@ -76,6 +76,7 @@ READ = {
     "tests/account/s3/test_bounded_store.py": OWN_WORK,
     "tests/endpoint/telemetry/test_live_telemetry.py": DEADLINE,
     "tests/helpers/waiting.py": DEADLINE,
+    "tests/mutants.py": OWN_WORK,
     "tests/sdk/helpers/broken_container.py": DEADLINE,
     "tests/sdk/replay/test_paced_sending.py": EPOCH,
     "tests/sdk/simulator/test_what_if.py": EPOCH,
