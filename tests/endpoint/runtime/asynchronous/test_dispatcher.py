@@ -11,9 +11,9 @@ from tests.endpoint.services.helpers.async_scene import Scene, hurry, played
 from tests.endpoint.services.helpers.failing_machine import DATABASE, FailingMachine
 from tests.helpers.waiting import reached
 from torpor_account.metrics import metrics
+from torpor_account.storage.databases.database import DatabaseAway
 from torpor_endpoint.core.async_inference.requests import AsyncState
 from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
-from torpor_endpoint.storage.databases.database import DatabaseAway
 
 
 @pytest.fixture(autouse=True)

@@ -19,17 +19,17 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import VirtualTime
 from tests.endpoint.services.helpers.async_scene import OK, Instances, Scene
 from tests.endpoint.services.helpers.failing_machine import COMMIT, DATABASE, DISK, STORE, FailingMachine
+from torpor_account.core.outages.records_fault import RecordsFault
+from torpor_account.metrics import metrics
+from torpor_account.storage.databases.database import OutcomeUnknown
 from torpor_container.transport.parts import END, encoded
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.async_inference.requests import AsyncState
-from torpor_endpoint.core.outages.records_fault import RecordsFault
-from torpor_endpoint.metrics import metrics
 from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
 from torpor_endpoint.runtime.errors import no_response
 from torpor_endpoint.runtime.holding import NobodyReady
 from torpor_endpoint.runtime.passage import Passage, Served, routed
-from torpor_endpoint.storage.databases.database import OutcomeUnknown
 
 T = TypeVar("T")
 TTL_S = 500.0
