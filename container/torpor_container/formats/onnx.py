@@ -58,13 +58,16 @@ DTYPES: dict[str, Any] = {
 def load(path: Path, conventions: Conventions) -> ServableModel:
     """Raises LoadFailed."""
     import onnxruntime
-    from onnxruntime.capi.onnxruntime_pybind11_state import InvalidArgument
+    from onnxruntime.capi import onnxruntime_pybind11_state as native
 
+    own: tuple[type[Exception], ...] = tuple(
+        kind for kind in vars(native).values() if isinstance(kind, type) and issubclass(kind, Exception)
+    )
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # the exceptions of ONNX Runtime share no other base class
+    except (*own, RuntimeError, ValueError, OSError) as error:  # its own kinds share no other base class
         raise LoadFailed(f"{path.name} is not a model that ONNX Runtime can read: {error}") from error
     layouts = {source.name: _layout(source) for source in session.get_inputs()}
     outputs = tuple(output.name for output in session.get_outputs())
@@ -74,7 +77,7 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
         read=lambda call: read(call, layouts, outputs),
         predict=lambda asked: _run(session, asked),
         answers=conventions.toolkit,
-        refusals=(InvalidArgument, ValueError),
+        refusals=(native.InvalidArgument, ValueError),
     )
 
 

@@ -2,6 +2,7 @@
 
 import io
 from math import prod
+from tokenize import TokenError
 
 import numpy as np
 from numpy.lib import format as npy
@@ -9,6 +10,9 @@ from numpy.lib import format as npy
 from torpor_container.content.kinds import NUMERIC, TEXT, OutOfRange
 from torpor_container.content.layout import RowLayout, Rows
 from torpor_container.errors import BadInput
+
+UNREADABLE = (ValueError, SyntaxError, TypeError, LookupError, AttributeError, ArithmeticError, EOFError, MemoryError)
+"""What numpy raises for a header, which it reads as Python's literals, besides deep nesting and broken tokens."""
 
 
 def decode_npy(body: bytes, layout: RowLayout) -> Rows:
@@ -65,7 +69,7 @@ def _header(stream: io.BytesIO) -> tuple[tuple[int, ...], bool, "np.dtype[np.gen
         version = npy.read_magic(stream)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         return read(stream)
-    except Exception as error:  # noqa: BLE001  numpy parses arbitrary bytes as Python literals, and may raise anything
+    except (*UNREADABLE, RecursionError, TokenError) as error:
         raise _no_array(error) from None
 
 

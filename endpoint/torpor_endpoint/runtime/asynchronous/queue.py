@@ -185,7 +185,7 @@ class AsyncQueue:
                 loop = asyncio.get_running_loop()
                 try:
                     outcomes = await loop.run_in_executor(self._thread, self._all, [change for change, _ in together])
-                except Exception as error:  # noqa: BLE001 - each change that failed raises it where it is awaited
+                except RuntimeError as error:  # the thread was shut down, or the system gives none
                     outcomes = [error] * len(together)
                 for (_, done), outcome in zip(together, outcomes, strict=True):
                     _settle(done, outcome)

@@ -12,14 +12,16 @@ as one of `batch`.
 
 import asyncio
 import logging
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from torpor_account.log_lines import about
 from torpor_container import wire
 from torpor_endpoint.core.ledger import COLD_STEPS, minute_of
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Served
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -92,7 +94,7 @@ class Observers:
         """Whether an observer reads the request's bodies: they must be kept until its end. Decided once, before the
         request is sent to an instance."""
         if request.readers is None and request.route is not None:
-            request.readers = [observer for observer in self._single if _reads(observer, request)]
+            request.readers = [one for one in self._single if _told(one, (request,), one.reads, request)]
         return bool(request.readers)
 
     def forgo(self, request: Passage) -> None:
@@ -104,7 +106,7 @@ class Observers:
     def see(self, request: Passage, answer: InvokeAnswer) -> None:
         """Called once for each request, when its answer is on its way and before its bodies are released."""
         for observer in request.readers or ():
-            _observed(observer, request, answer)
+            _told(observer, (request,), observer.ended, request, answer)
 
     def account(self, request: Passage, answer: InvokeAnswer) -> None:
         """Called once for each request, when its bodies are released."""
@@ -134,30 +136,21 @@ class Observers:
                 outcomes.append(served)
                 continue
             for observer in self._batch:
-                _observed(observer, request, answer)
+                _told(observer, (request,), observer.ended, request, answer)
         for key, (requests, outcomes) in groups.items():
             for observer in self._batch:
-                try:
-                    observer.ended_alike(Alike(*key), requests, outcomes)
-                except Exception:  # the outer edge of an observer: other groups and other observers are not lost
-                    log.exception("%d requests are not accounted for by %s", len(requests), type(observer).__name__)
+                _told(observer, requests, observer.ended_alike, Alike(*key), requests, outcomes)
 
 
-def _reads(observer: BodyObserver, request: Passage) -> bool:
+def _told(observer: object, requests: Sequence[Passage], tell: Callable[..., T], *what: Any) -> T | None:
+    """What the observer answers as it is told of these requests; None if it fails."""
     try:
-        return observer.reads(request)
-    except Exception:  # the outer edge of an observer: the request goes on, and other observers see it
+        return tell(*what)
+    except Exception:  # the outer edge of an observer: the requests go on, and other observers see them
+        first, others = requests[0], f" and {len(requests) - 1} others" if len(requests) > 1 else ""
         who = type(observer).__name__
-        log.exception("request %s is not observed by %s", request.request_id, who, extra=_known(request))
-        return False
-
-
-def _observed(observer: Observer, request: Passage, answer: InvokeAnswer) -> None:
-    try:
-        observer.ended(request, answer)
-    except Exception:  # the outer edge of an observer: the request is answered, and other observers see it
-        who = type(observer).__name__
-        log.exception("request %s is not accounted for by %s", request.request_id, who, extra=_known(request))
+        log.exception("request %s%s is not seen by %s", first.request_id, others, who, extra=_known(first))
+        return None
 
 
 def _known(request: Passage) -> dict[str, object]:
