@@ -60,14 +60,13 @@ def load(path: Path, conventions: Conventions) -> ServableModel:
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as native
 
-    own: tuple[type[Exception], ...] = tuple(
-        kind for kind in vars(native).values() if isinstance(kind, type) and issubclass(kind, Exception)
-    )
+    own = [kind for kind in vars(native).values() if isinstance(kind, type) and issubclass(kind, Exception)]
+    unreadable: tuple[type[Exception], ...] = (RuntimeError, ValueError, OSError, *own)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     try:
         session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except (*own, RuntimeError, ValueError, OSError) as error:  # its own kinds share no other base class
+    except unreadable as error:
         raise LoadFailed(f"{path.name} is not a model that ONNX Runtime can read: {error}") from error
     layouts = {source.name: _layout(source) for source in session.get_inputs()}
     outputs = tuple(output.name for output in session.get_outputs())
