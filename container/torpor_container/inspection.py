@@ -9,7 +9,7 @@ null. An XGBoost or ONNX file is loaded; of a pickle only the class is read, of 
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,6 +18,7 @@ from torpor_container.artifacts.errors import ArtifactInvalid
 from torpor_container.errors import ContainerError
 from torpor_container.formats import SCRIPT, Conventions, available, detect
 from torpor_container.formats.contents import Content, content_of
+from torpor_container.typed_json import written
 
 LOADED = ("xgboost", "onnx")
 """Formats whose load runs no code of the file, unless it is a pickle."""
@@ -57,7 +58,7 @@ def inspect(path: Path, conventions: Conventions = Conventions()) -> Inspected: 
 def answers(lines: Iterator[str]) -> Iterator[str]:
     """The answer to each line."""
     for line in lines:
-        yield json.dumps(asdict(inspect(Path(line.rstrip("\n")))))
+        yield json.dumps(written(inspect(Path(line.rstrip("\n")))))
 
 
 if __name__ == "__main__":

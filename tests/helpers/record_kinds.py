@@ -2,7 +2,7 @@
 
 import ast
 import importlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +10,10 @@ ROOT = Path(__file__).parent.parent.parent
 PACKAGES = sorted(
     path.parent for folder in ("container", "endpoint", "sdk") for path in (ROOT / folder).glob("*/__init__.py")
 )
+READING = "torpor_container.typed_json"
+READERS = {"read", "read_row"}
 TABLES = {"RecordTable": 2, "JobRecords": 2}
 """The classes that keep records, and the place of the kind among their arguments."""
-READERS = {"read", "read_row"}
 FORWARDED = {"kind", "job", "self._kind"}
 """What stands for a kind where the caller names it."""
 
@@ -28,11 +29,18 @@ def record_kinds() -> dict[str, Any]:
         text = path.read_text()
         if "typed_json" in text or any(f"{table}(" in text for table in TABLES):
             tree = ast.parse(text)
-            arguments = set(_arguments(tree, "")) - FORWARDED
+            readers = {f"typed_json.{name}" for name in READERS} | (_imported(tree, READING) & READERS)
+            arguments = set(_arguments(tree, "", readers)) - FORWARDED
             if arguments:
                 names = {**vars(importlib.import_module(_module(path))), **_imported_within(tree)}
                 found |= {argument: eval(argument, names) for argument in sorted(arguments)}
     return found
+
+
+def _imported(tree: ast.Module, module: str) -> set[str]:
+    """The names that a module imports from another."""
+    imports = (node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module == module)
+    return {one.name for node in imports for one in node.names}
 
 
 def _imported_within(tree: ast.Module) -> dict[str, Any]:
@@ -46,15 +54,16 @@ def _imported_within(tree: ast.Module) -> dict[str, Any]:
     }
 
 
-def _arguments(node: ast.AST, cls: str) -> Iterator[str]:
+def _arguments(node: ast.AST, cls: str, readers: Collection[str]) -> Iterator[str]:
     """What stands where a kind of record does. `cls` is the class around."""
     for part in ast.iter_child_nodes(node):
-        if isinstance(part, ast.Call) and isinstance(part.func, ast.Name):
-            place = 0 if part.func.id in READERS else TABLES.get(part.func.id)
+        if isinstance(part, ast.Call):
+            called = ast.unparse(part.func)
+            place = 0 if called in readers else TABLES.get(called)
             if place is not None and len(part.args) > place:
                 written = ast.unparse(part.args[place])
                 yield cls if written == "cls" else written
-        yield from _arguments(part, part.name if isinstance(part, ast.ClassDef) else cls)
+        yield from _arguments(part, part.name if isinstance(part, ast.ClassDef) else cls, readers)
 
 
 def _module(path: Path) -> str:

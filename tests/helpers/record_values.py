@@ -25,10 +25,11 @@ PLAIN = {
     int: st.integers(-(2**53), 2**53),
     float: st.floats(allow_nan=False, allow_infinity=False),
     bool: st.booleans(),
+    bytes: st.binary(max_size=3),
     type(None): st.none(),
 }
 JSON = st.recursive(
-    st.one_of(*PLAIN.values()),
+    st.one_of(*(PLAIN[kind] for kind in (str, int, float, bool, type(None)))),
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
     max_leaves=4,
 )

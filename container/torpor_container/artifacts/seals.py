@@ -60,15 +60,6 @@ class Seal:
         """The seal of a folder that nobody else can change yet. Raises OSError, BrokenSeal for a link."""
         return cls({path: SealedFile(digest_of(file), _mark(file)) for path, file in _files(folder)})
 
-    @classmethod
-    def read(cls, saved: Mapping[str, tuple[str, list[int]]]) -> "Seal":
-        """The seal from `saved`. Raises ValueError, TypeError or AttributeError for anything else."""
-        return cls({path: SealedFile(str(digest), Mark(*map(int, mark))) for path, (digest, mark) in saved.items()})
-
-    def saved(self) -> dict[str, tuple[str, Mark]]:
-        """The seal as JSON takes it."""
-        return {path: (file.digest, file.mark) for path, file in self.files.items()}
-
     def check(self, folder: Path, digest: Callable[[int], str] = digest_of) -> None:
         """Raises BrokenSeal unless the folder has exactly these files, and OSError where it cannot be read."""
         left = dict(self.files)

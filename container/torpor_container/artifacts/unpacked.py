@@ -11,6 +11,7 @@ import json
 import re
 import shutil
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +20,8 @@ from pathlib import Path
 
 from torpor_container.artifacts.errors import DiskFull, DiskTooSmall, disk_full_for
 from torpor_container.artifacts.location import artifact_id
-from torpor_container.artifacts.seals import BrokenSeal, Seal
+from torpor_container.artifacts.seals import BrokenSeal, Seal, SealedFile
+from torpor_container.typed_json import read, written
 
 PACKED = "artifact"
 MODEL = "model"
@@ -42,6 +44,18 @@ class UnpackedArtifact:
     directory: Path
     size_bytes: int
     seal: Seal
+
+
+@dataclass(frozen=True)
+class FolderRecord:
+    """What the record beside an unpacked folder says. `boot` is the machine's boot in which it was written."""
+
+    bucket: str
+    key: str
+    version: str
+    size_bytes: int
+    files: Mapping[str, SealedFile]
+    boot: str
 
 
 class UnpackedArtifacts:
@@ -179,16 +193,8 @@ class UnpackedArtifacts:
                     self._aside.discard(aside)
 
     def _record(self, entry: UnpackedArtifact) -> str:
-        return json.dumps(
-            {
-                "bucket": self._bucket,
-                "key": entry.key,
-                "version": entry.version,
-                "size_bytes": entry.size_bytes,
-                "files": entry.seal.saved(),
-                "boot": _boot(),
-            }
-        )
+        record = FolderRecord(self._bucket, entry.key, entry.version, entry.size_bytes, entry.seal.files, _boot())
+        return json.dumps(written(record))
 
     def _read(self, folder: Path) -> UnpackedArtifact | None:
         """The artifact as the folder's record describes it; None if the record cannot be trusted.
@@ -197,18 +203,12 @@ class UnpackedArtifacts:
         the last boot is not valid. The end of a process leaves files complete.
         """
         try:
-            record = json.loads((folder / _RECORD).read_text())
-            entry = UnpackedArtifact(
-                record["key"],
-                record["version"],
-                folder.name,
-                folder / MODEL,
-                record["size_bytes"],
-                Seal.read(record["files"]),
-            )
+            record = read(FolderRecord, json.loads((folder / _RECORD).read_text()))
+            directory, seal = folder / MODEL, Seal(record.files)
+            entry = UnpackedArtifact(record.key, record.version, folder.name, directory, record.size_bytes, seal)
             expected = self.id_of(entry.key, entry.version)
-            sound = folder.name == expected and record["boot"] == _boot() and entry.directory.is_dir()
-        except (OSError, ValueError, LookupError, TypeError, AttributeError):
+            sound = folder.name == expected and record.boot == _boot() and entry.directory.is_dir()
+        except (OSError, ValueError):
             return None
         return entry if sound else None
 

@@ -16,6 +16,7 @@ from torpor_container.errors import BadInput
 from torpor_container.measuring.calendar import Calendar
 from torpor_container.models.faulty_loader import FaultyLoader
 from torpor_container.modes.kept_mode import KeptMode, Serving
+from torpor_container.typed_json import read
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ NO_MEANS = ControlMeans()
 async def move_clock(calendar: Calendar, serving: Serving, request: Request) -> Response:
     """Raises BadInput."""
     try:
-        ahead_s = float(json.loads(await request.body())["ahead_s"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+        ahead_s = read(wire.AheadOfTime, json.loads(await request.body()))["ahead_s"]
+    except (ValueError, RecursionError):
         raise BadInput('the body must be {"ahead_s": seconds}') from None
     calendar.move(ahead_s)
     due_s = await serving.arrive() if isinstance(serving, KeptMode) else None
@@ -52,8 +53,7 @@ async def move_clock(calendar: Calendar, serving: Serving, request: Request) -> 
 async def fail_loads(loader: FaultyLoader, request: Request) -> Response:
     """Raises BadInput."""
     try:
-        asked: wire.FailingLoads = json.loads(await request.body())
-        loader.fail_next(asked["model"])
-    except (ValueError, TypeError, KeyError, RecursionError):
+        loader.fail_next(read(wire.FailingLoads, json.loads(await request.body()))["model"])
+    except (ValueError, RecursionError):
         raise BadInput('the body must be {"model": "…"}') from None
     return JSONResponse({})

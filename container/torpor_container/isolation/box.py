@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from torpor_container.isolation import landlock, places, seccomp, views
 from torpor_container.isolation.abilities import Abilities, found
@@ -55,12 +54,6 @@ class ScriptBox:
     landlock: int
     filters: bool
     mounts: bool
-
-    @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> "ScriptBox":
-        """The box from the fields of `dataclasses.asdict`, as JSON brings them."""
-        values: dict[str, Any] = {n: tuple(value) if isinstance(value, list) else value for n, value in fields.items()}
-        return cls(**values)
 
     @property
     def abilities(self) -> Abilities:

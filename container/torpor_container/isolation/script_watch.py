@@ -30,6 +30,7 @@ from torpor_container.isolation.views import COUNTED
 from torpor_container.isolation.written import WITHOUT_END, Written, written
 from torpor_container.processes.memory import anonymous_bytes, uss_bytes
 from torpor_container.processes.process_tree import cpu_s, descendants, run_ns
+from torpor_container.typed_json import read
 
 LOOK_S = 1.0
 REST = 4
@@ -171,7 +172,7 @@ def _traced(child: int) -> bytes:
 
 def start(arguments: Mapping[str, Any]) -> ScriptWatch:
     """The watch for a box, from its fields."""
-    return ScriptWatch(ScriptBox.of(arguments))
+    return ScriptWatch(read(ScriptBox, arguments))
 
 
 def _hold_more_than(most_bytes: int, pids: Sequence[int]) -> bool:

@@ -45,6 +45,7 @@ PRELOAD: tuple[str, ...] = (
     "sklearn.pipeline",
     "starlette.applications",
     "uvloop",
+    "msgspec",
     "torpor_container.forked_instance",
     "torpor_container.trials.trial_child",
     "torpor_container.formats.script.child_main",

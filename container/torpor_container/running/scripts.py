@@ -4,7 +4,6 @@ import os
 import socket
 from collections.abc import Mapping
 from contextlib import AsyncExitStack, ExitStack
-from dataclasses import asdict
 from pathlib import Path
 
 from torpor_container.errors import LoadFailed
@@ -21,6 +20,7 @@ from torpor_container.running.requirements import Requirements
 from torpor_container.running.runners import Scripted
 from torpor_container.running.script_boxes import ScriptBoxes, removed
 from torpor_container.settings import Settings
+from torpor_container.typed_json import written
 
 START = "torpor_container.formats.script.child_main:start"
 WATCH = "torpor_container.isolation.script_watch:start"
@@ -95,14 +95,14 @@ class Scripts:
         box = None
         if self._boxes is not None and scratch is not None:
             reads = (root, packages) if packages else (root,)
-            box = asdict(self._boxes.box(scratch, directory, reads, memory_bytes, compiled))
+            box = written(self._boxes.box(scratch, directory, reads, memory_bytes, compiled))
         arguments = {
             "directory": str(directory),
             "script": str(script),
             "root": str(root),
             "packages": str(packages) if packages else None,
             "memory_bytes": memory_bytes,
-            "conventions": asdict(self._conventions.within(self._memory.size_bytes)),
+            "conventions": written(self._conventions.within(self._memory.size_bytes)),
             "environment": environment(Place(directory, script, self._environment)),
         }
         job = Job(START, arguments, guarded=True)

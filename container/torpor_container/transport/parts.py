@@ -11,11 +11,12 @@ between may join and split them, and they have no place for a failure after the 
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from struct import Struct
-from typing import NamedTuple
 
 from torpor_container.invocation import PART_MAX_BYTES
+from torpor_container.typed_json import read, written
 
 RECORD = Struct("!BI")
 
@@ -34,7 +35,8 @@ class BadRecord(Exception):
     """The body is no sequence of records."""
 
 
-class StreamFault(NamedTuple):
+@dataclass(frozen=True)
+class StreamFault:
     """Why a model made no more parts. `timed_out`: the next part took longer than it may."""
 
     message: str
@@ -51,7 +53,7 @@ def encoded(parts: Sequence[bytes]) -> bytes:
 
 def fault(failure: StreamFault) -> bytes:
     """The bytes of a FAULT."""
-    content = json.dumps({"message": failure.message[: PART_MAX_BYTES // 8], "timed_out": failure.timed_out}).encode()
+    content = json.dumps(written(replace(failure, message=failure.message[: PART_MAX_BYTES // 8]))).encode()
     return RECORD.pack(RecordKind.FAULT, len(content)) + content
 
 
@@ -94,7 +96,6 @@ class RecordReader:
 
 def _failure(content: bytes) -> StreamFault:
     try:
-        document = json.loads(content)
-        return StreamFault(str(document["message"]), bool(document["timed_out"]))
-    except (ValueError, KeyError, TypeError) as error:
+        return read(StreamFault, json.loads(content))
+    except ValueError as error:
         raise BadRecord("a fault that says nothing") from error

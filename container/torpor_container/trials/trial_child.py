@@ -24,6 +24,7 @@ from torpor_container.isolation.abilities import found
 from torpor_container.isolation.box import enter_for_reading
 from torpor_container.processes import process_tree
 from torpor_container.processes.memory import end_before_others, give_back, limit_data, no_memory
+from torpor_container.typed_json import read
 
 DESCRIPTORS_MAX = 256
 FIRST = 1000
@@ -50,7 +51,7 @@ def start(arguments: Mapping[str, Any], descriptors: Sequence[int]) -> int:
     end_before_others(FIRST)
     process_tree.name(os.getpid(), process_tree.TRIAL)
     enter_for_reading(found())
-    conventions = Conventions(**arguments["conventions"])
+    conventions = read(Conventions, arguments["conventions"])
     with socket.socket(fileno=connection) as channel, channel.makefile("rb") as requests:
         channel.set_inheritable(False)
         send = partial(_send, channel)

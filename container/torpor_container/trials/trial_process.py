@@ -12,7 +12,7 @@ import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, ExitStack, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,7 @@ from torpor_container.processes.memory_budget import MemoryBudget
 from torpor_container.processes.process_tree import resident_bytes
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
+from torpor_container.typed_json import written
 from torpor_container.waiting.process_work import looked_at
 
 START = "torpor_container.trials.trial_child:start"
@@ -181,7 +182,7 @@ class Trials:
 
     async def _fork(self) -> "_Tester":
         conventions = self._conventions.within(self._memory.size_bytes)
-        arguments = {**self._arguments, "conventions": asdict(conventions)}
+        arguments = {**self._arguments, "conventions": written(conventions)}
         ours, theirs = socket.socketpair()
         loaded_read, loaded_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         with theirs, ExitStack() as forked, ExitStack() as unfinished:

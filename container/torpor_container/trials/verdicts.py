@@ -7,9 +7,9 @@ incomplete, the version is tried again.
 import json
 import os
 from contextlib import suppress
-from dataclasses import asdict
 from pathlib import Path
 
+from torpor_container import typed_json
 from torpor_container.core.trials import Verdict
 
 NAME = "trial.json"
@@ -18,15 +18,8 @@ NAME = "trial.json"
 def read(file: Path) -> Verdict | None:
     """The verdict; None if there is none that can be read."""
     try:
-        saved = json.loads(file.read_bytes())
-        return Verdict(
-            str(saved["reason"]),
-            str(saved["software"]),
-            int(saved["limit_bytes"]),
-            int(saved["deaths"]),
-            bool(saved["starved"]),
-        )
-    except (OSError, ValueError, LookupError, TypeError):
+        return typed_json.read(Verdict, json.loads(file.read_bytes()))
+    except (OSError, ValueError):
         return None
 
 
@@ -41,5 +34,5 @@ def write(file: Path, verdict: Verdict) -> None:
     """Write the whole verdict or none. Without a folder, or if the write fails, the version is tried again."""
     with suppress(OSError):
         new = file.with_name(f"{file.name}.{os.getpid()}")
-        new.write_text(json.dumps(asdict(verdict)))
+        new.write_text(json.dumps(typed_json.written(verdict)))
         new.replace(file)

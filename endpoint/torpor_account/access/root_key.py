@@ -10,6 +10,7 @@ from torpor_account.iam.identities.ids import KeyPair, new_pair
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.private import write_private
 from torpor_account.storage.shared_secrets import shared_secret
+from torpor_container.typed_json import read
 
 SECTION, KEY, SECRET = "default", "aws_access_key_id", "aws_secret_access_key"
 MODE = 0o600
@@ -26,7 +27,7 @@ def root_pair(path: Path, database: Database | None = None) -> KeyPair:
     pair = kept or new_pair()
     if database is not None:
         first = pair
-        pair = KeyPair(*json.loads(shared_secret(database, "root", lambda: json.dumps(first))))
+        pair = read(KeyPair, json.loads(shared_secret(database, "root", lambda: json.dumps(first))))
     if pair != kept:
         _write(path, pair)
     return pair

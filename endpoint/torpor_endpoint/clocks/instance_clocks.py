@@ -8,6 +8,7 @@ from math import inf
 
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
+from torpor_container.typed_json import read
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.incarnation import LiveContainer
@@ -53,6 +54,5 @@ async def _moved(container: LiveContainer, ahead_s: float) -> float:
     if answer.status != 200:
         log.warning("the clock of %s was not moved: HTTP %d", container.id, answer.status)
         return inf
-    moved_clock: wire.MovedClock = json.loads(answer.body)
-    due_s = moved_clock["due_s"]
+    due_s = read(wire.MovedClock, json.loads(answer.body))["due_s"]
     return inf if due_s is None else max(0.0, due_s)

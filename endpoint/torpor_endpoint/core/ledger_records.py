@@ -1,10 +1,12 @@
 """The records of the ledger: one invocation, and one instance's life. They hold values and decide nothing."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from torpor_container import wire
+from torpor_container.typed_json import read
 
 SERVERLESS = "serverless-"
 NO_SECONDS: Mapping[str, float] = {}
@@ -30,6 +32,11 @@ class InvocationRecord(NamedTuple):
     inference_id: str = ""  # the caller's InferenceId, if it sent one
     container_s: Mapping[str, float] = NO_SECONDS  # seconds in each container of a pipeline, in its order
     shadow: bool = False  # a copy of a request, which a shadow variant got
+
+
+def cold_load(text: str | bytes | None) -> wire.ColdLoad | None:
+    """The column of a load, or the header of an answer, which is JSON. An earlier version wrote no efforts."""
+    return None if text is None else read(wire.ColdLoad, {"efforts": {}, **json.loads(text)})
 
 
 class WarmRequests(NamedTuple):

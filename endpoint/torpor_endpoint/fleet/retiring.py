@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
 from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
+from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
@@ -68,5 +69,4 @@ async def _retire(place: Place, path: str) -> Json | None:
     if answer.status != 200:
         message = json.loads(answer.body).get("message", "")
         raise HTTPException(400 if answer.status < 500 else 503, f"instance {incarnation.id}: {message}")
-    outgoing: wire.LeavingModel = json.loads(answer.body)
-    return retired_page(endpoint, variant, incarnation.id, outgoing)
+    return retired_page(endpoint, variant, incarnation.id, read(wire.LeavingModel, json.loads(answer.body)))

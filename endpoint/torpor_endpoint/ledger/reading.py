@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from torpor_container.typed_json import read, read_row
 from torpor_endpoint.core.ledger import COLD_STEPS, Sums
-from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
+from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord, cold_load
 from torpor_endpoint.core.pages.cold_starts import LATEST, SLOWEST
 from torpor_endpoint.core.pages.costs import ContainerUse
 from torpor_endpoint.core.pages.own_models import CalledModel
@@ -175,6 +175,6 @@ _CONTAINERS = """WITH passed AS (
 
 def _invocation(row: tuple[Any, ...]) -> InvocationRecord:
     values = dict(zip(InvocationRecord._fields, row, strict=True))
-    documents = {name: values[name] for name in ("steps", "cold", "effort", "container_s")}
-    decoded = {name: None if text is None else json.loads(text) for name, text in documents.items()}
-    return read(InvocationRecord, list((values | decoded | {"shadow": bool(values["shadow"])}).values()))
+    documents = {name: json.loads(values[name] or "null") for name in ("steps", "effort", "container_s")}
+    decoded = {**documents, "cold": cold_load(values["cold"]), "shadow": bool(values["shadow"])}
+    return read(InvocationRecord, list((values | decoded).values()))

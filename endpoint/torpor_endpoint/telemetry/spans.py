@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from torpor_account.aws.wire.asgi import Headers, Scope
 from torpor_container import wire
+from torpor_container.typed_json import read
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import is_cold
 from torpor_endpoint.core.sending.trail import OVERHEAD
@@ -247,7 +248,7 @@ def _cache(headers: Headers) -> Attributes:
         if name == MODEL_CACHE:
             attributes["torpor.model_cache"] = value.decode()
         elif name == COLD:
-            cold: wire.ColdLoad = json.loads(value)
+            cold = read(wire.ColdLoad, json.loads(value))
             attributes["torpor.cold.reason"] = cold["reason"]
             attributes["torpor.cold.bytes"] = cold["bytes"]
             attributes["torpor.cold.evicted"] = list(cold["victims"])

@@ -13,12 +13,12 @@ import shutil
 import signal
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from torpor_endpoint.options import Options
 
 LIFELINE = 0
-PATHS = ("data_dir", "images", "tls_cert", "tls_key")
+PATHS = tuple(name for name, kind in get_type_hints(Options).items() if kind in (Path, Path | None))
 """The options that are paths."""
 TEMPORARY = "--temporary"
 """The data folder is removed once the owner is gone."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from torpor_container import typed_json
 from torpor_container.artifacts.seals import BrokenSeal, Seal, digest_of
 
 
@@ -92,9 +93,9 @@ def test_content_is_read_only_of_files_that_somebody_touched(folder: Path) -> No
 
 def test_a_seal_can_be_saved(folder: Path) -> None:
     seal = Seal.of(folder)
-    assert Seal.read(json.loads(json.dumps(seal.saved()))) == seal
-    with pytest.raises((ValueError, TypeError, AttributeError)):
-        Seal.read({"model.ubj": ("digest", [1])})
+    assert typed_json.read(Seal, json.loads(json.dumps(typed_json.written(seal)))) == seal
+    with pytest.raises(typed_json.UnreadableRecord, match=r"Expected `array` of length 3, got 1"):
+        typed_json.read(Seal, {"files": {"model.ubj": ["digest", [1]]}})
 
 
 def test_a_folder_that_is_a_link_cannot_be_checked(folder: Path) -> None:

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 
+from tests.endpoint.helpers.instance_status import NOTHING
 from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_container.transport.multiplexed import Multiplexed
@@ -59,5 +60,5 @@ class _Busy(asyncio.Protocol):
         sizes = {"budget_bytes": 100, "used_bytes": 50, "disk_bytes": 10, "disk_budget_bytes": 100}
         decided = {"decisions": self._decisions, "last_seq": len(self._decisions)}
         seen = {"kept": True, "models": [], **decided, "unready": None, "fault": None}
-        body = json.dumps({**sizes, **seen, "cpu_s": cpu_s}).encode()
+        body = json.dumps({**NOTHING, **sizes, **seen, "cpu_s": cpu_s}).encode()
         self._transport.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))

@@ -2,8 +2,10 @@
 
 from dataclasses import fields
 from inspect import signature
+from pathlib import Path
 
 import torpor
+from torpor.hosting.attached_endpoint import read_options
 from torpor.hosting.endpoint_options import EndpointOptions
 from torpor.hosting.endpoint_process import Start
 from torpor_endpoint.options import Options
@@ -30,3 +32,9 @@ def test_an_amount_wins_over_the_environment() -> None:
     options = EndpointOptions({"TORPOR_MEMORY_MIB": "1", "A": "b"}, memory_mib=512, sleep_after_s=1.5)
     assert options.settings == {"TORPOR_MEMORY_MIB": "512", "A": "b", "TORPOR_IDLE_SECONDS": "1.5"}
     assert options.plan("houses").instances_min == 0
+
+
+def test_every_option_that_is_a_path_is_one_in_the_process_of_the_endpoint() -> None:
+    options = read_options('{"data_dir": "d", "kubernetes_file": "k.toml", "ca_bundle": "c.pem", "tls_cert": null}')
+    assert (options.data_dir, options.kubernetes_file, options.ca_bundle) == (Path("d"), Path("k.toml"), Path("c.pem"))
+    assert options.tls_cert is None

@@ -23,6 +23,7 @@ from torpor_container.isolation import walls
 from torpor_container.isolation.box import ScriptBox, enter
 from torpor_container.measuring.effort import EffortClocks, descriptor, process_s
 from torpor_container.processes.namespaces import NoNamespace
+from torpor_container.typed_json import read
 
 EnteredBox = Callable[[Path], Path]
 Hint = Callable[[BaseException], str]
@@ -51,7 +52,7 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
         socket.socket(fileno=connection),
         arguments["directory"],
         arguments["script"],
-        conventions=Conventions(**arguments.get("conventions", {})),
+        conventions=read(Conventions, arguments.get("conventions", {})),
         memory_bytes=arguments.get("memory_bytes"),
         root=arguments.get("root"),
         enter_box=partial(_enter, arguments["box"], guardian, connection) if guardian is not None else None,
@@ -60,7 +61,7 @@ def start(arguments: dict[str, Any], descriptors: Sequence[int]) -> int:
 
 
 def _enter(box: Mapping[str, Any], guardian: int, connection: int, shown: Mapping[str, str | None]) -> EnteredBox:
-    given = ScriptBox.of(box)
+    given = read(ScriptBox, box)
     view = enter(given, socket.socket(fileno=guardian), [connection, descriptor()], shown)
     return lambda path: path if view.model == given.model else Path(view.at(os.path.realpath(path), given.model))
 

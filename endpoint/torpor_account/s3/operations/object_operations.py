@@ -90,7 +90,7 @@ async def get_object_attributes(call: S3Call) -> S3Answer:
         raise S3Error(Refusal.InvalidArgument, "Invalid attribute name specified.")
     entry = await asyncio.to_thread(_head, call)
     checksum = entry.traits.checksum
-    parts = len(entry.traits.part_sizes)
+    parts = len(entry.traits.parts)
     values = {
         "ETag": text("ETag", entry.etag),
         "StorageClass": text("StorageClass", entry.traits.storage_class),

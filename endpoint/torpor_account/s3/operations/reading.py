@@ -63,8 +63,8 @@ def _head(call: S3Call, entry: ObjectEntry) -> tuple[S3Answer, ByteSpan]:
     part = _part(call, entry)
     found = part or ByteSpan(0, entry.size_bytes - 1)
     headers = {**object_headers(entry), **overrides(call.query), "content-length": str(found.size_bytes)}
-    if "partNumber" in call.query and entry.traits.part_sizes:
-        headers["x-amz-mp-parts-count"] = str(len(entry.traits.part_sizes))
+    if "partNumber" in call.query and entry.traits.parts:
+        headers["x-amz-mp-parts-count"] = str(len(entry.traits.parts))
     if part is not None and part.size_bytes:  # no range can say that it is empty
         headers["content-range"] = f"bytes {part.first}-{part.last}/{entry.size_bytes}"
         return S3Answer(206, headers), found
@@ -82,7 +82,7 @@ def _part(call: S3Call, entry: ObjectEntry) -> ByteSpan | None:
         return span(call.headers.get("range"), entry.size_bytes) if applies else None
     if "range" in call.headers:
         raise S3Error(Refusal.InvalidRequest, "Cannot specify both Range header and partNumber query parameter")
-    sizes = entry.traits.part_sizes or (entry.size_bytes,)
+    sizes = entry.traits.parts or (entry.size_bytes,)
     at = part_number(number)
     if at > len(sizes):
         raise S3Error(Refusal.InvalidPartNumber, PartNumberRequested=number, ActualPartCount=str(len(sizes)))

@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from torpor_account.s3.storage.folders import Fingerprint
 from torpor_account.s3.wire.checksums import Checksum
+from torpor_container.typed_json import read, written
 
 COLUMNS: Final = "bucket, key, folder, size, mtime_ns, inode, etag, modified_s, traits"
 
@@ -28,7 +29,7 @@ class ObjectTraits:
     headers: dict[str, str] = field(default_factory=dict)  # Content-Type, ... and x-amz-meta-*
     tags: dict[str, str] = field(default_factory=dict)
     checksum: Checksum | None = None
-    part_sizes: tuple[int, ...] = ()
+    parts: tuple[int, ...] = ()  # the sizes of the parts that it was uploaded in
 
     @property
     def storage_class(self) -> str:
@@ -83,15 +84,10 @@ def remarked(rows: sqlite3.Connection, bucket: str, marks: dict[str, int | None]
 
 def dumped(traits: ObjectTraits) -> str:
     """The traits as JSON, without empty ones."""
-    given: dict[str, object] = {"headers": traits.headers, "tags": traits.tags, "parts": traits.part_sizes}
-    if traits.checksum:
-        given["checksum"] = (traits.checksum.algorithm, traits.checksum.value, traits.checksum.kind)
-    return json.dumps({name: value for name, value in given.items() if value})
+    return json.dumps({name: value for name, value in written(traits).items() if value})
 
 
 def loaded(text: str) -> ObjectTraits:
     if text == _NOTHING:  # as for most objects of a long list
         return ObjectTraits()
-    given: dict[str, Any] = json.loads(text)
-    checksum = Checksum(*given["checksum"]) if "checksum" in given else None
-    return ObjectTraits(given.get("headers", {}), given.get("tags", {}), checksum, tuple(given.get("parts", ())))
+    return read(ObjectTraits, json.loads(text))

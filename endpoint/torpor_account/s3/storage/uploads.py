@@ -112,7 +112,7 @@ class Uploads:
             for part in parts:
                 staged.append(self._staging.path(part.file))
             sizes = tuple(part.size_bytes for part in parts)
-            traits = replace(upload.traits, checksum=upload.checksum(parts), part_sizes=sizes)
+            traits = replace(upload.traits, checksum=upload.checksum(parts), parts=sizes)
             etag = whole_etag([part.etag for part in parts])
             entry = self._objects.put(upload.name, Draft(staged, etag, traits), preconditions)
         except FileNotFoundError as gone:  # another call has completed or aborted it meanwhile

@@ -6,7 +6,7 @@ from base64 import b64decode, b64encode
 from binascii import Error as NotBase64
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 from torpor_account.s3.errors import Refusal, S3Error
 
@@ -69,8 +69,7 @@ ALGORITHMS: Final[Mapping[str, Algorithm]] = {
 }
 
 
-@dataclass(frozen=True)
-class Checksum:
+class Checksum(NamedTuple):
     """A checksum in its wire form: base64; a composite one ends with `-` and the number of parts."""
 
     algorithm: str

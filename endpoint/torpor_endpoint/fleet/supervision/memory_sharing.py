@@ -14,6 +14,7 @@ from dataclasses import replace
 from torpor_container import wire
 from torpor_container.settings import MIB
 from torpor_container.transport.upstream import UpstreamError
+from torpor_container.typed_json import read
 from torpor_endpoint.core.memory_shares import (
     ContainerMemory,
     MemoryPlan,
@@ -130,7 +131,7 @@ class MemorySharing:
         if answer.status != 200:
             log.warning("%s: %s refused to change its memory: %r", self._incarnation.slot, container.name, answer.body)
             return
-        changed: wire.MemoryChanged = json.loads(answer.body)
+        changed = read(wire.MemoryChanged, json.loads(answer.body))
         if self._known[place] is unsure:  # and the container was not replaced meanwhile
             self._known[place] = replace(was, **changed)
 

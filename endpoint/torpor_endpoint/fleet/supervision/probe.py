@@ -11,6 +11,7 @@ from urllib.parse import quote
 from torpor_container import wire
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamError
+from torpor_container.typed_json import read
 from torpor_container.waiting.quiet_time import busy_s
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.host.exits import last_output
@@ -36,7 +37,7 @@ async def final_fault(upstream: Upstream, within_s: float) -> str | None:
     answer = await _get(upstream, wire.STATE, within_s)
     if answer is None or answer.status != 200:
         return None
-    state: wire.InstanceStatus = json.loads(answer.body)
+    state = read(wire.InstanceStatus, json.loads(answer.body))
     return (state["unready"] or state["fault"]) if state["fault"] is not None else None
 
 
@@ -52,8 +53,7 @@ async def state_of(container: LiveContainer, after: int = 0, model: str = "") ->
         return None
     if answer.status != 200:
         return None
-    state: wire.InstanceStatus = json.loads(answer.body)
-    return state
+    return read(wire.InstanceStatus, json.loads(answer.body))
 
 
 async def last_line(output: Path | None) -> str:

@@ -6,7 +6,7 @@ Changes that come together are written together: a commit waits for the disk, an
 import asyncio
 import json
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,6 +14,7 @@ from torpor_account.storage.databases.database import Database, DatabasePart, Mi
 from torpor_account.storage.lone_thread import LoneThread
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, KeptRequest, Notice
 from torpor_endpoint.core.records import AsyncInference
+from torpor_container.typed_json import read, written
 
 KEPT_S = 86_400.0
 """How long the record of a request that has ended stays."""
@@ -219,7 +220,7 @@ def _settle(done: "asyncio.Future[Any]", outcome: Any) -> None:
 
 
 def _row(request: AsyncRequest) -> tuple[object, ...]:
-    fields = asdict(request)
+    fields = written(replace(request, body=None))
     del fields["body"]
     return (
         request.inference_id,
@@ -242,7 +243,5 @@ def _kept(
     request: str,
     body: bytes | None = None,
 ) -> KeptRequest:
-    fields = json.loads(request)
-    config = AsyncInference(**{**fields["config"], "responses_in": tuple(fields["config"]["responses_in"])})
-    made = AsyncRequest(**{**fields, "config": config}, body=body)
+    made = replace(read(AsyncRequest, json.loads(request)), body=body)
     return KeptRequest(number, made, AsyncState(state), ended_s, reason, attempts)

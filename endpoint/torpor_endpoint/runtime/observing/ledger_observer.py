@@ -1,12 +1,11 @@
 """Writes each request that was sent to a variant to the ledger: cold ones whole, warm ones as sums of their group."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from torpor_container import wire
 from torpor_endpoint.core.ledger import PREDICT
-from torpor_endpoint.core.ledger_records import NO_SECONDS, InvocationRecord, WarmRequests
+from torpor_endpoint.core.ledger_records import NO_SECONDS, InvocationRecord, WarmRequests, cold_load
 from torpor_endpoint.runtime.observing.observers import Alike
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.runtime.request import INFERENCE_ID
@@ -90,8 +89,7 @@ def _in_containers(requests: Sequence[Passage]) -> Mapping[str, float]:
 
 def _cold(headers: Mapping[bytes, bytes]) -> wire.ColdLoad | None:
     """What the instance says of a load."""
-    cold: wire.ColdLoad | None = json.loads(headers[COLD]) if COLD in headers else None
-    return cold
+    return cold_load(headers.get(COLD))
 
 
 def _effort(headers: Mapping[bytes, bytes]) -> wire.EffortFields | None:

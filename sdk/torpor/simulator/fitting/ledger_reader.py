@@ -15,8 +15,9 @@ from torpor.simulator.fitting.variant_records import (
 )
 from torpor.workloads.trace import BadTrace
 from torpor.workloads.trace_formats.ledger_trace import ONE, check_tables, one_variant
-from torpor_container import wire
+from torpor_container import typed_json, wire
 from torpor_endpoint.core.ledger import ERROR_FROM, MINUTE_S
+from torpor_endpoint.core.ledger_records import cold_load
 
 SINGLES_MAX = 100_000
 """The most single predictions that are read."""
@@ -128,12 +129,9 @@ def _has(ledger: sqlite3.Connection, table: str) -> bool:
 
 
 def _cold(text: str | None) -> RecordedLoad | None:
-    if text is None:
-        return None
-    cold: wire.ColdLoad = json.loads(text)
-    return RecordedLoad(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold.get("efforts", {}))
+    cold = cold_load(text)
+    return cold and RecordedLoad(cold["bytes"], cold["took_s"], bool(cold["victims"]), cold["efforts"])
 
 
 def _effort(text: str | None) -> wire.EffortFields | None:
-    effort: wire.EffortFields | None = None if text is None else json.loads(text)
-    return effort
+    return None if text is None else typed_json.read(wire.EffortFields, json.loads(text))

@@ -5,6 +5,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.endpoint.helpers.instance_status import NOTHING
 from tests.endpoint.helpers.pool_on_fake_host import SLOT
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.multiplexed import Multiplexed
@@ -39,7 +40,7 @@ class FakeContainer(Upstream):
             return answer({"budget_bytes": self.budget * MIB, "used_bytes": self.used * MIB})
         after = int(path.partition("after=")[2])
         state = {"budget_bytes": self.budget * MIB, "used_bytes": self.used * MIB, "waiting": self.waiting}
-        return answer({**state, "decisions": self.decisions[after:], "last_seq": len(self.decisions)})
+        return answer({**NOTHING, **state, "decisions": self.decisions[after:], "last_seq": len(self.decisions)})
 
     def _change(self, budget: int) -> None:
         self.used = max(self.in_use, min(self.used, budget))

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from torpor_container.typed_json import read
 from torpor_endpoint.services.transform.running.inputs import JobObject
 
 
@@ -28,7 +29,7 @@ class ObjectList:
             draft.write_text("".join(f"{json.dumps(one)}\n" for one in find()))
             draft.replace(path)
         with path.open() as file:
-            return [JobObject(*json.loads(line)) for line in file]
+            return [read(JobObject, json.loads(line)) for line in file]
 
     def add(self, result: str, records: int) -> None:
         self.results[result] = records
@@ -42,6 +43,5 @@ def _rows(path: Path) -> list[tuple[str, int]]:
     rows = []
     for line in path.read_text().splitlines():
         if line.startswith("[") and line.endswith("]"):  # a crash may cut a line
-            result, records = json.loads(line)
-            rows.append((result, records))
+            rows.append(read(tuple[str, int], json.loads(line)))
     return rows
