@@ -2,9 +2,14 @@
 
 import ast
 import importlib
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
+
+from tests.helpers.record_values import annotations_of
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGES = sorted(
@@ -14,6 +19,8 @@ READING = "torpor_container.typed_json"
 READERS = {"read", "read_row"}
 TABLES = {"RecordTable": 2, "JobRecords": 2}
 """The classes that keep records, and the place of the kind among their arguments."""
+MAPPING = re.compile(r"(?i)^(json|(dict|mapping)\[str, any\])$")
+"""The annotation of what JSON had."""
 FORWARDED = {"kind", "job", "self._kind"}
 """What stands for a kind where the caller names it."""
 
@@ -22,13 +29,14 @@ def sources() -> Iterator[Path]:
     return (path for package in PACKAGES for path in sorted(package.rglob("*.py")))
 
 
+@cache
 def record_kinds() -> dict[str, Any]:
     """Each kind by its name."""
     found: dict[str, Any] = {}
     for path in sources():
         text = path.read_text()
         if "typed_json" in text or any(f"{table}(" in text for table in TABLES):
-            tree = ast.parse(text)
+            tree = tree_of(path)
             readers = {f"typed_json.{name}" for name in READERS} | (_imported(tree, READING) & READERS)
             arguments = set(_arguments(tree, "", readers)) - FORWARDED
             if arguments:
@@ -69,3 +77,63 @@ def _arguments(node: ast.AST, cls: str, readers: Collection[str]) -> Iterator[st
 def _module(path: Path) -> str:
     package = next(one for one in PACKAGES if path.is_relative_to(one))
     return ".".join(path.relative_to(package.parent).with_suffix("").parts)
+
+
+def record_classes() -> dict[str, set[str]]:
+    """The fields of each class that a kind of record is made of, by the name of the class."""
+    found: dict[str, set[str]] = {}
+    pending: list[Any] = list(record_kinds().values())
+    while pending:
+        kind = pending.pop()
+        pending += get_args(kind)
+        made = get_origin(kind) or kind
+        is_record = is_dataclass(made) or hasattr(made, "__required_keys__") or hasattr(made, "_fields")
+        if is_record and made.__name__ not in found:
+            annotations = annotations_of(kind)
+            found[made.__name__] = set(annotations)
+            pending += annotations.values()
+    return found
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+def built_by_hand(tree: ast.Module, classes: Mapping[str, Collection[str]]) -> list[str]:
+    """The calls in a module that make a record from a mapping: by `**`, or by the names of its fields."""
+    return [
+        f"line {node.lineno}: {ast.unparse(node)}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and (fields := classes.get(_called(node))) is not None
+        if any(one.arg is None for one in node.keywords)
+        or any(_key(argument) in fields for argument in (*node.args, *(one.value for one in node.keywords)))
+    ]
+
+
+def read_methods(tree: ast.Module) -> list[str]:
+    """The class methods of a module that read a record from a mapping: `Class.read`."""
+    return [
+        f"{owner.name}.{method.name}"
+        for owner in ast.walk(tree)
+        if isinstance(owner, ast.ClassDef)
+        for method in owner.body
+        if isinstance(method, ast.FunctionDef) and "classmethod" in map(ast.unparse, method.decorator_list)
+        if any(one.annotation and MAPPING.search(ast.unparse(one.annotation)) for one in method.args.args)
+    ]
+
+
+def _called(node: ast.Call) -> str:
+    """The last name of what is called."""
+    return getattr(node.func, "attr", getattr(node.func, "id", ""))
+
+
+def _key(node: ast.expr) -> str | None:
+    """The name that an expression looks up in a mapping, whatever is made of it: `int(record["age"])`."""
+    for part in ast.walk(node):
+        looked_up = part.slice if isinstance(part, ast.Subscript) else None
+        if isinstance(part, ast.Call) and part.args and _called(part) == "get":
+            looked_up = part.args[0]
+        if isinstance(looked_up, ast.Constant) and isinstance(looked_up.value, str):
+            return looked_up.value
+    return None

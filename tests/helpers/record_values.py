@@ -65,7 +65,7 @@ def _many(origin: Any, arguments: tuple[Any, ...]) -> st.SearchStrategy[Any]:
 
 
 def _record(kind: Any) -> st.SearchStrategy[Any]:
-    annotations = _annotations(kind)
+    annotations = annotations_of(kind)
     if is_typeddict(kind):
         required = {name: record_values(annotations[name]) for name in kind.__required_keys__}
         optional = {name: record_values(annotations[name]) for name in kind.__optional_keys__}
@@ -80,7 +80,7 @@ def _record(kind: Any) -> st.SearchStrategy[Any]:
     return st.builds(made, **{name: record_values(annotations[name]) for name in names})
 
 
-def _annotations(kind: Any) -> Mapping[str, Any]:
+def annotations_of(kind: Any) -> Mapping[str, Any]:
     """Those of a class, with the types that its bases, or its own brackets, give to their variables."""
     made = get_origin(kind) or kind
     given: dict[Any, Any] = {}

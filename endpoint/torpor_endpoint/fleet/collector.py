@@ -115,7 +115,7 @@ class Collector:
             if "own_bytes" in state:
                 known = (budget_bytes, state["own_bytes"], False, container.name if several else "")
                 self._looked(MemoryReading(now_s, endpoint, variant, incarnation.id, *known))
-        statuses = {container.name: wire.InstanceStatus(**{**state, "decisions": []}) for container, state in states}
+        statuses: dict[str, wire.InstanceStatus] = {one.name: {**state, "decisions": []} for one, state in states}
         self._readings.read(incarnation.id, InstanceReading(now_s, statuses))
         dimensions = _dimensions(endpoint, variant)
         used_percents = [self._used_percent(container, state, now_s) for container, state in states]

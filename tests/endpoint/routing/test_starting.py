@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -71,8 +72,8 @@ def control(answer: Any, status: int = 200) -> Iterator[str]:
 
 
 def test_a_router_that_could_reach_no_instance_does_not_start(tmp_path: Path) -> None:
-    facts = FACTS._replace(sockets=str(tmp_path / "of another machine"))
-    with control({"protocol": PROTOCOL, **facts._asdict()}) as url, pytest.raises(BadOption, match="its own machine"):
+    facts = replace(FACTS, sockets=str(tmp_path / "of another machine"))
+    with control({"protocol": PROTOCOL, **asdict(facts)}) as url, pytest.raises(BadOption, match="its own machine"):
         run(RouterOptions(control=url, port=free_port()))
 
 
@@ -135,7 +136,7 @@ def test_a_control_of_another_release_is_refused() -> None:
 
 
 def test_the_facts_of_a_control_come_as_it_says_them() -> None:
-    with control({"protocol": PROTOCOL, **FACTS._asdict()}) as url:
+    with control({"protocol": PROTOCOL, **asdict(FACTS)}) as url:
         assert asyncio.run(ControlClient(url).facts()) == FACTS
 
 

@@ -2,11 +2,10 @@
 
 import asyncio
 from threading import Lock
-from typing import Any
 
 from torpor_account.iam.identities.ids import KeyPair
 from torpor_account.storage.databases.database import Database
-from torpor_endpoint.routing.protocol.identities import TABLES, Identities
+from torpor_endpoint.routing.protocol.identities import TABLES, Identities, Rows
 
 LOOK_S = 0.1
 """How often a router that waits for a change is looked for one."""
@@ -49,5 +48,5 @@ class IdentityPublisher:
             tags = self._rows("SELECT arn, key, value FROM tags ORDER BY arn, key")
             return self._database.changes, Identities(self._owner, tables, tags)
 
-    def _rows(self, statement: str) -> list[list[Any]]:
-        return [list(row) for row in self._database.rows(statement)]
+    def _rows(self, statement: str) -> Rows:
+        return tuple((key, name, content) for key, name, content in self._database.rows(statement))

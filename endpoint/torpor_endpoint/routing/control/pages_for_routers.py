@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from torpor_account.aws.wire.asgi import App
 from torpor_account.iam.execution.refused import RoleRefused
+from torpor_container.typed_json import UnreadableRecord, read, written
 from torpor_endpoint.core.pages import Json, RouterPage
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
@@ -61,13 +62,13 @@ class PagesForRouters:
 
     async def hello(self, request: Request) -> Response:
         """What a router must know before it begins."""
-        return JSONResponse({"protocol": PROTOCOL, **self.facts._asdict()})
+        return JSONResponse({"protocol": PROTOCOL, **written(self.facts)})
 
     async def table(self, request: Request) -> Response:
         """The routing table, once it is another than the one that the router has (`after`)."""
         asked = await _asked(request)
         try:
-            after = None if asked["after"] is None else TableVersion(*asked["after"])
+            after = None if asked["after"] is None else read(TableVersion, asked["after"])
             within_s = min(float(asked["within_s"]), WAIT_MAX_S)
         except (KeyError, TypeError, ValueError) as error:
             raise _unread(error) from error
@@ -112,12 +113,12 @@ class PagesForRouters:
     async def forward(self, request: Request) -> Response:
         """Answer a request to the runtime that a router cannot answer: one that waits in the control's queue."""
         try:
-            forwarded = ForwardedRequest.read(await _asked(request))
-        except (KeyError, TypeError, ValueError) as error:
+            forwarded = read(ForwardedRequest, await _asked(request))
+        except UnreadableRecord as error:
             raise _unread(error) from error
         if not forwarded.path.endswith("/async-invocations"):
             raise _unread("only InvokeEndpointAsync is forwarded")
-        return JSONResponse((await answered(self.runtime, forwarded)).json())
+        return JSONResponse(written(await answered(self.runtime, forwarded)))
 
     async def who_may_call(self, request: Request) -> Response:
         """The callers that the control knows, once they are others than those that the router has (`after`)."""
@@ -131,7 +132,7 @@ class PagesForRouters:
             raise _unread(error) from error
         if found is None:
             return JSONResponse({"version": None})
-        return JSONResponse({"version": found[0], "identities": found[1].json()})
+        return JSONResponse({"version": found[0], "identities": written(found[1])})
 
     async def keys_of_a_role(self, request: Request) -> Response:
         """Credentials of the role of an endpoint's variant."""
@@ -144,7 +145,7 @@ class PagesForRouters:
             keys = await asyncio.to_thread(self.role_keys, endpoint, role)
         except RoleRefused as refused:
             raise HTTPException(403, str(refused)) from refused
-        return JSONResponse(keys._asdict(), headers={"cache-control": "no-store"})
+        return JSONResponse(written(keys), headers={"cache-control": "no-store"})
 
     async def _take(self, router: str, batch: Mapping[str, Any]) -> None:
         """Count the rows of a batch, and write them if that is possible: if not, the router keeps them too."""

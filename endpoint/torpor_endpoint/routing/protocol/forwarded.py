@@ -1,42 +1,26 @@
 """A request that a router hands on to the control whole, and the control's answer, as values and as JSON."""
 
-from base64 import b64decode, b64encode
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from dataclasses import dataclass
 
 from torpor_account.aws.wire.asgi import App, Message, Scope
 
 HeaderTexts = tuple[tuple[str, str], ...]
 
 
-class ForwardedRequest(NamedTuple):
+@dataclass(frozen=True)
+class ForwardedRequest:
     """The router has verified its caller."""
 
     path: str
     headers: HeaderTexts
     body: bytes
 
-    def json(self) -> dict[str, Any]:
-        return {"path": self.path, "headers": self.headers, "body": b64encode(self.body).decode()}
 
-    @classmethod
-    def read(cls, json: Mapping[str, Any]) -> "ForwardedRequest":
-        """Raises KeyError, TypeError, ValueError."""
-        return cls(json["path"], _texts(json["headers"]), b64decode(json["body"], validate=True))
-
-
-class ForwardedAnswer(NamedTuple):
+@dataclass(frozen=True)
+class ForwardedAnswer:
     status: int
     headers: HeaderTexts
     body: bytes
-
-    def json(self) -> dict[str, Any]:
-        return {"status": self.status, "headers": self.headers, "body": b64encode(self.body).decode()}
-
-    @classmethod
-    def read(cls, json: Mapping[str, Any]) -> "ForwardedAnswer":
-        """Raises KeyError, TypeError, ValueError."""
-        return cls(int(json["status"]), _texts(json["headers"]), b64decode(json["body"], validate=True))
 
 
 async def answered(app: App, request: ForwardedRequest) -> ForwardedAnswer:
@@ -64,7 +48,3 @@ async def answered(app: App, request: ForwardedRequest) -> ForwardedAnswer:
     start, *bodies = pieces
     headers = tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in start["headers"])
     return ForwardedAnswer(start["status"], headers, b"".join(one.get("body", b"") for one in bodies))
-
-
-def _texts(json: Any) -> HeaderTexts:
-    return tuple((str(name), str(value)) for name, value in json)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from torpor_container.typed_json import read
 from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.routing.protocol.routing_table import TableVersion
 
@@ -48,9 +49,9 @@ class RouterReport(NamedTuple):
     def read(cls, json: Mapping[str, Any]) -> "RouterReport":
         """Raises KeyError, TypeError, ValueError for what is no report of this release."""
         version = json["version"]
-        traffic = {(endpoint, variant): TrafficReport(*report) for endpoint, variant, *report in json["traffic"]}
-        shares = {(endpoint, variant): ShareReport(*share) for endpoint, variant, *share in json["shares"]}
-        applied = None if version is None else TableVersion(*version)
+        traffic = {(endpoint, variant): read(TrafficReport, report) for endpoint, variant, *report in json["traffic"]}
+        shares = {(endpoint, variant): read(ShareReport, share) for endpoint, variant, *share in json["shares"]}
+        applied = None if version is None else read(TableVersion, version)
         in_use, streams = frozenset(json["in_use"]), frozenset(json["streams"])
         return cls(json["router"], applied, in_use, traffic, shares, int(json["ports"]), streams)
 

@@ -5,10 +5,12 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, TypeVar
 
 import urllib3
 
+from torpor_container.typed_json import read, written
 from torpor_endpoint.core.pages import RouterPage
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch
 from torpor_endpoint.routing.protocol.facts import PROTOCOL, ControlFacts
@@ -85,22 +87,22 @@ class ControlClient:
     async def facts(self) -> ControlFacts:
         """Raises ControlAway, ControlRefused."""
 
-        def read(said: Mapping[str, Any]) -> ControlFacts:
+        def made(said: Mapping[str, Any]) -> ControlFacts:
             if said["protocol"] != PROTOCOL:
                 text = f"speaks version {said['protocol']} of the routers' protocol, and this router version {PROTOCOL}"
                 raise ControlRefused(f"the control at {self.url} {text}: install the same release of Torpor on both")
-            return ControlFacts.read(said)
+            return read(ControlFacts, said)
 
-        return await self._called("GET", RouterPage.HELLO, {}, read)
+        return await self._called("GET", RouterPage.HELLO, {}, made)
 
     async def table(self, after: TableVersion | None, within_s: float) -> RoutingTable | None:
         """The routing table once it is another than `after`; None if it is the same for so long. Raises ControlAway."""
         asked: dict[str, Any] = {"after": None if after is None else list(after), "within_s": within_s}
 
-        def read(said: Mapping[str, Any]) -> RoutingTable | None:
+        def made(said: Mapping[str, Any]) -> RoutingTable | None:
             return None if said["table"] is None else RoutingTable.read(said["table"])
 
-        return await self._called("POST", RouterPage.TABLE, asked, read, within_s)
+        return await self._called("POST", RouterPage.TABLE, asked, made, within_s)
 
     async def report(self, report: RouterReport, batch: AccountBatch | None) -> ReportAnswer:
         """Report, and send the batch. Raises ControlAway."""
@@ -119,22 +121,26 @@ class ControlClient:
             raise ControlAway(f"{self._forwarded} requests wait for the control at {self.url} already")
         self._forwarded += 1
         try:
-            return await self._called("POST", RouterPage.FORWARD, request.json(), ForwardedAnswer.read)
+            return await self._called("POST", RouterPage.FORWARD, written(request), partial(read, ForwardedAnswer))
         finally:
             self._forwarded -= 1
 
     async def identities(self, after: str | None, within_s: float) -> tuple[str, Identities] | None:
         """Who may call, with its version, once that is another than `after`. Raises ControlAway, ControlForbids."""
 
-        def read(said: Mapping[str, Any]) -> tuple[str, Identities] | None:
-            return None if said["version"] is None else (said["version"], Identities.read(said["identities"]))
+        def made(said: Mapping[str, Any]) -> tuple[str, Identities] | None:
+            return None if said["version"] is None else (said["version"], read(Identities, said["identities"]))
 
-        return await self._called("POST", RouterPage.IDENTITIES, {"after": after, "within_s": within_s}, read, within_s)
+        return await self._called("POST", RouterPage.IDENTITIES, {"after": after, "within_s": within_s}, made, within_s)
 
     def role_keys(self, endpoint: str, role: str) -> RoleKeys:
         """Credentials of the role of an endpoint's variant. It blocks. Raises ControlAway, ControlRefused."""
         asked = {"endpoint": endpoint, "role": role}
-        return _read(RouterPage.ROLE_KEYS, RoleKeys.read, self._call("POST", RouterPage.ROLE_KEYS, _body(asked), 0.0))
+        return _read(
+            RouterPage.ROLE_KEYS,
+            partial(read, RoleKeys),
+            self._call("POST", RouterPage.ROLE_KEYS, _body(asked), 0.0),
+        )
 
     async def leave(self, router: str) -> None:
         """Tell the control that the router stops. Raises ControlAway."""
@@ -150,10 +156,10 @@ class ControlClient:
         method: str,
         page: RouterPage,
         asked: Mapping[str, Any],
-        read: Callable[[Mapping[str, Any]], T],
+        made: Callable[[Mapping[str, Any]], T],
         further_s: float = 0.0,
     ) -> T:
-        """What `read` makes of the page's answer. Raises ControlAway, ControlRefused."""
+        """What `made` makes of the page's answer. Raises ControlAway, ControlRefused."""
         body = b"" if method == "GET" else _body(asked)
         until_s, loop = self._clock() + BEGUN_WITHIN_S, asyncio.get_running_loop()
 
@@ -162,7 +168,7 @@ class ControlClient:
                 raise ControlAway(f"the control at {self.url} does not answer earlier calls of {page.value}")
             return self._call(method, page, body, further_s)
 
-        return _read(page, read, await loop.run_in_executor(self._threads[page], call))
+        return _read(page, made, await loop.run_in_executor(self._threads[page], call))
 
     def _call(self, method: str, page: RouterPage, body: bytes, further_s: float) -> dict[str, Any]:
         url = f"{self.url}/_torpor/{page.value}"
@@ -200,9 +206,9 @@ def _body(asked: Mapping[str, Any]) -> bytes:
     return json.dumps(asked, separators=(",", ":")).encode()
 
 
-def _read(page: RouterPage, read: Callable[[Mapping[str, Any]], T], said: Mapping[str, Any]) -> T:
+def _read(page: RouterPage, made: Callable[[Mapping[str, Any]], T], said: Mapping[str, Any]) -> T:
     """Raises ControlAway."""
     try:
-        return read(said)
+        return made(said)
     except (KeyError, TypeError, ValueError) as error:
         raise ControlAway(f"the control's answer to {page.value} cannot be read: {error!r}") from error

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 from torpor_account.storage.databases.database import Database, DatabasePart, Migration, OutcomeUnknown
 from torpor_account.storage.lone_thread import LoneThread
-from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, KeptRequest, Notice
-from torpor_endpoint.core.records import AsyncInference
 from torpor_container.typed_json import read, written
+from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState, KeptRequest, Notice
 
 KEPT_S = 86_400.0
 """How long the record of a request that has ended stays."""

@@ -72,7 +72,7 @@ def test_a_deleted_key_is_never_published_as_current(monkeypatch: pytest.MonkeyP
     later_one.start()
     for thread in threads:
         thread.join()
-    assert publisher.identities()[1].tables["access_keys"] == []
+    assert publisher.identities()[1].tables["access_keys"] == ()
     database.close()
 
 

@@ -1,6 +1,7 @@
 """Where a router's captured data goes, and by whose keys."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -95,7 +96,7 @@ def test_keys_that_a_control_has_voided_are_replaced_by_the_next_try(s3: KeyedSt
 
 def test_another_s3_is_written_by_the_keys_of_the_environment(s3: KeyedStores) -> None:
     control = LendingControl(lambda: 0.0)
-    facts = FACTS._replace(storage="https://s3.example.com")
+    facts = replace(FACTS, storage="https://s3.example.com")
     CaptureStores(facts, control, lambda: 0.0).of(file()).write(b"", "results", "key")
     assert (s3.wrote, control.asked) == ([("https://s3.example.com", None)], [])
 
@@ -106,6 +107,6 @@ def test_the_store_of_a_control_that_verifies_nobody_needs_no_keys(
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
     results = live.folder("results-of-routers")
-    stores = CaptureStores(FACTS._replace(auth=False), ControlClient(live.url), lambda: 0.0)
+    stores = CaptureStores(replace(FACTS, auth=False), ControlClient(live.url), lambda: 0.0)
     stores.of(file()).write(b"captured", "results-of-routers", "a/b.jsonl")
     assert (results / "a" / "b.jsonl").read_bytes() == b"captured"
