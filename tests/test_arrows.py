@@ -50,6 +50,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.waiting",
         "torpor_container.processes.zygote_client",
         "torpor_container.processes.lifeline",
+        "torpor_container.http.gunicorn_server",
         "torpor_container.http.server",
         "torpor_container.http.tls.certificate",
         "torpor_container.image.variables",

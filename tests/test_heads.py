@@ -27,9 +27,9 @@ FOREIGN = {
     "AWS's SDKs and toolkits": "Environment get_execution_role handle_error serve_utils.predict serving_mms.py",
     "frameworks": "Booster.inplace_predict XGBRegressor aialgs.data.Record f0 f1 feature_names_in_ fit inplace_predict "
     "predict save_model utils/parallel.py validate_features",
-    "the system and its protocols": "Expect POOL_SIZE _IOR chattr ps waitpid",
+    "the system and its protocols": "POOL_SIZE _IOR chattr ps waitpid",
     "files and folders": "City.tar.gz code/inference.py endpoint/variant invocations_per_function_md.anon.dNN.csv "
-    "onnx.proto3 pyproject.toml sourcedir.tar.gz prefix/endpoint/variant/yyyy/mm/dd/hh/",
+    "onnx.proto3 sourcedir.tar.gz prefix/endpoint/variant/yyyy/mm/dd/hh/",
     "ends and forms of names": "_bucket _bytes _s hold_s overhead_s time_ms used_s",
 }
 """Names that are no code of the product, by whose they are."""

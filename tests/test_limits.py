@@ -11,9 +11,14 @@ from torpor_account.s3.wire.forms import FIELDS_MAX_BYTES
 from torpor_account.s3.wire.intake import DOCUMENT_MAX_BYTES
 from torpor_account.s3.wire.parsing import MARKS_MAX
 from torpor_account.storage import data_dir
-from torpor_container.http.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
-from torpor_container.http.connections import GREETINGS_MAX, GREETINGS_SHARE
-from torpor_container.http.server import FIELD_MAX_BYTES, LINE_MAX_BYTES, PATIENCE, SPARE_MIN, SPARE_SHARE
+from torpor_container.http.clients.connections import GREETINGS_MAX, GREETINGS_SHARE
+from torpor_container.http.messages.request_heads import (
+    FIELD_MAX_BYTES,
+    HEAD_MAX_BYTES,
+    HOST_MAX_BYTES,
+    LINE_MAX_BYTES,
+)
+from torpor_container.http.server import PATIENCE, SPARE_MIN, SPARE_SHARE
 from torpor_container.http.tls.front import HANDSHAKE_S
 from torpor_container.transport.greeting import GREETED_WITHIN_S
 from torpor_endpoint import up

@@ -70,7 +70,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     ),
     "container/torpor_container/formats/script/answer_stream.py": ("Script that has ended",),
     "container/torpor_container/formats/xgboost/older_versions.py": ("Conversion of an old XGBoost file",),
-    "container/torpor_container/http/connections.py": ("Client that sends no head",),
+    "container/torpor_container/http/clients/connections.py": ("Client that sends no head",),
     "container/torpor_container/http/tls/front.py": (HANDSHAKE,),
     "container/torpor_container/http/worker.py": (STOP, INSTANCE_STOP),
     "container/torpor_container/models/in_memory.py": (LOAD, IGNORES),

@@ -61,7 +61,8 @@ def _check_isolation(settings: Settings) -> None:
 def serve(settings: Settings) -> None:
     """Serve until a signal stops it. Raises ModuleNotFoundError if a package of the extra `container` is missing."""
     from torpor_container.app import InstanceProcess  # here, so that `--help` works without the extra
-    from torpor_container.http.server import Server, ServerOptions
+    from torpor_container.http.gunicorn_server import GunicornServer
+    from torpor_container.http.server import ServerOptions
     from torpor_container.processes.memory import confine
     from torpor_container.processes.memory_budget import MemoryBudget, unlimited
 
@@ -76,7 +77,7 @@ def serve(settings: Settings) -> None:
         memory = MemoryBudget(settings.memory_bytes, limit)
         return InstanceProcess(settings, memory, environment=given).app(chunked=True)
 
-    Server(make_app, ServerOptions(bind=_bind(settings), secret=settings.secret)).run()
+    GunicornServer(make_app, ServerOptions(bind=_bind(settings), secret=settings.secret)).run()
 
 
 def _bind(settings: Settings) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from torpor_container import formats
 from torpor_container.app import InstanceProcess
 from torpor_container.formats.xgboost.dense import native_library
-from torpor_container.http.server import ServerOptions, configured
+from torpor_container.http.server import ServerOptions
 from torpor_container.http.worker import serve_alone
 from torpor_container.isolation import box
 from torpor_container.models.quarantine import software_of
@@ -23,7 +23,6 @@ OPTIONS = ServerOptions(log_level="warning")
 
 def prepare() -> None:
     """Do once, in the zygote, what every instance would do alike."""
-    configured(OPTIONS)
     formats.look_up()
     native_library()
     box.prepare()

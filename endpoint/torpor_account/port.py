@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Protocol
 from torpor_account.core.origins.cross_origin import is_host, origin_of
 from torpor_account.log_lines import FORMATS
 from torpor_account.log_lines import LEVELS as LOG_LEVELS
+from torpor_container.http.server import NOT_STARTED
 
 if TYPE_CHECKING:
     from torpor_account.aws.wire.asgi import App
     from torpor_container.http.server import ServerOptions
 
 PORT_MAX = 65535
-NOT_STARTED = 3
-"""The exit code of a worker that cannot start, for gunicorn, which forks no other one then."""
 FAILED = 1
 """The exit code of an endpoint or a router that could not start."""
 OF_NOT_STARTED = ("Worker (pid:%s) exited with code %s.", "Shutting down: %s", "Reason: %s")
@@ -95,12 +94,12 @@ def listening_fault(host: str, port: int) -> str | None:
 
 def serve(make_app: "Callable[[], App]", options: "ServerOptions") -> None:
     """Serve by gunicorn, and never return. Where the worker cannot start, what it said itself is all that is said."""
-    from torpor_container.http.server import Server  # not needed to check options
+    from torpor_container.http.gunicorn_server import GunicornServer  # not needed to check options
 
     logging.getLogger("gunicorn.error").addFilter(_is_news)
     arbiter = os.getpid()
     try:
-        Server(make_app, options).run()
+        GunicornServer(make_app, options).run()
     except SystemExit as ended:
         if ended.code == NOT_STARTED and os.getpid() == arbiter:  # the worker, a fork, ends here too
             sys.exit(FAILED)

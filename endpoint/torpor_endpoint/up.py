@@ -18,9 +18,10 @@ from urllib.parse import urlsplit
 from torpor_account.core.access.rates import BadRate, CallRates
 from torpor_account.core.origins.cross_origin import is_loopback
 from torpor_account.log_lines import JsonLines, single_line
-from torpor_account.port import NOT_STARTED, PORT_CHECKS, PORT_MAX, PortOptions, listening_fault, serve
+from torpor_account.port import PORT_CHECKS, PORT_MAX, PortOptions, listening_fault, serve
 from torpor_account.storage.private import UMASK
 from torpor_container.how_to_install import how_to_install
+from torpor_container.http.server import NOT_STARTED
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
 from torpor_endpoint.host.ray.spelling import address_of, names_ray

@@ -5,8 +5,8 @@ import sys
 
 PROGRAM = """
 import sys
-from torpor_container.http.server import ServerOptions
-from torpor_account.port import NOT_STARTED, serve
+from torpor_account.port import serve
+from torpor_container.http.server import NOT_STARTED, ServerOptions
 
 def make_app():
     print("the database is away", file=sys.stderr, flush=True)

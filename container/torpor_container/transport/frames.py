@@ -8,7 +8,7 @@ but its streams, windows and compressed headers cost more than they save on one 
 same version of this package, so the protocol has no versions and no options.
 
 A connection is in one of three states; the client's end is `transport.multiplexed`, the server's is
-`http.framed_requests`:
+`http.clients.framed_requests`:
 
     HTTP ──── the client sends UPGRADE ────> ASKED ──── the server sends UPGRADED ────> FRAMES
 

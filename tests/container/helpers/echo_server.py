@@ -74,25 +74,24 @@ class Told:
             case "/headed/invocations":
                 tell(200, [(b"x-one", b"1" * HEAD_MAX_BYTES)], b"")
             case "/now/invocations":
-                tell(*self.echo(scope, body))
+                tell(*self.echo(scope, body, b"inline"))
             case "/busy/invocations":
                 time.sleep(0.005)
-                tell(*self.echo(scope, body))
+                tell(*self.echo(scope, body, b"inline"))
             case "/soon/invocations":
-                asyncio.get_running_loop().call_later(0.01, tell, *self.echo(scope, body))
+                asyncio.get_running_loop().call_later(0.01, tell, *self.echo(scope, body, b"inline"))
             case "/later/invocations":
-                asyncio.get_running_loop().call_later(0.5, tell, *self.echo(scope, body))
+                asyncio.get_running_loop().call_later(0.5, tell, *self.echo(scope, body, b"inline"))
             case _:
                 return False
         return True
 
-    def echo(self, scope: Scope, body: bytes) -> tuple[int, list[Header], bytes]:
+    def echo(self, scope: Scope, body: bytes, way: bytes = b"asgi") -> tuple[int, list[Header], bytes]:
         headers = [[name.decode("latin-1"), value.decode("latin-1")] for name, value in scope["headers"]]
         told = {name: scope[name] for name in ("method", "path", "http_version")}
         told |= {"scheme": scope["scheme"]}
         told |= {"raw": scope["raw_path"].decode(), "query": scope["query_string"].decode(), "left": self.left}
         answer = json.dumps({**told, "headers": headers, "body": body.decode("latin-1")}).encode()
-        way = b"gunicorn" if scope["server"] else b"short"
         return 200, [(b"content-length", b"%d" % len(answer)), (b"x-way", way)], answer
 
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 from typing import Any
 
 from tests.container.helpers.echo_server_process import connected, serving
-from torpor_container.http.connections import GREETINGS_MIN
+from torpor_container.http.clients.connections import GREETINGS_MIN
 from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.greeting import answer, hello
 from torpor_container.transport.greetings import CountedGreeting, Greetings

@@ -36,7 +36,7 @@ HEAVY = frozenset(
 )
 """Each takes a third of a MiB and more, or brings what does."""
 
-ARBITER = "import torpor_container.http.server, torpor_endpoint.up"
+ARBITER = "import torpor_container.http.gunicorn_server, torpor_endpoint.up"
 
 WORKER = """
 import asyncio
@@ -78,7 +78,15 @@ def test_a_resting_endpoint_has_imported_nothing_that_only_a_caller_needs(tmp_pa
 
 
 def test_the_arbiter_has_imported_nothing_that_serves() -> None:
-    beyond = {"asyncio", "starlette", "sqlite3", "torpor_endpoint.app", "torpor_container.http.worker", *HEAVY}
+    beyond = {
+        "asyncio",
+        "starlette",
+        "sqlite3",
+        "torpor_endpoint.app",
+        "torpor_container.http.worker",
+        "httptools",
+        *HEAVY,
+    }
     assert imported_by(ARBITER) & beyond == set()
 
 

@@ -10,11 +10,12 @@ import asyncio
 import os
 import socket
 from contextlib import ExitStack
-from typing import Any
 
 from torpor_container.core.work_wait import WALL_MULTIPLE
-from torpor_container.http.connections import Peer, TrackedConnection
-from torpor_container.http.gunicorn_internals import TlsScopes
+from torpor_container.http.clients.client_connection import Connection
+from torpor_container.http.clients.connections import Peer
+from torpor_container.http.clients.served_port import ServedPort
+from torpor_container.http.tls.certificate import ServerCertificate
 from torpor_container.waiting.quiet_timeout import patiently
 
 HANDSHAKE_S = 10.0
@@ -34,32 +35,34 @@ REQUEST_BYTES = 64 * 1024
 
 
 class TlsFront(asyncio.Protocol):
-    """A new connection before TLS is spoken on it. `worker` has the connections and the certificate."""
+    """A new connection before TLS is spoken on it."""
 
-    def __init__(self, worker: Any) -> None:
-        self._worker = worker
+    def __init__(self, port: ServedPort, handshakes: "Handshakes") -> None:
+        self._port = port
+        self._handshakes = handshakes
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the socket from this transport, which has read nothing yet."""
         found = transport.get_extra_info("peername")
         peer = found[:2] if isinstance(found, tuple) else None
         try:
-            if self._worker.connections.handshake_begins(peer):
-                self._worker.handshakes.start(transport.get_extra_info("socket").fileno(), peer)
+            if self._port.connections.handshake_begins(peer):
+                self._handshakes.start(transport.get_extra_info("socket").fileno(), peer)
         finally:
             transport.abort()  # type: ignore[attr-defined]  # it closes its own descriptor, not the connection
 
 
 class Handshakes:
-    """The handshakes of one worker that are not done."""
+    """The handshakes of one port that are not done."""
 
-    def __init__(self, worker: Any) -> None:
-        self._worker = worker
+    def __init__(self, port: ServedPort, certificate: ServerCertificate) -> None:
+        self._port = port
+        self._certificate = certificate
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, descriptor: int, peer: Peer) -> None:
         """Begin with a copy of this descriptor. Raises OSError where there is none left."""
-        handshake = Handshake(self._worker, peer)
+        handshake = Handshake(self._port, self._certificate, peer)
         with ExitStack() as failed:
             failed.callback(handshake.end)
             client = socket.socket(fileno=os.dup(descriptor))
@@ -72,8 +75,9 @@ class Handshakes:
 class Handshake:
     """One connection on which TLS is not spoken yet. It counts as a connection until it is one, or has ended."""
 
-    def __init__(self, worker: Any, peer: Peer) -> None:
-        self._worker = worker
+    def __init__(self, port: ServedPort, certificate: ServerCertificate, peer: Peer) -> None:
+        self._port = port
+        self._certificate = certificate
         self._peer = peer
         self._counts = True
 
@@ -81,7 +85,7 @@ class Handshake:
         """Count it no longer."""
         if self._counts:
             self._counts = False
-            self._worker.connections.handshake_ends(self._peer)
+            self._port.connections.handshake_ends(self._peer)
 
     async def run(self, client: socket.socket) -> None:
         """Have it become a connection, or close it: nobody is owed an answer yet."""
@@ -98,27 +102,27 @@ class Handshake:
                 else:
                     _answer_plainly(client)
             except OSError as error:  # TimeoutError and ssl.SSLError are such
-                self._worker.log.debug("nothing has come of a connection: %s", error)
+                self._port.log.debug("nothing has come of a connection: %s", error)
 
     async def _connect(self, client: socket.socket) -> None:
         async with patiently(HANDSHAKE_S):
             await asyncio.get_running_loop().connect_accepted_socket(
-                lambda: SecureConnection(self._worker, self),
+                lambda: SecureConnection(self._port, self),
                 client,
-                ssl=self._worker.certificate.context,
+                ssl=self._certificate.context,
                 ssl_handshake_timeout=HANDSHAKE_S * WALL_MULTIPLE,
                 ssl_shutdown_timeout=FAREWELL_S,
             )
 
 
-class SecureConnection(TlsScopes, TrackedConnection):
+class SecureConnection(Connection):
     """A connection whose handshake is done: it counts from now on by itself."""
 
-    def __init__(self, worker: Any, handshake: Handshake) -> None:
-        super().__init__(worker)
+    def __init__(self, port: ServedPort, handshake: Handshake) -> None:
+        super().__init__(port)
         self._handshake = handshake
 
-    def connection_made(self, transport: Any) -> None:
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._handshake.end()
         super().connection_made(transport)
 

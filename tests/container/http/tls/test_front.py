@@ -42,7 +42,7 @@ def secure(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secure]:
 
 def test_every_way_of_a_request_works_and_has_the_scheme_https(secure: Secure) -> None:
     with closing(secure.connected()) as client:
-        for path, way in (("/now/invocations", "short"), ("/a/invocations", "short"), ("/a?x", "gunicorn")):
+        for path, way in (("/now/invocations", "inline"), ("/a/invocations", "asgi"), ("/a?x", "asgi")):
             client.sendall(post(path))
             status, headers, told = answer(client)
             assert (status, headers["x-way"], told["scheme"]) == (200, way, "https")

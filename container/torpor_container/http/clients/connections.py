@@ -10,11 +10,10 @@ import logging
 from collections import Counter
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import Any, Protocol
 
-from torpor_container.core.client_timeouts import ClientTimeouts, Kind
+from torpor_container.core.client_timeouts import ClientTimeouts, ConnectionStage, Kind, Stage
 from torpor_container.core.clients import client_of
-from torpor_container.http.short_requests import ShortRequests
 from torpor_container.processes.memory import give_back
 from torpor_container.waiting.quiet_time import QuietClock
 
@@ -38,50 +37,52 @@ GREETINGS_SHARE = 2
 """Nor are there more than a half of all connections: the event loop accepts 100 at once before one can be closed."""
 
 
-class TrackedConnection(ShortRequests):
-    """A connection on which HTTP is spoken. The worker has it in its list, from the first such moment to its last.
-
-    What comes before is counted apart: a handshake of TLS by `Connections.handshake_begins`, a greeting by `Greetings`.
-    """
-
-    def connection_made(self, transport: Any) -> None:
-        super().connection_made(transport)
-        self.worker.connections.add(self)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self.worker.connections.remove(self)
-        super().connection_lost(exc)
-
-    @property
-    def unfinished(self) -> bool:
-        """Whether requests in frames are not answered, or an answer has bytes that the system has not taken yet.
-
-        Both would be lost with this process.
-        """
-        unanswered = self._framed is not None and self._framed.unanswered and not self._gone.is_set()
-        return bool(unanswered or self.transport.get_write_buffer_size())
-
-    async def until_read(self) -> None:
-        """Wait until the system holds all that is left of the answers, or the client is gone."""
-        if self.transport.is_closing():
-            await self._gone.wait()  # it closes by itself, once it has sent what is left
-            return
-        self.transport.set_write_buffer_limits(high=0)  # so that it is drained only when nothing is left
-        await self.drained()
-
-
 Peer = tuple[str, int] | None
 """A client's address; None over a Unix socket."""
+
+
+class RequestsInHand(Protocol):
+    """What a connection has in hand. `at_work`: the application has a request of it."""
+
+    @property
+    def at_work(self) -> bool: ...
+
+    @property
+    def partial_body_bytes(self) -> int: ...
+
+
+class OpenConnection(Protocol):
+    """A connection as the list has it. `peer` is its client's address."""
+
+    waiting: ConnectionStage
+    transport: Any
+    peer: Peer
+
+    @property
+    def hand(self) -> RequestsInHand: ...
+
+    @property
+    def idle(self) -> bool: ...
+
+    @property
+    def at_work(self) -> bool:
+        """Whether an answer is due, or has bytes that the system has not taken."""
+
+    def stage(self) -> Stage: ...
+
+    def refuse(self, status: int, why: str) -> None: ...
 
 
 class Connections:
     """The open connections, the oldest first. `each_max` is how many one client may have; 0 is no such limit."""
 
     def __init__(self, connections_max: int, patience: ClientTimeouts, log: logging.Logger, each_max: int = 0) -> None:
-        self._open: dict[TrackedConnection, None] = {}
+        self._open: dict[OpenConnection, None] = {}
+        self._left: dict[OpenConnection, None] = {}  # their clients have left, and the application still runs for them
+        self._stirred = asyncio.Event()
         self._max = connections_max
         self._each_max = each_max
-        self._of_clients: dict[str, dict[TrackedConnection, None]] = {}
+        self._of_clients: dict[str, dict[OpenConnection, None]] = {}
         self._handshakes = 0  # of connections that are not open yet
         self._handshakes_of = Counter[str]()
         self._patience = patience
@@ -89,7 +90,7 @@ class Connections:
         self._warned_s: dict[str, float] = {}
         self._peak_bytes = 0  # the most that partial bodies held, since memory was last given back
 
-    def add(self, connection: TrackedConnection) -> None:
+    def add(self, connection: OpenConnection) -> None:
         """Take in one more. Where it is one too many, an idle one is closed for it, or else it is refused with 503."""
         self._open[connection] = None
         if len(self._open) > self._max and not self._close_idle(self._open, connection):
@@ -103,8 +104,10 @@ class Connections:
         if len(own) > self._each_max and not self._close_idle(own, connection):
             connection.refuse(503, self._too_many(client))
 
-    def remove(self, connection: TrackedConnection) -> None:
+    def remove(self, connection: OpenConnection) -> None:
         self._open.pop(connection, None)
+        if connection.hand.at_work:
+            self._left[connection] = None
         client = self._client(connection.peer)
         if client is not None and (own := self._of_clients.get(client)) is not None:
             own.pop(connection, None)
@@ -148,7 +151,7 @@ class Connections:
         """The client of a connection; None if it is not counted."""
         return client_of(peer[0]) if self._each_max and peer is not None else None
 
-    def _close_idle(self, among: Iterable[TrackedConnection], newest: TrackedConnection | None = None) -> bool:
+    def _close_idle(self, among: Iterable[OpenConnection], newest: OpenConnection | None = None) -> bool:
         """Close the oldest idle connection. False if there is none, as far as was looked."""
         for one in islice(among, IDLE_SEARCH_MAX):
             if one is not newest and one.idle:
@@ -172,14 +175,18 @@ class Connections:
             self._warned_s[kind] = now_s
             self._log.warning("%s", text)
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether a stop would still lose something (see `TrackedConnection.unfinished`)."""
-        return any(connection.unfinished for connection in self._open)
+    def stirred(self) -> None:
+        """A connection is at work no longer, perhaps: it says so while the server stops."""
+        self._stirred.set()
 
-    async def until_read(self) -> None:
-        """Wait until no answer waits for its client to read on."""
-        await asyncio.gather(*(connection.until_read() for connection in self._open))
+    async def at_rest(self) -> None:
+        """Wait until every request that has come is answered, and no answer waits for its client to read on."""
+        while any(one.at_work for one in self._open) or any(one.hand.at_work for one in self._left):
+            for one in self._open:
+                if not one.transport.is_closing():
+                    one.transport.set_write_buffer_limits(high=0)  # so that it tells when nothing is left
+            self._stirred.clear()
+            await self._stirred.wait()
 
     async def watch(self) -> None:
         """End connections whose clients keep the server waiting, and give memory back, until cancelled."""
@@ -191,6 +198,7 @@ class Connections:
 
     def _end_overdue(self, now_s: float) -> None:
         """A function of its own: its locals would keep a connection while the loop above sleeps."""
+        self._left = {one: None for one in self._left if one.hand.at_work}
         for connection in tuple(self._open):
             match connection.waiting.overdue(connection.stage(), self._patience, now_s):
                 case Kind.SILENT:
@@ -206,7 +214,7 @@ class Connections:
 
     async def _give_back_memory(self) -> None:
         """Once most of what partial bodies held is freed, the allocator returns it to the system."""
-        held_bytes = sum(connection.partial_body_bytes for connection in self._open)
+        held_bytes = sum(connection.hand.partial_body_bytes for connection in self._open)
         self._peak_bytes = max(self._peak_bytes, held_bytes)
         if self._peak_bytes > BODIES_MIN_BYTES and held_bytes < self._peak_bytes // 4:
             self._peak_bytes = held_bytes

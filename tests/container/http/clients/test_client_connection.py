@@ -1,4 +1,4 @@
-"""Short requests are answered ahead of gunicorn's parser, and no client can tell, however its bytes arrive."""
+"""Some requests are offered inline, and all others come by ASGI: no client can tell, however its bytes arrive."""
 
 import json
 import re
@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
 from tests.helpers.waiting import soon
-from torpor_container.http.server import FIELD_MAX_BYTES
-from torpor_container.http.short_requests import RequestReader
+from torpor_container.http.streamed_answers import STREAM
 
 WAYS = ("/now/invocations", "/soon/invocations", "/a/invocations", "/a/invocations?")
-"""An answer at once, one that is told later, one by a task, and one by gunicorn."""
+"""An answer at once, one that is told later, and two by a task."""
 
 
 @pytest.fixture(scope="module")
@@ -29,44 +28,36 @@ def server() -> Iterator[Address]:
         yield listener.getsockname()
 
 
-@pytest.mark.parametrize("path", ["/a/invocations", "/models/m/invoke", "/now/invocations", "/soon/invocations"])
-def test_a_short_request_gets_the_same_answer_by_the_shorter_way(server: Address, path: str) -> None:
+@pytest.mark.parametrize("path", ["/now/invocations", "/soon/invocations"])
+def test_a_request_gets_the_same_answer_inline_and_by_asgi(server: Address, path: str) -> None:
     request = post(path, b"0.5,2", "X-Amzn-SageMaker-Target-Model: caf\xc3\xa9.tar.gz", "x-b:\t two  ")
-    short, long = whole(server, request), the_long_way(server, request)
-    assert (short[1].pop("x-way"), long[1].pop("x-way")) == ("short", "gunicorn")
-    assert short == (200, {**long[1], "content-length": short[1]["content-length"]}, long[2])
+    inline, called = whole(server, request), by_asgi(server, request)
+    assert (inline[1].pop("x-way"), called[1].pop("x-way")) == ("inline", "asgi")
+    assert inline == (200, {**called[1], "content-length": inline[1]["content-length"]}, called[2])
 
 
-def the_long_way(server: Address, data: bytes) -> tuple[int, dict[str, str], Any]:
-    """The same request with a header by which it is gunicorn's."""
-    first, rest = data.split(b"\r\n", 1)
-    status, headers, told = whole(server, first + b"\r\nProxy-Connection: keep-alive\r\n" + rest)
+def by_asgi(server: Address, data: bytes) -> tuple[int, dict[str, str], Any]:
+    """The same request with a header by which it comes by ASGI."""
+    (name, value), (first, rest) = STREAM, data.split(b"\r\n", 1)
+    status, headers, told = whole(server, b"%b\r\n%b: %b\r\n%b" % (first, name, value, rest))
     if isinstance(told, dict):
-        told["headers"].remove(["proxy-connection", "keep-alive"])
+        told["headers"].remove([name.decode(), value.decode()])
         del headers["content-length"]
     return status, headers, told
 
 
-LEFT_TO_GUNICORN = {
-    "chunked": b"POST /a/invocations HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n3\r\n1,2\r\n0\r\n\r\n",
-    "of an older version": post(version="1.0"),
-    "that closes its connection": post("/a/invocations", b"1", "Connection: close"),
-    "with a query": post("/a/invocations?x=1"),
-    "with a quoted path": post("/a%2Fb/invocations"),
-    "to another path": post("/a"),
-    "with very many headers": post("/a/invocations", b"1", *(f"x-{number}: 1" for number in range(99))),
-    "with two lengths": post("/a/invocations", b"1,2", "Content-Length: 1"),
-    "with a header that is none": post("/a/invocations", b"1", "no colon"),
-    "with a line folded": post("/a/invocations", b"1", "x-a: 1", " 2"),
-    "for two hosts": post("/a/invocations", b"1", "Host: there"),
-    "of two content types": post("/a/invocations", b"1", "Content-Type: text/csv", "content-type: text/csv"),
-    "with a header too long": post("/a/invocations", b"1", "x-a: " + "1" * FIELD_MAX_BYTES),
+NOT_OFFERED = {
+    "chunked": b"POST /now/invocations HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n3\r\n1,2\r\n0\r\n\r\n",
+    "with a query": post("/now/invocations?x=1"),
+    "with a quoted path": post("/n%6Fw/invocations"),
+    "to another path": post("/now"),
+    "by another method": post("/now/invocations").replace(b"POST", b"PUT"),
 }
 
 
-@pytest.mark.parametrize("request_", LEFT_TO_GUNICORN.values(), ids=LEFT_TO_GUNICORN)
-def test_a_request_that_is_not_plain_goes_to_gunicorn(server: Address, request_: bytes) -> None:
-    assert whole(server, request_)[1].get("x-way") != "short"
+@pytest.mark.parametrize("request_", NOT_OFFERED.values(), ids=NOT_OFFERED)
+def test_a_request_that_is_not_plain_comes_by_asgi(server: Address, request_: bytes) -> None:
+    assert whole(server, request_)[1]["x-way"] == "asgi"
 
 
 def test_a_body_that_waits_to_be_asked_for_is_asked_for(server: Address) -> None:
@@ -125,15 +116,8 @@ def test_an_unreadable_request_ends_its_own_connection_alone_even_in_a_pipeline(
         with connection.makefile("rb") as told:
             first, *rest = re.findall(rb"HTTP/1.1 (\d+)", told.read())
     assert first == b"200"
-    assert rest in ([b"400"], [])  # gunicorn has both if they came together, and then closes without a word
+    assert rest in ([b"400"], [])
     assert whole(server, post("/now/invocations"))[0] == 200
-
-
-def test_a_request_is_not_kept_once_it_is_taken_up() -> None:
-    reader = RequestReader()
-    assert reader.read(post(body=b"1,2"))
-    assert reader.take()[1] == b"1,2"
-    assert (reader.headers, reader.body) == ([], b"")
 
 
 def test_an_application_is_notified_when_its_caller_disconnects(server: Address) -> None:
@@ -156,12 +140,12 @@ def test_an_application_that_breaks_answers_500_and_its_connection_ends(server: 
         status, headers, body = answer(connection)
         assert (status, headers["connection"], body) == (500, "close", b"Internal Server Error")
         assert connection.recv(1) == b""
-    assert the_long_way(server, post(path)) == (status, headers, body)
+    assert by_asgi(server, post(path)) == (status, headers, body)
 
 
 def test_a_204_answer_has_no_body(server: Address) -> None:
     found = whole(server, post("/empty/invocations"))
-    assert found == the_long_way(server, post("/empty/invocations"))
+    assert found == by_asgi(server, post("/empty/invocations"))
     assert (found[0], found[2]) == (204, b"")
 
 

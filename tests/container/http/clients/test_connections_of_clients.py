@@ -3,12 +3,13 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from torpor_container.core.client_timeouts import ClientTimeouts
-from torpor_container.http.connections import GREETINGS_MAX, GREETINGS_MIN, Connections, TrackedConnection
+from torpor_container.http.clients.connections import GREETINGS_MAX, GREETINGS_MIN, Connections, OpenConnection
 
 LOG = logging.getLogger("test")
 
@@ -20,6 +21,7 @@ class Wire:
         self.peer = (address, 4711)
         self.idle = idle
         self.ended = ""
+        self.hand = SimpleNamespace(at_work=False)
         self.transport = self
 
     def refuse(self, status: int, why: str) -> None:
@@ -31,7 +33,7 @@ class Wire:
 
 def added(connections: Connections, *wires: Wire) -> list[str]:
     for wire in wires:
-        connections.add(cast(TrackedConnection, wire))
+        connections.add(cast(OpenConnection, wire))
     return [wire.ended for wire in wires]
 
 
@@ -64,7 +66,7 @@ def test_a_connection_that_has_gone_leaves_room() -> None:
     def story(connections: Connections) -> None:
         gone, kept = Wire("10.0.0.1"), Wire("10.0.0.1")
         added(connections, gone, kept)
-        connections.remove(cast(TrackedConnection, gone))
+        connections.remove(cast(OpenConnection, gone))
         assert added(connections, Wire("10.0.0.1")) == [""]
 
     in_loop(story)

@@ -10,7 +10,7 @@ import pytest
 
 from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
 from tests.helpers.waiting import soon
-from torpor_container.http.half_closed import without_owner
+from torpor_container.http.clients.half_closed import without_owner
 
 CHUNKS = b"POST /a HTTP/1.1\r\nhost: h\r\ntransfer-encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 5000 + b"0\r\n\r\n"
 OTHER = post("/a?x")

@@ -10,8 +10,7 @@ from contextlib import closing
 import pytest
 
 from tests.container.helpers.echo_server_process import Address, connected, post, serving, whole
-from torpor_container.http.bounded_requests import HEAD_MAX_BYTES, HOST_MAX_BYTES
-from torpor_container.http.server import LINE_MAX_BYTES
+from torpor_container.http.messages.request_heads import HEAD_MAX_BYTES, HOST_MAX_BYTES, LINE_MAX_BYTES
 
 OTHER = post("/a?x")
 """A request for gunicorn, as it has a query."""

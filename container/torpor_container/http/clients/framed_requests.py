@@ -1,7 +1,7 @@
 """The server's end of the frame protocol: many requests on one connection, each answered as soon as it can be.
 
-`transport.frames` says why the protocol exists, and what its bytes and states are. `short_requests` takes the upgrade,
-and hands over everything after it: this module is in the state FRAMES, from its first byte to its last.
+`transport.frames` says why the protocol exists, and what its bytes and states are. `client_connection` takes the
+upgrade, and hands over everything after it: this module is in the state FRAMES, from its first byte to its last.
 
 A request is in one of three states:
 
@@ -22,7 +22,7 @@ What ends the connection: a frame that is too long; the client, when it closes; 
 is answered. It has no keep-alive time: the endpoint keeps one for each instance, however seldom it is used.
 
 Why it is bounded: a request's size is bounded by its frame. How many wait is bounded by the client, not here: each
-request of an endpoint's belongs to one caller's connection, which has one request at a time (`short_requests`), and
+request of an endpoint's belongs to one caller's connection, which has one request at a time (`client_connection`), and
 those are bounded (`connections`).
 """
 

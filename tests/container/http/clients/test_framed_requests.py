@@ -12,9 +12,9 @@ from starlette.types import Receive, Scope, Send
 
 from tests.container.helpers.echo_server_process import Address, answer, connected, post, serving, whole
 from tests.helpers.waiting import reached, soon
-from torpor_container.http import framed_requests
+from torpor_container.http.clients import framed_requests
+from torpor_container.http.clients.framed_requests import TARGET, FramedRequests
 from torpor_container.http.exchange import Tell
-from torpor_container.http.framed_requests import TARGET, FramedRequests
 from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, lines, upgrade
 
 PATH = "/framed/invocations"
@@ -75,7 +75,7 @@ def test_requests_are_answered_as_soon_as_they_can_be(server: Address) -> None:
         assert [one["body"] for one in told] == ["soon", "now", "some task", "now"]
         assert [one["headers"] for one in told] == [[["x-n", str(number)]] for number in range(4)]
         assert {(one["method"], one["path"], one["query"]) for one in told} == {("POST", PATH, "")}
-        assert (b"x-way", b"short") in found[0].headers
+        assert (b"x-way", b"inline") in found[0].headers
 
 
 @pytest.mark.parametrize("body", [b"raise", b"cancelled", b"broken", b"split"])
@@ -116,7 +116,7 @@ def test_frames_are_offered_on_only_one_path(server: Address) -> None:
     with closing(connected(server)) as connection:
         connection.sendall(upgrade("/other/invocations"))
         assert answer(connection)[0] == 200  # by HTTP, as if nothing had been asked for
-        assert soon(lambda: way(connection) == "short")  # gunicorn takes a moment to wait for the next one
+        assert soon(lambda: way(connection) == "inline")  # gunicorn takes a moment to wait for the next one
 
 
 def test_a_server_that_stops_answers_requests_that_wait_for_their_turn() -> None:

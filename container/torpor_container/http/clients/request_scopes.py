@@ -1,0 +1,63 @@
+"""Makes the ASGI scope of each request of one connection."""
+
+import asyncio
+from typing import Any
+from urllib.parse import unquote_to_bytes
+
+from starlette.types import Scope
+
+from torpor_container.core.clients import client_of
+from torpor_container.http.messages.request_heads import RequestHead, forwarded_scheme
+
+TLS_VERSIONS = {"TLSv1.2": 0x0303, "TLSv1.3": 0x0304}
+"""The numbers of ASGI's extension `tls`, by Python's names. The server speaks no older ones."""
+
+
+class RequestScopes:
+    """The scopes of one connection. `peer`: its client's address; None over a Unix socket. `over_tls`: it speaks TLS.
+
+    A proxy on this machine, and who connects by a Unix socket, may tell by a header that its own client speaks TLS.
+    """
+
+    def __init__(self, transport: asyncio.BaseTransport, state: dict[str, Any]) -> None:
+        secured = transport.get_extra_info("ssl_object")
+        self.over_tls = secured is not None
+        self.peer = _address(transport.get_extra_info("peername"))
+        self._state = state
+        self._trusted = self.peer is None or client_of(self.peer[0]) is None
+        self._alike: Scope = {
+            "type": "http",
+            "asgi": {"version": "3.0", "spec_version": "2.4"},
+            "scheme": "https" if self.over_tls else "http",
+            "root_path": "",
+            "server": _address(transport.get_extra_info("sockname")),
+            "client": self.peer,
+        }
+        if secured is not None:
+            self._alike["extensions"] = {"tls": {"tls_version": TLS_VERSIONS.get(secured.version())}}
+
+    def of(self, head: RequestHead) -> Scope:
+        """Raises RequestRefused."""
+        raw_path, _, query = head.target.partition(b"?")
+        scope = {
+            **self._alike,
+            "http_version": head.version.decode(),
+            "method": head.method,
+            "path": (unquote_to_bytes(raw_path) if b"%" in raw_path else raw_path).decode("utf-8", "replace"),
+            "raw_path": raw_path,
+            "query_string": query,
+            "headers": head.headers,
+            "state": self._state.copy(),
+        }
+        if head.forwarded and self._trusted:
+            scope["scheme"] = forwarded_scheme(head.headers)
+        return scope
+
+    def of_frames(self, path: bytes) -> Scope:
+        """What the scopes of all requests have in common that come as frames."""
+        head = RequestHead("POST", path, b"1.1", [], 0, True, False, False)
+        return self.of(head)
+
+
+def _address(found: Any) -> tuple[str, int] | None:
+    return found[:2] if isinstance(found, tuple) else None
