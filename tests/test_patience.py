@@ -57,7 +57,7 @@ READ = {
     "tests/container/adapter/test_foreign_container.py": OWN_WORK,
     "tests/container/artifacts/archives/test_hostile_archives.py": OWN_WORK,
     "tests/container/helpers/foreign_container.py": OWN_WORK,
-    "tests/container/http/test_short_requests.py": AT_LEAST,
+    "tests/container/http/clients/test_client_connection.py": AT_LEAST,
     "tests/container/measuring/test_cpu_time.py": OWN_WORK,
     "tests/container/modes/test_contract_mode.py": OWN_WORK,
     "tests/container/waiting/test_process_work.py": OWN_WORK,

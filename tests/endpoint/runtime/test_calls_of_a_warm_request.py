@@ -15,7 +15,7 @@ from tests.endpoint.helpers.model_artifacts import put
 from tests.helpers.waiting import until
 
 WINDOWS = 300
-BOUND = 142
+BOUND = 130
 """What was counted. Raise it only with the reason in the commit."""
 
 
