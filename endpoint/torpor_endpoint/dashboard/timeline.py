@@ -9,7 +9,7 @@ from typing import Any
 
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.pages.story import milliseconds, size
+from torpor_endpoint.core.pages.plain_figures import milliseconds, size
 from torpor_endpoint.fleet.readings import Happening
 
 Row = dict[str, Any]

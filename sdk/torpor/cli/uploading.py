@@ -13,7 +13,7 @@ from torpor.errors import TorporError
 from torpor.uploads import artifact_sources, load_check, storing
 from torpor.uploads.artifact_sources import ArtifactSource
 from torpor.uploads.storing import PlannedUpload, Stored, UploadPlace
-from torpor_endpoint.core.pages.story import counted
+from torpor_endpoint.core.pages.plain_figures import counted
 
 NoCheck = Annotated[
     bool, typer.Option("--no-check", help="Do not check that the models would load: for a container of your own.")

@@ -19,8 +19,8 @@ from torpor.errors import EndpointFailed
 from torpor.hosting.local_endpoint import Local, local
 from torpor.pages.numbers import MetricNumbers, VariantWindow
 from torpor_container.waiting.quiet_time import QuietClock
+from torpor_endpoint.core.pages.plain_figures import milliseconds
 from torpor_endpoint.core.pages.state import InstanceState
-from torpor_endpoint.core.pages.story import milliseconds
 
 TRAINERS = {
     houses.ONNX_CITY: houses.train_onnx,

@@ -8,8 +8,8 @@ from rich.table import Table
 
 from torpor.demo.timed_calls import DemoCall, quantile
 from torpor.pages.numbers import ROWS, MetricNumbers
+from torpor_endpoint.core.pages.plain_figures import milliseconds, size
 from torpor_endpoint.core.pages.state import InstanceState
-from torpor_endpoint.core.pages.story import milliseconds, size
 
 AWS_COLD = "850 - 1375 ms"
 AWS_WARM_P90 = "7 ms"

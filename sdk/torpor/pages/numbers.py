@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from torpor_endpoint.core.pages.story import milliseconds
+from torpor_endpoint.core.pages.plain_figures import milliseconds
 
 SAGEMAKER = "AWS/SageMaker"
 INSTANCES = "/aws/sagemaker/Endpoints"

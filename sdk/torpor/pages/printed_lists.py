@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from torpor_endpoint.core.pages.plain_figures import size
 from torpor_endpoint.core.pages.state import InstanceState, ResidentModel
-from torpor_endpoint.core.pages.story import size
 
 Record = TypeVar("Record")
 

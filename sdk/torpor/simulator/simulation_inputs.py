@@ -13,7 +13,7 @@ from torpor.value_rules import Kind, ValueRule, a, check, optional, whole
 from torpor.workloads import Azure2019, BadTrace, First, LedgerFile, Paced, Synthetic, TimedTrace, Trace, drawn, named
 from torpor.workloads.profile import ModelProfile, Spread
 from torpor.workloads.trace_formats import file_kinds
-from torpor_endpoint.core.pages.story import counted
+from torpor_endpoint.core.pages.plain_figures import counted
 from torpor_endpoint.core.pricing.catalogue import CATALOGUE, LARGEST
 
 Profiles = Mapping[str, ModelProfile]

@@ -7,7 +7,8 @@ from typing import Any
 from torpor.calling.answer import Answer, steps_ms
 from torpor.pages.observed_endpoint import ObservedEndpoint, cold_start
 from torpor_endpoint.core.ledger import is_cold
-from torpor_endpoint.core.pages.story import milliseconds, why_cold
+from torpor_endpoint.core.pages.plain_figures import milliseconds
+from torpor_endpoint.core.pages.story import why_cold
 
 
 @dataclass(frozen=True)

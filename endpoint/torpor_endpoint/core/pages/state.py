@@ -129,6 +129,13 @@ class VariantState:
     traffic: VariantTraffic = VariantTraffic()
 
 
+def standing(variant: VariantState) -> str:
+    """The state of a variant that has no ready instance; empty if it has one."""
+    if variant.instances:
+        return ""
+    return f"none of {variant.wanted} is ready" if variant.wanted else "nothing runs until a request comes"
+
+
 def variant_page(
     name: str,
     *,

@@ -1,11 +1,11 @@
 """Writes a model's story from the decisions about it: what happened, when, and why. It does no I/O."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.cold_starts import ColdStart
-from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState
+from torpor_endpoint.core.pages.plain_figures import counted, milliseconds, moment, size
+from torpor_endpoint.core.pages.state import DecisionRow, ResidentModel, VariantState, standing
 
 HAPPENED = {
     "download": "is to be fetched from S3",
@@ -128,36 +128,3 @@ def why_cold(cold: ColdStart) -> str:
     failed = f"HTTP {cold.status}" if cold.status >= 400 else ""
     left = f"{', '.join(cold.victims)} left" if cold.victims else ""
     return "; ".join(part for part in (failed, cold.reason, left) if part)
-
-
-def standing(variant: VariantState) -> str:
-    """The state of a variant that has no ready instance; empty if it has one."""
-    if variant.instances:
-        return ""
-    return f"none of {variant.wanted} is ready" if variant.wanted else "nothing runs until a request comes"
-
-
-def moment(at_s: float, now_s: float | None, clock: str) -> str:
-    """The time of day in the format `clock`, with the date if that is not today's."""
-    at = datetime.fromtimestamp(at_s)
-    today = now_s is not None and at.date() == datetime.fromtimestamp(now_s).date()
-    return at.strftime(clock if today else f"%Y-%m-%d {clock}")
-
-
-def counted(count: int, thing: str) -> str:
-    """`1 hit`, `2 hits`"""
-    return f"{count:,} {thing}" if count == 1 else f"{count:,} {thing}s"
-
-
-def milliseconds(seconds: float) -> str:
-    """`423 ms`, `11.9 ms`: about three figures, which are enough to compare."""
-    value = seconds * 1000
-    return f"{value:,.0f} ms" if value >= 100 else f"{value:.1f} ms"
-
-
-def size(count_bytes: float) -> str:
-    """`1.5 MiB`, in the largest unit that gives a value of one or more."""
-    for unit, unit_bytes in (("GiB", 1024**3), ("MiB", 1024**2)):
-        if count_bytes >= unit_bytes:
-            return f"{count_bytes / unit_bytes:.1f} {unit}"
-    return f"{count_bytes / 1024:.0f} KiB"

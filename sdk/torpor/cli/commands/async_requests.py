@@ -14,7 +14,7 @@ from torpor.cli.json_records import AsyncOutput
 from torpor.errors import EndpointRefused, TorporError
 from torpor.pages import async_requests
 from torpor_endpoint.core.pages.async_requests import LIMIT, LIMIT_MAX, STATES, AsyncRequestRow
-from torpor_endpoint.core.pages.story import moment
+from torpor_endpoint.core.pages.plain_figures import moment
 
 app = typer.Typer(help="List, show and cancel asynchronous requests.", no_args_is_help=True)
 

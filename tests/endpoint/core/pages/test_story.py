@@ -5,16 +5,7 @@ from datetime import datetime
 
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.state import DecisionRow, InstanceState, ResidentModel, VariantState
-from torpor_endpoint.core.pages.story import (
-    HAPPENED,
-    Story,
-    counted,
-    described,
-    milliseconds,
-    moment,
-    remembered,
-    size,
-)
+from torpor_endpoint.core.pages.story import HAPPENED, Story, described, remembered
 
 NOON_S = datetime(2026, 5, 1, 12).timestamp()
 COLD = ColdStart(
@@ -73,20 +64,6 @@ def test_each_line_names_its_instance_if_there_are_several() -> None:
     assert "i-2" not in str(Story("a", decisions, resident))
 
 
-def test_a_moment_of_another_day_has_its_date() -> None:
-    assert moment(NOON_S, NOON_S + 60, "%H:%M:%S") == "12:00:00"
-    assert moment(NOON_S, NOON_S + 24 * 3600, "%H:%M:%S") == "2026-05-01 12:00:00"
-
-
 def test_a_word_that_is_not_known_here_is_shown_as_it_is() -> None:
     assert "pondered" not in HAPPENED
     assert described(DecisionRow(0.0, "a", "pondered")) == "pondered"
-
-
-def test_a_count_of_one_is_singular() -> None:
-    assert [counted(1, "hit"), counted(2, "hit"), counted(0, "hit")] == ["1 hit", "2 hits", "0 hits"]
-
-
-def test_figures_keep_their_meaning_at_every_size() -> None:
-    assert [milliseconds(0.0042), milliseconds(1.375)] == ["4.2 ms", "1,375 ms"]
-    assert [size(2048), size(1.5 * 2**20), size(8 * 2**30)] == ["2 KiB", "1.5 MiB", "8.0 GiB"]

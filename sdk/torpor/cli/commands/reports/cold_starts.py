@@ -16,7 +16,8 @@ from torpor.cli.json_records import ColdStartsOutput
 from torpor.pages.data_frames import STEPS
 from torpor.pages.ledger import Which, counted_cold_starts
 from torpor_endpoint.core.pages.cold_starts import ColdStart
-from torpor_endpoint.core.pages.story import SHOWN_S, counted, moment, size, why_cold
+from torpor_endpoint.core.pages.plain_figures import counted, moment, size
+from torpor_endpoint.core.pages.story import SHOWN_S, why_cold
 
 WIDEST = 1000
 PERCENTS = (50, 99)

@@ -14,7 +14,7 @@ from torpor.pages.ledger import costs as read
 from torpor.prices.dollars import dollars
 from torpor.spans import HOUR_S
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, ShadowShare, SizeCostsRow, VariantCostsRow
-from torpor_endpoint.core.pages.story import counted, milliseconds, size
+from torpor_endpoint.core.pages.plain_figures import counted, milliseconds, size
 from torpor_endpoint.core.pricing.costs import ModelCosts
 
 MODELS = 20

@@ -9,14 +9,15 @@ from rich.table import Table
 from torpor.cli.asked_endpoint import NO_ENDPOINT, Url, connected
 from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.pages import state
+from torpor_endpoint.core.pages.plain_figures import size
 from torpor_endpoint.core.pages.state import (
     ContainerState,
     EndpointState,
     InstanceState,
     ResidentModel,
     VariantState,
+    standing,
 )
-from torpor_endpoint.core.pages.story import size, standing
 
 if TYPE_CHECKING:
     from torpor.cli.json_records import EndpointEntry

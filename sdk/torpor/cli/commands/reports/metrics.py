@@ -10,7 +10,7 @@ from torpor.cli.asked_endpoint import EndpointName, Url, connected, known, only
 from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.cli.json_records import MetricEntry, MetricsOutput, VariantMetricsEntry
 from torpor.pages.numbers import ROWS, MetricNumbers, VariantWindow
-from torpor_endpoint.core.pages.story import counted
+from torpor_endpoint.core.pages.plain_figures import counted
 
 STATISTICS = ("Sum", "Average", "p50", "p99")
 

@@ -20,8 +20,8 @@ from torpor.cli.console import AsJson, console, fitted, print_json
 from torpor.cli.json_records import TopOutput, TopRow
 from torpor.errors import EndpointUnreachable
 from torpor.pages import state
+from torpor_endpoint.core.pages.plain_figures import counted, milliseconds, moment, size
 from torpor_endpoint.core.pages.state import EndpointState, VariantState
-from torpor_endpoint.core.pages.story import counted, milliseconds, moment, size
 
 EVERY_S = 1.0
 SPARE = ("failed", "in flight", "p50", "wanted", "held")

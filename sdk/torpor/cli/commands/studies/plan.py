@@ -16,7 +16,7 @@ from torpor.cli.exit_codes import ExitCode, UsageRefused
 from torpor.cli.progress_bar import bar
 from torpor.extras import require
 from torpor.prices.dollars import dollars
-from torpor_endpoint.core.pages.story import counted, milliseconds
+from torpor_endpoint.core.pages.plain_figures import counted, milliseconds
 
 if TYPE_CHECKING:
     from torpor.simulator.costs.single_models import Apart

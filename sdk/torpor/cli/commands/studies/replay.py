@@ -19,7 +19,7 @@ from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.cli.exit_codes import ExitCode, UsageRefused
 from torpor.errors import TorporError
 from torpor.extras import require
-from torpor_endpoint.core.pages.story import counted, milliseconds
+from torpor_endpoint.core.pages.plain_figures import counted, milliseconds
 
 if TYPE_CHECKING:
     from torpor.replay.paced_sending import Body, ReplayPace, ReplayTally

@@ -17,7 +17,7 @@ from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.prices.dollars import dollars
 from torpor.spans import DAY_S, HOUR_S, MINUTE_S
-from torpor_endpoint.core.pages import story
+from torpor_endpoint.core.pages import plain_figures
 
 if TYPE_CHECKING:
     from torpor.simulator.scenario import Scenario
@@ -156,7 +156,7 @@ def show(
     """Print a row for each scenario, in the order of the options, and the assumptions."""
     printer, first = console(), results[0]
     lasted = span(min(one.duration_s for one in results))
-    printer.print(f"{first.trace} · {story.counted(first.requests, 'request')} in {lasted}", style="bold")
+    printer.print(f"{first.trace} · {plain_figures.counted(first.requests, 'request')} in {lasted}", style="bold")
     shadows = [one.shadow.result for one in results if one.shadow is not None]
     rare = {"failed": any(one.failed for one in [*results, *shadows])}
     rare |= dict.fromkeys(("wakes", "instance-h"), asleep([*results, *shadows]))
@@ -184,10 +184,10 @@ def by_container(one: "SimulationResult") -> Iterator[dict[str, str]]:
             yield {
                 "scenario": name,
                 "container": profile.name,
-                "own memory": story.size(own_bytes),
-                "mean": story.milliseconds(times.latencies.mean_s),
-                "p50": story.milliseconds(times.latencies.quantile(0.5)),
-                "p99": story.milliseconds(times.latencies.quantile(0.99)),
+                "own memory": plain_figures.size(own_bytes),
+                "mean": plain_figures.milliseconds(times.latencies.mean_s),
+                "p50": plain_figures.milliseconds(times.latencies.quantile(0.5)),
+                "p99": plain_figures.milliseconds(times.latencies.quantile(0.99)),
             }
 
 
@@ -207,8 +207,8 @@ def cells(one: "SimulationResult", prices: "Prices", slo_s: float | None) -> dic
         "scenario": one.scenario.name,
         "a month": dollars(one.usd_per_month(prices)),
         "hits": f"{one.hit_ratio:.2%}",
-        "p50": story.milliseconds(one.p50_s) if answered else "-",
-        "p99": story.milliseconds(one.p99_s) if answered else "-",
+        "p50": plain_figures.milliseconds(one.p50_s) if answered else "-",
+        "p99": plain_figures.milliseconds(one.p99_s) if answered else "-",
         **late,
         "cold": f"{one.cold:,}",
         "failed": f"{one.failed:,}",
@@ -249,8 +249,8 @@ def notes(inputs: "SimulationInputs", results: list["SimulationResult"], prices:
     lines += tests(results, prices)
     if failed := max(one.failed for one in results):
         lines.append(
-            f"failed: up to {story.counted(failed, 'request')}, for a model that is larger than an instance's memory or"
-            " disk"
+            f"failed: up to {plain_figures.counted(failed, 'request')}, for a model that is larger than an instance's"
+            " memory or disk"
         )
     return lines
 
