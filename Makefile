@@ -12,7 +12,7 @@ RAN_AGAIN := build/tests-failed.xml
 # The theme prints a notice about its successor at each start.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test test-failed test-report test-thorough test-ray mutants check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
+.PHONY: setup demo test test-failed test-report test-pythons test-thorough test-ray mutants check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -50,6 +50,11 @@ test-failed: $(READY)
 # What took how long in the last `make test`, and what passed only in `make test-failed`.
 test-report: $(READY)
 	@$(BIN)/python -m tests.run_report $(RAN) $(RAN_AGAIN)
+
+# The whole suite on each of these Pythons, in an environment of its own: 1.2 GB each. What cannot be run is said with its reason.
+PYTHONS := 3.11 3.12 3.13 3.14
+test-pythons: $(READY)
+	$(BIN)/python -m tests.pythons $(PYTHONS)
 
 # What `make test` leaves out to stay under ten minutes: long notebooks, the short run of the benchmarks, real minutes of scaling,
 # and more examples of each property.

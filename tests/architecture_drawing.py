@@ -13,7 +13,7 @@ from graphlib import TopologicalSorter
 from html import escape
 from statistics import mean
 
-from tests.test_arrows import FOLDERS, ROOT, modules, needed, room
+from tests.test_arrows import FOLDERS, ROOT, modules, needed, parsed, room
 
 PAGE = ROOT / "docs" / "architecture.md"
 DRAWING = ROOT / "docs" / "architecture.svg"
@@ -61,7 +61,7 @@ def packages() -> tuple[Package, ...]:
             package.rooms.setdefault(here, set())
         elif not path.name.startswith("__"):
             package.top.append(path.stem)
-        for target in needed(ast.parse(path.read_text()), known):
+        for target in needed(parsed(path), known):
             if target in known:
                 _add_arrow(package, here, target, rooms[target])
     return tuple(found[name] for name in reversed(FOLDERS))
@@ -227,7 +227,7 @@ def table(package: Package) -> str:
     rows = ["| room | what it does | uses |", "| --- | --- | --- |"]
     for name in sorted(package.rooms):
         path = modules()[f"{package.name}.{name}"]
-        text = (ast.get_docstring(ast.parse(path.read_text())) or "").partition("\n\n")[0].replace("\n", " ")
+        text = (ast.get_docstring(parsed(path)) or "").partition("\n\n")[0].replace("\n", " ")
         uses = ", ".join(f"`{there}`" for there in sorted(package.rooms[name]))
         rows.append(f"| [`{name}`](../{path.parent.relative_to(ROOT)}) | {text} | {uses} |")
     return "\n".join(rows) + "\n"
