@@ -265,7 +265,6 @@ class HotPath:
         self._rest = rest
         self._invocations = prefix + wire.INVOCATIONS
         self.framed = self._invocations.encode()
-        self.in_parts = routes.chunked
         self._models = prefix + wire.MODELS + "/"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -1,4 +1,4 @@
-"""One request and its answer between a server's connection and an ASGI application, whole on both sides."""
+"""What an ASGI application may offer beside ASGI, and a request in a frame: whole, as its answer is."""
 
 import asyncio
 from collections.abc import Callable
@@ -29,15 +29,8 @@ class Framed(Protocol):
     """The path that they are for."""
 
 
-@runtime_checkable
-class InParts(Protocol):
-    """What an ASGI application has whose answers may leave in parts, whoever calls."""
-
-    in_parts: bool
-
-
 class Exchange:
-    """As ASGI has them. The answer is kept until it is whole."""
+    """One request in a frame by ASGI. The answer is kept until it is whole."""
 
     __slots__ = ("_body", "_gone", "_taken", "body", "finished", "headers", "status")
 

@@ -164,11 +164,11 @@ class Connection(PacedStream):
 
     def _read_on(self) -> None:
         hand, self.hand.planned = self.hand, False
-        if self.closed:
-            return
+        if self.closed or (hand.call is None and len(hand.tasks) >= RUNNING_ON_MAX):
+            return  # in the latter case it reads on once one of these is over
         if hand.call is not None:
             self._take_in(hand.call)
-        elif hand.inline is None and len(hand.tasks) < RUNNING_ON_MAX:
+        elif hand.inline is None:
             self._begin_next()
         self.hold(hand.held_bytes)
         self.close_if_answered()

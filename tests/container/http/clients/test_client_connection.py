@@ -60,6 +60,28 @@ def test_a_request_that_is_not_plain_comes_by_asgi(server: Address, request_: by
     assert whole(server, request_)[1]["x-way"] == "asgi"
 
 
+def test_an_offer_of_another_protocol_is_ignored_and_its_body_read(server: Address) -> None:
+    """Java's client offers HTTP/2 with each of its requests."""
+    offer = ("Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__")
+    with closing(connected(server)) as connection:
+        for path in ("/a", "/now/invocations"):
+            connection.sendall(post(path, b"1,2", *offer))
+            status, _, told = answer(connection)
+            assert (status, told["body"]) == (200, "1,2")
+
+
+def test_a_proxy_on_this_machine_tells_that_its_client_speaks_tls(server: Address) -> None:
+    assert whole(server, post("/a", b"1", "X-Forwarded-Proto: https"))[2]["scheme"] == "https"
+    assert whole(server, post("/a", b"1", "X-Forwarded-Proto: http"))[2]["scheme"] == "http"
+    assert whole(server, post("/a", b"1", "X-Forwarded-Proto: https", "X-Forwarded-Ssl: off"))[0] == 400
+
+
+def test_a_request_that_is_refused_gets_its_answer_behind_that_of_the_one_before(server: Address) -> None:
+    with closing(connected(server)) as connection, connection.makefile("rb") as told:
+        connection.sendall(post("/a") + b"GET  / HTTP/1.1\r\n\r\n")
+        assert re.findall(rb"HTTP/1.1 (\d+)", told.read()) == [b"200", b"400"]
+
+
 def test_a_body_that_waits_to_be_asked_for_is_asked_for(server: Address) -> None:
     with closing(connected(server)) as connection:
         head, body = post("/a/invocations", b"1,2", "Expect: 100-continue").split(b"1,2")[0], b"1,2"

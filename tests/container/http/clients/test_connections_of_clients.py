@@ -112,3 +112,19 @@ def test_greetings_have_what_connections_leave_and_close_none_of_them() -> None:
 
 def _has_room(connections: Connections, room: int) -> None:
     assert connections.room_for_greetings() == room
+
+
+def test_a_stop_waits_for_a_request_whose_client_has_left() -> None:
+    async def story() -> None:
+        connections, wire = Connections(100, ClientTimeouts(), LOG), Wire("10.0.0.1")
+        wire.hand.at_work = True
+        connections.add(cast(OpenConnection, wire))
+        connections.remove(cast(OpenConnection, wire))
+        resting = asyncio.ensure_future(connections.at_rest())
+        await asyncio.sleep(0)
+        assert not resting.done()
+        wire.hand.at_work = False
+        connections.stirred()
+        await resting
+
+    asyncio.run(story())
