@@ -1,11 +1,15 @@
 """The records of instances that requests use: one incarnation of a slot, its containers, and a failed start."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.stream_client import StreamConnection, streamed
+from torpor_container.transport.upstream import Body, Headers, Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
 from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
 from torpor_endpoint.core.records import Container
@@ -39,6 +43,12 @@ class LiveContainer:
     def has_ended(self) -> bool:
         """Whether the process has ended, as far as somebody watches it."""
         return self.ended.done() and not self.ended.cancelled()
+
+    def streamed(
+        self, headers: Headers, body: Body, timeout_s: float, sent: Callable[[], None] | None
+    ) -> AbstractAsyncContextManager[StreamConnection]:
+        """Invoke the container, on a connection whose answer is taken part by part (`stream_client.streamed`)."""
+        return streamed(self.upstream.address, wire.INVOCATIONS, headers, body, timeout_s, sent)
 
     def suspect(self) -> None:
         """Have the supervisor ping the container now."""

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
 from torpor_container import wire
-from torpor_container.transport.stream_client import StreamConnection, streamed
+from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, UpstreamAnswer, size_of
 from torpor_endpoint.core.sending.machine import END, HOLD, SEND, Sending, SendingFailure, SendingRules
 from torpor_endpoint.core.sending.trail import Trail
@@ -185,12 +185,11 @@ async def _stream(
 ) -> StreamConnection:
     """Begin a stream, which ends with `uses`. Raises UpstreamError."""
     instance = instance_of(sending)
-    to = instance.containers[sending.container].upstream.address
-    release = sent if not sending.step else sending.body.clear
     headers, body = [*sending.headers, STREAM_IN_PARTS], sending.body
+    release = sent if not sending.step else body.clear
     async with AsyncExitStack() as begun:
         begun.enter_context(pool.streaming(instance))
-        call = streamed(to, wire.INVOCATIONS, headers, body, sending.timeout_s, release)
+        call = instance.containers[sending.container].streamed(headers, body, sending.timeout_s, release)
         connection = await begun.enter_async_context(call)
         uses.push_async_exit(begun.pop_all())
     return connection
