@@ -8,8 +8,8 @@ The steps, in their order, and the module of each:
     admit     throttle, or refuse for lack of capacity              router
     hold      wait until an instance is ready                       holding
     send      to one instance, and to another if it never arrived   sending, which drives core.sending
-    answer    status, headers and body for the caller               app
-    account   observers see the request and its answer              observers
+    answer    status, headers and body for the caller               passage_end
+    account   observers see the request and its answer              passage_end
 
 `app` drives them in two ways: a coroutine that may wait, and a call that never waits and hands the request to the
 coroutine if one step would have to. Both take the same steps.

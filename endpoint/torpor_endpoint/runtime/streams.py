@@ -7,9 +7,8 @@ meanwhile, and the model makes no further part.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack, suppress
-from typing import NamedTuple, Protocol, TypeVar
 
 from torpor_account.aws.wire.asgi import Disconnected, Headers, Receive, Scope, Send, until_disconnected
 from torpor_account.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception
@@ -37,12 +36,11 @@ from torpor_endpoint.runtime.passage import (
     StreamFacts,
     server_timing,
 )
+from torpor_endpoint.runtime.passage_end import PassageEnd
 from torpor_endpoint.runtime.request import Invoke, read_body
 from torpor_endpoint.runtime.sending import RequestSender
 
 log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 STREAM_ACCEPT = b"x-amzn-sagemaker-accept"
 """The header of the member Accept: InvokeEndpoint has the plain `Accept` for it."""
@@ -61,19 +59,6 @@ OUT_OF_TIME = "Your model {container} did not complete sending the inference res
 """As observed (AWS re:Post)."""
 BROKEN = 'The response stream from {container} broke with message "{message}". {see}'
 MESSAGE_MAX = 2048
-
-
-class Settle(Protocol):
-    async def __call__(self, passage: Passage, served: Awaitable[T]) -> T | RuntimeFault: ...
-
-
-class StreamEnds(NamedTuple):
-    """How the runtime ends any request: see the methods of `RuntimeApp` of these names."""
-
-    settled: Settle
-    answer: Callable[[Passage, Served | RuntimeFault], InvokeAnswer]
-    account: Callable[[Passage, InvokeAnswer], None]
-    release: Callable[[Passage], Callable[[], None] | None]
 
 
 def parse_stream(passage: Passage) -> None:
@@ -99,7 +84,7 @@ class ResponseStreams:
         sender: RequestSender,
         observers: Observers,
         before: Sequence[Step],
-        ends: StreamEnds,
+        end: PassageEnd,
         clock: Callable[[], float],
         kept: KeptLimits,
     ) -> None:
@@ -107,15 +92,15 @@ class ResponseStreams:
         self._observers = observers
         self._kept = KeptStreams(kept)
         self._before = before
-        self._ends = ends
+        self._end = end
         self._clock = clock
 
     async def serve(self, passage: Passage, receive: Receive, send: Send) -> None:
         """Answer a request. When the caller leaves, its model stops."""
         try:
-            body = await self._ends.settled(passage, read_body(passage.scope, receive, passage.limits.body_bytes))
+            body = await self._end.settled(passage, read_body(passage.scope, receive, passage.limits.body_bytes))
             if isinstance(body, RuntimeFault):
-                await self._send_whole(passage, body, send)
+                await self._end.send(passage, body, send)
                 return
             passage.body, passage.request_bytes = body
             await until_disconnected(receive, self._serve(passage, send))
@@ -124,9 +109,9 @@ class ResponseStreams:
 
     async def _serve(self, passage: Passage, send: Send) -> None:
         async with AsyncExitStack() as use:
-            begun = await self._ends.settled(passage, self._begun(passage, use))
+            begun = await self._end.settled(passage, self._begun(passage, use))
             if isinstance(begun, RuntimeFault | Served):
-                await self._send_whole(passage, begun, send)
+                await self._end.send(passage, begun, send)
             else:
                 await self._send_stream(begun, send)
 
@@ -139,7 +124,7 @@ class ResponseStreams:
             kept = kept or self._keep(passage, use)
             try:
                 connection, served = await use.enter_async_context(
-                    self._sender.stream(passage, self._ends.release(passage))
+                    self._sender.stream(passage, self._end.release(passage))
                 )
                 break
             except PoolClosed:  # the endpoint was updated meanwhile: its other pool takes the request
@@ -170,19 +155,11 @@ class ResponseStreams:
         use.callback(kept.close)
         return kept
 
-    async def _send_whole(self, passage: Passage, outcome: Served | RuntimeFault, send: Send) -> None:
-        answer = self._ends.answer(passage, outcome)
-        try:
-            await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-            await send({"type": "http.response.body", "body": b"".join(answer.chunks)})
-        finally:
-            self._ends.account(passage, answer)
-
     async def _send_stream(self, stream: "_OutgoingStream", send: Send) -> None:
         try:
             await stream.send_all(send)
         finally:
-            self._ends.account(stream.passage, stream.end())
+            self._end.account(stream.passage, stream.end())
 
 
 class _OutgoingStream:

@@ -8,8 +8,8 @@ from torpor_endpoint.routing.router.control_client import ControlAway, ControlCl
 from torpor_endpoint.runtime.asynchronous.request import BODY_MAX_BYTES
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage, Step
+from torpor_endpoint.runtime.passage_end import PassageEnd
 from torpor_endpoint.runtime.request import read_body
-from torpor_endpoint.runtime.streams import StreamEnds
 
 PASSED_ON = (b"content-type", b"x-amzn-sagemaker-")
 """How the headers begin that mean something to InvokeEndpointAsync."""
@@ -23,19 +23,19 @@ class ForwardedAsync:
         self._control = control
 
     async def serve(
-        self, passage: Passage, receive: Receive, send: Send, before: Sequence[Step], ends: StreamEnds
+        self, passage: Passage, receive: Receive, send: Send, before: Sequence[Step], end: PassageEnd
     ) -> None:
         """Answer a request with the control's answer."""
         try:
-            answer = await ends.settled(passage, self._answered(passage, receive, before))
+            answer = await end.settled(passage, self._answered(passage, receive, before))
         except Disconnected:
             return
         if isinstance(answer, RuntimeFault):
-            refused = ends.answer(passage, answer)
-            await _sent(refused.status, refused.headers, b"".join(refused.chunks), send)
-        else:
-            headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
-            await _sent(answer.status, headers, answer.body, send)
+            await end.send(passage, answer, send)
+            return
+        headers = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        await send({"type": "http.response.body", "body": answer.body})
 
     async def _answered(self, passage: Passage, receive: Receive, before: Sequence[Step]) -> ForwardedAnswer:
         """Raises RuntimeFault, Disconnected."""
@@ -54,8 +54,3 @@ class ForwardedAsync:
             return await self._control.forward(request)
         except ControlAway as error:
             raise RuntimeFault(Situation.UNAVAILABLE, detail=AWAY) from error
-
-
-async def _sent(status: int, headers: list[tuple[bytes, bytes]], body: bytes, send: Send) -> None:
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})

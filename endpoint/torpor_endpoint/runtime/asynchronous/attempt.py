@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 
-from torpor_account.aws.wire.asgi import Headers
 from torpor_account.core.outages.waiting import pause_s
 from torpor_account.log_lines import about
 from torpor_account.metrics import metrics
@@ -56,7 +55,8 @@ from torpor_endpoint.runtime.errors import (
 )
 from torpor_endpoint.runtime.holding import NobodyReady, PoolClosed
 from torpor_endpoint.runtime.observing.observers import Observers
-from torpor_endpoint.runtime.passage import CallLimits, InvokeAnswer, Passage, Route, Served
+from torpor_endpoint.runtime.passage import CallLimits, Passage, Route, Served
+from torpor_endpoint.runtime.passage_end import PassageEnd
 from torpor_endpoint.runtime.request import Invoke
 from torpor_endpoint.runtime.sending import RequestSender
 from torpor_endpoint.services.jobs.work import WorkThreads
@@ -104,6 +104,7 @@ class Attempt:
 
     def __init__(self, site: AttemptSite, number: int, request: AsyncRequest, live: ServedEndpoint, pool: VariantPool):
         self._site = site
+        self._end = PassageEnd(site.observers, site.steady)
         self._folder = site.folder / str(number)
         self._request = request
         self._storage = site.as_role(site.storage, request.config.role, live.arn)
@@ -175,18 +176,18 @@ class Attempt:
         except (PoolClosed, NobodyReady):
             return Postponed()
         except TimeoutError:
-            self._account(passage, RuntimeFault(Situation.MODEL_SERVER, original=(0, ""), status=0), 0)
+            self._end.unread(passage, RuntimeFault(Situation.MODEL_SERVER, original=(0, ""), status=0), 0)
             return OutOfTime(self._request.timeout_s)
         except StreamFailed as failed:
-            self._account(passage, RuntimeFault(Situation.MODEL_SERVER, original=(500, ""), status=500), 0)
+            self._end.unread(passage, RuntimeFault(Situation.MODEL_SERVER, original=(500, ""), status=500), 0)
             return ModelFailed(500, failed.failure.message.encode(), "text/plain")
         except UpstreamBroken as error:
-            self._account(passage, RuntimeFault(Situation.MODEL_SERVER, original=(0, ""), status=0), 0)
+            self._end.unread(passage, RuntimeFault(Situation.MODEL_SERVER, original=(0, ""), status=0), 0)
             return PlatformFailed(f"InternalServerError: {error}")
         except RuntimeFault as fault:
-            self._account(passage, fault, 0)
+            self._end.unread(passage, fault, 0)
             return _of_fault(fault, passage.place)
-        self._account(passage, served, result_bytes)
+        self._end.unread(passage, served, result_bytes)
         kind = served.answer.header(b"content-type")
         return await self._delivered(result_bytes, "" if kind is None else kind.decode("latin-1"))
 
@@ -231,7 +232,7 @@ class Attempt:
     def _refused(self, passage: Passage, served: Served) -> Outcome:
         """The outcome of an instance's answer that is no success."""
         answer = served.answer
-        self._account(passage, served, 0)
+        self._end.unread(passage, served, 0)
         fault = from_answer(answer, passage.place)
         if fault.situation in FAULTS.values() or fault.timed_out:
             return _of_fault(fault, passage.place)
@@ -260,19 +261,6 @@ class Attempt:
         path = path_of(pool.variant, invoke, request.endpoint)
         passage.route = Route(self._live, pool.variant.name, pool, request.target, path)
         return passage
-
-    def _account(self, passage: Passage, outcome: Served | RuntimeFault, result_bytes: int) -> None:
-        """Metrics and ledger know the attempt as any request."""
-        headers: Headers = []
-        passage.outcome = outcome
-        if isinstance(outcome, Served):
-            passage.measured(outcome.answer)
-            headers = outcome.answer.headers
-            status = outcome.answer.status if 200 <= outcome.answer.status < 300 else 424
-        else:
-            status = outcome.situation.status
-        passage.end(status, result_bytes, self._site.steady() - passage.began_s)
-        self._site.observers.account(passage, InvokeAnswer(status, headers, []))
 
 
 def _split(url: str) -> tuple[str, str]:

@@ -13,8 +13,8 @@ from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue, Waiting
 from torpor_endpoint.runtime.asynchronous.request import BODY_MAX_BYTES, AsyncParameters, parse_async
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage, Step, routed
+from torpor_endpoint.runtime.passage_end import PassageEnd
 from torpor_endpoint.runtime.request import read_body
-from torpor_endpoint.runtime.streams import StreamEnds
 
 ACCEPTED = 202
 
@@ -35,20 +35,15 @@ class AsyncInvocations:
         self._clock = clock
 
     async def serve(
-        self, passage: Passage, receive: Receive, send: Send, before: Sequence[Step], ends: StreamEnds
+        self, passage: Passage, receive: Receive, send: Send, before: Sequence[Step], end: PassageEnd
     ) -> None:
         """Answer a request. `before` are the steps before the parsing of its headers."""
         try:
-            kept = await ends.settled(passage, self._kept(passage, receive, before))
+            kept = await end.settled(passage, self._kept(passage, receive, before))
         except Disconnected:
             return
         if isinstance(kept, RuntimeFault):
-            answer = ends.answer(passage, kept)
-            try:
-                await send({"type": "http.response.start", "status": answer.status, "headers": answer.headers})
-                await send({"type": "http.response.body", "body": b"".join(answer.chunks)})
-            finally:
-                ends.account(passage, answer)
+            await end.send(passage, kept, send)
             return
         body = json.dumps({"InferenceId": kept.inference_id}).encode()
         headers = [
