@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from torpor.workloads import Trace
 from torpor.workloads.profile import ModelProfile
 from torpor_container.core.turns import ModelQueue
+from torpor_endpoint.core.sending.machine import Sending
 from torpor_endpoint.core.traffic import Traffic
 
 BATCH_MAX = 8_192
@@ -25,8 +26,8 @@ class SimulatedCall:
     """One request. Times are virtual seconds; all of them are set once the request has ended."""
 
     __slots__ = (
-        "arrived_s", "charged_s", "done_s", "entered_s", "model", "outcome", "predict_began_s", "predictor", "ready_s",
-        "routed_s", "slot", "spent_s", "used_until_s",
+        "arrived_s", "charged_s", "done_s", "model", "outcome", "predict_began_s", "predictor", "ready_s", "routed_s",
+        "sending", "slot", "used_until_s",
     )  # fmt: skip
 
     slot: str  # of the instance that serves it
@@ -37,14 +38,19 @@ class SimulatedCall:
     predictor: "Predictor"  # the latest one
     charged_s: float  # the time that its model was charged for this turn in advance
     # Only in a pipeline:
-    entered_s: float  # when it came to the container that it is in
-    spent_s: list[float]  # in each container that it has passed, in their order
+    sending: "Sending[Any]"  # its way through the containers
     used_until_s: float  # when the container with the models had answered it
 
     def __init__(self, model: str, arrived_s: float) -> None:
         self.model = model
         self.arrived_s = arrived_s
         self.outcome = LOADED
+
+    @property
+    def spent_s(self) -> list[float]:
+        """Seconds in each container of a pipeline that it has passed, in their order."""
+        trail = self.sending.trail
+        return [] if trail is None else list(trail.seconds.values())
 
     @property
     def hit(self) -> bool:

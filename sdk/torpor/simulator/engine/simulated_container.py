@@ -1,7 +1,11 @@
-"""A container of a simulated pipeline beside the one that has the models: it always serves the same model."""
+"""The containers of a simulated pipeline beside the one that has the models: each always serves the same model.
 
-from collections.abc import Sequence
+Which container a request comes to next, the endpoint's own machine decides (`torpor_endpoint.core.sending.machine`).
+"""
+
 from dataclasses import dataclass, field
+from math import inf
+from typing import Generic, NamedTuple
 
 from torpor.simulator.engine.call_records import Predictor, SimulatedCall
 from torpor.simulator.engine.processors import Processors
@@ -9,12 +13,17 @@ from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
 from torpor.simulator.engine.virtual_time import Action, Kernel
 from torpor.workloads.profile import EXACT, ContainerProfile, Spread
 from torpor_container.core.turns import Turns
+from torpor_endpoint.core.placement import Placement
+from torpor_endpoint.core.sending.machine import Sending, SendingRules
+from torpor_endpoint.core.sending.session_holders import Instance
+from torpor_endpoint.core.sending.trail import Headers, Trail
+from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
 
 
 @dataclass(slots=True, eq=False)
 class SimulatedContainer:
     """`processors` are those of the instance, which all its containers share. `then` is called with each request that
-    has its answer; the pipeline sets it before the first one."""
+    has its answer; its instance sets it before the first one."""
 
     kernel: Kernel
     profile: ContainerProfile
@@ -30,19 +39,63 @@ class SimulatedContainer:
         self._predictions = SimulatedPredictions(self.kernel, self.turns, self.processors, self.spread, self._predicted)
 
     def ask(self, call: SimulatedCall) -> None:
-        """Serve a request, which comes from the router or from the container before."""
-        call.entered_s = self.kernel.now_s
+        """Serve a request."""
         self._predictions.ask(call, self._model)
 
     def _predicted(self, call: SimulatedCall) -> None:
-        call.spent_s.append(call.done_s - call.entered_s)
         self.then(call)
 
 
-def linked(containers: Sequence[SimulatedContainer], then: Action) -> SimulatedContainer | None:
-    """The first of these containers, of which each passes its requests on to the next one, and the last one to `then`.
-    None if there is none."""
-    for container in reversed(containers):
-        container.then = then
-        then = container.ask
-    return containers[0] if containers else None
+class PassedContainer(NamedTuple):
+    """A container of a pipeline, as the machine of a request sees it."""
+
+    name: str
+    multi_model: bool = False
+
+
+class SimulatedPipeline(Generic[Instance]):
+    """The instances of a pipeline as the machine of a request sees them: their connections never break."""
+
+    names_holders = False
+
+    def __init__(self, ready: Placement[Instance], containers: int) -> None:
+        self.ready = ready
+        self.sessions = StatefulSessions()
+        self._path = tuple(range(containers))
+        self._containers = [PassedContainer(str(place)) for place in self._path]
+        self._limits_s = [inf] * containers
+
+    def begun(self, model: str) -> Sending[Instance]:
+        """The machine of a new request. Requests of one model meet at one instance."""
+        trail, rules = Trail(), SendingRules()
+        return Sending(self, self._containers, self._path, self._limits_s, 0.0, {}, None, model, [], rules, trail)
+
+    def released(self, instance: Instance) -> None:
+        instance.answered()
+
+    def suspect(self, instance: Instance) -> None:
+        """Its connections never break."""
+
+    def goes_on(self, instance: Instance, container: int) -> bool:
+        return True
+
+    def lacked_room(self, instance: Instance, container: int) -> None:
+        """Its containers share no memory."""
+
+    def holder(self, instance: Instance) -> SessionHolder:
+        raise NotImplementedError("a simulated request has no session")
+
+
+class SimulatedAnswer:
+    """A container's answer, which has no bytes."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.headers: Headers = []
+        self.chunks: list[bytes] = []
+
+    def header(self, name: bytes) -> bytes | None:
+        return None
+
+
+WELL = SimulatedAnswer()

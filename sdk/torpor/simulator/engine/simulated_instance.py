@@ -16,7 +16,7 @@ from torpor.simulator.engine.call_records import (
     VariantCounts,
 )
 from torpor.simulator.engine.processors import Processors
-from torpor.simulator.engine.simulated_container import SimulatedContainer, linked
+from torpor.simulator.engine.simulated_container import WELL, SimulatedContainer
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
 from torpor.simulator.engine.simulated_predictions import SimulatedPredictions
 from torpor.simulator.engine.virtual_time import Action, Kernel
@@ -26,6 +26,7 @@ from torpor_container.core.residency import HIT, LEAD, WAIT, Admit, Refuse, Resi
 from torpor_container.core.resting import Resting
 from torpor_container.core.turns import Turns
 from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
+from torpor_endpoint.core.sending.machine import SEND
 
 
 @dataclass(slots=True, eq=False)
@@ -52,11 +53,7 @@ class SimulatedInstance(PlacedInstance):
     in_flight: int = 0  # requests that were routed here and have not ended
     fleet: FleetLoad = field(default_factory=FleetLoad)
     retired: bool = False  # the instance gets no new requests
-    before: Sequence[SimulatedContainer] = ()  # of a pipeline: the containers that a request passes first
-    after: Sequence[SimulatedContainer] = ()  # and those that it passes then
-    _first: SimulatedContainer | None = field(init=False)
-    _next: SimulatedContainer | None = field(init=False)
-    _piped: bool = field(init=False)
+    containers: Sequence[SimulatedContainer | None] = ()  # of a pipeline; None is the one with the models
     _models: dict[str, InstanceModel] = field(default_factory=dict)  # those that `memory` knows of
     _waiters: WaitingRoom = field(init=False)
     _fetch: Action = field(init=False)  # these actions are planned very often: binding a method each time is slow
@@ -71,29 +68,40 @@ class SimulatedInstance(PlacedInstance):
         self._fetch, self._begun, self._ready = self.disk.fetch, self._load, self._loaded
         self._left = self._unloaded
         self._predictions = SimulatedPredictions(self.kernel, self.turns, self.processors, self.spread, self._predicted)
-        self._first, self._next = linked(self.before, self._enter), linked(self.after, self._answer)
-        self._piped = self._first is not None or self._next is not None
+        for container in self.containers:
+            if container is not None:
+                container.then = self._passed
 
     def ask(self, call: SimulatedCall) -> None:
         """Serve a request, which the router has sent to this instance."""
         call.slot = self.slot
         call.routed_s = self.kernel.now_s
-        self.in_flight += 1  # as `took` does, without a call
-        self.fleet.in_flight += 1
-        if self._piped:
-            call.spent_s = []
-            if self._first is not None:
-                self._first.ask(call)
-                return
-        self._enter(call)
+        if self.containers:
+            self._send(call)
+        else:
+            self.in_flight += 1  # as `took` does, without a call
+            self.fleet.in_flight += 1
+            self._enter(call)
+
+    def _send(self, call: SimulatedCall) -> None:
+        """To the container that the request's machine has chosen."""
+        container = self.containers[call.sending.container]
+        if container is None:
+            self._enter(call)
+        else:
+            container.ask(call)
+
+    def _passed(self, call: SimulatedCall) -> None:
+        """A container of a pipeline has answered."""
+        if call.sending.answered(WELL, self.kernel.now_s) == SEND:
+            self._send(call)
+        else:
+            self._answer(call)
 
     def _enter(self, call: SimulatedCall) -> None:
         """The request is in the container with the models."""
-        now_s = self.kernel.now_s
-        if self._piped:
-            call.entered_s = now_s
         if self.resting is not None and not self._in_use(call.model):
-            self.resting.called(call.model, now_s)
+            self.resting.called(call.model, self.kernel.now_s)
         self._request(call)
 
     def rest(self) -> None:
@@ -213,8 +221,11 @@ class SimulatedInstance(PlacedInstance):
             self._answer(call)
 
     def _answer(self, call: SimulatedCall) -> None:
-        self.in_flight -= 1  # as `answered` does
-        self.fleet.in_flight -= 1
+        if self.containers:
+            call.sending.let_go()
+        else:
+            self.in_flight -= 1  # as `answered` does
+            self.fleet.in_flight -= 1
         self.calls.ended(call)
         if self.retired and not self.in_flight:
             self.emptied(self.slot)
@@ -231,17 +242,9 @@ class SimulatedInstance(PlacedInstance):
     def _predicted(self, call: SimulatedCall) -> None:
         if self.memory.released(call.model):
             self._idle(call.model)
-        if self._piped:
-            self._pass_on(call)
-        else:
-            self._answer(call)
-
-    def _pass_on(self, call: SimulatedCall) -> None:
-        """The container with the models of a pipeline has answered."""
-        call.used_until_s = call.done_s
-        call.spent_s.append(call.done_s - call.entered_s)
-        if self._next is not None:
-            self._next.ask(call)
+        if self.containers:
+            call.used_until_s = call.done_s
+            self._passed(call)
         else:
             self._answer(call)
 

@@ -14,7 +14,7 @@ from sys import intern
 
 from torpor.simulator.engine.call_records import QueuedCalls, SimulatedCall, VariantCalls, VariantCounts, call_batches
 from torpor.simulator.engine.processors import Processors
-from torpor.simulator.engine.simulated_container import SimulatedContainer
+from torpor.simulator.engine.simulated_container import SimulatedContainer, SimulatedPipeline
 from torpor.simulator.engine.simulated_disk import SimulatedDisk
 from torpor.simulator.engine.simulated_instance import SimulatedInstance
 from torpor.simulator.engine.sizing_rounds import PERIOD_S, SizingRounds
@@ -58,10 +58,10 @@ class Machine:
     processors: int | None = None
     containers: tuple[ContainerProfile, ...] = ()  # of a pipeline, in its order; one of them has the models
 
-    def beside(self, after: bool) -> list[int]:
-        """The numbers of the containers before the one with the models, or after it."""
-        models = next((number for number, one in enumerate(self.containers) if one.models), 0)
-        return [number for number in range(len(self.containers)) if (number > models if after else number < models)]
+    @property
+    def models_at(self) -> int:
+        """The number of the container with the models."""
+        return next((number for number, one in enumerate(self.containers) if one.models), 0)
 
 
 @dataclass(frozen=True)
@@ -128,6 +128,8 @@ class Simulation:
         self._wanted: dict[str, SimulatedLife] = {}
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
+        containers = len(self.plan.machine.containers)
+        self._pipeline = SimulatedPipeline(self._ready, containers) if containers > 1 else None
         self._held: deque[SimulatedCall] = deque()
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
         learned, sizes = keep_alive(self.plan.keep_alive, self.plan.idle_s), self.plan.sizes
@@ -199,12 +201,22 @@ class Simulation:
             self._sizing.resume(floor(call.arrived_s) + PERIOD_S)
         self._calls.traffic.came(call.arrived_s)
         if len(self._ready):
-            self._ready.pick(model).ask(call)
+            self._send(call)
             return
         self._held.append(call)
         if not self._wanted:
             self.counts.wakes += 1
             self.scale(1)
+
+    def _send(self, call: SimulatedCall) -> None:
+        """Send a request to the instance that placement picks. There is one."""
+        if self._pipeline is None:
+            self._ready.pick(call.model).ask(call)
+            return
+        call.sending = sending = self._pipeline.begun(call.model)
+        sending.ready(self.kernel.now_s)
+        assert sending.instance is not None, "an instance is ready"
+        sending.instance.ask(call)
 
     # -- requests of an asynchronous variant -----------------------------------------------------------------------
     def _queue(self, model: str) -> None:
@@ -230,7 +242,7 @@ class Simulation:
             call = queue.popleft()
             traffic.queued = len(queue)
             traffic.came(self.kernel.now_s)
-            self._ready.pick(call.model).ask(call)
+            self._send(call)
 
     # -- instances -------------------------------------------------------------------------------------------------
     def scale(self, size: int) -> None:
@@ -271,7 +283,7 @@ class Simulation:
         """Route the held requests, after all instances that become ready at this moment are ready."""
         while held and len(self._ready):
             call = held.popleft()
-            self._ready.pick(call.model).ask(call)
+            self._send(call)
 
     def _retire(self, slot: str) -> None:
         life = self._wanted.pop(slot)
@@ -328,8 +340,12 @@ class Simulation:
             self.spread,
             machine.cache,
             None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
-            before=[self._make_container(number, processors) for number in machine.beside(after=False)],
-            after=[self._make_container(number, processors) for number in machine.beside(after=True)],
+            containers=[]
+            if self._pipeline is None
+            else [
+                None if number == machine.models_at else self._make_container(number, processors)
+                for number in range(len(machine.containers))
+            ],
         )
 
     def _make_container(self, number: int, processors: Processors) -> SimulatedContainer:
