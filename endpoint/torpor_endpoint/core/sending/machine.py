@@ -52,6 +52,7 @@ FAULT = b"x-torpor-fault"
 SESSION_ID = wire.SESSION_ID.lower().encode()
 TARGET_MODEL = wire.TARGET_MODEL.lower().encode()
 PASSED_ON = frozenset(name.lower().encode() for name in wire.FORWARDED)
+WITHOUT_ACCEPT = frozenset({ACCEPT})
 CARRIED = (CONTENT_TYPE, CUSTOM_ATTRIBUTES)
 """The headers of an answer that the next container gets in place of the caller's."""
 VERSION_WANTED = (wire.ARTIFACT_VERSION.lower().encode(), wire.ARTIFACT_VERSION_WANTED.encode())
@@ -301,12 +302,11 @@ class Sending(Generic[Instance]):
         """What the container at this place of the path gets. `before` is the answer of the one before it."""
         path, given = self._path, self._given
         self.step, self.container = step, path[step]
-        dropped = set() if step == len(path) - 1 else {ACCEPT}
-        carried = {}
-        if before is not None:
-            carried = {name: value for name, value in before.headers if name in CARRIED}
-            dropped |= {CONTENT_TYPE, *carried}
-        self.headers = headers = [one for one in given.items() if one[0] in PASSED_ON and one[0] not in dropped]
+        carried = {} if before is None else {name: value for name, value in before.headers if name in CARRIED}
+        passed_on = PASSED_ON if before is None else PASSED_ON - {CONTENT_TYPE, *carried}
+        if step < len(path) - 1:
+            passed_on -= WITHOUT_ACCEPT
+        self.headers = headers = [one for one in given.items() if one[0] in passed_on]
         if SESSION_ID in given:
             headers[:] = [(one, without_holder(text)[0] if one == SESSION_ID else text) for one, text in headers]
         if self._target is not None and self.containers[self.container].multi_model:

@@ -50,15 +50,16 @@ class Trail:
         """A container has answered. The last answer gets the noted headers that it lacks; its steps are the caller's to
         take, with those of a variant of one container."""
         self.seconds[container] = self.seconds.get(container, 0.0) + took_s
-        if last:
-            present = {name for name, _ in answer.headers}
-            answer.headers.extend([header for header in self.noted if header[0] not in present])
-        else:
+        if not last:
             steps = steps_of(answer)
             self.steps.append(steps)
             for step, step_s in steps.items():
                 self.totals[step] = self.totals.get(step, 0.0) + step_s
-            self.noted += [header for header in answer.headers if header[0] in NOTED]
+            if answer.headers:
+                self.noted += [header for header in answer.headers if header[0] in NOTED]
+        elif self.noted:
+            present = {name for name, _ in answer.headers}
+            answer.headers.extend([header for header in self.noted if header[0] not in present])
 
     def begin_anew(self) -> None:
         """The request begins at its first container again."""
@@ -77,6 +78,8 @@ def lacked_room(answer: PartAnswer) -> bool:
 
 def steps_of(answer: PartAnswer) -> dict[str, float]:
     """Seconds by step of an instance's Server-Timing, without its overhead: the endpoint measures its own around it."""
-    header = answer.header(SERVER_TIMING) or b""
+    header = answer.header(SERVER_TIMING)
+    if header is None:
+        return {}
     steps = [part.partition(";dur=") for part in header.decode("latin-1").split(", ")]
     return {name: float(took_ms) / 1000 for name, _, took_ms in steps if took_ms and name != OVERHEAD}

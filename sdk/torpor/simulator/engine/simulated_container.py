@@ -65,10 +65,14 @@ class SimulatedPipeline(Generic[Instance]):
         self._containers = [PassedContainer(str(place)) for place in self._path]
         self._limits_s = [inf] * containers
 
-    def begun(self, model: str) -> Sending[Instance]:
-        """The machine of a new request. Requests of one model meet at one instance."""
-        trail, rules = Trail(), SendingRules()
-        return Sending(self, self._containers, self._path, self._limits_s, 0.0, {}, None, model, [], rules, trail)
+    def chosen(self, call: SimulatedCall, now_s: float) -> Instance:
+        """The instance for a new request, which gets its machine. One is ready."""
+        trail, rules, key = Trail(), SendingRules(), call.model
+        sending = Sending(self, self._containers, self._path, self._limits_s, 0.0, {}, None, key, [], rules, trail)
+        call.sending = sending
+        sending.ready(now_s)
+        assert sending.instance is not None, "an instance is ready"
+        return sending.instance
 
     def released(self, instance: Instance) -> None:
         instance.answered()

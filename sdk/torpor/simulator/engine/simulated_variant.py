@@ -129,6 +129,7 @@ class Simulation:
         self._draining: dict[str, tuple[SimulatedLife, SimulatedInstance]] = {}
         self._disks: dict[str, dict[str, None]] = {}  # the models on each slot's disk, also while the slot is empty
         containers = len(self.plan.machine.containers)
+        self._numbers = range(containers if containers > 1 else 0)  # of a pipeline's containers
         self._pipeline = SimulatedPipeline(self._ready, containers) if containers > 1 else None
         self._held: deque[SimulatedCall] = deque()
         self._calls = VariantCalls() if self.plan.at_once is None else QueuedCalls(self._soon_dispatch)
@@ -210,13 +211,9 @@ class Simulation:
 
     def _send(self, call: SimulatedCall) -> None:
         """Send a request to the instance that placement picks. There is one."""
-        if self._pipeline is None:
-            self._ready.pick(call.model).ask(call)
-            return
-        call.sending = sending = self._pipeline.begun(call.model)
-        sending.ready(self.kernel.now_s)
-        assert sending.instance is not None, "an instance is ready"
-        sending.instance.ask(call)
+        pipeline, ready = self._pipeline, self._ready
+        chosen = ready.pick(call.model) if pipeline is None else pipeline.chosen(call, self.kernel.now_s)
+        chosen.ask(call)
 
     # -- requests of an asynchronous variant -----------------------------------------------------------------------
     def _queue(self, model: str) -> None:
@@ -340,17 +337,14 @@ class Simulation:
             self.spread,
             machine.cache,
             None if rests is None else Resting(partial(keep_alive, rests.policy, rests.idle_s)),
-            containers=[]
-            if self._pipeline is None
-            else [
-                None if number == machine.models_at else self._make_container(number, processors)
-                for number in range(len(machine.containers))
-            ],
+            containers=[self._make_container(number, processors) for number in self._numbers],
         )
 
-    def _make_container(self, number: int, processors: Processors) -> SimulatedContainer:
-        """A container of a pipeline without models, with turns of its own."""
+    def _make_container(self, number: int, processors: Processors) -> SimulatedContainer | None:
+        """A container of a pipeline, with turns of its own; None for the one with the models."""
         profile = self.plan.machine.containers[number]
+        if number == self.plan.machine.models_at:
+            return None
         threads = profile.threads or self.plan.machine.threads
         spread = self.container_spreads[number] if self.container_spreads else EXACT
         return SimulatedContainer(self.kernel, profile, Turns(Sharing(threads, threads)), processors, spread)
