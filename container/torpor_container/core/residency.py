@@ -252,11 +252,13 @@ class Residency(Occupancy):
 
         False where `admit` would only answer Later, without victims.
         """
-        if self._loads >= self._loads_max:
+        if size_bytes > self.budget_bytes:
+            return True
+        if self.at_limit:
             return False
         missing_bytes = self.planned_bytes + self.unaccounted_bytes + size_bytes - self.budget_bytes
         busy = missing_bytes > self.idle_bytes and self.idle_bytes < self.planned_bytes and missing_bytes > 0
-        return not busy or size_bytes > self.budget_bytes or not self._policy.evicts
+        return not busy or not self._policy.evicts
 
     def why_absent(self, name: str) -> str:
         """Why a model is not here: the reason for which it left the last time, if that is remembered."""

@@ -5,6 +5,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, multiple, rule
 
+from torpor_container.core import residency
 from torpor_container.core.eviction import LRU, POLICIES, Nobody, policy
 from torpor_container.core.residency import WAIT, Admit, Decision, Hit, Later, Lead, Refuse, Residency, Wait
 
@@ -21,7 +22,8 @@ class Books(RuleBasedStateMachine):
     def start(self, name: str, loads_max: int) -> None:
         self.now = 0.0
         self.decisions: list[Decision] = []
-        self.residency = Residency(BUDGET, policy(name), loads_max, self.decisions.append)
+        self.policy = policy(name)
+        self.residency = Residency(BUDGET, self.policy, loads_max, self.decisions.append)
         self.loads_max = loads_max
         self.coming: set[str] = set()  # led, not admitted
         self.loading: dict[str, int] = {}
@@ -82,7 +84,10 @@ class Books(RuleBasedStateMachine):
         if not self.coming:
             return
         name = data.draw(st.sampled_from(sorted(self.coming)))
+        sensible = self.residency.may_admit(size)
         plan = self.residency.admit(name, size, self.tick())
+        if name not in self.awaited:
+            assert sensible is not (isinstance(plan, Later) and not plan.victims), "it is asked for nothing"
         if isinstance(plan, Admit):
             assert name not in self.awaited or self.awaited.isdisjoint(plan.victims)
             self.leave(plan.victims)
@@ -133,6 +138,32 @@ class Books(RuleBasedStateMachine):
         self.leave(self.residency.evict_excess("somebody", self.tick()))
         self.residency.measured(0)
 
+    @rule(name=names, size=st.integers(1, 130))
+    def found(self, name: str, size: int) -> None:
+        if name not in {*self.coming, *self.loading, *self.here, *self.leaving} and self.residency.has_room(size):
+            self.residency.found(name, size, self.tick())
+            self.here[name] = size
+            self.awaited.discard(name)
+
+    @rule()
+    def memory_ran_out(self) -> None:
+        """A load found no memory: one idle model leaves for it, whatever was planned."""
+        if self.loading:
+            newcomer = sorted(self.loading)[0]
+            kept = self.awaited if newcomer in self.awaited else set()
+            idle = {name for name in self.here if not self.pins.get(name) and name not in kept}
+            victims = self.residency.evict_one(newcomer, self.tick())
+            assert len(victims) == (1 if idle and self.policy.evicts else 0)
+            self.leave(victims)
+
+    @rule(budget=st.integers(0, BUDGET))
+    def lower_the_budget_for_a_moment(self, budget: int) -> None:
+        self.residency.budget_bytes = budget
+        self.leave(self.residency.evict_over_budget("the budget was lowered", self.tick()))
+        busy = [name for name in self.here if not self.pins.get(name)]
+        assert self.residency.planned_bytes <= budget or not busy or not self.policy.evicts
+        self.residency.budget_bytes = BUDGET
+
     @rule(name=names)
     def drop(self, name: str) -> None:
         idle = name in self.here and not self.pins.get(name)
@@ -158,7 +189,7 @@ class Books(RuleBasedStateMachine):
             assert self.residency.idle_bytes == sum(model.size_bytes for _, model in self.residency if not model.pins)
 
 
-Books.TestCase.settings = settings(max_examples=200, stateful_step_count=60, deadline=None)
+Books.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
 TestBooks = Books.TestCase
 
 
@@ -309,3 +340,256 @@ def test_loads_at_the_same_time_never_exceed_the_limit(loads_max: int) -> None:
         books.request(name, 0.0)
         plans.append(books.admit(name, 1, 0.0))
     assert [isinstance(plan, Admit) for plan in plans] == [index < loads_max for index in range(4)]
+
+
+# -- what a decision says ----------------------------------------------------------------------------------------------
+def test_the_life_of_a_model_is_told_decision_by_decision() -> None:
+    story: list[Decision] = []
+    books = Residency(BUDGET, LRU(), 4, story.append)
+    books.found("old", 60, 1.0)
+    books.request("old", 3.0)
+    books.released("old")
+    books.request("new", 5.0)
+    books.admit("new", 50, 5.0)
+    books.loaded("new", 45, 0.25, 6.0, "it was tried first")
+    books.unloaded("old", 0.5, 7.0)
+    books.request("bad", 8.0)
+    books.admit("bad", 10, 8.0)
+    books.failed("bad", "no such file", 9.0)
+    assert story == [
+        Decision(1.0, "old", "found", "an earlier process left it", 60),
+        Decision(5.0, "old", "evict", "new needs the room; idle for 2.0 s after 1 hit", 60, for_model="new"),
+        Decision(5.0, "new", "load", "predicted 50 bytes; after 1 left for it", 50),
+        Decision(6.0, "new", "loaded", "measured 45 bytes; it was tried first", 45, 0.25),
+        Decision(7.0, "old", "unloaded", "its room is free", 60, 0.5),
+        Decision(8.0, "bad", "load", "predicted 10 bytes; there is room", 10),
+        Decision(9.0, "bad", "failed", "no such file"),
+    ]
+
+
+def test_each_refusal_is_told() -> None:
+    told: list[Decision] = []
+    books = Residency(BUDGET, LRU(), 4, told.append)
+    assert expected(books, "a", 80) == Admit(())
+    told.clear()
+    assert isinstance(expected(books, "b", 21), Refuse)
+    books.request("c", 1.0)
+    books.admit("c", BUDGET + 1, 1.0)
+    books.failed("c", "", 1.0)
+    books.drop("a", "a newer version", 2.0)
+    books.unloaded("a", 0.0, 2.0)
+    books.measured(90)
+    books.request("d", 3.0)
+    books.admit("d", 20, 3.0)
+    refused = [(one.at_s, one.model, one.size_bytes) for one in told if one.action == "refuse"]
+    assert refused == [(0.0, "b", 21), (1.0, "c", 101), (3.0, "d", 20)]
+
+    told.clear()
+    never = Residency(BUDGET, Nobody(), 4, told.append)
+    brought(never, "a", 60)
+    never.request("b", 1.0)
+    never.admit("b", 41, 1.0)
+    assert [(one.model, one.size_bytes) for one in told if one.action == "refuse"] == [("b", 41)]
+
+
+def test_without_a_record_nothing_is_told_and_all_goes_on() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    brought(books, "a", 60)
+    books.request("b", 1.0)
+    assert books.admit("b", 60, 1.0) == Admit(("a",))
+    books.unloaded("a", 0.1, 1.0)
+    assert books.why_absent("a") == "it is the first request for it on this instance"
+
+
+def test_the_reasons_of_the_models_that_left_last_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(residency, "LEFT_MAX", 2)
+    books = Residency(BUDGET, LRU(), 4, lambda decision: None)
+    for name, why in (("a", "first"), ("b", "second"), ("a", "again"), ("c", "third")):
+        brought(books, name, 10)
+        books.drop(name, why, 1.0)
+        books.unloaded(name, 0.0, 1.0)
+    first = "it is the first request for it on this instance"
+    assert [books.why_absent(name) for name in "abc"] == ["again", first, "third"]
+
+
+@pytest.mark.parametrize(("used", "hits"), [(0, "0 hits"), (1, "1 hit"), (2, "2 hits")])
+def test_an_eviction_counts_the_hits(used: int, hits: str) -> None:
+    told: list[Decision] = []
+    books = Residency(BUDGET, LRU(), 4, told.append)
+    brought(books, "a", 10)
+    for _ in range(used):
+        books.request("a", 2.0)
+        books.released("a")
+    books.drop("a", "a newer version", 5.0)
+    assert told[-1].reason == f"a newer version; idle for {3.0 if used else 5.0:.1f} s after {hits}"
+    assert told[-1].for_model == ""
+
+
+def test_a_caller_who_waits_uses_the_model_when_it_came() -> None:
+    told: list[Decision] = []
+    books = Residency(BUDGET, LRU(), 4, told.append)
+    books.request("a", 0.0)
+    books.admit("a", 10, 0.0)
+    books.request("a", 4.0)
+    books.loaded("a", 10, 0.1, 5.0)
+    books.released("a")
+    books.released("a")
+    books.drop("a", "it is old", 6.0)
+    assert told[-1].reason == "it is old; idle for 2.0 s after 0 hits"
+
+
+# -- bounds ------------------------------------------------------------------------------------------------------------
+def test_a_model_that_fits_to_the_byte_comes_in_and_one_byte_more_makes_another_leave() -> None:
+    for size, victims in ((40, ()), (41, ("a",))):
+        books = Residency(BUDGET, LRU(), 4)
+        brought(books, "a", 60)
+        assert books.has_room(40)
+        assert not books.has_room(41)
+        books.request("b", 1.0)
+        assert books.admit("b", size, 1.0) == Admit(victims)
+
+
+def test_room_that_the_process_takes_is_no_room() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    brought(books, "a", 50)
+    books.measured(60)
+    assert books.unaccounted_bytes == 10
+    assert (books.has_room(40), books.has_room(41)) == (True, False)
+    books.measured(30)
+    assert books.unaccounted_bytes == 0
+
+
+def test_models_on_their_way_out_still_explain_what_the_process_uses() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    for name in "ab":
+        brought(books, name, 30)
+    books.drop("a", "it is old", 1.0)
+    books.measured(60)
+    assert books.unaccounted_bytes == 0
+    books.measured(60, gone="a")
+    assert books.unaccounted_bytes == 30
+    books.unloaded("a", 0.0, 1.0)
+    books.measured(60)
+    assert books.unaccounted_bytes == 30
+
+
+@pytest.mark.parametrize(
+    ("budget", "planned", "used", "overrun"),
+    [(100, 49, 101, True), (100, 50, 101, True), (100, 51, 101, False), (100, 40, 100, False), (101, 51, 102, True)],
+)
+def test_a_tier_is_overrun_when_the_process_takes_more_than_half_of_it(
+    budget: int, planned: int, used: int, overrun: bool
+) -> None:
+    """Nobody leaves for that: it would not go with them."""
+    books = Residency(budget, LRU(), 4)
+    brought(books, "a", planned)
+    books.measured(used)
+    assert books.overrun is overrun
+    assert books.evict_excess("b", 1.0) == (() if overrun or used <= budget else ("a",))
+
+
+def test_one_byte_too_many_makes_a_model_leave_and_none_does_not() -> None:
+    for used, victims in ((100, ()), (101, ("a",))):
+        books = Residency(100, LRU(), 4)
+        for name in "ab":
+            brought(books, name, 40)
+        books.measured(used)
+        assert books.evict_excess("b", 1.0) == victims
+
+
+def test_a_budget_that_was_lowered_counts_what_the_process_itself_uses() -> None:
+    books = Residency(100, LRU(), 4, lambda decision: None)
+    for name in "abc":
+        brought(books, name, 20)
+    books.measured(70)
+    books.budget_bytes = 50
+    assert books.evict_over_budget("less memory", 1.0) == ("a",)
+    assert books.why_absent("a") == "less memory"
+    assert books.evict_over_budget("less memory", 1.0) == ()
+
+
+def test_the_room_for_an_expected_model_is_taken_to_the_byte() -> None:
+    books = Residency(100, LRU(), 4)
+    assert expected(books, "a", 40) == Admit(())
+    brought(books, "used", 40)
+    assert isinstance(expected(books, "b", 61), Refuse)
+    assert expected(books, "b", 60) == Admit(("used",))
+
+
+def test_for_a_request_expected_models_leave_too() -> None:
+    books = Residency(100, LRU(), 4)
+    assert expected(books, "a", 80) == Admit(())
+    books.measured(110)
+    assert books.evict_excess("b", 1.0) == ("a",)
+
+
+def test_a_model_that_is_used_while_it_is_here_leaves_later() -> None:
+    books = Residency(100, LRU(), 4)
+    for name in "ab":
+        brought(books, name, 50)
+    books.request("a", 1.0)
+    books.released("a")
+    books.request("c", 2.0)
+    assert books.admit("c", 50, 2.0) == Admit(("b",))
+
+
+def test_what_was_found_is_evicted_in_its_turn() -> None:
+    books = Residency(100, LRU(), 4)
+    books.found("a", 50, 0.0)
+    assert "a" in books
+    assert (books.planned_bytes, books.idle_bytes) == (50, 50)
+    brought(books, "b", 50)
+    books.request("c", 2.0)
+    assert books.admit("c", 50, 2.0) == Admit(("a",))
+
+
+def test_more_loads_than_may_be_wait_and_say_so() -> None:
+    books = Residency(100, LRU(), 2)
+    for name in "abc":
+        books.request(name, 0.0)
+    assert books.may_admit(1)
+    books.admit("a", 1, 0.0)
+    assert books.may_admit(1)
+    books.admit("b", 1, 0.0)
+    assert not books.may_admit(1)
+    assert books.admit("c", 1, 0.0) == Later("2 loads are in flight, the limit")
+    books.loaded("a", 1, 0.1, 0.0)
+    assert books.may_admit(1)
+    assert books.admit("c", 1, 0.0) == Admit(())
+    books.failed("b", "", 0.0)
+    books.request("d", 0.0)
+    assert books.admit("d", 1, 0.0) == Admit(())
+    assert not books.may_admit(1)
+
+
+class Choosy(LRU):
+    """Keeps a model after a call only if this much is free."""
+
+    selective = True
+
+    def keeps(self, name: str, free_bytes: int) -> bool:
+        return free_bytes >= 30
+
+
+def test_a_model_is_kept_after_its_call_only_if_the_policy_would_keep_it() -> None:
+    books = Residency(100, Choosy(), 4, lambda decision: None)
+    assert books.selective
+    brought(books, "a", 60)
+    books.measured(70)  # 30 are free
+    assert not books.drop_unless_kept("a", 1.0)
+    books.measured(71)
+    books.request("a", 1.0)
+    assert not books.drop_unless_kept("a", 1.0), "it is in use"
+    books.released("a")
+    assert books.drop_unless_kept("a", 1.0)
+    assert "a" not in books
+    assert books.why_absent("a") == "served, and not kept by the policy"
+    assert not books.drop_unless_kept("a", 1.0), "it is on its way out"
+    assert not books.drop_unless_kept("b", 1.0), "nobody knows it"
+
+
+def test_a_policy_that_keeps_everything_is_not_asked_after_a_call() -> None:
+    books = Residency(100, LRU(), 4)
+    brought(books, "a", 60)
+    assert not books.drop_unless_kept("a", 1.0)
+    assert "a" in books
