@@ -37,7 +37,13 @@ from tests.helpers.mutation import Mutant, mutants
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "tests/mutants.md"
 LISTS = ROOT / "build/mutants"
-CONTAINER, ENDPOINT = "container/torpor_container/core", "endpoint/torpor_endpoint/core"
+CORES = {
+    "container/torpor_container/core": "tests/container/core",
+    "endpoint/torpor_account/core": "tests/account/core",
+    "endpoint/torpor_endpoint/core": "tests/endpoint/core",
+}
+"""The pure cores, with their tests."""
+CONTAINER, ACCOUNT, ENDPOINT = CORES
 
 
 @dataclass(frozen=True)
@@ -50,7 +56,7 @@ class MutatedRoom:
 
 def _rooms(core: str, *names: str) -> dict[str, MutatedRoom]:
     """Folders and modules of a core, each with the tests of the same name."""
-    tests = f"tests/{core.split('/')[0]}/core"
+    tests = CORES[core]
     return {
         name: MutatedRoom((f"{core}/{name}",), (f"{tests}/{name}",))
         if (ROOT / core / name).is_dir()
@@ -79,25 +85,22 @@ ROOMS: dict[str, MutatedRoom] = {
         "target_names",
         "work_wait",
     ),
+    **_rooms(ACCOUNT, "access", "alarms", "origins", "outages", "s3_address"),
     **_rooms(
         ENDPOINT,
+        "sending",
         "scaling",
         "placement",
         "routing",
         "lifecycle",
-        "access",
         "transform",
         "autoscaling",
-        "alarms",
         "capture",
         "ledger",
         "memory_shares",
         "sessions",
         "traffic",
-        "origins",
-        "outages",
         "testing",
-        "s3_address",
     ),
 }
 """By the name that `MUTANTS` takes. The others, such as `pages` and `pricing`, hold values alone."""
