@@ -1,5 +1,6 @@
 """The requests of one variant that wait, in memory: their order, which run, rest, or have expired. Pure."""
 
+from collections import Counter
 from collections.abc import Iterator
 from heapq import heappop, heappush
 
@@ -16,6 +17,7 @@ class Line:
         self.outage = Outage()
         self.probe: int | None = None  # the request that tries whether the outage lasts
         self._waiting: dict[int, Waiting] = {}
+        self._setbacks = Counter[int]()
         self._order: list[int] = []  # a heap; numbers that wait no more are skipped
         self._resting: list[tuple[float, int]] = []  # a heap of those that are not in `_order` yet; likewise
         self._ends: list[tuple[float, int]] = []  # a heap; likewise
@@ -69,19 +71,30 @@ class Line:
         heappush(self._resting, (until_s, one.number))
         heappush(self._ends, (one.expires_s, one.number))
 
+    def set_back(self, number: int) -> int:
+        """An attempt of one that runs was none. How often that was so."""
+        self._setbacks[number] += 1
+        return self._setbacks[number]
+
     def ended(self, number: int) -> None:
         """One that ran is over."""
+        self._setbacks.pop(number, None)
         self.running.pop(number, None)
 
     def remove(self, number: int) -> bool:
         """One that waits waits no more. False if it does not wait."""
-        return self._waiting.pop(number, None) is not None
+        if self._waiting.pop(number, None) is None:
+            return False
+        self._setbacks.pop(number, None)
+        return True
 
     def expired(self, now_s: float) -> list[Waiting]:
         """Those that wait and may not any more, at this epoch second: they leave the line."""
         found = []
         while (end_s := self.next_end_s) is not None and end_s <= now_s:
-            found.append(self._waiting.pop(heappop(self._ends)[1]))
+            one = self._waiting[heappop(self._ends)[1]]
+            self.remove(one.number)
+            found.append(one)
         return found
 
     def _skip(self) -> None:

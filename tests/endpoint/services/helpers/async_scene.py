@@ -32,8 +32,7 @@ from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, KeptRequest
 from torpor_endpoint.core.records import AsyncInference
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
-from torpor_endpoint.runtime.asynchronous import dispatcher as module
-from torpor_endpoint.runtime.asynchronous import notifying
+from torpor_endpoint.runtime.asynchronous import line_sending, notifying
 from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
 from torpor_endpoint.runtime.asynchronous.dispatcher import AsyncDispatcher
 from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
@@ -193,8 +192,8 @@ Story = Callable[[Scene], Awaitable[None]]
 
 def hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let what waits try again soon."""
-    monkeypatch.setattr(module, "LOOK_S", 0.01)
-    monkeypatch.setattr(module, "PAUSES_S", (0.01,))
+    monkeypatch.setattr(line_sending, "LOOK_S", 0.01)
+    monkeypatch.setattr(line_sending, "PAUSES_S", (0.01,))
     monkeypatch.setattr(waiting, "FIRST_PAUSE_S", 0.005)
     monkeypatch.setattr(waiting, "LONGEST_PAUSE_S", 0.02)
     monkeypatch.setattr(notifying, "PAUSES_S", (0.02,))
