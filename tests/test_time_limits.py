@@ -138,7 +138,7 @@ PAUSES = {
     "endpoint/torpor_endpoint/routing/router/reporting.py": "the period of a report",
     "endpoint/torpor_endpoint/routing/control/pages_for_routers.py": "how long an answer waits for news",
     "endpoint/torpor_endpoint/routing/control/publishing.py": "how long an answer waits for news",
-    "endpoint/torpor_endpoint/runtime/asynchronous/dispatcher.py": "the period of a look",
+    "endpoint/torpor_endpoint/runtime/asynchronous/line_sending.py": "the period of a look",
     "endpoint/torpor_account/s3/wire/patience.py": "when an answer begins that is not known yet",
 }
 """Modules whose waits end nothing, and why."""
