@@ -18,7 +18,6 @@ LARGER: dict[str, str] = {
     "torpor_endpoint.parts": "the composition root, to be cut in two",
     "torpor_endpoint.parts.Parts": "its class",
     "torpor_endpoint.parts.Parts.__init__": "its class",
-    "torpor_endpoint.runtime.asynchronous.dispatcher.AsyncDispatcher": "the lines of all variants and their turns",
     "torpor_endpoint.up": "the start of an endpoint, and the checks of its options",
 }
 """What is larger, and what it is. The list becomes shorter: it may name nothing that fits."""
