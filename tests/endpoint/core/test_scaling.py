@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_container.core.keepalive import Fixed, Histogram, KeepAlive
-from torpor_endpoint.core.records import Container, Serverless, Variant
+from torpor_endpoint.core.records import AsyncInference, Container, Serverless, Variant
 from torpor_endpoint.core.scaling import (
     GROW_S,
     SHRINK_S,
@@ -18,6 +18,7 @@ from torpor_endpoint.core.scaling import (
     after_update,
     at_start,
     desired,
+    may_be_empty,
     may_sleep,
     size_range,
 )
@@ -200,3 +201,109 @@ def test_it_is_not_quiet_while_requests_wait_for_more_instances() -> None:
     traffic.came(1.0)
     traffic.came(1.0)
     assert habits.quiet_s(allowed, 1, traffic, 1.0) == 0.0
+
+
+def test_the_windows_are_knatives() -> None:
+    assert (GROW_S, SHRINK_S) == (6.0, 60.0)
+
+
+def test_a_range_has_room_for_one_instance_at_least() -> None:
+    assert size_range(replace(SERVERLESS, serverless=Serverless(1024, 3)), 8) == InstanceRange(0, 1, 8)
+    assert size_range(replace(PLAIN, instances_min=0, instance_count=1), 8) == InstanceRange(0, 1, 8)
+    assert size_range(replace(PLAIN, instances_min=0, instance_count=0), 8) == InstanceRange(0, 1, 8)
+
+
+def test_a_new_serverless_variant_starts_one_instance_whatever_its_count_says() -> None:
+    assert at_start(replace(SERVERLESS, instance_count=0), 8) == 1
+
+
+@pytest.mark.parametrize(
+    ("least", "asynchronous", "empty"),
+    [(None, False, False), (0, False, True), (1, False, False), (None, True, True), (0, True, True), (1, True, False)],
+)
+def test_who_may_set_the_size_to_zero(least: int | None, asynchronous: bool, empty: bool) -> None:
+    config = AsyncInference("s3://results/out") if asynchronous else None
+    variant = replace(PLAIN, instances_min=least, asynchronous=config)
+    assert may_be_empty(variant) is empty
+    assert may_sleep(variant) is (least == 0)
+
+
+def test_a_sample_counts_for_a_minute() -> None:
+    demand = Demand()
+    assert demand.most() == 0
+    demand.seen(9, 0.0)
+    demand.seen(1, SHRINK_S - 0.1)
+    assert demand.most() == 9
+    demand.seen(1, SHRINK_S)
+    assert demand.most() == 1
+
+
+def test_demand_that_began_a_second_too_late_does_not_last() -> None:
+    assert seen([9] * 5).excess(1, GROW_S, 1000.0) == 0.0
+    assert seen([9] * 6).excess(1, GROW_S, 1000.0) == 9.0
+
+
+def test_demand_that_nobody_has_looked_at_for_a_while_is_none() -> None:
+    demand = Demand()
+    demand.seen(5, 0.0)
+    assert demand.excess(0, GROW_S, 100.0) == 0.0
+
+
+def test_demand_has_settled_when_it_is_known_for_two_seconds_less_than_a_minute() -> None:
+    demand = Demand()
+    demand.seen(1, 942.0)
+    assert demand.settled(1000.0)
+    assert not demand.settled(999.9)
+
+
+def test_a_second_of_rest_between_busy_ones_starts_no_further_instance() -> None:
+    assert size(InstanceRange(0, 5, 8), 1, AWAKE, [20, 20, 20, 1, 20, 20]) == 1
+
+
+def test_the_second_instance_leaves_too_and_one_that_is_needed_stays() -> None:
+    allowed = InstanceRange(0, 5, 8)
+    assert size(allowed, 2, AWAKE, [1] * 60) == 1
+    assert desired(allowed, 3, AWAKE, seen([20] * 60), 1000.0) is None
+
+
+def test_a_variant_that_nobody_has_resized_sleeps() -> None:
+    habits, traffic = Habits(Fixed(10.0)), Traffic()
+    traffic.came(0.0)
+    traffic.went(0.0)
+    wanted = habits.wanted(InstanceRange(0, 5, 8), 1, traffic, 11.0)
+    assert wanted is not None
+    assert (wanted.size, wanted.why) == (0, "nobody calls")
+
+
+def quiet_s(present: int, now_s: float, floor: int = 0, resized_s: float | None = None, in_flight: int = 0) -> float:
+    """Of a variant that was called once, at 0, and stays awake for 1200 s."""
+    habits, traffic = Habits(Fixed(1200.0)), Traffic()
+    traffic.came(0.0)
+    traffic.went(0.0)
+    if resized_s is not None:
+        habits.resized(resized_s)
+    habits.wanted(InstanceRange(floor, 5, 8), present, traffic, now_s)
+    for _ in range(in_flight):
+        traffic.came(now_s)
+    traffic.gaps.clear()
+    return habits.quiet_s(InstanceRange(floor, 5, 8), present, traffic, now_s)
+
+
+def test_it_is_quiet_until_the_next_moment_that_may_change_the_size() -> None:
+    assert quiet_s(1, 100.0) == 1100.0
+    assert quiet_s(1, 1199.5) == 0.5
+    assert quiet_s(1, 1200.0) == float("inf")
+    assert quiet_s(1, 100.0, resized_s=50.0) == SHRINK_S - 50.0
+    assert quiet_s(1, 100.0, floor=1) == 1100.0
+    assert quiet_s(1, 100.0, in_flight=8) == float("inf")
+    assert quiet_s(1, 100.0, in_flight=9) == 0.0
+    assert quiet_s(2, 100.0) == 0.0, "one may leave at any time"
+
+
+def test_it_is_not_quiet_while_the_keep_alive_has_something_to_learn() -> None:
+    habits, traffic = Habits(Fixed(1200.0)), Traffic()
+    for at_s in (0.0, 50.0):
+        traffic.came(at_s)
+        traffic.went(at_s)
+    assert traffic.gaps
+    assert habits.quiet_s(InstanceRange(0, 5, 8), 1, traffic, 100.0) == 0.0

@@ -36,14 +36,13 @@ def fair_shares(limit: int, demands: Mapping[str, int]) -> dict[str, int]:
     If there is not enough, the largest demands get equal shares (max-min fairness). They add up to the limit, unless
     nobody is there.
     """
-    shares, left = dict.fromkeys(demands, 0), limit
+    shares, left = dict[str, int](), limit
     open_ = sorted(demands, key=lambda name: (demands[name], name))
     while open_:
         name = open_.pop(0)
         shares[name] = min(demands[name], left // (len(open_) + 1))
         left -= shares[name]
-    needy = sorted(demands, key=lambda name: (shares[name] - demands[name], name))
-    for place, name in enumerate(needy):
-        more, rest = divmod(left, len(needy))
+    for place, name in enumerate(sorted(demands)):  # something is left only if every demand is met
+        more, rest = divmod(left, len(demands))
         shares[name] += more + (place < rest)
     return shares

@@ -25,6 +25,12 @@ def test_an_id_without_room_stays_as_it_is(session: bytes) -> None:
     assert with_holder(session, 0, "i-1") == session
 
 
+def test_an_id_may_be_as_long_as_aws_allows_with_its_holder() -> None:
+    longest = b"a" * (LENGTH_MAX - len(with_holder(b"", 7, "i-1")))
+    assert len(with_holder(longest, 7, "i-1")) == LENGTH_MAX
+    assert with_holder(longest + b"a", 7, "i-1") == longest + b"a"
+
+
 def test_an_id_names_its_holder_behind_the_models_own() -> None:
     assert with_holder(b"abc", 3, "i-1") == b"abc-torpor-3-" + mark_of("i-1")
 

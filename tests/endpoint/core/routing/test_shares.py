@@ -27,6 +27,27 @@ def test_nobody_gets_more_than_one_beyond_another_who_lacks(limit: int, demands:
         assert max(shares.values()) <= min(lacking) + 1
 
 
+def test_what_is_left_over_is_shared_alike_and_the_odd_ones_go_by_name() -> None:
+    assert fair_shares(9, {"a": 5, "b": 1}) == {"a": 7, "b": 2}
+    assert fair_shares(2, {"b": 0, "a": 0, "c": 0}) == {"a": 1, "b": 1, "c": 0}
+
+
+def test_a_router_that_was_never_heard_of_holds_nothing() -> None:
+    assert ShareHolder() == ShareHolder(granted=0, confirmed=0, demand=0)
+    assert ShareHolder().held == 0
+
+
+def test_a_share_grows_only_by_what_others_have_given_back() -> None:
+    """Another holds the share that it was given last, or what it may still use of an earlier one."""
+    wants = ShareHolder(demand=10)
+    assert grant(10, "a", {"a": wants}) == 10
+    assert grant(10, "a", {"a": wants, "b": ShareHolder(granted=4, confirmed=6)}) == 4
+    assert grant(10, "a", {"a": wants, "b": ShareHolder(granted=6, confirmed=4)}) == 4
+    assert grant(10, "a", {"a": ShareHolder(granted=8, demand=10), "b": ShareHolder(granted=4)}) == 6
+    assert grant(10, "a", {"a": wants, "b": ShareHolder(granted=12)}) == 0
+    assert grant(10, "a", {"a": ShareHolder(demand=1), "b": ShareHolder(demand=9)}) == 1
+
+
 @dataclass
 class FakeRouter:
     """A router that admits requests by its share, and hears of a new share late."""
