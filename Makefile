@@ -51,7 +51,7 @@ test-failed: $(READY)
 test-report: $(READY)
 	@$(BIN)/python -m tests.run_report $(RAN) $(RAN_AGAIN)
 
-# The whole suite on each of these Pythons, in an environment of its own: 1.2 GB each. What cannot be run is said with its reason.
+# The whole suite on each of these Pythons, in an environment of its own: 1.2 GB each. What cannot be run is said, with its reason.
 PYTHONS := 3.11 3.12 3.13 3.14
 test-pythons: $(READY)
 	$(BIN)/python -m tests.pythons $(PYTHONS)
