@@ -61,7 +61,7 @@ def _many(origin: Any, arguments: tuple[Any, ...]) -> st.SearchStrategy[Any]:
     if origin is tuple and arguments[-1] is not Ellipsis:
         return st.tuples(*map(record_values, arguments))
     values = st.lists(record_values(arguments[0]), max_size=2)
-    return values.map({list: list, frozenset: frozenset}.get(origin, tuple))
+    return values.map({tuple: tuple, frozenset: frozenset}.get(origin, list))
 
 
 def _record(kind: Any) -> st.SearchStrategy[Any]:

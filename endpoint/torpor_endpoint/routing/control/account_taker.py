@@ -4,10 +4,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from torpor_container.typed_json import read
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.runtime.composed_router import RouterMeters
 from torpor_endpoint.runtime.observing.ledger_observer import LedgerWriter
-from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency
+from torpor_endpoint.runtime.observing.meter import AlikeRequests
 
 Counter = Callable[..., None]
 UNKNOWN = "unknown"
@@ -41,8 +42,8 @@ class AccountTaker:
         self._metered: dict[str, int] = {}  # by router: the last batch that the metrics have
         self._skipped: set[str] = set()  # the kinds of which a row could not be read
         self._in_ledger: Mapping[str, Counter] = {
-            "invoked": lambda *row: ledger.invoked(InvocationRecord(*row)),
-            "warmed": lambda *row: ledger.warmed(_warm(*row)),
+            "invoked": lambda *row: ledger.invoked(read(InvocationRecord, row)),
+            "warmed": lambda *row: ledger.warmed(read(WarmRequests, row)),
         }
         self._in_metrics: Mapping[str, Counter] = {
             "samples": self._samples,
@@ -92,11 +93,4 @@ class AccountTaker:
                 log.error(SKIPPED, kind, router, error)
 
     def _samples(self, endpoint: str, variant: str, at_s: float, *samples: Any) -> None:
-        found = AlikeRequests(*samples)
-        concurrency = [Concurrency(*one) for one in found.concurrency]
-        self._meters.add(endpoint, variant, found._replace(concurrency=concurrency), at_s)
-
-
-def _warm(*row: Any) -> WarmRequests:
-    warm = WarmRequests(*row)
-    return warm if warm.span_s is None else warm._replace(span_s=(warm.span_s[0], warm.span_s[1]))
+        self._meters.add(endpoint, variant, read(AlikeRequests, samples), at_s)
