@@ -74,10 +74,15 @@ class GunicornWorker(Worker):  # type: ignore[misc]  # gunicorn has no types
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGUSR1, self.handle_usr1)
 
-    def run(self) -> None:
+    def load_wsgi(self) -> None:
+        """Make all that can fail: the arbiter does not fork again what fails here."""
         from torpor_container.http.worker import HttpWorker
 
-        HttpWorker(self.wsgi, self.sockets, self.app.options, self.log, self.ppid, self.notify).run()
+        app = self.app.wsgi()
+        self._worker = HttpWorker(app, self.sockets, self.app.options, self.log, self.ppid, self.notify)
+
+    def run(self) -> None:
+        self._worker.run()
         Thread(target=_leave, daemon=True).start()
 
 

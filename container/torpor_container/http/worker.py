@@ -60,13 +60,14 @@ class HttpWorker:
         parent: int,
         beat: Callable[[], None] = lambda: None,
     ) -> None:
-        """`beat` is called every BEAT_S while it serves."""
+        """`beat` is called every BEAT_S while it serves. Raises BadCertificate."""
         self._app = app
         self._sockets = sockets
         self._options = options
         self._log = log
         self._parent = parent
         self._beat = beat
+        self._certificate = None if options.tls is None else ServerCertificate(options.tls, log)
         self._stopping = False
         self._serving: asyncio.Task[None] | None = None
 
@@ -92,15 +93,15 @@ class HttpWorker:
             raise SystemExit(NOT_STARTED) from None
         except asyncio.CancelledError:
             return  # told to stop before it has started
-        tls = self._options.tls
-        certificate = None if tls is None else ServerCertificate(tls, self._log)
+        certificate = self._certificate
         made = partial(self._connection, port, None if certificate is None else Handshakes(port, certificate))
-        servers = [await loop.create_server(made, sock=_own(one)) for one in self._sockets]
-        for one in self._sockets:
-            self._log.info("ASGI server listening on %s", one)
+        servers: list[asyncio.AbstractServer] = []
         watched = (port.connections, *(() if certificate is None else (certificate,)))
         watching = [asyncio.create_task(one.watch()) for one in watched]
         with suppress(asyncio.CancelledError):
+            for one in self._sockets:
+                servers.append(await loop.create_server(made, sock=_own(one)))
+                self._log.info("ASGI server listening on %s", one)
             while not self._stopping and os.getppid() == self._parent:
                 self._beat()
                 await asyncio.sleep(BEAT_S)
