@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     SDK: (
         SDK,
         "torpor_endpoint.up",
+        "torpor_endpoint.starting",
         "torpor_endpoint.options",
         "torpor_endpoint.routing.router.options",
         "torpor_endpoint.routing.router.start",
@@ -201,6 +202,18 @@ def test_control_and_routers_know_each_other_by_their_protocol_alone() -> None:
         if is_under(name, f"{ENDPOINT}.routing.{side}")
         for module in imports(path)
         if any(is_under(module, sides[other]) for other in others)
+    ]
+    assert wrong == []
+
+
+def test_a_router_starts_without_what_starts_an_endpoint() -> None:
+    starts = ("up", "app", "parts", "service_apps")
+    wrong = [
+        f"{name} imports {module}"
+        for name, path in modules().items()
+        if is_under(name, f"{ENDPOINT}.routing.router") or name == f"{ENDPOINT}.router"
+        for module in imports(path)
+        if any(is_under(module, f"{ENDPOINT}.{start}") for start in starts)
     ]
     assert wrong == []
 

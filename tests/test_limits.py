@@ -27,6 +27,7 @@ from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.options import Options
 from torpor_endpoint.routing.router.control_client import BEGUN_WITHIN_S, FORWARDED_MAX
 from torpor_endpoint.runtime.passage import CallLimits
+from torpor_endpoint.starting import port_serving
 
 PAGE = (Path(__file__).parent.parent / "docs" / "reference" / "limits.md").read_text()
 KIB, MIB = 1 << 10, 1 << 20
@@ -52,12 +53,12 @@ SAID = (
     f"Rate of a body | {PATIENCE.least_bytes_per_s:g} bytes per second on average, in each {PATIENCE.slow_s:g} s",
     f"the handshake, with [TLS](../how-to/tls.md) | {HANDSHAKE_S:g} s each",
     f"/64 network of IPv6 | {Options().connections_per_client} (",
-    f"to the endpoint | {up.KEEP_ALIVE_S} s",
+    f"to the endpoint | {port_serving.KEEP_ALIVE_S} s",
     f"with at least {SPARE_MIN} left over",
     f"half of all of them and {GREETINGS_MAX:,} at most; {GREETED_WITHIN_S:g} s each",
     f"together | {request_bodies.ROOM_BYTES // MIB} MiB | a body waits in line for {request_bodies.ROOM_WITHIN_S:g} s",
     f"that has room | {request_bodies.WHOLE_WITHIN_S:g} s",
-    f"the endpoint stops | {up.GRACEFUL_S} s",
+    f"the endpoint stops | {port_serving.GRACEFUL_S} s",
     f"processes of the endpoint | {up.SHUTDOWN_S} s",
     f"same data folder | {data_dir.LOCK_PATIENCE_S:g} s",
     f"of it is killed after {data_dir.ORPHAN_PATIENCE_S:g} s",
@@ -76,4 +77,4 @@ def test_the_page_has_the_share_of_descriptors_for_connections() -> None:
 
 
 def test_a_stop_ends_within_five_seconds() -> None:
-    assert up.GRACEFUL_S + up.SHUTDOWN_S < 5
+    assert port_serving.GRACEFUL_S + up.SHUTDOWN_S < 5

@@ -6,7 +6,8 @@ import sys
 from typing import Any
 
 from torpor_endpoint.options import OPTIONS, Option, Options
-from torpor_endpoint.up import CannotStart, end, run
+from torpor_endpoint.starting.refusals import CannotStart, end
+from torpor_endpoint.up import run
 
 
 def main() -> None:

@@ -1,67 +1,30 @@
 """Starts an endpoint in this process: the package's public start-up."""
 
-import logging
 import os
-import re
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib.util import find_spec
-from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING
 
-from torpor_account.core.access.rates import BadRate, CallRates
 from torpor_account.core.origins.cross_origin import is_loopback
-from torpor_account.log_lines import JsonLines, single_line
-from torpor_account.port import PORT_CHECKS, PORT_MAX, PortOptions, listening_fault, serve
+from torpor_account.port import serve
 from torpor_account.storage.private import UMASK
-from torpor_container.how_to_install import how_to_install
 from torpor_container.http.server import NOT_STARTED
-from torpor_endpoint.core.emulation import EMULATED
-from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
-from torpor_endpoint.host.ray.spelling import address_of, names_ray
-from torpor_endpoint.options import KUBERNETES, LOCAL, REFUSABLE, Options
-from torpor_endpoint.telemetry.environment import BadTelemetry, signals
+from torpor_endpoint.options import Options
+from torpor_endpoint.starting.endpoint_checks import check, check_router_ports, unheld
+from torpor_endpoint.starting.port_serving import certified, server_options, socket_address
+from torpor_endpoint.starting.refusals import warn
 
 if TYPE_CHECKING:
     from torpor_account.aws.wire.asgi import App
     from torpor_account.tls.prepared import PreparedTls
-    from torpor_container.http.server import ServerOptions
 
-SomeOptions = TypeVar("SomeOptions")  # of an endpoint or of a router
-
-REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
-"""What boto3 accepts as a region: the label of a host name."""
-
-
-GRACEFUL_S = 2
 SHUTDOWN_S = 2
-"""How long a stop waits for the requests in flight, and then for everything else: it ends within five seconds."""
-
-OTEL_MODULES = ("opentelemetry.sdk", "opentelemetry.exporter.otlp.proto.http")
-"""What `--otel` imports."""
-
-ROUTERS_MAX = 64
-
-KEEP_ALIVE_S = 300
-"""How long a client's connection may be idle, in seconds."""
-
-
-class CannotStart(Exception):
-    """An endpoint or a router cannot start now. The message says why, and what to do."""
-
-    exit_code = 1
-
-
-class BadOption(CannotStart):
-    """It cannot be started with these options. The message names the one at fault."""
-
-    exit_code = 2
+"""How long a stop waits for everything but the requests in flight: it ends within five seconds."""
 
 
 def run(options: Options) -> None:
@@ -79,36 +42,6 @@ def run(options: Options) -> None:
     cautions = (*unheld(known), *more, *left_behind(known))
     warn(known, (*([exposed] if exposed else []), *(f"Warning: {one}." for one in cautions)))
     serve(partial(_app, known), server_options(known, SHUTDOWN_S))
-
-
-def warn(options: PortOptions, warnings: Iterable[str]) -> None:
-    """Print warnings before the start, in the form of the log."""
-    for warning in warnings:
-        line = single_line(logging.WARNING, warning) if options.log_format == "json" else warning
-        print(line, file=sys.stderr, flush=True)
-
-
-def end(options: PortOptions, error: CannotStart) -> NoReturn:
-    """End this process with one line that says why it cannot start."""
-    warn(options, (f"torpor: {' '.join(str(error).split())}",))
-    sys.exit(error.exit_code)
-
-
-def server_options(options: PortOptions, shutdown_s: int) -> "ServerOptions":
-    """How the port of an endpoint or of a router is served."""
-    from torpor_container.http.server import ServerOptions, TlsFiles
-
-    certificate, key = options.tls_cert, options.tls_key
-    return ServerOptions(
-        bind=options.bind,
-        graceful_s=GRACEFUL_S,
-        shutdown_s=shutdown_s,
-        keep_alive_s=KEEP_ALIVE_S,
-        log_level=options.log_level,
-        log_formatter=JsonLines if options.log_format == "json" else None,
-        connections_per_client=options.connections_per_client,
-        tls=None if certificate is None or key is None else TlsFiles(certificate, key),
-    )
 
 
 def secured(options: Options) -> tuple[Options, Sequence[str]]:
@@ -141,16 +74,6 @@ def _with_certificate(options: Options, prepare: Callable[[], "PreparedTls"]) ->
     return known, found.warnings
 
 
-def certified(prepare: Callable[[], "PreparedTls"]) -> "PreparedTls":
-    """What `prepare` finds. Raises BadOption."""
-    from torpor_account.tls.prepared import BadTls
-
-    try:
-        return prepare()
-    except BadTls as error:
-        raise BadOption(str(error)) from error
-
-
 def _app(options: Options) -> "App":
     """The application, made in gunicorn's worker. Only the worker imports it, so its parent process stays small."""
     from torpor_account.storage.data_dir import DataDirInUse
@@ -176,130 +99,11 @@ def exposure(options: Options) -> str | None:
     )
 
 
-def check(options: Options) -> None:
-    """Check each option's text. Raises BadOption."""
-    check_rows(options, CHECKS)
-    try:
-        Images.read(options.images)
-    except BadImages as error:
-        raise BadOption(f"--images: {error}") from error
-    if options.otel:
-        check_telemetry()
-    if options.tls:
-        check_cryptography("--tls-self-signed" if options.tls_self_signed else "--tls-cert")
-    try:
-        CallRates.read(options.rate_limits)
-    except BadRate as error:
-        raise BadOption(f"--rate-limit: {error}") from error
-    if options.database is not None:
-        _check_database(options.database)
-    if options.auth:
-        _check_credentials(options)
-    if options.instances_on == KUBERNETES:
-        _check_kubernetes(options)
-    if names_ray(options.instances_on) and not _is_installed("ray"):
-        raise BadOption(f"--instances-on: Ray is not installed: {how_to_install('ray')}")
-    if options.require_isolation and (lacks := unheld(options)):
-        raise BadOption(f"--require-isolation: {'; '.join(lacks)}")
-
-
-def unheld(options: Options) -> list[str]:
-    """What scripts can do on this machine although a box should keep them from it, in words."""
-    from torpor_container.isolation.abilities import found  # not needed to check other options
-
-    return [] if "scripts" in options.refused else found().missing(endpoint_only=options.uses_roles)
-
-
 def left_behind(options: Options) -> list[str]:
     """What stays on this machine although the database is elsewhere, in words."""
     if options.database is None or options.s3_endpoint is not None:
         return []
     return [f"the objects of the embedded S3 stay in {options.data_dir}, and not in the database: see --s3-endpoint"]
-
-
-def check_rows(options: SomeOptions, rows: Iterable[tuple[str, Callable[[SomeOptions], bool], str]]) -> None:
-    """Check the options by rows such as those of CHECKS. Raises BadOption."""
-    for flag, good, rule in rows:
-        if not good(options):
-            raise BadOption(f"{flag}: {rule}")
-
-
-def check_router_ports(options: Options) -> None:
-    """Check that routers can listen at the ports after the endpoint's own, which is known. Raises BadOption,
-    CannotStart."""
-    last = options.port + options.routers
-    if options.routers and not options.port:
-        raise BadOption("--port: it must be given with --routers, whose ports come after it")
-    if last > PORT_MAX:
-        raise BadOption(f"--routers: their last port would be {last}, and {PORT_MAX} is the highest: lower --port")
-    for port in range(options.port + 1, last + 1):
-        if found := listening_fault(options.host, port):
-            raise CannotStart(
-                f"{options.host}:{port} cannot be listened on by a router: {found}: choose another --port, or fewer "
-                "--routers"
-            )
-
-
-def check_cryptography(flag: str) -> None:
-    """Raises BadOption for a flag that needs a package which is not installed."""
-    if not _is_installed("cryptography"):
-        raise BadOption(f"{flag}: the package cryptography is not installed: {how_to_install('tls')}")
-
-
-def check_telemetry() -> None:
-    """Raises BadOption where `--otel` would not do what its variables say."""
-    if not all(map(_is_installed, OTEL_MODULES)):
-        raise BadOption(f"--otel: OpenTelemetry's SDK is not installed: {how_to_install('otel')}")
-    try:
-        signals(os.environ)
-    except BadTelemetry as error:
-        raise BadOption(f"--otel: {error}") from error
-
-
-def _check_database(url: str) -> None:
-    """The server is asked: an endpoint without its database is of no use."""
-    if not _is_installed("psycopg"):
-        raise BadOption(f"--database: psycopg is not installed: {how_to_install('postgresql')}")
-    from torpor_account.storage.databases.postgresql_schema import fault
-
-    if found := fault(url):
-        raise BadOption(f"--database: {found}")
-
-
-def _check_kubernetes(options: Options) -> None:
-    """The cluster is asked: an endpoint that cannot launch is of no use."""
-    from torpor_endpoint.host.kubernetes.composing import fault
-
-    if found := fault(options.kubernetes_file):
-        raise BadOption(found)
-
-
-def _check_credentials(options: Options) -> None:
-    """A file that cannot be read is no reason to make a new root credential over it."""
-    from torpor_account.access.root_key import BadCredentials, kept_pair
-    from torpor_account.storage.data_dir import DataDir
-
-    try:
-        kept_pair(DataDir(options.data_dir).credentials)
-    except BadCredentials as error:
-        raise BadOption(f"--auth: {error}") from error
-
-
-def _is_there(module: str) -> bool:
-    """Whether there is such a module. It is not imported, and neither are the packages around it."""
-    top, *inner = module.split(".")
-    found = find_spec(top) if top else None
-    places = (found and found.submodule_search_locations) or ()
-    if not inner:
-        return found is not None
-    return any(Path(place, *inner).with_suffix(".py").is_file() or Path(place, *inner).is_dir() for place in places)
-
-
-def _is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ModuleNotFoundError:  # not even the package around it
-        return False
 
 
 def abandoned(data_dir: Path) -> bool:
@@ -310,192 +114,6 @@ def abandoned(data_dir: Path) -> bool:
         return orphan((data_dir / "lock").read_text()) is not None
     except OSError:
         return False
-
-
-def _is_reached(options: Options) -> bool:
-    """Whether other machines may reach the endpoint's own address, where instances call that at all."""
-    one_address = not is_loopback(options.host) and options.host not in ("", "0.0.0.0", "::")
-    return one_address or bool(options.advertise or options.s3_endpoint)
-
-
-def is_url(text: str) -> bool:
-    """Whether this is the URL of a server."""
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # brackets that do not close, a port that is no number
-        return False
-
-
-def is_postgresql(text: str) -> bool:
-    """Whether this is the URL of a PostgreSQL database."""
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in ("postgresql", "postgres") and len(parts.path) > 1 and parts.port != 0
-    except ValueError:
-        return False
-
-
-def _has_password(url: str) -> bool:
-    return urlsplit(url).password is not None or "password=" in urlsplit(url).query
-
-
-CHECKS: tuple[tuple[str, Callable[[Options], bool], str], ...] = (
-    (
-        "--s3-endpoint",
-        lambda options: options.s3_endpoint is None or is_url(options.s3_endpoint),
-        "it must be a URL, such as http://127.0.0.1:9000",
-    ),
-    (
-        "--database",
-        lambda options: options.database is None or is_postgresql(options.database),
-        "it must be a URL, such as postgresql://torpor@127.0.0.1:5432/torpor",
-    ),
-    (
-        "--database",
-        lambda options: options.database is None or not _has_password(options.database),
-        "other users see the arguments of programs: put the password in PGPASSWORD, or in a file (PGPASSFILE)",
-    ),
-    (
-        "--database",
-        lambda options: options.database is None or not options.travelling_clock,
-        "a clock that travels is for tests of one machine: leave out one of them",
-    ),
-    (
-        "--instances-on",
-        lambda options: options.instances_on in (LOCAL, KUBERNETES) or address_of(options.instances_on) is not None,
-        f"choose one of {LOCAL}, {KUBERNETES}, ray, and ray://HOST:PORT, the address of a Ray Client server",
-    ),
-    (
-        "--tls-self-signed",
-        lambda options: not options.tls_self_signed or options.instances_on == LOCAL or options.s3_endpoint is not None,
-        "instances on other machines read models over HTTPS, and trust public certificates only: use --tls-cert with "
-        "such a one, leave out TLS, or let another S3 hold the models (--s3-endpoint)",
-    ),
-    (
-        "--advertise",
-        lambda options: options.advertise is None or is_url(options.advertise),
-        "it must be a URL, such as http://10.0.0.5:4700",
-    ),
-    (
-        "--routers",
-        lambda options: 0 <= options.routers <= ROUTERS_MAX,
-        f"it must be from 0 to {ROUTERS_MAX}",
-    ),
-    (
-        "--routers",
-        lambda options: not options.routers or not (options.travelling_clock or options.faults),
-        "routers keep real time, and no fault strikes in them: leave it out, or --travelling-clock and --faults",
-    ),
-    (
-        "--advertise",
-        lambda options: options.instances_on != KUBERNETES or _is_reached(options),
-        "instances on other machines do not reach this one by its --host: give the URL by which they do, "
-        "such as http://10.0.0.5:4700, or let another S3 hold the artifacts (--s3-endpoint)",
-    ),
-    (
-        "--kubernetes-file",
-        lambda options: options.kubernetes_file is None or options.instances_on == KUBERNETES,
-        f"it is for --instances-on {KUBERNETES}",
-    ),
-    (
-        "--keep-instances",
-        lambda options: not options.keep_instances or options.instances_on != LOCAL,
-        "instances on this machine end with the endpoint: leave it out",
-    ),
-    (
-        "--what-if",
-        lambda options: options.what_if is None or _is_there(options.what_if),
-        "there is no such module",
-    ),
-    ("--region", lambda options: bool(REGION.fullmatch(options.region)), "it must be a name such as us-east-1"),
-    ("--account", lambda options: bool(re.fullmatch("[0-9]{12}", options.account)), "it must be a number of 12 digits"),
-    (
-        "--emulate",
-        lambda options: options.emulate is None or options.emulate in EMULATED,
-        f"choose one of {', '.join(EMULATED)}",
-    ),
-    (
-        "--unknown-images",
-        lambda options: options.unknown_images in UNKNOWN,
-        f"choose one of {', '.join(UNKNOWN)}",
-    ),
-    (
-        "--refuse",
-        lambda options: options.refused <= set(REFUSABLE),
-        f"choose of {', '.join(REFUSABLE)}, with a comma between them",
-    ),
-    (
-        "--tls-self-signed",
-        lambda options: not options.tls_self_signed or options.tls_cert is None,
-        "leave it out, or --tls-cert and --tls-key",
-    ),
-    (
-        "--rate-limit",
-        lambda options: not options.rate_limits or options.auth,
-        "it is for each known caller: add --auth",
-    ),
-    ("--warm-idle", lambda options: 0 < options.warm_idle_s < inf, "it must be more than 0"),
-    ("--time-scale", lambda options: 0 < options.time_scale < inf, "it must be more than 0"),
-    (
-        "--travelling-clock",
-        lambda options: not options.travelling_clock or is_loopback(options.host),
-        "whoever reaches the endpoint can move its clock: use a loopback address, such as --host 127.0.0.1",
-    ),
-    (
-        "--travelling-clock",
-        lambda options: not options.travelling_clock or options.time_scale == 1.0,
-        "it moves AWS's automatic scaling too: leave out --time-scale",
-    ),
-    (
-        "--travelling-clock",
-        lambda options: not options.travelling_clock or options.emulate is None,
-        "the emulated delays are of real time: leave out --emulate",
-    ),
-    (
-        "--travelling-clock",
-        lambda options: not options.travelling_clock or options.instances_on == LOCAL,
-        "it moves the clocks of instances of this machine: leave out --instances-on",
-    ),
-    (
-        "--faults",
-        lambda options: not options.faults or is_loopback(options.host),
-        "whoever reaches the endpoint can have faults strike: use a loopback address, such as --host 127.0.0.1",
-    ),
-    (
-        "--faults",
-        lambda options: not options.faults or options.s3_endpoint is None,
-        "they strike the embedded S3: leave out --s3-endpoint",
-    ),
-    (
-        "--faults",
-        lambda options: not options.faults or not options.tls,
-        "instances then read models by S3's API, by a client that trusts public certificates only: leave out TLS",
-    ),
-    (
-        "--faults",
-        lambda options: not options.faults or options.instances_on == LOCAL,
-        "they strike instances of this machine: leave out --instances-on",
-    ),
-    (
-        "--host",
-        lambda options: options.auth or options.insecure or is_loopback(options.host),
-        "other machines may reach this address: add --auth, which verifies every caller, or --insecure-allow-anyone, "
-        "which lets everyone who reaches it do anything",
-    ),
-    *PORT_CHECKS,
-)
-"""Each row: the flag, a check, and the rule for the error message."""
-
-
-def socket_address(descriptor: int) -> tuple[str, int]:
-    """The host and the port of an inherited socket, which stays open. Raises BadOption."""
-    try:
-        with socket.socket(fileno=os.dup(descriptor)) as listener:
-            host, port = listener.getsockname()[:2]
-    except (OSError, ValueError) as error:  # no descriptor, no socket, or none that has an address
-        raise BadOption(f"--descriptor: {descriptor} is no listening socket: {error}") from error
-    return host, port
 
 
 def _with_address(options: Options, descriptor: int) -> Options:

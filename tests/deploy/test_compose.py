@@ -24,7 +24,7 @@ from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.options import Options
 from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
 from torpor_endpoint.routing.router.start import check
-from torpor_endpoint.up import CHECKS
+from torpor_endpoint.starting.endpoint_checks import CHECKS
 
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "compose.yaml").read_text())
 SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]

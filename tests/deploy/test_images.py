@@ -9,7 +9,7 @@ import yaml
 from tests.markdown import ROOT
 from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.options import Options
-from torpor_endpoint.up import CHECKS
+from torpor_endpoint.starting.endpoint_checks import CHECKS
 
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 STAGES = {

@@ -29,7 +29,8 @@ def main() -> None:
     options = read_options(sys.argv[1])
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     end_with(LIFELINE)
-    from torpor_endpoint.up import BadOption, run
+    from torpor_endpoint.starting.refusals import BadOption
+    from torpor_endpoint.up import run
 
     pid = os.getpid()
     try:

@@ -13,7 +13,7 @@ from torpor_endpoint.host.kubernetes.names import labels
 from torpor_endpoint.host.kubernetes.rights import RIGHTS
 from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
 from torpor_endpoint.options import Options
-from torpor_endpoint.up import CHECKS
+from torpor_endpoint.starting.endpoint_checks import CHECKS
 
 
 def test_what_helm_made_is_of_this_chart() -> None:

@@ -15,7 +15,7 @@ from torpor_endpoint.host.kubernetes.manifests import PORT
 from torpor_endpoint.host.kubernetes.names import labels
 from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
 from torpor_endpoint.routing.router.start import SHUTDOWN_S, check
-from torpor_endpoint.up import GRACEFUL_S
+from torpor_endpoint.starting.port_serving import GRACEFUL_S
 
 Labels = Mapping[str, str]
 INSTANCE = {**labels(Slot("shop", "AllTraffic", 0), "0123abcd", "4f"), "app.kubernetes.io/instance": "mine"}
