@@ -113,7 +113,7 @@ class EndpointProcess:
             if parts.host is not parts.local_host:
                 closing.push_async_callback(parts.host.close)
             stop = partial(parts.controller.close, detach=self._options.keep_instances)
-            for close in (parts.trainer.close, parts.transforming.close, stop, parts.dispatcher.close):
+            for close in (parts.jobs.training.close, parts.jobs.transform.close, stop, parts.dispatcher.close):
                 closing.push_async_callback(close_within, close, STOP_S)
             closing.callback(parts.heartbeat.call)
             if parts.was_open:
@@ -124,8 +124,8 @@ class EndpointProcess:
             await parts.launching.open(await asyncio.to_thread(parts.served_variants))
             await parts.controller.start()
             parts.serving.set()
-            await parts.trainer.start()
-            await parts.transforming.start()
+            await parts.jobs.training.start()
+            await parts.jobs.transform.start()
             await parts.dispatcher.start()
             tasks = [
                 asyncio.create_task(repeated(name, chore, parts.clock.pause_of(name)))

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import random
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -45,8 +44,8 @@ from torpor_endpoint.fleet.controller import Controller, wanted_variants
 from torpor_endpoint.fleet.endpoints import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_fault, without_sharing
 from torpor_endpoint.fleet.readings import Readings
-from torpor_endpoint.fleet.timing import TIMING
-from torpor_endpoint.host import Host, LaunchSpec, Slot
+from torpor_endpoint.host import Host
+from torpor_endpoint.host.chosen_host import chosen_host
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.images import Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec, memory_plan
@@ -56,31 +55,22 @@ from torpor_endpoint.in_service.endpoints import machine_digest
 from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
 from torpor_endpoint.ledger.keeping import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
-from torpor_endpoint.options import KUBERNETES, LOCAL, Options
+from torpor_endpoint.options import LOCAL, Options
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.control.router_board import RouterBoard
 from torpor_endpoint.runtime.app import AccountAndRegion
-from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
-from torpor_endpoint.runtime.asynchronous.dispatcher import AsyncDispatcher
-from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
-from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
-from torpor_endpoint.runtime.asynchronous.notifying import NoticeBoard
+from torpor_endpoint.runtime.asynchronous.composed_dispatcher import AsyncSite, composed_dispatcher
 from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
 from torpor_endpoint.runtime.capture.files import CaptureFile
 from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite
 from torpor_endpoint.runtime.observing.meter import Meters
 from torpor_endpoint.services.autoscaling.acting.variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.jobs.queue import JobQueue
-from torpor_endpoint.services.jobs.records import JobRecords
-from torpor_endpoint.services.jobs.work import WorkThreads
+from torpor_endpoint.services.job_parts import JobParts, JobSite
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.records import Experiments
-from torpor_endpoint.services.training.lifecycle import TrainingJob
-from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork, without_credentials
-from torpor_endpoint.services.transform.lifecycle import TransformJob
-from torpor_endpoint.services.transform.running.transform_work import JOB, TransformSite, TransformWork
+from torpor_endpoint.services.training.running.training_work import without_credentials
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 from torpor_endpoint.telemetry.access_log import AccessLog
@@ -92,14 +82,6 @@ if TYPE_CHECKING:
     from torpor_account.storage.denial_log import DenialLog
     from torpor_endpoint.role_parts import RoleParts
     from torpor_endpoint.telemetry.composing import Telemetry
-
-
-TRANSFORM_TIMING = replace(TIMING, grace_s=3.0)
-"""Nobody waits for the answers of an instance whose job has ended or was stopped."""
-
-
-ASYNC_THREADS = 8
-"""For the inputs and results of asynchronous requests on their way from and to S3."""
 
 
 class Parts:
@@ -137,7 +119,7 @@ class Parts:
         )
         self.local_host = LocalHost(self.folders.sockets, Disks(self.folders.instances), self.warm_parent)
         self._secret = b"" if options.instances_on == LOCAL else self._deployment_secret()
-        self.host = self._host()
+        self.host = chosen_host(options, self.folders, self._secret, self.local_host)
         self.launching: Host = self.host if self.role_parts is None else self.role_parts.signing(self.host)
         # metrics and the ledger
         self.tables = TablePublisher(lambda: self.roster, token_hex(8))
@@ -162,16 +144,13 @@ class Parts:
         self.topics = Topics(self.long_tail.answer)
         self.log_marks = LogMarks(self._ahead_s)
         self.async_queue = AsyncQueue(self._opened(ASYNC_REQUESTS), epoch)
-        self.dispatcher = self._dispatcher()
+        self.dispatcher = composed_dispatcher(self._async_site())
         # the fleet
-        self.controller = Controller(self.store, self.roster, self._factory(), epoch, self._endpoint_deleted)
+        launching = self._launching()
+        factory = self._factory(launching)
+        self.controller = Controller(self.store, self.roster, factory, epoch, self._endpoint_deleted)
         # the services
-        self.jobs = JobRecords(self.database, "training_jobs", TrainingJob, epoch)
-        self.training = TrainingWork(self._training_site())
-        self.trainer = JobQueue(self.jobs, self.training, parallel=os.cpu_count() or 1)
-        self.transform_jobs = JobRecords(self.database, "transform_jobs", TransformJob, epoch)
-        self.transform_work = TransformWork(self._transform_site())
-        self.transforming = JobQueue(self.transform_jobs, self.transform_work, parallel=os.cpu_count() or 1)
+        self.jobs = JobParts(self._job_site(launching))
         refused = refusal(self.store, strict=options.strict)
         self.autoscaling = Autoscaling(self.database, self.store, epoch, refused)
         actions = alarm_actions(self.topics, self.autoscaling.fired)
@@ -180,23 +159,6 @@ class Parts:
         self.experimenting = Experimenting(self.control(), self.experiments)
         groups = Groups(self.folders.endpoint_logs, self.folders.training_logs, self.folders.transform_logs)
         self.logs = Logs(groups, self.log_marks, self.store.tags, epoch, self._growing_logs)
-
-    def _host(self) -> Host:
-        """Where instances run. Raises HostError, BadKubernetesFile, OSError."""
-        options = self.options
-        if options.instances_on == LOCAL:
-            return self.local_host
-        if options.instances_on == KUBERNETES:
-            from torpor_endpoint.host.kubernetes.composing import kubernetes_host
-
-            return kubernetes_host(options.kubernetes_file, self._secret, options.keep_instances)
-        from torpor_endpoint.host.ray.host import RayHost
-        from torpor_endpoint.host.ray.spelling import address_of
-
-        address = address_of(options.instances_on)
-        assert address is not None, options.instances_on
-        called = options.instances_url if options.s3_endpoint is None else ""
-        return RayHost(address, self._secret, self.folders.endpoint_logs, called, keep=options.keep_instances)
 
     def _opened(self, part: DatabasePart) -> Database:
         """Raises DatabaseFault, SchemaTooNew."""
@@ -258,7 +220,7 @@ class Parts:
 
     def _is_tagged(self, arn: str) -> bool:
         """Whether a training job, a transform job or an inference experiment has this ARN."""
-        return self.jobs.has(arn) or self.transform_jobs.has(arn) or self.experiments.has(arn)
+        return self.jobs.has(arn) or self.experiments.has(arn)
 
     async def refresh_metrics(self) -> None:
         """Bring the metrics up to date before they are read."""
@@ -299,40 +261,61 @@ class Parts:
 
     def has_processes(self) -> bool:
         """Whether an instance or a training job runs as a child of the zygote."""
-        return bool(self.training.writing or self.local_host.list())
+        return bool(self.jobs.training_work.writing or self.local_host.list())
 
     def _growing_logs(self) -> set[Path]:
         """The logs that a running process still writes."""
-        return {launched.log for launched in self.host.list() if launched.log is not None} | self.training.writing
+        return {
+            launched.log for launched in self.host.list() if launched.log is not None
+        } | self.jobs.training_work.writing
 
-    def _factory(self) -> InstanceFactory:
+    def _launching(self) -> InstanceFactory:
+        """How instances are launched, of endpoints and of transform jobs."""
+        return InstanceFactory(
+            self.launching,
+            partial(launch_spec, around=self.surroundings),
+            self.clock.epoch,
+            images=self.surroundings.images,
+            memory_plan=self._memory_plan,
+            digest=partial(machine_digest, key=self._secret),
+        )
+
+    def _factory(self, launching: InstanceFactory) -> InstanceFactory:
+        """What launches the instances of endpoints, and whom it tells of them."""
         dice = random.Random(self.options.seed)
 
         def start_delay_s(variant: Variant) -> float:
             return emulation.start_delay_s(self.options.emulate, variant.serverless is not None, lambda: dice.gauss())
 
-        return InstanceFactory(
-            self.launching,
-            partial(launch_spec, around=self.surroundings),
-            self.clock.epoch,
-            self._instance_changed,
-            self.collector.farewell,
-            start_delay_s,
-            self.surroundings.images,
+        return replace(
+            launching,
+            lived=self._instance_changed,
+            farewell=self.collector.farewell,
+            start_delay_s=start_delay_s,
             vacated=self.host.vacate,
-            memory_plan=self._memory_plan,
             updating=self.router.observers.settle,  # what has ended counts for the fleet before
             changed=self.tables.changed,
             used_elsewhere=self.routers.uses,
             streams_elsewhere=self.routers.streams,
             fault=without_fault if self.role_parts is None else self.role_parts.fault,
-            digest=self._digest,
         )
 
-    @property
-    def _digest(self) -> Callable[[Variant], str]:
-        """What tells the next process on this data folder which instances it may adopt."""
-        return partial(machine_digest, key=self._secret)
+    def _job_site(self, launching: InstanceFactory) -> JobSite:
+        return JobSite(
+            database=self.database,
+            clock=self.clock.epoch,
+            folders=self.folders,
+            storage=self.storage,
+            as_role=self.as_role,
+            credentials=without_credentials if self.role_parts is None else self.role_parts.lent,
+            surroundings=self.surroundings,
+            zygote=self.warm_parent.zygote,
+            factory=launching,
+            vacate=self.host.vacate,
+            lived=self.ledger.lived,
+            registry=self.registry,
+            noted=self.log_marks.noted,
+        )
 
     def _router(self) -> ComposedRouter:
         """What answers invocations at the endpoint's own port."""
@@ -356,37 +339,20 @@ class Parts:
 
         return ComposedRouter(site, partial(faulty_steps, self.faults, self.local_host))
 
-    def _dispatcher(self) -> AsyncDispatcher:
-        options, epoch = self.options, self.clock.epoch
-        meter = AsyncMeter(self.registry, epoch)
-        threads = WorkThreads("async", ASYNC_THREADS)
-        site = AttemptSite(
-            folder=self.folders.attempts,
+    def _async_site(self) -> AsyncSite:
+        return AsyncSite(
+            queue=self.async_queue,
+            roster=self.roster,
+            router=self.router,
             storage=self.storage,
-            threads=threads,
-            sender=self.router.sender,
-            observers=self.router.observers,
-            meter=meter,
-            place=self.account.place,
-            epoch=epoch,
-            steady=time.perf_counter,
             as_role=self.as_role,
+            topics=self.topics,
+            registry=self.registry,
+            folders=self.folders,
+            noted=self.log_marks.noted,
+            account=self.account,
+            epoch=self.clock.epoch,
         )
-        board = NoticeBoard(self.async_queue, self.topics, meter, time.monotonic)
-        ends = RequestEnds(
-            self.async_queue,
-            self.storage,
-            threads,
-            board,
-            meter,
-            options.region,
-            epoch,
-            self.folders.endpoint_logs,
-            self.log_marks.noted,
-            options.account,
-            self.as_role,
-        )
-        return AsyncDispatcher(self.async_queue, self.roster, site, ends, meter, epoch)
 
     def _telemetry(self) -> "Telemetry":
         """Raises BadTelemetry."""
@@ -394,53 +360,6 @@ class Parts:
 
         sources = MetricSources(self.registry, self.roster, self.refresh_metrics)
         return Telemetry(signals(os.environ), sources, self.meters.untraced)
-
-    def _training_site(self) -> TrainingSite:
-        return TrainingSite(
-            folder=self.folders.training,
-            logs=self.folders.training_logs,
-            storage=self.storage,
-            zygote=self.warm_parent.zygote,
-            wiring=self.surroundings.wiring,
-            forgotten=self.surroundings.forgotten,
-            cpus=os.cpu_count() or 1,
-            clock=self.clock.epoch,
-            as_role=self.as_role,
-            credentials=without_credentials if self.role_parts is None else self.role_parts.lent,
-        )
-
-    def _transform_site(self) -> TransformSite:
-        def spec(variant: Variant, slot: Slot) -> LaunchSpec:
-            job = slot.endpoint.removeprefix(JOB)
-            return replace(launch_spec(variant, slot, self.surroundings), logs=self.folders.transform_logs / job)
-
-        async def vacated(name: str, _: str) -> None:
-            await self.host.vacate(name)
-
-        factory = InstanceFactory(
-            self.launching,
-            spec,
-            self.clock.epoch,
-            self.ledger.lived,
-            images=self.surroundings.images,
-            timing=TRANSFORM_TIMING,
-            vacated=vacated,
-            memory_plan=self._memory_plan,
-            digest=self._digest,
-        )
-        return TransformSite(
-            self.folders.transform,
-            self.folders.transform_logs,
-            self.storage,
-            WorkThreads("transform", (os.cpu_count() or 1) + 2),
-            factory,
-            self.registry,
-            self.clock.epoch,
-            self.log_marks.noted,
-            self.options.strict,
-            None if self.telemetry is None else partial(self.telemetry.payloads, self.clock.epoch),
-            self.as_role,
-        )
 
     def _ahead_s(self) -> float:
         """How far the endpoint's clock is ahead of real time."""

@@ -1,0 +1,23 @@
+"""The host that an endpoint's options choose: this machine, a Kubernetes cluster, or a Ray cluster."""
+
+from torpor_account.storage.data_dir import DataDir
+from torpor_endpoint.host import Host
+from torpor_endpoint.host.local import LocalHost
+from torpor_endpoint.options import KUBERNETES, LOCAL, Options
+
+
+def chosen_host(options: Options, folders: DataDir, secret: bytes, local: LocalHost) -> Host:
+    """Where instances run; `local` is this machine. Raises HostError, BadKubernetesFile, OSError."""
+    if options.instances_on == LOCAL:
+        return local
+    if options.instances_on == KUBERNETES:
+        from torpor_endpoint.host.kubernetes.composing import kubernetes_host
+
+        return kubernetes_host(options.kubernetes_file, secret, options.keep_instances)
+    from torpor_endpoint.host.ray.host import RayHost
+    from torpor_endpoint.host.ray.spelling import address_of
+
+    address = address_of(options.instances_on)
+    assert address is not None, options.instances_on
+    called = options.instances_url if options.s3_endpoint is None else ""
+    return RayHost(address, secret, folders.endpoint_logs, called, keep=options.keep_instances)

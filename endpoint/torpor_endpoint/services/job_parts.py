@@ -1,0 +1,102 @@
+"""The parts of training and transform jobs: their records, what does their work, and the queues that run them."""
+
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.s3.access.embedded import AsRole, Storage
+from torpor_account.storage.data_dir import DataDir
+from torpor_account.storage.databases.database import Database
+from torpor_container.processes.zygote_client import ZygoteClient
+from torpor_endpoint.core.ledger_records import InstanceLife
+from torpor_endpoint.core.records import Variant
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.timing import TIMING
+from torpor_endpoint.host import LaunchSpec, Slot
+from torpor_endpoint.host.launch import Surroundings, launch_spec
+from torpor_endpoint.services.jobs.queue import JobQueue
+from torpor_endpoint.services.jobs.records import JobRecords
+from torpor_endpoint.services.jobs.work import WorkThreads
+from torpor_endpoint.services.training.lifecycle import TrainingJob
+from torpor_endpoint.services.training.running.training_work import JobCredentials, TrainingSite, TrainingWork
+from torpor_endpoint.services.transform.lifecycle import TransformJob
+from torpor_endpoint.services.transform.running.transform_work import JOB, TransformSite, TransformWork
+
+TRANSFORM_TIMING = replace(TIMING, grace_s=3.0)
+"""Nobody waits for the answers of an instance whose job has ended or was stopped."""
+
+
+@dataclass(frozen=True)
+class JobSite:
+    """What the jobs of one endpoint share with it. `factory` launches as the endpoint does; `lived` gets the lives of
+    the instances of transform jobs, and `noted` each data log that has grown."""
+
+    database: Database
+    clock: Callable[[], float]
+    folders: DataDir
+    storage: Storage
+    as_role: AsRole
+    credentials: JobCredentials
+    surroundings: Surroundings
+    zygote: Callable[[], Awaitable[ZygoteClient]]
+    factory: InstanceFactory
+    vacate: Callable[[str], Awaitable[None]]
+    lived: Callable[[InstanceLife], None]
+    registry: MetricRegistry
+    noted: Callable[[Path], object]
+
+
+class JobParts:
+    """`training` and `transform` are the queues of jobs."""
+
+    def __init__(self, site: JobSite) -> None:
+        cpus = os.cpu_count() or 1
+        self.training_records = JobRecords(site.database, "training_jobs", TrainingJob, site.clock)
+        self.training_work = TrainingWork(_training_site(site, cpus))
+        self.training = JobQueue(self.training_records, self.training_work, parallel=cpus)
+        self.transform_records = JobRecords(site.database, "transform_jobs", TransformJob, site.clock)
+        self.transform_work = TransformWork(_transform_site(site, cpus))
+        self.transform = JobQueue(self.transform_records, self.transform_work, parallel=cpus)
+
+    def has(self, arn: str) -> bool:
+        """Whether a training job or a transform job has this ARN."""
+        return self.training_records.has(arn) or self.transform_records.has(arn)
+
+
+def _training_site(site: JobSite, cpus: int) -> TrainingSite:
+    return TrainingSite(
+        folder=site.folders.training,
+        logs=site.folders.training_logs,
+        storage=site.storage,
+        zygote=site.zygote,
+        wiring=site.surroundings.wiring,
+        forgotten=site.surroundings.forgotten,
+        cpus=cpus,
+        clock=site.clock,
+        as_role=site.as_role,
+        credentials=site.credentials,
+    )
+
+
+def _transform_site(site: JobSite, cpus: int) -> TransformSite:
+    logs = site.folders.transform_logs
+
+    def spec(variant: Variant, slot: Slot) -> LaunchSpec:
+        return replace(launch_spec(variant, slot, site.surroundings), logs=logs / slot.endpoint.removeprefix(JOB))
+
+    async def vacated(name: str, _: str) -> None:
+        await site.vacate(name)
+
+    return TransformSite(
+        folder=site.folders.transform,
+        logs=logs,
+        storage=site.storage,
+        threads=WorkThreads("transform", cpus + 2),
+        factory=replace(site.factory, spec=spec, lived=site.lived, timing=TRANSFORM_TIMING, vacated=vacated),
+        registry=site.registry,
+        clock=site.clock,
+        noted=site.noted,
+        as_role=site.as_role,
+    )
