@@ -15,10 +15,8 @@ LARGER: dict[str, str] = {
     "torpor_container.http.contract_routes": "the container contract's routes, to be cut by what they answer",
     "torpor_container.transport.upstream": "the pool and the connection of an instance's client, to be parted",
     "torpor_account.core.access.rights": "a row for each operation's rights",
-    "torpor_endpoint.parts": "the composition root, to be cut in two",
     "torpor_endpoint.parts.Parts": "its class",
     "torpor_endpoint.parts.Parts.__init__": "its class",
-    "torpor_endpoint.up": "the start of an endpoint, and the checks of its options",
 }
 """What is larger, and what it is. The list becomes shorter: it may name nothing that fits."""
 

@@ -80,7 +80,7 @@ PORT_CHECKS: tuple[tuple[str, Callable[[PortOptions], bool], str], ...] = (
     ("--log-level", lambda options: options.log_level in LOG_LEVELS, f"choose one of {', '.join(LOG_LEVELS)}"),
     ("--log-format", lambda options: options.log_format in FORMATS, f"choose one of {', '.join(FORMATS)}"),
 )
-"""Rows as those of `up.CHECKS`."""
+"""Each row: the flag, a check, and the rule for the error message."""
 
 
 def listening_fault(host: str, port: int) -> str | None:
