@@ -164,7 +164,8 @@ build/helm/.ready: pyproject.toml constraints.txt
 # inherits from one of their classes must be among them.
 COMPILED := torpor_container/core/occupancy.py torpor_container/core/residency.py torpor_container/core/turns.py torpor_container/core/keepalive.py \
 	torpor_container/core/resting.py torpor_container/core/eviction/*.py torpor_endpoint/core/placement.py torpor_endpoint/in_service/incarnation.py \
-	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor/simulator/engine/virtual_time.py torpor/simulator/engine/processors.py \
+	torpor_endpoint/core/traffic.py torpor_endpoint/core/scaling.py torpor_endpoint/core/sending/machine.py torpor_endpoint/core/sending/trail.py \
+	torpor/simulator/engine/virtual_time.py torpor/simulator/engine/processors.py \
 	torpor/workloads/profile.py torpor/simulator/engine/waiting_room.py torpor/simulator/engine/call_records.py torpor/simulator/engine/simulated_disk.py \
 	torpor/simulator/engine/simulated_predictions.py torpor/simulator/engine/simulated_container.py \
 	torpor/simulator/engine/sizing_rounds.py torpor/simulator/engine/simulated_instance.py torpor/simulator/engine/simulated_variant.py
