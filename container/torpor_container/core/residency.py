@@ -257,7 +257,7 @@ class Residency(Occupancy):
         if self.at_limit:
             return False
         missing_bytes = self.planned_bytes + self.unaccounted_bytes + size_bytes - self.budget_bytes
-        busy = missing_bytes > self.idle_bytes and self.idle_bytes < self.planned_bytes and missing_bytes > 0
+        busy = missing_bytes > self.idle_bytes and self.idle_bytes < self.planned_bytes
         return not busy or not self._policy.evicts
 
     def why_absent(self, name: str) -> str:
@@ -295,7 +295,7 @@ class Residency(Occupancy):
             victims.append(victim)
         return tuple(victims)
 
-    def _leave(self, name: str, now_s: float, reason: str = "", for_model: str = "") -> None:
+    def _leave(self, name: str, now_s: float, reason: str, for_model: str = "") -> None:
         """Begin to remove a model, for a reason or for a model that needs the room."""
         model = self._models[name]
         model.stage = LEAVING

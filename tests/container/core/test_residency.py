@@ -189,7 +189,7 @@ class Books(RuleBasedStateMachine):
             assert self.residency.idle_bytes == sum(model.size_bytes for _, model in self.residency if not model.pins)
 
 
-Books.TestCase.settings = settings(max_examples=60, stateful_step_count=60, deadline=None)
+Books.TestCase.settings = settings(max_examples=100, stateful_step_count=60, deadline=None)
 TestBooks = Books.TestCase
 
 
@@ -593,3 +593,118 @@ def test_a_policy_that_keeps_everything_is_not_asked_after_a_call() -> None:
     brought(books, "a", 60)
     assert not books.drop_unless_kept("a", 1.0)
     assert "a" in books
+
+
+def test_a_plan_can_be_compared_and_taken_apart() -> None:
+    assert Admit(("a",)) == Admit(("a",))
+    assert Admit(("a",)) != Admit(("b",))
+    assert Admit(()) != Refuse("")
+    match Admit(("a",)):
+        case Admit(("a",)):
+            pass
+        case _:
+            raise AssertionError("its victims are its one part")
+
+
+def test_a_load_without_a_note_tells_its_size_alone_and_is_for_no_other_model() -> None:
+    told: list[Decision] = []
+    brought(Residency(BUDGET, LRU(), 4, told.append), "a", 10)
+    assert (told[-1].reason, told[-1].for_model) == ("measured 10 bytes", "")
+
+
+def test_a_model_takes_no_room_before_its_size_is_known() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    books.request("a", 0.0)
+    books.expect("b", 0.0)
+    assert [model.size_bytes for name in "ab" if (model := books.get(name)) is not None] == [0, 0]
+
+
+def test_a_model_in_use_is_not_idle() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    brought(books, "a", 60)
+    idle_bytes = [books.idle_bytes]
+    books.request("a", 1.0)
+    idle_bytes.append(books.idle_bytes)
+    books.released("a")
+    assert [*idle_bytes, books.idle_bytes] == [60, 0, 60]
+
+
+def test_a_model_as_large_as_the_budget_comes_in_alone() -> None:
+    books = Residency(BUDGET, LRU(), 4)
+    books.request("a", 0.0)
+    assert books.may_admit(BUDGET)
+    assert books.admit("a", BUDGET, 0.0) == Admit(())
+    books.failed("a", "", 0.0)
+    brought(books, "small", 1)
+    books.request("small", 1.0)
+    assert not books.may_admit(BUDGET), "another is in use"
+
+
+def test_without_evictions_a_model_that_fits_to_the_byte_comes_in() -> None:
+    books = Residency(100, Nobody(), 4)
+    brought(books, "a", 60)
+    books.request("b", 1.0)
+    assert books.admit("b", 40, 1.0) == Admit(())
+
+
+def test_what_was_found_cost_nothing() -> None:
+    costs = {}
+
+    class Asked(LRU):
+        def added(self, name: str, size_bytes: int, cost_s: float) -> None:
+            costs[name] = cost_s
+            super().added(name, size_bytes, cost_s)
+
+    books = Residency(100, Asked(), 4)
+    books.found("a", 10, 0.0)
+    brought(books, "b", 10)
+    assert costs == {"a": 0.0, "b": 0.1}
+
+
+def test_a_model_that_leaves_for_a_lower_budget_leaves_for_no_model() -> None:
+    told: list[Decision] = []
+    books = Residency(100, LRU(), 4, told.append)
+    brought(books, "a", 60)
+    books.budget_bytes = 50
+    books.evict_over_budget("less memory", 1.0)
+    assert (told[-1].action, told[-1].for_model) == ("evict", "")
+
+
+def test_one_model_leaves_for_a_load_without_memory_however_small_it_is() -> None:
+    books = Residency(100, LRU(), 4)
+    for name in "ab":
+        brought(books, name, 1)
+    books.request("c", 1.0)
+    assert books.evict_one("c", 1.0) == ("a",)
+
+
+def test_one_small_model_leaves_at_a_time_for_bytes_that_no_model_explains() -> None:
+    books = Residency(100, LRU(), 4)
+    for name in "abc":
+        brought(books, name, 1)
+    books.measured(90)
+    books.request("large", 1.0)
+    assert books.may_admit(50)
+    assert books.admit("large", 50, 1.0) == Later("40 bytes are missing, more than idle models explain", ("a",))
+    later = books.admit("large", 50, 1.0)
+    assert later == Later("39 bytes are missing until the models on their way out are gone")
+
+
+def test_idle_models_make_room_to_the_byte_and_busy_ones_are_waited_for() -> None:
+    for size, comes in ((60, True), (61, False)):
+        books = Residency(100, LRU(), 4)
+        for name in "ab":
+            brought(books, name, 40)
+        books.request("b", 1.0)
+        books.request("c", 1.0)
+        assert books.may_admit(size) is comes
+        plan = books.admit("c", size, 1.0)
+        assert plan == (Admit(("a",)) if comes else Later("41 bytes are missing and every other model is busy"))
+
+
+def test_room_that_the_process_takes_is_waited_for_while_models_are_busy() -> None:
+    books = Residency(100, LRU(), 4)
+    brought(books, "a", 50)
+    books.request("a", 1.0)
+    books.measured(80)
+    assert [books.may_admit(size) for size in (20, 21)] == [True, False]
