@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_endpoint.core.transform.splitting import BatchStrategy, NotSplit, SplitType, payloads
+from torpor_endpoint.core.transform.splitting import BatchStrategy, NotSplit, SplitType, payloads, records_in
 
 MULTI, SINGLE = BatchStrategy.MULTI_RECORD, BatchStrategy.SINGLE_RECORD
 LINES = st.lists(st.binary(max_size=12).map(lambda line: line.replace(b"\n", b"")), max_size=30)
@@ -77,3 +77,47 @@ def test_what_cannot_be_cut_is_refused(split: SplitType, strategy: BatchStrategy
 def test_an_object_that_is_not_split_is_one_payload() -> None:
     assert list(payloads([b"a", b"b"], SplitType.NONE, MULTI, 10)) == [b"ab"]
     assert list(payloads([], SplitType.NONE, MULTI, 10)) == []
+
+
+@pytest.mark.parametrize(
+    ("split", "strategy", "payload", "count"),
+    [
+        (SplitType.NONE, MULTI, b"1\n2\n", 1),
+        (SplitType.LINE, SINGLE, b"1\n", 1),
+        (SplitType.LINE, MULTI, b"1\n2\n", 2),
+        (SplitType.LINE, MULTI, b"1\n2\n3", 3),
+        (SplitType.RECORD_IO, MULTI, record_io(b"a") + record_io(b"bcdef"), 2),
+        (SplitType.RECORD_IO, SINGLE, b"a", 1),
+        (SplitType.TF_RECORD, MULTI, tf_record(b"a") + tf_record(b"bcdef") + tf_record(b""), 3),
+    ],
+)
+def test_the_records_of_a_payload_are_counted(
+    split: SplitType, strategy: BatchStrategy, payload: bytes, count: int
+) -> None:
+    assert records_in(payload, split, strategy) == count
+
+
+def test_a_payload_may_be_as_large_as_the_limit_and_no_larger() -> None:
+    assert list(payloads([b"12", b"34"], SplitType.NONE, MULTI, 4)) == [b"1234"]
+    assert list(payloads([b"123\n4567"], SplitType.LINE, SINGLE, 4)) == [b"123\n", b"4567"]
+    record = record_io(b"abcd")
+    assert list(payloads([record * 3], SplitType.RECORD_IO, MULTI, 2 * len(record))) == [record * 2, record]
+    assert list(payloads([record * 2], SplitType.RECORD_IO, MULTI, len(record))) == [record, record]
+    for split, strategy, body, most in (
+        (SplitType.NONE, MULTI, b"12345", 4),
+        (SplitType.LINE, SINGLE, b"1234\n", 4),
+        (SplitType.LINE, SINGLE, b"1\n12345", 4),
+        (SplitType.RECORD_IO, MULTI, record, len(record) - 1),
+    ):
+        with pytest.raises(NotSplit, match=f"more than {most} bytes"):
+            list(payloads([body], split, strategy, most))
+
+
+def test_a_record_in_several_parts_is_refused() -> None:
+    with pytest.raises(NotSplit, match="in several parts"):
+        list(payloads([pack("<II", 0xCED7230A, 1 << 29 | 4) + b"abcd"], SplitType.RECORD_IO, MULTI, 100))
+
+
+def test_an_object_that_ends_too_early_is_named_by_its_format() -> None:
+    with pytest.raises(NotSplit, match="within a RecordIO record"):
+        list(payloads([record_io(b"abcd")[:-1]], SplitType.RECORD_IO, MULTI, 100))
