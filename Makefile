@@ -12,7 +12,7 @@ RAN_AGAIN := build/tests-failed.xml
 # The theme prints a notice about its successor at each start.
 export NO_MKDOCS_2_WARNING := 1
 
-.PHONY: setup demo test test-failed test-report test-pythons test-thorough test-ray mutants check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
+.PHONY: setup demo test test-failed test-report test-pythons test-account test-thorough test-ray mutants check docs format reference architecture screenshots bench bench-peers oracles helm compiled clean
 .PHONY: clients-cli clients-terraform clients-old-boto3 clients-javascript clients-sagemaker-v2 clients-sagemaker-v3
 
 setup: $(READY)
@@ -34,7 +34,7 @@ demo: $(READY)
 	$(BIN)/torpor demo
 
 # Hundreds of processes are started: each would compile what it imports where no bytecode is kept.
-check test test-failed test-thorough: export PYTHONDONTWRITEBYTECODE =
+check test test-failed test-account test-thorough: export PYTHONDONTWRITEBYTECODE =
 
 # Four workers on two cores: a test that starts servers waits for a good part of its time.
 test: $(READY)
@@ -60,6 +60,10 @@ test-pythons: $(READY)
 # and more examples of each property.
 test-thorough: $(READY)
 	$(BIN)/python -m pytest --numprocesses=2 -m "thorough or hypothesis" --hypothesis-profile=thorough
+
+# The tests of the AWS account alone: enough for a change that stays in endpoint/torpor_account. CI runs all tests.
+test-account: $(READY)
+	$(BIN)/python -m pytest --numprocesses=2 -m "not thorough" tests/account tests/endpoint/account tests/endpoint/access tests/test_*.py
 
 # The host of Ray, on a cluster of local processes: a head and two nodes. Ray has an environment of its own, with Torpor: 0.9 GB.
 test-ray: build/ray/.ready

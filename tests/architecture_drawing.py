@@ -1,4 +1,4 @@
-"""Draws the rooms of the three packages and the arrows between them, from the imports. `make architecture` writes both.
+"""Draws the rooms of the four packages and the arrows between them, from the imports. `make architecture` writes both.
 
 The drawing is docs/architecture.svg, and the tables of rooms stand in docs/architecture.md. A room is a folder at the
 top of a package. An arrow leads from a room to one that it imports; where a longer way leads there too, it is left out.

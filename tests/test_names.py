@@ -16,7 +16,7 @@ ROW = re.compile(r"^\| ([^|]+) \| ([^|]+) \| `([\w.]+)` \|$", re.MULTILINE)
 
 @cache
 def classes() -> dict[str, list[str]]:
-    """Each class name of the three packages, with its modules. Stand-ins for AWS's toolkits have AWS's names."""
+    """Each class name of the four packages, with its modules. Stand-ins for AWS's toolkits have AWS's names."""
     found = defaultdict(list)
     for module, path in modules().items():
         if "toolkits" not in module:

@@ -2,7 +2,6 @@
 
 import asyncio
 import socket
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -26,8 +25,8 @@ from torpor_endpoint.service_apps import ServiceApps
 from torpor_endpoint.services.registry import ADDRESSES, RUNTIME
 
 if TYPE_CHECKING:
+    from torpor_account.access.callers import Callers
     from torpor_account.access.door import AccessDoor
-    from torpor_account.iam.identities.directory import Directory
     from torpor_endpoint.core.pages.own_models import MayInvoke, OwnEndpoint
 
 STOP_S = 1.0
@@ -50,41 +49,37 @@ class EndpointProcess:
         pages = Door(LazyApp(apps.dashboard), LazyApp(apps.pages))
         lifespan = Lifespan(self._running, health, pages)
         inline = {RUNTIME: apps.invocations.take_inline}
-        gateway = Gateway(apps.by_name(), lifespan, options.account, ADDRESSES, self._parts.long_tail.answer, inline)
-        own, excepted = own_hosts_of(options, socket.gethostname()), apps.for_web_pages()
-        if self._parts.directory is None:
+        gateway = Gateway(
+            apps.by_name(), lifespan, options.account, ADDRESSES, self._parts.account.long_tail.answer, inline
+        )
+        own, excepted = own_hosts_of(options, socket.gethostname()), self._parts.account.cross_origin()
+        callers = self._callers()
+        if callers is None:
             return WebPages(gateway, own, excepted)
-        door = self._door(gateway, self._parts.directory, apps.invocations.take_inline)
+        door = self._door(gateway, callers, apps.invocations.take_inline)
         return WebPages(door, own, {name: partial(door.s3, app) for name, app in excepted.items()})
 
-    def _door(self, gateway: Gateway, directory: "Directory", inline: TakeInline) -> "AccessDoor":
-        from torpor_account.access.denial_notes import DenialNotes
-        from torpor_account.access.door import AccessDoor
-        from torpor_account.access.login.face import LoginFace
-        from torpor_account.access.login.sessions import PageSessions
-        from torpor_account.access.page_callers import PageCallers
-        from torpor_account.access.resource_tags import known_tags
-        from torpor_account.access.throttling import Throttle
-        from torpor_account.access.verifying import AccessClocks, Verifier
-        from torpor_endpoint.access.invocations import AT_THE_DOOR, InvocationDoor
-        from torpor_endpoint.access.own_models import OwnModelsFace
+    def _callers(self) -> "Callers | None":
+        """None where callers are not verified."""
+        if not self._options.auth:
+            return None
         from torpor_endpoint.access.page_rights import ROUTERS_PAGES
         from torpor_endpoint.dashboard.look import LOOK
 
-        parts, options = self._parts, self._options
-        assert parts.denials is not None  # it is made with the directory
-        clocks = AccessClocks(time.time, parts.clock.epoch)
-        verifier = Verifier(directory, clocks, options.account, options.region, known_tags(parts.store.tags.of))
-        sessions = PageSessions(parts.database, directory, parts.clock.epoch)
-        directory.when_forgotten(sessions.end_stale)
-        login = LoginFace(sessions, verifier, LOOK, time.monotonic)
-        pages = PageCallers(login, verifier, (ROUTERS_PAGES,))
-        throttle = Throttle(parts.rates)
-        tokened = {} if parts.role_parts is None else parts.role_parts.pages
-        own = OwnModelsFace(self._own_models, self._hosts_of, login)
-        by_head, invocations = {RUNTIME: AT_THE_DOOR}, InvocationDoor(verifier, inline, throttle).take_inline
-        denied = DenialNotes(parts.denials)
-        return AccessDoor(gateway, verifier, pages, denied, throttle, tokened, own, by_head, invocations)
+        return self._parts.account.callers(LOOK, (ROUTERS_PAGES,))
+
+    def _door(self, gateway: Gateway, callers: "Callers", inline: TakeInline) -> "AccessDoor":
+        from torpor_endpoint.access.invocations import AT_THE_DOOR, InvocationDoor
+        from torpor_endpoint.access.own_models import OwnModelsFace
+
+        roles = self._parts.role_parts
+        return callers.door(
+            gateway,
+            tokened={} if roles is None else roles.pages,
+            about_callers=OwnModelsFace(self._own_models, self._hosts_of, callers.login),
+            by_head={RUNTIME: AT_THE_DOOR},
+            inline=InvocationDoor(callers.verifier, inline, callers.throttle).take_inline,
+        )
 
     async def _own_models(self, may_invoke: "MayInvoke") -> tuple["OwnEndpoint", ...]:
         from torpor_endpoint.ledger.reading import LedgerReader
@@ -104,10 +99,9 @@ class EndpointProcess:
         """Start the parts, and end each of them afterwards, the last one first, whatever another raises."""
         parts = self._parts
         async with AsyncExitStack() as closing:
-            for part in (parts.lock, parts.objects, parts.database, parts.async_queue, parts.ledger):
+            for part in (parts.account, parts.async_queue, parts.ledger):
                 closing.callback(part.close)
             closing.push_async_callback(parts.router.close)
-            closing.callback(parts.long_tail.close)
             closing.push_async_callback(parts.warm_parent.close)
             closing.push_async_callback(parts.local_host.close)
             if parts.host is not parts.local_host:
@@ -116,7 +110,7 @@ class EndpointProcess:
             for close in (parts.jobs.training.close, parts.jobs.transform.close, stop, parts.dispatcher.close):
                 closing.push_async_callback(close_within, close, STOP_S)
             closing.callback(parts.heartbeat.call)
-            if parts.was_open:
+            if parts.account.was_open:
                 await asyncio.to_thread(close_all, parts.folders.root)
             if parts.role_parts is not None and parts.role_parts.apart is not None:
                 closing.push_async_callback(parts.role_parts.apart.close)

@@ -32,16 +32,20 @@ class Chores:
         self._parts = parts
         options, pause_of = parts.options, parts.clock.pause_of
         rescaling = Rescaling(parts.roster, parts.control(), options.account, options.region)
-        world = World(rescaling.load, parts.registry, rescaling.apply)
+        world = World(rescaling.load, parts.account.registry, rescaling.apply)
         self._sizer = Sizer(parts.roster, parts.clock.steady, pause_of("sizer"))
         self._watch = Watch(
-            parts.alarms, parts.registry, parts.refresh_metrics, pause_of("alarms"), judges=judged_by_cloudwatch
+            parts.account.alarms,
+            parts.account.registry,
+            parts.refresh_metrics,
+            pause_of("alarms"),
+            judges=judged_by_cloudwatch,
         )
         self._scaler = Scaler(parts.autoscaling, world, TimeScale(options.time_scale), pause_of("scaler"))
         self._experiments = ExperimentRunner(parts.experimenting, pause_of("inference experiments"))
-        owner = None if parts.directory is None else parts.directory.owner
+        owner = None if parts.account.directory is None else parts.account.directory.owner
         self._routers = RoutersBeside(parts.options, owner)
-        self._growth = LogGrowth(parts.logs, pause_of("logs"))
+        self._growth = LogGrowth(parts.account.logs, pause_of("logs"))
 
     def runs(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """What each chore does for ever, by its name. Zygote, data capture and certificate keep to real time."""
@@ -49,7 +53,7 @@ class Chores:
         pause_of = parts.clock.pause_of
         return {
             "collector": parts.collector.run,
-            "metrics": lambda: age(parts.registry, parts.roster, pause_of("metrics")),
+            "metrics": lambda: age(parts.account.registry, parts.roster, pause_of("metrics")),
             "sizer": self._sizer.run,
             "ledger": parts.ledger.run,
             "heartbeat": parts.heartbeat.run,
@@ -103,7 +107,7 @@ class Chores:
         parts = self._parts
         assert isinstance(parts.clock, TravellingClock), "only a clock that travels arrives"
         due_s = await instance_clocks.moved(parts.roster, parts.clock.ahead_s)
-        await asyncio.to_thread(self._growth.note, set(parts.logs.writing()))
+        await asyncio.to_thread(self._growth.note, set(parts.account.logs.writing()))
         await parts.router.capturing.deliver()
         return due_s
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from torpor_account.moto import longtail
-from torpor_endpoint.services.registry import SERVICES, AwsService
+from torpor_account.services import AwsService
+from torpor_endpoint.services.registry import SERVICES
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,7 @@ class Face:
     rest: str
 
 
-def _face(service: AwsService) -> Face:
+def _face(service: AwsService[Any]) -> Face:
     tables = service.tables()
     return Face(service.name, tables.operations, tables.differences, tables.without_effect, service.rest)
 

@@ -10,24 +10,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING
 
-from torpor_account.cloudwatch.alarms.actions import alarm_actions
-from torpor_account.cloudwatch.alarms.keeping import Alarms
-from torpor_account.core.access.rates import CallRates
-from torpor_account.iam.context import Iam
-from torpor_account.logs.files.groups import Groups
-from torpor_account.logs.files.log_marks import LogMarks
-from torpor_account.logs.files.reading import Logs
-from torpor_account.metrics.registry import MetricRegistry
-from torpor_account.moto.longtail import LongTail
-from torpor_account.s3.access.embedded import EmbeddedStorage, Storage, as_endpoint
-from torpor_account.s3.store import ObjectStore
+from torpor_account.account import AccountSurroundings, compose
+from torpor_account.s3.access.embedded import Storage, as_endpoint
 from torpor_account.storage.data_dir import DataDir
-from torpor_account.storage.databases.database import Database, DatabasePart
-from torpor_account.storage.databases.opening import opened
-from torpor_account.storage.deployment_secret import kept_secret
-from torpor_account.storage.private import closed_to_others
-from torpor_account.storage.shared_secrets import shared_secret
-from torpor_account.topics import Topics
 from torpor_container.isolation.abilities import found
 from torpor_container.processes.inherited_variables import opt_outs
 from torpor_container.processes.zygote_client import OwnedZygote
@@ -77,9 +62,6 @@ from torpor_endpoint.telemetry.access_log import AccessLog
 from torpor_endpoint.telemetry.environment import signals
 
 if TYPE_CHECKING:
-    from torpor_account.iam.identities.directory import Directory
-    from torpor_account.s3.access.remote import RemoteStorage
-    from torpor_account.storage.denial_log import DenialLog
     from torpor_endpoint.role_parts import RoleParts
     from torpor_endpoint.telemetry.composing import Telemetry
 
@@ -93,22 +75,25 @@ class Parts:
 
     def __init__(self, options: Options) -> None:
         self.options = options
-        self.account = AccountAndRegion(options.account, options.region, console=options.strict)
+        self.named = AccountAndRegion(options.account, options.region, console=options.strict)
         self.clock: EndpointClock = TravellingClock() if options.travelling_clock else RealClock()
         epoch, pause_of = self.clock.epoch, self.clock.pause_of
         self.faults = FaultInjector(epoch) if options.faults else None
-        # storage
-        self.folders = DataDir(options.data_dir.resolve())
-        self.lock = self.folders.lock()
-        self.was_open = closed_to_others(self.folders.root)
+        # the account, with what it asks of the parts that come after it
+        self.account = compose(
+            options,
+            AccountSurroundings(
+                tables=RECORDS,
+                epoch=epoch,
+                ahead_s=self._ahead_s,
+                scaling=lambda alarm, change: self.autoscaling.fired(alarm, change),
+                refresh=self.refresh_metrics,
+                writing=self._growing_logs,
+            ),
+        )
+        self.folders = self.account.folders
         self.surroundings = surroundings(options, self.folders, self._ahead_s)
-        self.database = self._opened(RECORDS)
-        self.store = Store(self.database, epoch)
-        self.objects = ObjectStore(self.folders.objects, clock=epoch)
-        # callers
-        self.iam = Iam(self.database, self.store.tags, epoch)
-        self.directory = self._directory() if options.auth else None
-        self.denials = self._denials() if options.auth else None
+        self.store = Store(self.account.database, epoch)
         self.role_parts = self._role_parts()
         self.as_role = as_endpoint if self.role_parts is None else self.role_parts.as_role
         if self.role_parts is not None and self.role_parts.apart is not None:
@@ -118,32 +103,27 @@ class Parts:
             self.folders.sockets, partial(OwnedZygote.start, forgotten=self.surroundings.forgotten)
         )
         self.local_host = LocalHost(self.folders.sockets, Disks(self.folders.instances), self.warm_parent)
-        self._secret = b"" if options.instances_on == LOCAL else self._deployment_secret()
+        self._secret = b"" if options.instances_on == LOCAL else self.account.deployment_secret()
         self.host = chosen_host(options, self.folders, self._secret, self.local_host)
         self.launching: Host = self.host if self.role_parts is None else self.role_parts.signing(self.host)
         # metrics and the ledger
         self.tables = TablePublisher(lambda: self.roster, token_hex(8))
         self.roster = FleetRoster(self.tables.changed)
-        self.rates = CallRates.read(options.rate_limits)
         self.serving = asyncio.Event()  # set once the roster has every endpoint in service
-        self.registry = MetricRegistry(epoch)
-        self.meters = Meters(self.registry)
-        self.ledger = Ledger(self._opened(LEDGER), epoch, pause=pause_of("ledger"))
+        registry = self.account.registry
+        self.meters = Meters(registry)
+        self.ledger = Ledger(self.account.opened(LEDGER), epoch, pause=pause_of("ledger"))
         expecting = self.ledger.had_routers
-        self.routers = RouterBoard(lambda: self.roster, self.tables, self.clock.steady, self.rates, expecting)
+        self.routers = RouterBoard(lambda: self.roster, self.tables, self.clock.steady, self.account.rates, expecting)
         self.readings = Readings()
         self.collector = Collector(
-            self.roster, self.registry, epoch, self.ledger.looked, pause_of("collector"), self.readings
+            self.roster, registry, epoch, self.ledger.looked, pause_of("collector"), self.readings
         )
-        self.storage = self._storage()
         self.telemetry = self._telemetry() if options.otel else None
         self.router = self._router()
         self.heartbeat = LedgerHeartbeat(self.roster, self.ledger.served, pause_of("heartbeat"))
         # requests
-        self.long_tail = LongTail(options.account)
-        self.topics = Topics(self.long_tail.answer)
-        self.log_marks = LogMarks(self._ahead_s)
-        self.async_queue = AsyncQueue(self._opened(ASYNC_REQUESTS), epoch)
+        self.async_queue = AsyncQueue(self.account.opened(ASYNC_REQUESTS), epoch)
         self.dispatcher = composed_dispatcher(self._async_site())
         # the fleet
         launching = self._launching()
@@ -152,56 +132,29 @@ class Parts:
         # the services
         self.jobs = JobParts(self._job_site(launching))
         refused = refusal(self.store, strict=options.strict)
-        self.autoscaling = Autoscaling(self.database, self.store, epoch, refused)
-        actions = alarm_actions(self.topics, self.autoscaling.fired)
-        self.alarms = Alarms(self.database, self.store.tags, epoch, actions)
-        self.experiments = Experiments(self.database)
+        self.autoscaling = Autoscaling(self.account.database, self.store, epoch, refused)
+        self.experiments = Experiments(self.account.database)
         self.experimenting = Experimenting(self.control(), self.experiments)
-        groups = Groups(self.folders.endpoint_logs, self.folders.training_logs, self.folders.transform_logs)
-        self.logs = Logs(groups, self.log_marks, self.store.tags, epoch, self._growing_logs)
-
-    def _opened(self, part: DatabasePart) -> Database:
-        """Raises DatabaseFault, SchemaTooNew."""
-        return opened(part, self.folders.root, self.options.database)
-
-    def _deployment_secret(self) -> bytes:
-        """Raises DatabaseFault, OSError, ValueError."""
-        own = partial(kept_secret, self.folders.deployment_secret)
-        if self.options.database is None:
-            return own()
-        return bytes.fromhex(shared_secret(self.database, "deployment", lambda: own().hex()))
 
     @property
     def _memory_plan(self) -> Callable[[Variant], MemoryPlan | None]:
         """Containers of an instance share its memory on this machine alone: elsewhere each is held to its own limit."""
         return memory_plan if self.options.instances_on == LOCAL else without_sharing
 
-    def _directory(self) -> "Directory":
-        """Raises BadCredentials."""
-        from torpor_account.access.root_key import root_pair
-        from torpor_account.iam.identities.directory import Directory
-
-        owner = root_pair(self.folders.credentials, None if self.options.database is None else self.database)
-        return Directory(self.iam, self.options.account, owner)
-
     def _role_parts(self) -> "RoleParts | None":
         """None where roles are names only."""
-        if self.directory is None or not self.options.uses_roles:
+        directory = self.account.directory
+        if directory is None or not self.options.uses_roles:
             return None
         from torpor_endpoint.role_parts import RoleParts
 
-        return RoleParts(self.options, self.directory, self.objects)
+        return RoleParts(self.options, directory, self.account.objects)
 
     def _capture_store(self, file: CaptureFile) -> Storage:
-        return self.as_role(self.storage, file.role, self._endpoint_arn(file.endpoint))
+        return self.as_role(self.account.storage, file.role, self._endpoint_arn(file.endpoint))
 
     def _endpoint_arn(self, name: str) -> str:
         return f"arn:aws:sagemaker:{self.options.region}:{self.options.account}:endpoint/{name.lower()}"
-
-    def _denials(self) -> "DenialLog":
-        from torpor_account.storage.denial_log import DenialLog
-
-        return DenialLog(self.folders.denials, self.clock.epoch)
 
     def control(self) -> Control:
         """What the operations of SageMaker act on."""
@@ -302,10 +255,10 @@ class Parts:
 
     def _job_site(self, launching: InstanceFactory) -> JobSite:
         return JobSite(
-            database=self.database,
+            database=self.account.database,
             clock=self.clock.epoch,
             folders=self.folders,
-            storage=self.storage,
+            storage=self.account.storage,
             as_role=self.as_role,
             credentials=without_credentials if self.role_parts is None else self.role_parts.lent,
             surroundings=self.surroundings,
@@ -313,8 +266,8 @@ class Parts:
             factory=launching,
             vacate=self.host.vacate,
             lived=self.ledger.lived,
-            registry=self.registry,
-            noted=self.log_marks.noted,
+            registry=self.account.registry,
+            noted=self.account.log_marks.noted,
         )
 
     def _router(self) -> ComposedRouter:
@@ -322,7 +275,7 @@ class Parts:
         options = self.options
         site = RouterSite(
             roster=self.roster,
-            account=self.account,
+            account=self.named,
             strict=options.strict,
             ledger=self.ledger,
             meters=self.meters,
@@ -344,13 +297,13 @@ class Parts:
             queue=self.async_queue,
             roster=self.roster,
             router=self.router,
-            storage=self.storage,
+            storage=self.account.storage,
             as_role=self.as_role,
-            topics=self.topics,
-            registry=self.registry,
+            topics=self.account.topics,
+            registry=self.account.registry,
             folders=self.folders,
-            noted=self.log_marks.noted,
-            account=self.account,
+            noted=self.account.log_marks.noted,
+            account=self.named,
             epoch=self.clock.epoch,
         )
 
@@ -358,20 +311,12 @@ class Parts:
         """Raises BadTelemetry."""
         from torpor_endpoint.telemetry.composing import MetricSources, Telemetry
 
-        sources = MetricSources(self.registry, self.roster, self.refresh_metrics)
+        sources = MetricSources(self.account.registry, self.roster, self.refresh_metrics)
         return Telemetry(signals(os.environ), sources, self.meters.untraced)
 
     def _ahead_s(self) -> float:
         """How far the endpoint's clock is ahead of real time."""
         return self.clock.ahead_s if isinstance(self.clock, TravellingClock) else 0.0
-
-    def _storage(self) -> "EmbeddedStorage | RemoteStorage":
-        """The S3 of training jobs and captured data."""
-        if self.options.s3_endpoint is None:
-            return EmbeddedStorage(self.objects)
-        from torpor_account.s3.access.remote import RemoteStorage
-
-        return RemoteStorage.at(self.options.s3_endpoint, self.options.region)
 
 
 def surroundings(options: Options, folders: DataDir, ahead_s: Callable[[], float] = lambda: 0.0) -> Surroundings:

@@ -15,8 +15,8 @@ from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.app import RuntimeApp
 from torpor_endpoint.runtime.asynchronous.face import AsyncInvocations
-from torpor_endpoint.services.parts import ServiceParts
-from torpor_endpoint.services.registry import RUNTIME, SERVICES
+from torpor_endpoint.services.registry import OWN, RUNTIME
+from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,12 +41,10 @@ class ServiceApps:
         queued = AsyncInvocations(steps, parts.async_queue, parts.dispatcher, parts.clock.epoch)
         self.runtime = parts.router.app(queued)
         self.invocations = self._invocations()
-        self._of_services = ServiceParts(
+        self._of_services = SageMakerParts(
             options=parts.options,
             clock=parts.clock.epoch,
-            database=parts.database,
             store=parts.store,
-            objects=parts.objects,
             control=parts.control(),
             experimenting=parts.experimenting,
             jobs=parts.jobs.training_records,
@@ -54,29 +52,19 @@ class ServiceApps:
             transform_jobs=parts.jobs.transform_records,
             transforming=parts.jobs.transform,
             autoscaling=parts.autoscaling,
-            alarms=parts.alarms,
-            logs=parts.logs,
-            registry=parts.registry,
-            refresh=parts.refresh_metrics,
             runtime=self.runtime,
-            iam=parts.iam,
-            directory=parts.directory,
-            otherwise=parts.long_tail.answer,
         )
 
     def by_name(self) -> dict[str, App]:
         """The services by botocore's names."""
-        services: dict[str, App] = {one.name: LazyApp(partial(one.compose, self._of_services)) for one in SERVICES}
+        own = {one.name: LazyApp(partial(one.compose, self._of_services)) for one in OWN}
+        services: dict[str, App] = {**self._parts.account.services(), **own}
         if self._parts.faults is not None:
             from torpor_endpoint.faults.store import FaultyStore
 
             services["s3"] = FaultyStore(services["s3"], self._parts.faults)
         services[RUNTIME] = self.invocations  # it is on the warm path: the gateway calls it without a step between
         return services
-
-    def for_web_pages(self) -> dict[str, App]:
-        """The services that allow web pages of other origins by rules of their own."""
-        return {} if self._options.s3_endpoint is not None else {"s3": LazyApp(self._s3_cross_origin)}
 
     def pages(self) -> App:
         """Torpor's own pages."""
@@ -86,9 +74,9 @@ class ServiceApps:
         parts = self._parts
         pages = OwnPages(
             parts.roster,
-            parts.registry,
+            parts.account.registry,
             parts.refresh_metrics,
-            parts.folders.endpoint_logs,
+            parts.account.folders.endpoint_logs,
             self._ledger_pages,
             lambda: AsyncPages(parts.async_queue, parts.dispatcher),
             self._clock_page(),
@@ -109,8 +97,10 @@ class ServiceApps:
 
         parts = self._parts
         cards = partial(asyncio.to_thread, parts.store.endpoint_cards)
-        looking = Looking(parts.roster, cards, parts.registry, parts.readings, parts.refresh_some, parts.clock.epoch)
-        ledger = parts.folders.ledger.resolve() if parts.options.database is None else None
+        looking = Looking(
+            parts.roster, cards, parts.account.registry, parts.readings, parts.refresh_some, parts.clock.epoch
+        )
+        ledger = parts.account.folders.ledger.resolve() if parts.options.database is None else None
         simulating = Simulating(parts.options.what_if, ledger)
         feed = Feed(looking.look, looking.later, parts.clock.epoch)
         return Dashboard(feed, looking, self._ledger_reader(), parts.flush_ledger, simulating).app()
@@ -121,7 +111,7 @@ class ServiceApps:
             return self.runtime
         from torpor_endpoint.runtime.elsewhere import InvocationsElsewhere
 
-        return InvocationsElsewhere(self._parts.account)
+        return InvocationsElsewhere(self._parts.named)
 
     def _clock_page(self) -> "ClockPage | None":
         """None unless the clock travels."""
@@ -139,7 +129,7 @@ class ServiceApps:
         from torpor_endpoint.routing.protocol.facts import ControlFacts
 
         parts, options = self._parts, self._options
-        sockets = str(parts.folders.sockets) if options.instances_on == LOCAL else ""
+        sockets = str(parts.account.folders.sockets) if options.instances_on == LOCAL else ""
         facts = ControlFacts(
             options.region,
             options.account,
@@ -150,7 +140,11 @@ class ServiceApps:
             options.rate_limits,
         )
         lent = None if parts.role_parts is None else parts.role_parts.lent_to_routers
-        identities = None if parts.directory is None else IdentityPublisher(parts.database, parts.directory.owner)
+        identities = (
+            None
+            if parts.account.directory is None
+            else IdentityPublisher(parts.account.database, parts.account.directory.owner)
+        )
         taker = AccountTaker(parts.ledger, parts.meters)
         return PagesForRouters(
             facts,
@@ -167,11 +161,11 @@ class ServiceApps:
 
     def _denial_pages(self) -> "DenialPages | None":
         """None unless callers are verified."""
-        if self._parts.denials is None:
+        if self._parts.account.denials is None:
             return None
         from torpor_endpoint.pages.denials import DenialPages
 
-        return DenialPages(self._parts.denials)
+        return DenialPages(self._parts.account.denials)
 
     def _ledger_pages(self) -> "Pages":
         from torpor_endpoint.pages.ledger import Pages
@@ -182,9 +176,3 @@ class ServiceApps:
         from torpor_endpoint.ledger.reading import LedgerReader
 
         return LedgerReader(self._parts.ledger.tables, self._parts.clock.epoch)
-
-    def _s3_cross_origin(self) -> App:
-        from torpor_account.s3.service import service
-
-        parts, options = self._parts, self._options
-        return service(parts.objects, parts.iam, account=options.account, region=options.region).cross_origin

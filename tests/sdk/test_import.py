@@ -26,8 +26,8 @@ HEAVY = ("boto3", "numpy", "xgboost", "sklearn", "onnxruntime", "typer", "rich",
 
 
 def link_torpor(folder: Path) -> None:
-    """Put the packages of the distribution into a folder, without their dependencies."""
-    for package in (torpor, torpor_endpoint, torpor_account, torpor_container):
+    """Put the four packages of the distribution into a folder, without their dependencies."""
+    for package in (torpor, torpor_account, torpor_endpoint, torpor_container):
         (folder / package.__name__).symlink_to(Path(str(package.__file__)).parent)
 
 

@@ -1,12 +1,7 @@
 """The tables of the endpoint's records, as migrations from one version to the next."""
 
+from torpor_account.storage.account_tables import SECRETS, TAGS, record_tables
 from torpor_account.storage.databases.database import DatabasePart, Migration
-
-
-def _records(*tables: str, further: str = "") -> Migration:
-    """Tables for `RecordTable`, and further statements."""
-    row = "(key TEXT PRIMARY KEY, name TEXT NOT NULL, record TEXT NOT NULL)"
-    return Migration("".join(f"CREATE TABLE {table} {row};" for table in tables) + further)
 
 
 def _cards(*tables: str) -> Migration:
@@ -39,20 +34,18 @@ def _plural() -> Migration:
     return Migration("".join(steps), postgresql="")
 
 
-TAGS = "CREATE TABLE tags (arn TEXT NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL, PRIMARY KEY (arn, key));"
-
 RECORDS = DatabasePart(
     "torpor",
     (
-        _records("models", "endpoint_configs", "endpoints", further=TAGS),
-        _records("roles", "scalable_targets", "scaling_policies", "scheduled_actions", "alarms", "training_jobs"),
+        record_tables("models", "endpoint_configs", "endpoints", further=TAGS),
+        record_tables("roles", "scalable_targets", "scaling_policies", "scheduled_actions", "alarms", "training_jobs"),
         _cards("models", "endpoint_configs", "endpoints"),
         _plural(),
-        _records("inference_experiments", "endpoints_before"),
-        _records("transform_jobs"),
-        _records("users", "access_keys", "managed_policies", "temporary_keys"),
-        _records("user_groups", "page_sessions"),
-        _records("role_grants"),
-        Migration("CREATE TABLE secrets (name TEXT PRIMARY KEY, value TEXT NOT NULL);"),
+        record_tables("inference_experiments", "endpoints_before"),
+        record_tables("transform_jobs"),
+        record_tables("users", "access_keys", "managed_policies", "temporary_keys"),
+        record_tables("user_groups", "page_sessions"),
+        record_tables("role_grants"),
+        Migration(SECRETS),
     ),
 )

@@ -11,9 +11,9 @@ from torpor_account.cloudwatch.alarms.records import Alarm, StateChange
 from torpor_account.cloudwatch.alarms.watch import Watch
 from torpor_account.cloudwatch.service import CloudWatch, nothing_to_refresh, service
 from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.storage.account_tables import ACCOUNT_TABLES
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.storage.schema import RECORDS
-from torpor_endpoint.storage.store import Store
+from torpor_account.storage.tags import Tags
 
 NOON_S = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 TOPIC = "arn:aws:sns:us-east-1:123456789012:pager"
@@ -39,10 +39,10 @@ class AlarmsOnFakeClock:
     acted: list[tuple[str, str, str, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.database = SqliteFile(self.path, RECORDS)
+        self.database = SqliteFile(self.path, ACCOUNT_TABLES)
         self.registry = MetricRegistry(lambda: self.now_s)
-        self.store = Store(self.database, lambda: self.now_s)
-        self.alarms = Alarms(self.database, self.store.tags, lambda: self.now_s, self._act)
+        self.tags = Tags(self.database)
+        self.alarms = Alarms(self.database, self.tags, lambda: self.now_s, self._act)
         self.service = service(CloudWatch(self.registry), self.alarms, account="123456789012")
         self.watch = Watch(self.alarms, self.registry, nothing_to_refresh, self._pause)
 

@@ -9,10 +9,10 @@ from torpor_account.aws.calls import Otherwise
 from torpor_account.aws.in_process import client
 from torpor_account.iam.context import Iam
 from torpor_account.iam.service import service as iam_service
+from torpor_account.storage.account_tables import ACCOUNT_TABLES
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_account.storage.tags import Tags
-from torpor_endpoint.storage.schema import RECORDS
 
 ACCOUNT = "210987654321"
 NOW_S = 1_770_000_000.0
@@ -35,7 +35,7 @@ def iam_over(database: Database, otherwise: Otherwise | None = None) -> Any:
 
 @contextmanager
 def database(path: Any = ":memory:") -> Iterator[Database]:
-    found = SqliteFile(path, RECORDS)
+    found = SqliteFile(path, ACCOUNT_TABLES)
     try:
         yield found
     finally:

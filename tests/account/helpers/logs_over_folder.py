@@ -12,9 +12,9 @@ from torpor_account.logs.files.groups import Groups
 from torpor_account.logs.files.log_marks import LogMarks
 from torpor_account.logs.files.reading import Logs
 from torpor_account.logs.service import service
+from torpor_account.storage.account_tables import ACCOUNT_TABLES
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.storage.schema import RECORDS
-from torpor_endpoint.storage.store import Store
+from torpor_account.storage.tags import Tags
 
 NOON_MS = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp() * 1000)
 GROUP = "/aws/sagemaker/Endpoints/houses"
@@ -30,9 +30,9 @@ class LogsOverFolder:
 
     def __post_init__(self) -> None:
         self.groups = Groups(*(self.folder / name for name in ("endpoints", "training", "transform")))
-        self.database = SqliteFile(":memory:", RECORDS)
-        store = Store(self.database, lambda: self.now_ms / 1000)
-        self.logs = Logs(self.groups, LogMarks(), store.tags, lambda: self.now_ms / 1000, lambda: self.writing)
+        self.database = SqliteFile(":memory:", ACCOUNT_TABLES)
+        tags = Tags(self.database)
+        self.logs = Logs(self.groups, LogMarks(), tags, lambda: self.now_ms / 1000, lambda: self.writing)
         self.service = service(self.logs, account="123456789012", otherwise=self.otherwise)
 
     def client(self) -> Any:

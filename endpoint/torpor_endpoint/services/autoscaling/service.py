@@ -4,7 +4,7 @@ from torpor_account.aws.calls import Operation
 from torpor_account.aws.service import Service
 from torpor_endpoint.services.autoscaling import policies, scheduled_actions, tags, targets
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.parts import ServiceParts
+from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 
 KEPT = ("ScalableTargets", "ScalingPolicies", "ScheduledActions", "ScalingActivities", "Alarms", "Tags")
 """Lists that clients index without looking; AWS sends them even when empty."""
@@ -30,5 +30,5 @@ def service(autoscaling: Autoscaling, *, account: str) -> Service[Autoscaling]:
     return Service("application-autoscaling", autoscaling, OPERATIONS, account=account, kept=KEPT)
 
 
-def compose(parts: ServiceParts) -> Service[Autoscaling]:
+def compose(parts: SageMakerParts) -> Service[Autoscaling]:
     return service(parts.autoscaling, account=parts.account)

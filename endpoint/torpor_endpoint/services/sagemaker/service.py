@@ -8,10 +8,10 @@ from typing import Any
 from torpor_account.aws.calls import Call, Operation, bound
 from torpor_account.aws.service import Service
 from torpor_endpoint.services.jobs.job_roles import any_role
-from torpor_endpoint.services.parts import ServiceParts
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tags
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments import operations as experiments
+from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 from torpor_endpoint.services.training import operations as training
 from torpor_endpoint.services.transform import operations as transform
 
@@ -49,7 +49,7 @@ def service(
     return Service("sagemaker", control, {**OPERATIONS, **more}, account=account, kept=KEPT)
 
 
-def compose(parts: ServiceParts) -> Service[Control]:
+def compose(parts: SageMakerParts) -> Service[Control]:
     scripts = "scripts" not in parts.options.refused
     model_data = parts.control.model_data
     check_role = any_role if model_data is None else model_data.check_assumed

@@ -18,10 +18,10 @@ from torpor_account.cloudwatch.service import CloudWatch, service
 from torpor_account.core.alarms import State
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.moto.longtail import LongTail
+from torpor_account.storage.account_tables import ACCOUNT_TABLES
 from torpor_account.storage.databases.sqlite_file import SqliteFile
+from torpor_account.storage.tags import Tags
 from torpor_account.topics import Topics
-from torpor_endpoint.storage.schema import RECORDS
-from torpor_endpoint.storage.store import Store
 
 ACCOUNT = "123456789012"
 
@@ -30,10 +30,10 @@ class AlarmsBesideTopics:
     """CloudWatch with alarms beside SNS and SQS."""
 
     def __init__(self) -> None:
-        self.database = SqliteFile(":memory:", RECORDS)
+        self.database = SqliteFile(":memory:", ACCOUNT_TABLES)
         self.tail = LongTail(ACCOUNT)
-        store = Store(self.database, time.time)
-        self.alarms = Alarms(self.database, store.tags, time.time, alarm_actions(Topics(self.tail.answer)))
+        tags = Tags(self.database)
+        self.alarms = Alarms(self.database, tags, time.time, alarm_actions(Topics(self.tail.answer)))
         registry = MetricRegistry(time.time)
         self.cloudwatch = client(service(CloudWatch(registry), self.alarms, account=ACCOUNT))
         self.sns, self.sqs = (

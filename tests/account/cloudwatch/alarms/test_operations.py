@@ -159,7 +159,7 @@ def test_deleting_takes_the_tags_along_and_passes_over_unknown_names(boto: Any, 
     boto.put_metric_alarm(**BUSY, Tags=[{"Key": "a", "Value": "1"}])
     boto.delete_alarms(AlarmNames=["gone", "busy"])
     assert boto.describe_alarms()["MetricAlarms"] == []
-    assert cloudwatch.store.tags.of(ARN) == {}
+    assert cloudwatch.tags.of(ARN) == {}
 
 
 def test_tags(boto: Any, cloudwatch: AlarmsOnFakeClock) -> None:
@@ -259,4 +259,4 @@ def test_tags_added_at_once_are_counted_one_after_the_other(boto: Any, cloudwatc
 
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(tag, range(8))) == 5
-    assert len(cloudwatch.store.tags.of(ARN)) == 50
+    assert len(cloudwatch.tags.of(ARN)) == 50

@@ -18,10 +18,10 @@ from torpor_endpoint.services.registry import ADDRESSES
 def resting(folder: Path) -> Iterator[App]:
     parts = Parts(Options(data_dir=folder))
     with ExitStack() as closing:
-        for part in (parts.lock, parts.objects, parts.database, parts.async_queue, parts.ledger, parts.long_tail):
+        for part in (parts.account, parts.async_queue, parts.ledger):
             closing.callback(part.close)
         services = ServiceApps(parts, Chores(parts)).by_name()
-        yield Gateway(services, _no_pages, parts.options.account, ADDRESSES, parts.long_tail.answer)
+        yield Gateway(services, _no_pages, parts.options.account, ADDRESSES, parts.account.long_tail.answer)
 
 
 async def _no_pages(*_: Any) -> None:
