@@ -6,9 +6,9 @@ import json
 import logging
 import re
 import uuid
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -40,6 +40,7 @@ from torpor_account.log_lines import LogFields, about
 
 if TYPE_CHECKING:
     from torpor_account.core.access.needs import CallerAccess
+    from torpor_account.core.access.operation_rights import Rights
 
 BODY_LIMIT_BYTES = 1 << 20
 
@@ -74,7 +75,8 @@ class Service(Generic[C]):
     out nulls and empty optional members, except those in `kept`. The caller gets an operation's `AwsError` in its own
     protocol; any other exception is logged and answered as InternalFailure, that of a database in words of its own.
     `otherwise` answers the operations that botocore's model has and `operations` lacks, and those that raise `NotOurs`;
-    a guard may refuse such a call.
+    a guard may refuse such a call. `rights` gives the rows of the operations, for callers who are verified; without it
+    they are those of the account.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Service(Generic[C]):
         kept: Collection[str] = (),
         otherwise: Otherwise | None = None,
         guards: Mapping[str, Guard[C]] = NO_GUARDS,
+        rights: "Callable[[], Rights] | None" = None,
     ) -> None:
         self.name = name
         self._context = context
@@ -95,6 +98,7 @@ class Service(Generic[C]):
         self._kept = kept
         self._otherwise = otherwise
         self._guards = guards
+        self._rights = partial(rights_of, name) if rights is None else rights
         self._body_limit_bytes = BODY_LIMIT_BYTES if otherwise is None else OTHERS_BODY_LIMIT_BYTES
 
     @cached_property
@@ -176,12 +180,14 @@ class Service(Generic[C]):
     async def _authorized(self, request: AwsRequest, operation: str, params: Mapping[str, Any] | None) -> None:
         """Raises the error for a caller who may not call this. Without verified callers everybody may."""
         if request.access is not None:
-            await asyncio.to_thread(check_access, request.access, self.name, operation, params)
+            await asyncio.to_thread(check_access, request.access, self.name, operation, params, self._rights())
 
     def _read(self, protocol: WireProtocol, request: AwsRequest, operation: OperationModel) -> Mapping[str, Any] | None:
         """The members of a call that another answers, if a condition key is made of one; else None."""
         shape = operation.input_shape
-        if request.access is None or shape is None or not makes_keys(self.name, operation.name, shape.members):
+        if request.access is None or shape is None:
+            return None
+        if operation.name not in self._rights() and TAG_MEMBERS.isdisjoint(shape.members):
             return None
         return protocol.params(request, shape)
 
@@ -256,20 +262,22 @@ def _endpoint_in(body: bytes) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def makes_keys(service: str, operation: str, members: Iterable[str]) -> bool:
-    """Whether a condition key is made of a member of the call."""
+def rights_of(service: str) -> "Rights":
+    """The rows of one of the account's services. They are imported for the first caller who is verified."""
     from torpor_account.core.access.rights import RIGHTS
 
-    return operation in RIGHTS.get(service, {}) or not TAG_MEMBERS.isdisjoint(members)
+    return RIGHTS.get(service, {})
 
 
-def check_access(access: "CallerAccess", service: str, operation: str, params: Mapping[str, Any] | None) -> None:
+def check_access(
+    access: "CallerAccess", service: str, operation: str, params: Mapping[str, Any] | None, rights: "Rights"
+) -> None:
     """Raises AccessDenied, or AccessDeniedException, in IAM's words. `params` are None where they are not read."""
     from torpor_account.core.access.needs import AccessRefused
-    from torpor_account.core.access.rights import needs_of
+    from torpor_account.core.access.operation_rights import needs_of
 
     try:
-        access.check(needs_of(service, operation, params, access.place))
+        access.check(needs_of(service, operation, params, access.place, rights))
     except AccessRefused as refused:  # the door notes it
         raise access_denied(service_model(service), refused.message) from None
 

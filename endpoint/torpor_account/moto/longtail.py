@@ -105,7 +105,7 @@ class LongTail:
         return await loop.run_in_executor(self._thread, self._answered, service, operation, request)
 
     def _answered(self, service: str, operation: str, request: AwsRequest) -> Response:
-        from torpor_account.aws.service import check_access
+        from torpor_account.aws.service import check_access, rights_of
         from torpor_account.moto.plain_calls import plain_call
 
         try:
@@ -120,7 +120,7 @@ class LongTail:
         _check_bounds(plain)
         _check_required(service, operation, plain)
         if request.access is not None and reads_secrets(service, operation, plain.body):
-            check_access(request.access, "secretsmanager", "GetSecretValue", None)
+            check_access(request.access, "secretsmanager", "GetSecretValue", None, rights_of("secretsmanager"))
         origin = "https://" + SERVICES[service].format(region=region_of(request.headers, request.query))
         try:
             answer = self._ask(self._prepared(origin, plain))

@@ -14,8 +14,8 @@ from torpor_account.aws.wire.asgi import Response, Scope, Send, TakeInline, Tell
 from torpor_account.aws.wire.scope import RUNTIME_PATH
 from torpor_account.core.access.needs import AccessNeed, AccessRefused, CallerAccess
 from torpor_account.core.access.rates import CallKind
-from torpor_account.core.access.rights import invocation
 from torpor_account.iam.identities.directory import KnownKey
+from torpor_endpoint.core.rights import invocation
 
 SIGNED_AS = "sagemaker"
 """The name that clients of the runtime sign for."""

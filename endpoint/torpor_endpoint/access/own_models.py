@@ -12,10 +12,10 @@ from torpor_account.access.login.page import BASE_HEADERS
 from torpor_account.access.page_callers import READ, wants_page
 from torpor_account.aws.wire.asgi import Response, Scope
 from torpor_account.core.access.needs import AccessNeed, CallerAccess
-from torpor_account.core.access.rights import INVOCATIONS, invocation
 from torpor_account.gateway import OWN_PAGES
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.core.pages.own_models import MayInvoke, OwnEndpoint, OwnModel, own_models_page
+from torpor_endpoint.core.rights import INVOCATIONS, invocation
 
 OWN_MODELS = f"{OWN_PAGES}{PageName.OWN}"
 MIB = 1024 * 1024

@@ -9,8 +9,8 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_account.core.access.needs import AccessPlace
-from torpor_account.core.access.rights import invocation
 from torpor_container.core.target_names import BadTarget, name_of
+from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.core.sending.machine import TARGET_MODEL
 from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
 from torpor_endpoint.runtime.admitting import Router

@@ -1,10 +1,15 @@
 """Application Auto Scaling as a service: its operations in one table."""
 
+from typing import TYPE_CHECKING
+
 from torpor_account.aws.calls import Operation
 from torpor_account.aws.service import Service
 from torpor_endpoint.services.autoscaling import policies, scheduled_actions, tags, targets
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
+
+if TYPE_CHECKING:
+    from torpor_account.core.access.operation_rights import Rights
 
 KEPT = ("ScalableTargets", "ScalingPolicies", "ScheduledActions", "ScalingActivities", "Alarms", "Tags")
 """Lists that clients index without looking; AWS sends them even when empty."""
@@ -27,7 +32,13 @@ OPERATIONS: dict[str, Operation[Autoscaling]] = {
 
 
 def service(autoscaling: Autoscaling, *, account: str) -> Service[Autoscaling]:
-    return Service("application-autoscaling", autoscaling, OPERATIONS, account=account, kept=KEPT)
+    return Service("application-autoscaling", autoscaling, OPERATIONS, account=account, kept=KEPT, rights=_rights)
+
+
+def _rights() -> "Rights":
+    from torpor_endpoint.core.rights import AUTOSCALING
+
+    return AUTOSCALING
 
 
 def compose(parts: SageMakerParts) -> Service[Autoscaling]:

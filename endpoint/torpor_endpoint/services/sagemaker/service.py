@@ -3,7 +3,7 @@
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torpor_account.aws.calls import Call, Operation, bound
 from torpor_account.aws.service import Service
@@ -14,6 +14,9 @@ from torpor_endpoint.services.sagemaker.experiments import operations as experim
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 from torpor_endpoint.services.training import operations as training
 from torpor_endpoint.services.transform import operations as transform
+
+if TYPE_CHECKING:
+    from torpor_account.core.access.operation_rights import Rights
 
 KEPT = ("Tags", "InferenceExperiments")
 """Lists that clients index without looking: ListTags answers an empty one, as AWS does."""
@@ -46,7 +49,13 @@ def service(
     control: Control, *, account: str, more: Mapping[str, Operation[Control]] = NOTHING_MORE
 ) -> Service[Control]:
     """`more` are operations that bring their own context."""
-    return Service("sagemaker", control, {**OPERATIONS, **more}, account=account, kept=KEPT)
+    return Service("sagemaker", control, {**OPERATIONS, **more}, account=account, kept=KEPT, rights=_rights)
+
+
+def _rights() -> "Rights":
+    from torpor_endpoint.core.rights import SAGEMAKER
+
+    return SAGEMAKER
 
 
 def compose(parts: SageMakerParts) -> Service[Control]:

@@ -4,7 +4,7 @@ from typing import Any
 
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
-from torpor_account.core.access.rights import sagemaker_arn
+from torpor_endpoint.core.rights import sagemaker_arn
 from torpor_endpoint.services.sagemaker import errors, shapes
 from torpor_endpoint.services.sagemaker.context import Control
 

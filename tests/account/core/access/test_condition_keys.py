@@ -12,17 +12,18 @@ from typing import Any
 import pytest
 
 from tests.account.core.access.test_known_keys import EVERYTHING, PLACE
+from tests.account.helpers.every_right import EVERY_RIGHT, needs_of
 from torpor_account.access.verifying import RequestKeys
 from torpor_account.aws.models import service_model
 from torpor_account.core.access.condition_keys import BY_NAME, CONDITION_KEYS, SERVED, Presence, condition_key
 from torpor_account.core.access.needs import AccessNeed, CallerAccess
 from torpor_account.core.access.principals import Principal, PrincipalKind
-from torpor_account.core.access.rights import RIGHTS, invocation, needs_of
 from torpor_account.s3.access.request_keys import COPIES, keys_of
 from torpor_account.s3.names import ObjectAddress
 from torpor_account.s3.rights import _ACTIONS
 from torpor_account.s3.routes import OPERATIONS
 from torpor_account.s3.wire.exchange import S3Request
+from torpor_endpoint.core.rights import invocation
 
 REFERENCE: dict[str, Any] = json.loads((Path(__file__).parent / "service_authorization.json").read_text())
 LISTED = {
@@ -39,6 +40,11 @@ def everything(service: str, operation: str) -> dict[str, Any]:
     return {name: value for name, value in EVERYTHING.items() if shape is not None and name in shape.members}
 
 
+def asked(service: str) -> set[str]:
+    """The operations for which policies are asked."""
+    return {operation for operation, row in EVERY_RIGHT[service].items() if not row.free}
+
+
 def test_the_table_has_every_key_of_the_reference_and_no_other() -> None:
     listed = {key.lower() for one in REFERENCE.values() for key in one["keys"].split()} - {"ec2:sourceinstancearn"}
     missing = {key for key in listed if condition_key(f"{key}x" if key[-1] in "/:" else key) is None}
@@ -49,14 +55,14 @@ def test_the_table_has_every_key_of_the_reference_and_no_other() -> None:
     assert REFERENCE.keys() == SERVED - {"torpor"}
 
 
-@pytest.mark.parametrize("service", sorted(RIGHTS))
+@pytest.mark.parametrize("service", sorted(EVERY_RIGHT))
 def test_an_operation_has_the_keys_that_aws_lists_for_it_and_no_others(service: str) -> None:
     """Of those with a value here; a call that gives everything has them all. Tags are looked at below."""
     listed: dict[str, set[str]] = {}
     for key, actions in LISTED[service].items():
         row = condition_key(key.lower())
         if key.lower() not in OF_TAGS and row is not None and row.presence is Presence.SET:
-            for action in actions & RIGHTS[service].keys():
+            for action in actions & asked(service):
                 listed.setdefault(action, set()).add(key.lower())
     found = {
         operation: {
@@ -66,15 +72,15 @@ def test_an_operation_has_the_keys_that_aws_lists_for_it_and_no_others(service: 
             for key in need.keys
             if not key.startswith("aws:")
         }
-        for operation in RIGHTS[service]
+        for operation in asked(service)
     }
     listed.pop("AddTags", None)  # its key is that of operations that give tags to something new
     assert {operation: keys for operation, keys in found.items() if keys} == listed
 
 
-@pytest.mark.parametrize("service", sorted(RIGHTS))
+@pytest.mark.parametrize("service", sorted(EVERY_RIGHT))
 def test_a_call_that_gives_tags_has_them_as_keys_where_aws_lists_them(service: str) -> None:
-    for action in LISTED[service].get("aws:RequestTag/", set()) & RIGHTS[service].keys():
+    for action in LISTED[service].get("aws:RequestTag/", set()) & asked(service):
         shape = service_model(service).operation_model(action).input_shape
         assert shape is not None
         given = {"Tags": [{"Key": "a", "Value": "b"}]} if "Tags" in shape.members else {"tags": {"a": "b"}}

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from tests.account.helpers.every_right import EVERY_RIGHT, needs_of
 from torpor_account.core.access.condition_keys import SERVED
 from torpor_account.core.access.conditions import BadPolicy
 from torpor_account.core.access.known_keys import check_condition_keys, is_known
 from torpor_account.core.access.needs import AccessPlace
 from torpor_account.core.access.policies import read_policy
 from torpor_account.core.access.principals import anonymous
-from torpor_account.core.access.rights import RIGHTS, needs_of
 
 PLACE = AccessPlace("123456789012", "us-east-1", "ann", boundary_of=lambda kind, name: "arn:b")
 EVERYTHING = {
@@ -129,12 +129,12 @@ def test_an_unknown_key_of_an_action_that_is_here_is_refused_beside_others() -> 
 def test_every_key_of_a_call_is_known() -> None:
     needs = [
         need
-        for service, rows in RIGHTS.items()
+        for service, rows in EVERY_RIGHT.items()
         for operation in rows
         for need in needs_of(service, operation, EVERYTHING, PLACE)
     ]
     found = {key for need in needs for key in need.keys}
     assert len(found) >= 25
     assert {key for key in found if not is_known(key)} == set()
-    assert RIGHTS.keys() - {"monitoring"} <= SERVED
+    assert EVERY_RIGHT.keys() - {"monitoring"} <= SERVED
     assert [key for key in anonymous(PLACE.account).keys if not is_known(key)] == []

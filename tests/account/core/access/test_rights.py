@@ -5,11 +5,12 @@ from typing import Any
 
 import pytest
 
+from tests.account.helpers.every_right import EVERY_RIGHT, needs_of
 from torpor_account.core.access.evaluation import PolicySource
 from torpor_account.core.access.needs import AccessNeed, AccessPlace, AccessRefused, CallerAccess
 from torpor_account.core.access.policies import read_policy
 from torpor_account.core.access.principals import Principal, PrincipalKind
-from torpor_account.core.access.rights import FREE, RIGHTS, invocation, needs_of
+from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.services.registry import SERVICES
 
 PLACE = AccessPlace("123456789012", "eu-west-1")
@@ -30,8 +31,8 @@ def pairs(service: str, operation: str, params: dict[str, Any] | None) -> list[t
 
 def test_every_operation_of_sagemaker_has_a_row() -> None:
     claimed = {service.name: service.tables().operations for service in SERVICES}
-    assert set(claimed["sagemaker"]) == set(RIGHTS["sagemaker"])
-    others = {name: set(rows) - set(RIGHTS.get(name, {})) for name, rows in claimed.items()}
+    assert set(claimed["sagemaker"]) == set(EVERY_RIGHT["sagemaker"])
+    others = {name: set(rows) - set(EVERY_RIGHT.get(name, {})) for name, rows in claimed.items()}
     without = {name for name, rows in others.items() if rows} - {"s3", "sagemaker-runtime"}
     assert without == WITHOUT_A_ROW.keys()
 
@@ -104,7 +105,7 @@ def test_an_operation_that_is_not_known_may_act_on_anything() -> None:
 
 
 def test_what_is_free_needs_nothing() -> None:
-    for action in FREE:
+    for action in (f"sts:{name}" for name, row in EVERY_RIGHT["sts"].items() if row.free):
         service, _, operation = action.partition(":")
         assert pairs(service, operation, {}) == []
 
