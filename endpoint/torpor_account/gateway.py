@@ -63,10 +63,13 @@ class Gateway:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = in_origin_form(scope)
-        if scope["type"] != "http" or scope["path"].startswith(OWN_PAGES):
+        await self.serve(self.service_named(scope) if scope["type"] == "http" else OWN_PAGES, scope, receive, send)
+
+    async def serve(self, name: str, scope: Scope, receive: Receive, send: Send) -> None:
+        """Have the service answer that the request names, for who has found it by `service_named` already."""
+        if name == OWN_PAGES:
             await self._own_pages(scope, receive, send)
             return
-        name = self._service_of(scope)
         if name not in self._services:
             await retry_for_descriptors(known_services)  # the first time it reads a folder
         await self._service(name)(scope, receive, send)

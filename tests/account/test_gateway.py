@@ -79,3 +79,18 @@ def test_a_long_request_is_left_to_asgi_and_not_cached(long: Scope) -> None:
     gateway = Gateway({}, nobody, "123456789012", ADDRESSES, inline={"sagemaker-runtime": take_inline})
     assert not gateway.take_inline(long, b"1,2", lambda *answer: None)
     assert gateway.remembered() == 0
+
+
+def test_a_door_hands_a_request_on_by_the_service_that_it_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The head of a signed request is searched once."""
+    seen: list[Scope] = []
+
+    async def runtime(scope: Scope, receive: Receive, send: Send) -> None:
+        seen.append(scope)
+
+    gateway = Gateway({"sagemaker-runtime": runtime}, nobody, "123456789012", ADDRESSES)
+    asked = scope(PATH, signed("sagemaker"))
+    name = gateway.service_named(asked)
+    monkeypatch.setattr(gateway, "service_named", None)
+    asyncio.run(gateway.serve(name, asked, unasked, unasked))
+    assert seen == [asked]

@@ -122,9 +122,9 @@ class AccessDoor:
         elif service == OWN_PAGES:
             await self._own_pages(scope, receive, send)
         elif service == "s3":
-            await self.s3(self._gateway, scope, receive, send)
+            await self.s3(partial(self._gateway.serve, service), scope, receive, send)
         elif service == MISDIRECTED:
-            await self._gateway(scope, receive, send)  # it refuses the request
+            await self._gateway.serve(service, scope, receive, send)  # it refuses the request
         else:
             await self._signed(service, scope, receive, send)
 
@@ -186,12 +186,12 @@ class AccessDoor:
         except (NotAuthentic, AccessRefused) as refused:
             await refuse(aws_error(refused, scope), scope, send)
             return
-        await self._gateway({**scope, ACCESS: access}, replayed(body, receive), send)
+        await self._gateway.serve(service, {**scope, ACCESS: access}, replayed(body, receive), send)
 
     async def _own_pages(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Torpor's pages take the cookie of a login, a signature, or by HTTP's Basic authentication a program's key."""
         if scope["path"] == HEALTH and reads(scope):
-            await self._gateway(scope, receive, send)
+            await self._gateway.serve(OWN_PAGES, scope, receive, send)
             return
         if self._pages.login.answers(scope):
             await self._pages.login(scope, receive, send)
@@ -212,7 +212,7 @@ class AccessDoor:
         except (NotAuthentic, AccessRefused, AwsError) as refused:
             await sent(self._pages.refusal(refused, scope), send)
             return
-        await self._gateway({**scope, ACCESS: access}, replayed(body, receive), send)
+        await self._gateway.serve(OWN_PAGES, {**scope, ACCESS: access}, replayed(body, receive), send)
 
     async def _about_itself(self, scope: Scope, access: CallerAccess, send: Send) -> bool:
         """Whether the request is for the page of a caller about itself, which needs no right, and is answered."""

@@ -77,7 +77,7 @@ class RouterDoor:
             audit.info("denied: %s", denied.message, extra=about(caller=access.principal.arn))
             await refuse(aws_error(denied, scope), scope, send)
             return
-        await self._gateway({**scope, ACCESS: access}, replayed(body, receive), send)
+        await self._gateway.serve(RUNTIME, {**scope, ACCESS: access}, replayed(body, receive), send)
 
     async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
@@ -90,7 +90,7 @@ class RouterDoor:
         except (NotAuthentic, AccessRefused, AwsError) as refused:
             await sent(_refusal(refused), send)
             return
-        await self._gateway(scope, replayed(body, receive), send)
+        await self._gateway.serve(OWN_PAGES, scope, replayed(body, receive), send)
 
     async def _caller(self, scope: Scope, body: bytes, signed_as: str) -> CallerAccess:
         """Raises NotAuthentic; AwsError where nobody may be let in."""
