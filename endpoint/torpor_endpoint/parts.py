@@ -11,6 +11,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from torpor_account.account import AccountSurroundings, compose
+from torpor_account.cloudwatch.alarms.records import Alarm, StateChange
 from torpor_account.s3.access.embedded import Storage, as_endpoint
 from torpor_account.storage.data_dir import DataDir
 from torpor_container.isolation.abilities import found
@@ -80,17 +81,10 @@ class Parts:
         epoch, pause_of = self.clock.epoch, self.clock.pause_of
         self.faults = FaultInjector(epoch) if options.faults else None
         # the account, with what it asks of the parts that come after it
-        self.account = compose(
-            options,
-            AccountSurroundings(
-                tables=RECORDS,
-                epoch=epoch,
-                ahead_s=self._ahead_s,
-                scaling=lambda alarm, change: self.autoscaling.fired(alarm, change),
-                refresh=self.refresh_metrics,
-                writing=self._growing_logs,
-            ),
+        around = AccountSurroundings(
+            RECORDS, epoch, self._ahead_s, self._scale, self.refresh_metrics, self._growing_logs
         )
+        self.account = compose(options, around)
         self.folders = self.account.folders
         self.surroundings = surroundings(options, self.folders, self._ahead_s)
         self.store = Store(self.account.database, epoch)
@@ -151,10 +145,7 @@ class Parts:
         return RoleParts(self.options, directory, self.account.objects)
 
     def _capture_store(self, file: CaptureFile) -> Storage:
-        return self.as_role(self.account.storage, file.role, self._endpoint_arn(file.endpoint))
-
-    def _endpoint_arn(self, name: str) -> str:
-        return f"arn:aws:sagemaker:{self.options.region}:{self.options.account}:endpoint/{name.lower()}"
+        return self.as_role(self.account.storage, file.role, self.named.endpoint_arn(file.endpoint))
 
     def control(self) -> Control:
         """What the operations of SageMaker act on."""
@@ -174,6 +165,9 @@ class Parts:
     def _is_tagged(self, arn: str) -> bool:
         """Whether a training job, a transform job or an inference experiment has this ARN."""
         return self.jobs.has(arn) or self.experiments.has(arn)
+
+    async def _scale(self, alarm: Alarm, change: StateChange) -> None:
+        await self.autoscaling.fired(alarm, change)
 
     async def refresh_metrics(self) -> None:
         """Bring the metrics up to date before they are read."""

@@ -54,6 +54,9 @@ class AccountAndRegion:
         """That of a new request to an endpoint."""
         return ErrorPlace(endpoint, self.number, self.region, request_id(), console=self.console)
 
+    def endpoint_arn(self, name: str) -> str:
+        return f"arn:aws:sagemaker:{self.region}:{self.number}:endpoint/{name.lower()}"
+
 
 @dataclass(frozen=True)
 class Clocks:
