@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 
-from torpor_account.core.access.operation_rights import log_group_name
+from torpor_account.core.access.rights.right_rows import log_group_name
 from torpor_account.logs.files.groups import is_ours
 
 LOGS = "arn:aws:logs:"

@@ -40,7 +40,7 @@ from torpor_account.log_lines import LogFields, about
 
 if TYPE_CHECKING:
     from torpor_account.core.access.needs import CallerAccess
-    from torpor_account.core.access.operation_rights import Rights
+    from torpor_account.core.access.rights.right_rows import Rights
 
 BODY_LIMIT_BYTES = 1 << 20
 
@@ -264,7 +264,7 @@ def _endpoint_in(body: bytes) -> str | None:
 
 def rights_of(service: str) -> "Rights":
     """The rows of one of the account's services. They are imported for the first caller who is verified."""
-    from torpor_account.core.access.rights import RIGHTS
+    from torpor_account.core.access.rights.account_rights import RIGHTS
 
     return RIGHTS.get(service, {})
 
@@ -274,7 +274,7 @@ def check_access(
 ) -> None:
     """Raises AccessDenied, or AccessDeniedException, in IAM's words. `params` are None where they are not read."""
     from torpor_account.core.access.needs import AccessRefused
-    from torpor_account.core.access.operation_rights import needs_of
+    from torpor_account.core.access.rights.right_rows import needs_of
 
     try:
         access.check(needs_of(service, operation, params, access.place, rights))

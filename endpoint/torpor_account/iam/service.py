@@ -5,7 +5,7 @@ from functools import partial
 
 from torpor_account.aws.calls import Answer, Call, Guard, Operation, Otherwise
 from torpor_account.aws.service import READS, Service
-from torpor_account.core.access.operation_rights import DEFAULT_ROLE
+from torpor_account.core.access.rights.right_rows import DEFAULT_ROLE
 from torpor_account.iam import roles, service_linked, tags
 from torpor_account.iam.context import GROUPS, ROLES, USERS, H, HolderKind, Iam
 from torpor_account.iam.identities import access_keys, account_details, groups, users

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torpor_account.aws.calls import Call, Guard
-from torpor_account.core.access.operation_rights import log_group_name
+from torpor_account.core.access.rights.right_rows import log_group_name
 from torpor_account.logs import errors
 from torpor_account.logs.files.groups import is_ours
 from torpor_account.logs.files.reading import Logs

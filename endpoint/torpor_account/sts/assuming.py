@@ -9,9 +9,9 @@ from torpor_account.core.access.conditions import BadPolicy
 from torpor_account.core.access.evaluation import PolicySource, decide_trust
 from torpor_account.core.access.known_keys import check_condition_keys
 from torpor_account.core.access.needs import AccessNeed, CallerAccess
-from torpor_account.core.access.operation_rights import tag_keys
 from torpor_account.core.access.policies import AccessPolicy, read_policy
 from torpor_account.core.access.principals import PrincipalKind
+from torpor_account.core.access.rights.right_rows import tag_keys
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.temporary import new_key
 from torpor_account.iam.records import TemporaryKey

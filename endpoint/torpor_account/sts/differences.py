@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from torpor_account.core.access.operation_rights import DEFAULT_ROLE
+from torpor_account.core.access.rights.right_rows import DEFAULT_ROLE
 from torpor_account.sts.identity import SESSION
 
 DIFFERENCES: Final[Mapping[str, str]] = {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from torpor_account.aws.calls import Call
-from torpor_account.core.access.operation_rights import DEFAULT_ROLE
+from torpor_account.core.access.rights.right_rows import DEFAULT_ROLE
 from torpor_account.iam.identities.ids import ROLE_ID
 from torpor_account.sts import errors
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from torpor_account.core.access.conditions import TARGET_MODEL
 from torpor_account.core.access.needs import AccessNeed, AccessPlace
-from torpor_account.core.access.operation_rights import (
+from torpor_account.core.access.rights.right_rows import (
     Params,
     Resources,
     Rights,

@@ -13,7 +13,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from torpor_account.core.access.operation_rights import default_role
+from torpor_account.core.access.rights.right_rows import default_role
 
 MARK = "torpor env --sagemaker"
 """Stands in every file that Torpor writes. A file without it belongs to somebody else, and is not changed."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from torpor_account.core.access import operation_rights
 from torpor_account.core.access.needs import AccessNeed, AccessPlace
-from torpor_account.core.access.operation_rights import PREFIXES, Rights
-from torpor_account.core.access.rights import RIGHTS
+from torpor_account.core.access.rights import right_rows
+from torpor_account.core.access.rights.account_rights import RIGHTS
+from torpor_account.core.access.rights.right_rows import PREFIXES, Rights
 from torpor_endpoint.core.rights import AUTOSCALING, SAGEMAKER
 
 EVERY_RIGHT: Mapping[str, Rights] = {**RIGHTS, "sagemaker": SAGEMAKER, "application-autoscaling": AUTOSCALING}
@@ -15,7 +15,7 @@ EVERY_RIGHT: Mapping[str, Rights] = {**RIGHTS, "sagemaker": SAGEMAKER, "applicat
 def needs_of(
     service: str, operation: str, params: Mapping[str, Any] | None, place: AccessPlace
 ) -> Iterator[AccessNeed]:
-    """As `operation_rights.needs_of`, by the service's own rows."""
-    return operation_rights.needs_of(
+    """As `right_rows.needs_of`, by the service's own rows."""
+    return right_rows.needs_of(
         service, operation, params, place, EVERY_RIGHT.get(PREFIXES.get(service, service), {})
     )

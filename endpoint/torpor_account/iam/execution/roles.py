@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from torpor_account.core.access.evaluation import decide_service_trust
 from torpor_account.core.access.needs import AccessNeed, AccessPlace, CallerAccess
-from torpor_account.core.access.operation_rights import default_role
 from torpor_account.core.access.policies import AccessPolicy, AccessQuestion
+from torpor_account.core.access.rights.right_rows import default_role
 from torpor_account.iam.execution.refused import RoleRefused
 from torpor_account.iam.identities.directory import Directory
 

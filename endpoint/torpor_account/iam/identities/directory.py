@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from torpor_account.core.access.conditions import BadPolicy
 from torpor_account.core.access.needs import ConditionKeys
-from torpor_account.core.access.operation_rights import DEFAULT_ROLE
 from torpor_account.core.access.policies import NO_IDS, NO_ORIGIN, AccessPolicy, PolicyOrigin, denying_all, read_policy
 from torpor_account.core.access.principals import Principal, PrincipalKind, root
+from torpor_account.core.access.rights.right_rows import DEFAULT_ROLE
 from torpor_account.iam import service_linked
 from torpor_account.iam.context import Holder, Iam
 from torpor_account.iam.identities.ids import ROLE_ID, KeyPair

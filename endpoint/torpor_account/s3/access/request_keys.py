@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Final, NamedTuple
 
 from torpor_account.core.access.needs import ConditionKeys
-from torpor_account.core.access.operation_rights import tag_keys
+from torpor_account.core.access.rights.right_rows import tag_keys
 from torpor_account.s3.wire.exchange import S3Request
 from torpor_account.s3.wire.headers import TAGGING, header_tags
 

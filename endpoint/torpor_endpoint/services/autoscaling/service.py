@@ -9,7 +9,7 @@ from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 
 if TYPE_CHECKING:
-    from torpor_account.core.access.operation_rights import Rights
+    from torpor_account.core.access.rights.right_rows import Rights
 
 KEPT = ("ScalableTargets", "ScalingPolicies", "ScheduledActions", "ScalingActivities", "Alarms", "Tags")
 """Lists that clients index without looking; AWS sends them even when empty."""

@@ -16,7 +16,7 @@ from torpor_endpoint.services.training import operations as training
 from torpor_endpoint.services.transform import operations as transform
 
 if TYPE_CHECKING:
-    from torpor_account.core.access.operation_rights import Rights
+    from torpor_account.core.access.rights.right_rows import Rights
 
 KEPT = ("Tags", "InferenceExperiments")
 """Lists that clients index without looking: ListTags answers an empty one, as AWS does."""

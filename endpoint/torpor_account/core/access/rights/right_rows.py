@@ -1,7 +1,7 @@
 """The rows by which a service says what its operations need: action, resource and condition keys, and roles passed on.
 
 https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonsagemaker.html and its like. A key is in
-the context only where AWS lists it. `core.access.rights` has the rows of the account's services; whoever adds a
+the context only where AWS lists it. `account_rights` has the rows of the account's services; whoever adds a
 service brings its rows.
 """
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torpor_account.core.access.needs import AccessPlace
-from torpor_account.core.access.operation_rights import (
+from torpor_account.core.access.rights.right_rows import (
     Keys,
     Params,
     Resources,
@@ -139,4 +139,4 @@ RIGHTS: Mapping[str, Rights] = {
         **rows(unnamed, "ReplicateSecretToRegions", keys=same("ForceOverwriteReplicaSecret")),
     },
 }  # fmt: skip
-"""By service and operation. `operation_rights.needs_of` says what holds for one without a row."""
+"""By service and operation. `right_rows.needs_of` says what holds for one without a row."""
