@@ -16,6 +16,4 @@ def needs_of(
     service: str, operation: str, params: Mapping[str, Any] | None, place: AccessPlace
 ) -> Iterator[AccessNeed]:
     """As `right_rows.needs_of`, by the service's own rows."""
-    return right_rows.needs_of(
-        service, operation, params, place, EVERY_RIGHT.get(PREFIXES.get(service, service), {})
-    )
+    return right_rows.needs_of(service, operation, params, place, EVERY_RIGHT.get(PREFIXES.get(service, service), {}))
