@@ -230,7 +230,6 @@ class ControlAndRouters(RuleBasedStateMachine):
         self._known: set[str] = set()  # instances that were wanted once
         self._left_s: dict[str, float] = {}  # a time at which an instance that is no longer wanted was so
         self._checked_s = 0.0
-        self._lost_s = -SILENT_S  # when a router was lost
         self._even = True
 
     @initialize(routers=st.integers(0, 2))
@@ -238,6 +237,7 @@ class ControlAndRouters(RuleBasedStateMachine):
         async def story() -> None:
             await self._begin(expecting=False)
             self._life.pool("sleepy").wake()
+            self._life.pool("steady").scale(2, "the test begins")
             await asyncio.sleep(1.0)
 
         self._do(story())
@@ -288,11 +288,15 @@ class ControlAndRouters(RuleBasedStateMachine):
     @precondition(lambda self: self._routers)
     @rule(number=NUMBERS)
     def router_dies(self, number: int) -> None:
+        """Soon after a report, with its requests."""
+
         async def story(router: Router) -> None:
+            router.take(router.pool("steady"), 1, self._now_s)
+            if not router.is_cut:
+                await self._reported(router)
             router.close(self._now_s)
 
         self._do(story(self._routers.pop(number % len(self._routers))))
-        self._lost_s = self._now_s
 
     @precondition(lambda self: self._routers)
     @rule(number=NUMBERS, is_cut=st.booleans())
@@ -340,6 +344,31 @@ class ControlAndRouters(RuleBasedStateMachine):
             if refused and not router.is_cut:
                 await self._reported(router)
                 router.take(router.pool(endpoint), refused, self._now_s)
+
+        self._do(story(self._router(number)))
+
+    @precondition(lambda self: self._routers)
+    @rule()
+    def everybody_wants_more_than_there_is(self) -> None:
+        async def story() -> None:
+            self._own.take(self._life.pool("sleepy"), 1, self._now_s)
+            for router in self._routers:
+                router.take(router.pool("sleepy"), LIMIT, self._now_s)
+                if not router.is_cut:
+                    await self._reported(router)
+                    router.take(router.pool("sleepy"), LIMIT, self._now_s)
+
+        self._do(story())
+
+    @precondition(lambda self: self._routers)
+    @rule(number=NUMBERS)
+    def instances_leave_while_a_router_uses_them(self, number: int) -> None:
+        async def story(router: Router) -> None:
+            router.take(router.pool("steady"), INSTANCES_MAX, self._now_s)
+            self._life.pool("steady").scale(0, "the test wants it")
+            if not router.is_cut:
+                await router.follow()
+                await self._reported(router)
 
         self._do(story(self._router(number)))
 
