@@ -33,6 +33,9 @@ RECORD = {"id": 7, "features": {"x": [1, 2, 3]}, "name": "n"}
         ("$['features']['x'][1]", RECORD, 2),
         ("$['id','name']", RECORD, {"id": 7, "name": "n"}),
         ("$.features.*", RECORD, [[1, 2, 3]]),
+        ('$["id"]', RECORD, 7),
+        ("$[-4]", ROW, "id"),
+        ("$[-4:]", ROW, ROW),
     ],
 )
 def test_a_filter_keeps_a_part(text: str, record: object, kept: object) -> None:
@@ -68,6 +71,66 @@ def test_what_a_record_lacks_is_named(text: str, record: object) -> None:
         parse(text).kept(record)
 
 
+@pytest.mark.parametrize(
+    ("text", "fits"),
+    [
+        ("$", True),
+        ("$[0]", True),
+        ("$[1:]", True),
+        ("$[*]", True),
+        ("$.a", False),
+        ("$['a']", False),
+        ("$[0][1]", False),
+        ("$.a[0]", False),
+    ],
+)
+def test_a_filter_of_rows_keeps_columns(text: str, fits: bool) -> None:
+    assert parse(text).of_rows is fits
+
+
+def test_a_step_after_one_that_keeps_several_is_named() -> None:
+    with pytest.raises(BadFilter, match=re.escape("'.b' is not supported after a step that keeps several")):
+        parse("$.*.b")
+
+
+def test_a_job_without_filters_and_joins_passes_bodies_on() -> None:
+    plain = DataProcessing(ROWS, parse("$"), parse("$"), joined=False)
+    assert plain.does_nothing
+    assert plain.sent(b"\xff") == b"\xff"
+    assert plain.written(b"\xff", b"\xfe") == b"\xfe"
+    others = [
+        replace(plain, input=parse("$[0]")),
+        replace(plain, output=parse("$[0]")),
+        replace(plain, joined=True),
+        replace(plain, model=parse("$[0]")),
+        replace(plain, stamp=lambda: ("", "")),
+        replace(plain, in_one_line=True),
+    ]
+    assert [one.does_nothing for one in others] == [False] * 6
+
+
+@pytest.mark.parametrize(
+    ("processing", "payload", "answer", "named"),
+    [
+        (DataProcessing(ROWS, parse("$[3]"), parse("$"), joined=True), b"1,2\n", b"", r"InputFilter \$\[3\]: "),
+        (DataProcessing(ROWS, parse("$"), parse("$[3]"), joined=True), b"1\n", b"2\n", r"OutputFilter \$\[3\]: "),
+        (DataProcessing(ROWS, parse("$[0]"), parse("$"), joined=True), b"\xff\n", b"", "the input cannot be read"),
+        (DataProcessing(ROWS, parse("$"), parse("$"), joined=True), b"\xff\n", b"1\n", "the input cannot be read"),
+        (DataProcessing(ROWS, parse("$"), parse("$"), joined=True), b"1\n", b"\xff\n", "the answer cannot be read"),
+        (DataProcessing(ROWS, parse("$"), parse("$"), True, in_one_line=True), b"\xff\n", b"1\n", "the input cannot"),
+    ],
+)
+def test_what_cannot_be_used_is_named(processing: DataProcessing, payload: bytes, answer: bytes, named: str) -> None:
+    with pytest.raises(NotJoined, match=named):
+        _ = processing.sent(payload), processing.written(payload, answer)
+
+
+def test_records_that_name_models_and_cannot_be_read_are_those_of_the_input() -> None:
+    processing = DataProcessing(ROWS, parse("$[1]"), parse("$"), joined=True, model=parse("$[0]"))
+    with pytest.raises(NotJoined, match="the input cannot be read"):
+        processing.by_model(b"\xff\n")
+
+
 def test_rows_get_the_columns_of_their_answers() -> None:
     processing = DataProcessing(ROWS, parse("$[1:]"), parse("$[0,-1]"), joined=True)
     payload = b'7,"1",2\n8,3,4\n'
@@ -92,6 +155,10 @@ def test_a_model_that_answers_fewer_rows_is_named() -> None:
     processing = DataProcessing(ROWS, parse("$"), parse("$"), joined=True)
     with pytest.raises(NotJoined, match="was sent 2 records, and answered 1"):
         processing.written(b"1\n2\n", b"1\n")
+    with pytest.raises(NotJoined, match="was sent 5 records, and answered 1"):
+        processing.written(b"1\n2\n3\n4\n5\n", b"1\n")
+    with pytest.raises(NotJoined, match="was sent 1 records, and answered 4"):
+        processing.written(b"1\n", b"1\n2\n3\n4\n")
 
 
 @given(st.lists(st.lists(st.text('ab,"\r é', max_size=4), min_size=1, max_size=4), max_size=5))
@@ -193,3 +260,18 @@ def test_rows_that_are_answered_in_one_line_are_rows_again(answer: bytes) -> Non
     by_model = replace(processing, model=parse("$[0]"))
     parts = by_model.by_model(b"m,1\nm,2\n")
     assert by_model.written_together(b"", parts, [answer]) == b"1\n2\n"
+
+
+def test_rows_that_are_joined_and_marked_have_both() -> None:
+    processing = DataProcessing(ROWS, parse("$"), parse("$"), joined=True, stamp=lambda: ("an-id", "a-time"))
+    assert processing.written(b"1\n", b"2\n") == b"1,2,an-id,a-time\n"
+
+
+def test_rows_that_are_answered_in_one_line_are_joined_row_by_row() -> None:
+    processing = DataProcessing(ROWS, parse("$"), parse("$"), joined=True, in_one_line=True)
+    assert processing.written(b"1\n2\n", b"5,6\n") == b"1,5\n2,6\n"
+
+
+def test_numbers_and_letters_stay_as_they_are() -> None:
+    assert list(JSON_LINES.read(b'{"p": 1.5}\n')) == [{"p": 1.5}]
+    assert ROWS.write([["X", "a,b"]]) == b'X,"a,b"\n'

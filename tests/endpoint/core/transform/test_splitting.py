@@ -103,6 +103,7 @@ def test_a_payload_may_be_as_large_as_the_limit_and_no_larger() -> None:
     record = record_io(b"abcd")
     assert list(payloads([record * 3], SplitType.RECORD_IO, MULTI, 2 * len(record))) == [record * 2, record]
     assert list(payloads([record * 2], SplitType.RECORD_IO, MULTI, len(record))) == [record, record]
+    assert list(payloads([record * 4], SplitType.RECORD_IO, MULTI, 2 * len(record))) == [record * 2, record * 2]
     for split, strategy, body, most in (
         (SplitType.NONE, MULTI, b"12345", 4),
         (SplitType.LINE, SINGLE, b"1234\n", 4),
