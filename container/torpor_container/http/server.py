@@ -24,7 +24,8 @@ files, databases and the connections to instances need some."""
 
 PATIENCE = ClientTimeouts()
 
-LOGGER = "torpor_container.http"
+LOGGER = "torpor_container.http.worker"
+"""Of the server itself. What the application logs beside it keeps its own form."""
 LINE, LINE_TIME = "%(asctime)s [%(process)d] [%(levelname)s] %(message)s", "[%Y-%m-%d %H:%M:%S %z]"
 
 
