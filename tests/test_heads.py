@@ -23,6 +23,7 @@ FOREIGN = {
     "AWS's APIs": "Cookie Maximum Metrics ModelNotReadyException ProductionVariants ValidationError "
     "ValidationException create_endpoint_config endpoint_name generate_presigned_post invoke_endpoint_async "
     "ml.m5.large model_name usageType invoke_endpoint_with_response_stream models.s3.localhost "
+    "VpcConfig.Subnets sagemaker.amazonaws.com "
     "MetricData.member.1.Dimensions.member.1.Name MetricData.member.1.Unit MetricData.member.1.Value",
     "AWS's SDKs and toolkits": "Environment get_execution_role handle_error serve_utils.predict serving_mms.py",
     "frameworks": "Booster.inplace_predict XGBRegressor aialgs.data.Record f0 f1 feature_names_in_ fit inplace_predict "

@@ -58,7 +58,7 @@ def no_boundary(kind: str, name: str) -> str | None:
 
 
 PathOf = Callable[[str, str], str]
-"""Takes `role`, `user`, `group` or `policy` and a name; returns the IAM path of the one of this name, or `/`."""
+"""Takes a kind (role, user, group or policy) and a name; returns the IAM path of the one of this name, or a slash."""
 
 
 def no_path(kind: str, name: str) -> str:
