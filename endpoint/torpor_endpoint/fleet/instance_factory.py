@@ -105,6 +105,10 @@ class InstanceFactory:
                 found[one.slot.number] = found.get(one.slot.number, True) and one.is_of(configuration)
         return found
 
+    def adopted_in(self, slot: Slot) -> list[str]:
+        """The instance in this slot, if an earlier endpoint process launched it: routers may still use it."""
+        return [one.incarnation for one in self.host.list() if one.slot == slot and one.since_s is not None]
+
     async def terminate(self, variant: Variant, slot: Slot, grace_s: float) -> None:
         """Stop all containers of the instance in this slot together (see `Host.terminate`), also those of an earlier
         variant that had more of them."""

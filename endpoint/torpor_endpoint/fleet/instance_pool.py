@@ -201,7 +201,10 @@ class InstancePool(VariantPool):
         try:
             if supervisor is not None:
                 await asyncio.gather(supervisor, return_exceptions=True)
-            if incarnation is not None and not await self._drained(incarnation):
+            if incarnation is None:
+                for adopted in self._factory.adopted_in(Slot(self.endpoint, self.variant.name, number)):
+                    await self._until_unused(adopted)
+            elif not await self._drained(incarnation):
                 grace_s = 0.0  # it has used its grace period for requests
         except asyncio.CancelledError:
             grace_s, patient = 0.0, False  # the endpoint stops: kill it now
@@ -231,13 +234,7 @@ class InstancePool(VariantPool):
     async def _drained(self, incarnation: Incarnation) -> bool:
         """Wait until the incarnation has answered its requests, for the grace period at most, or as long as
         a stream may take. True if it has."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(self._factory.timing.grace_s):
-                await self.until(lambda: self._unused(incarnation))
-        if incarnation.streams or self._factory.streams_elsewhere(incarnation.id):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(self._stream_s):
-                    await self.until(lambda: self._unused(incarnation))
+        await self._until_unused(incarnation.id, incarnation)
         if incarnation.phase is InstancePhase.DRAINING:
             await self._factory.farewell(self.endpoint, self.variant.name, incarnation)
             incarnation.happened(InstanceEvent.TIMED_OUT if incarnation.in_flight else InstanceEvent.LAST_REPLY)
@@ -245,8 +242,20 @@ class InstancePool(VariantPool):
         incarnation.hang_up()  # requests that still wait get an error, and count as answered
         return drained
 
-    def _unused(self, incarnation: Incarnation) -> bool:
-        return incarnation.in_flight == 0 and not self._factory.used_elsewhere(incarnation.id)
+    async def _until_unused(self, instance: str, own: Incarnation | None = None) -> None:
+        """Wait until nobody uses the instance any more, for the grace period at most, or as long as a stream may take.
+        `own` is its record, if this process has sent it requests: routers may have done so before it was there."""
+
+        def unused() -> bool:
+            return (own is None or own.in_flight == 0) and not self._factory.used_elsewhere(instance)
+
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._factory.timing.grace_s):
+                await self.until(unused)
+        if (own is not None and own.streams) or self._factory.streams_elsewhere(instance):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(self._stream_s):
+                    await self.until(unused)
 
     @property
     def _stream_s(self) -> float:

@@ -1,0 +1,47 @@
+"""Instances that an earlier endpoint process launched: routers may use them while this one ends them."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from tests.endpoint.helpers.fake_host import FakeHost
+from tests.endpoint.helpers.virtual_time import run
+from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.fleet.instance_factory import InstanceFactory
+from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
+from torpor_endpoint.fleet.timing import TIMING
+from torpor_endpoint.host import LaunchSpec, Slot
+
+SLOT = Slot("shop", "v", 0)
+
+
+@pytest.mark.parametrize("adopted", [False, True])
+def test_an_instance_of_an_earlier_process_ends_once_no_router_uses_it(adopted: bool) -> None:
+    """One whose configuration is another, and one that was adopted and must leave before this process has called it."""
+    used: set[str] = set()
+
+    async def story(host: FakeHost) -> None:
+        launched = await host.launch(LaunchSpec(SLOT))
+        host.living[SLOT].launched = replace(launched, since_s=1.0)
+        host.left.add(SLOT)
+        used.add(launched.incarnation)
+        factory = InstanceFactory(
+            host, lambda variant, slot: LaunchSpec(slot), lambda: 1e9, used_elsewhere=used.__contains__
+        )
+        pool = InstancePool("shop", Variant("v", "m", (Container("torpor"),)), factory, SlotNumbers())
+        if adopted:
+            pool.adopt([0])
+            pool.scale(0, "nobody calls")
+        else:
+            pool.end([0], "it is of another configuration")
+        await asyncio.sleep(TIMING.grace_s / 2)
+        assert SLOT in host.living
+        used.clear()
+        pool.changed()
+        await asyncio.sleep(1.0)
+        assert SLOT not in host.living
+        await pool.close("the endpoint stops")
+
+    with FakeHost() as host:
+        run(story(host))
