@@ -6,8 +6,8 @@ from torpor_account import request_bodies
 from torpor_account.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, VALUES_MAX
 from torpor_account.aws.off_loop import INLINE_MAX_BYTES
 from torpor_account.aws.service import BODY_LIMIT_BYTES, OTHERS_BODY_LIMIT_BYTES, VIOLATIONS_MAX
-from torpor_account.s3.wire.exchange import PATIENCE_S
 from torpor_account.s3.wire.forms import FIELDS_MAX_BYTES
+from torpor_account.s3.wire.http_exchange import PATIENCE_S
 from torpor_account.s3.wire.intake import DOCUMENT_MAX_BYTES
 from torpor_account.s3.wire.parsing import MARKS_MAX
 from torpor_account.storage import data_dir

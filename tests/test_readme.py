@@ -14,7 +14,7 @@ from tests.reference_tables import TABLE, TABLES, with_tables
 from torpor.cli import app
 from torpor_endpoint.compatibility import FACES
 from torpor_endpoint.host.images import Images
-from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 
 COMMANDS = get_group(app).commands
 PARTS = [ROOT / "docs", *(ROOT / "docs" / part for part in ("how-to", "reference", "explanation"))]

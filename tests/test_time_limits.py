@@ -15,7 +15,7 @@ from torpor_container.http.server import PATIENCE
 from torpor_container.http.tls.front import HANDSHAKE_S
 from torpor_container.settings import DEFAULTS
 from torpor_container.waiting.quiet_time import QUIET_SHARE
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host.local import FORK_TIMEOUT_S
 from torpor_endpoint.runtime.passage import CallLimits
@@ -94,10 +94,10 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "endpoint/torpor_endpoint/fleet/supervision/slot_supervisor.py": ("Start of an instance",),
     "endpoint/torpor_endpoint/host/kubernetes/client.py": (CLUSTER,),
     "endpoint/torpor_endpoint/host/kubernetes/cluster.py": (CLUSTER,),
-    "endpoint/torpor_endpoint/host/kubernetes/composing.py": (CLUSTER,),
-    "endpoint/torpor_endpoint/host/kubernetes/ending.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/kubernetes/host_start.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/kubernetes/slot_end.py": (CLUSTER,),
     "endpoint/torpor_endpoint/host/kubernetes/host.py": (CLUSTER,),
-    "endpoint/torpor_endpoint/host/kubernetes/output.py": (CLUSTER,),
+    "endpoint/torpor_endpoint/host/kubernetes/pod_output.py": (CLUSTER,),
     "endpoint/torpor_endpoint/host/local.py": ("Fork of an instance", INSTANCE_STOP),
     "endpoint/torpor_endpoint/host/ray/driver.py": (CLUSTER,),
     "endpoint/torpor_endpoint/host/ray/driver_process.py": (CLUSTER,),
@@ -114,7 +114,7 @@ LIMITS: dict[str, tuple[str, ...]] = {
     "endpoint/torpor_endpoint/runtime/composed_router.py": (STOP,),
     "endpoint/torpor_endpoint/runtime/holding.py": (READY,),
     "endpoint/torpor_endpoint/runtime/streams.py": ("Part of a streamed answer",),
-    "endpoint/torpor_account/s3/wire/exchange.py": ("Upload to S3",),
+    "endpoint/torpor_account/s3/wire/http_exchange.py": ("Upload to S3",),
     "endpoint/torpor_endpoint/services/transform/running/instances.py": ("Advice of a container",),
     "endpoint/torpor_endpoint/services/training/running/process.py": ("Training job", "Last output of a training job"),
     "endpoint/torpor_account/storage/data_dir.py": (IN_USE,),

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Protocol
 from torpor_account.aws.lazy import LazyApp
 from torpor_account.aws.wire.asgi import App
 from torpor_account.cloudwatch.alarms.actions import alarm_actions
-from torpor_account.cloudwatch.alarms.keeping import Act, Alarms, nothing_to_act
+from torpor_account.cloudwatch.alarms.alarm_store import Act, Alarms, nothing_to_act
 from torpor_account.core.access.rates import CallRates
 from torpor_account.iam.context import Iam
-from torpor_account.logs.files.groups import Groups
+from torpor_account.logs.files.group_folders import Groups
 from torpor_account.logs.files.log_marks import LogMarks
-from torpor_account.logs.files.reading import Logs
+from torpor_account.logs.files.stream_reader import Logs
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.moto.longtail import LongTail
 from torpor_account.s3.access.embedded import EmbeddedStorage
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 from torpor_account.services import SERVICES
 from torpor_account.storage.data_dir import DataDir
 from torpor_account.storage.databases.database import Database, DatabasePart
@@ -27,12 +27,12 @@ from torpor_account.storage.databases.opening import opened
 from torpor_account.storage.deployment_secret import kept_secret
 from torpor_account.storage.private import closed_to_others
 from torpor_account.storage.shared_secrets import shared_secret
-from torpor_account.storage.tags import Tags
+from torpor_account.storage.tag_store import Tags
 from torpor_account.topics import Topics
 
 if TYPE_CHECKING:
     from torpor_account.access.callers import Callers
-    from torpor_account.access.login.page import Look
+    from torpor_account.access.login.login_page import Look
     from torpor_account.access.page_callers import PageRight
     from torpor_account.iam.identities.directory import Directory
     from torpor_account.s3.access.remote import RemoteStorage

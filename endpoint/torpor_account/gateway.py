@@ -8,7 +8,7 @@ from typing import AnyStr
 from torpor_account.aws.calls import Otherwise
 from torpor_account.aws.descriptors import retry_for_descriptors
 from torpor_account.aws.lazy import LazyApp
-from torpor_account.aws.models import known_services
+from torpor_account.aws.service_models import known_services
 from torpor_account.aws.wire.asgi import App, Receive, Scope, Send, TakeInline, Tell
 from torpor_account.aws.wire.scope import MISDIRECTED, UNSERVED, UNSIGNED_FORM, Addresses
 

@@ -16,13 +16,13 @@ from torpor_account.storage.private import close_all
 from torpor_account.web_pages import WebPages
 from torpor_endpoint.chores import Chores
 from torpor_endpoint.clocks.repeating import repeated
-from torpor_endpoint.dashboard.door import Door
+from torpor_endpoint.dashboard.dashboard_door import Door
 from torpor_endpoint.options import Options
 from torpor_endpoint.pages.lifespan import Lifespan
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.composed_router import close_within
 from torpor_endpoint.service_apps import ServiceApps
-from torpor_endpoint.services.registry import ADDRESSES, RUNTIME
+from torpor_endpoint.services.service_register import ADDRESSES, RUNTIME
 
 if TYPE_CHECKING:
     from torpor_account.access.callers import Callers
@@ -82,7 +82,7 @@ class EndpointProcess:
         )
 
     async def _own_models(self, may_invoke: "MayInvoke") -> tuple["OwnEndpoint", ...]:
-        from torpor_endpoint.ledger.reading import LedgerReader
+        from torpor_endpoint.ledger.reader import LedgerReader
         from torpor_endpoint.pages.own_models import found_own_models
 
         parts = self._parts

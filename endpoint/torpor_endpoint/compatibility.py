@@ -6,7 +6,7 @@ from typing import Any
 
 from torpor_account.moto import longtail
 from torpor_account.services import AwsService
-from torpor_endpoint.services.registry import SERVICES
+from torpor_endpoint.services.service_register import SERVICES
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING
 
 from torpor_account.account import AccountSurroundings, compose
-from torpor_account.cloudwatch.alarms.records import Alarm, StateChange
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm, StateChange
 from torpor_account.s3.access.embedded import Storage, as_endpoint
 from torpor_account.storage.data_dir import DataDir
 from torpor_container.isolation.abilities import found
@@ -23,11 +23,11 @@ from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.core import emulation
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.faults.injector import FaultInjector
 from torpor_endpoint.fleet.collector import Collector, Wanted
 from torpor_endpoint.fleet.controller import Controller, wanted_variants
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory, without_fault, without_sharing
 from torpor_endpoint.fleet.readings import Readings
 from torpor_endpoint.host import Host
@@ -37,25 +37,25 @@ from torpor_endpoint.host.images import Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec, memory_plan
 from torpor_endpoint.host.local import LocalHost
 from torpor_endpoint.host.warm_parent import WarmParent
-from torpor_endpoint.in_service.endpoints import machine_digest
+from torpor_endpoint.in_service.served_endpoints import machine_digest
 from torpor_endpoint.ledger.heartbeat import LedgerHeartbeat
-from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.options import LOCAL, Options
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.control.router_board import RouterBoard
 from torpor_endpoint.runtime.app import AccountAndRegion
+from torpor_endpoint.runtime.asynchronous.async_queue import ASYNC_REQUESTS, AsyncQueue
 from torpor_endpoint.runtime.asynchronous.composed_dispatcher import AsyncSite, composed_dispatcher
-from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
 from torpor_endpoint.runtime.capture.files import CaptureFile
 from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite
 from torpor_endpoint.runtime.observing.meter import Meters
-from torpor_endpoint.services.autoscaling.acting.variants import refusal
+from torpor_endpoint.services.autoscaling.acting.scalable_variants import refusal
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.job_parts import JobParts, JobSite
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
-from torpor_endpoint.services.sagemaker.experiments.records import Experiments
+from torpor_endpoint.services.sagemaker.experiments.experiment_records import Experiments
 from torpor_endpoint.services.training.running.training_work import without_credentials
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
@@ -64,7 +64,7 @@ from torpor_endpoint.telemetry.environment import signals
 
 if TYPE_CHECKING:
     from torpor_endpoint.role_parts import RoleParts
-    from torpor_endpoint.telemetry.composing import Telemetry
+    from torpor_endpoint.telemetry.telemetry_parts import Telemetry
 
 
 class Parts:
@@ -303,7 +303,7 @@ class Parts:
 
     def _telemetry(self) -> "Telemetry":
         """Raises BadTelemetry."""
-        from torpor_endpoint.telemetry.composing import MetricSources, Telemetry
+        from torpor_endpoint.telemetry.telemetry_parts import MetricSources, Telemetry
 
         sources = MetricSources(self.account.registry, self.roster, self.refresh_metrics)
         return Telemetry(signals(os.environ), sources, self.meters.untraced)

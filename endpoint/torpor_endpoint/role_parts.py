@@ -9,15 +9,15 @@ from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from threading import Lock
 
+from torpor_account.iam.execution.credentials_pages import CredentialsPages
+from torpor_account.iam.execution.execution_roles import ExecutionRoles
 from torpor_account.iam.execution.grants import RoleGrants
 from torpor_account.iam.execution.loopback import LoopbackPages
-from torpor_account.iam.execution.page import CredentialsPages
-from torpor_account.iam.execution.roles import ExecutionRoles
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.s3.access.as_role import acting_as, rules_of, why_unreadable
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 from torpor_container.processes.inherited_variables import CREDENTIALS, ROLE_TOKEN, ROLE_URL
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.host import Host, LaunchSpec, Slot
 from torpor_endpoint.host.signing import SigningHost
 from torpor_endpoint.options import Options

@@ -14,20 +14,20 @@ from torpor_endpoint.clocks.travelling import TravellingClock
 from torpor_endpoint.options import LOCAL
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.runtime.app import RuntimeApp
-from torpor_endpoint.runtime.asynchronous.face import AsyncInvocations
-from torpor_endpoint.services.registry import OWN, RUNTIME
+from torpor_endpoint.runtime.asynchronous.async_invocations import AsyncInvocations
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
+from torpor_endpoint.services.service_register import OWN, RUNTIME
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from starlette.routing import Route
 
-    from torpor_endpoint.ledger.reading import LedgerReader
+    from torpor_endpoint.ledger.reader import LedgerReader
     from torpor_endpoint.pages.clock import ClockPage
     from torpor_endpoint.pages.denials import DenialPages
     from torpor_endpoint.pages.ledger import Pages
-    from torpor_endpoint.runtime.elsewhere import InvocationsElsewhere
+    from torpor_endpoint.runtime.invocations_elsewhere import InvocationsElsewhere
 
 
 class ServiceApps:
@@ -60,7 +60,7 @@ class ServiceApps:
         own = {one.name: LazyApp(partial(one.compose, self._of_services)) for one in OWN}
         services: dict[str, App] = {**self._parts.account.services(), **own}
         if self._parts.faults is not None:
-            from torpor_endpoint.faults.store import FaultyStore
+            from torpor_endpoint.faults.faulty_store import FaultyStore
 
             services["s3"] = FaultyStore(services["s3"], self._parts.faults)
         services[RUNTIME] = self.invocations  # it is on the warm path: the gateway calls it without a step between
@@ -109,7 +109,7 @@ class ServiceApps:
         """What answers callers: a control with routers of its own choice leaves invocations to these."""
         if not self._options.no_runtime:
             return self.runtime
-        from torpor_endpoint.runtime.elsewhere import InvocationsElsewhere
+        from torpor_endpoint.runtime.invocations_elsewhere import InvocationsElsewhere
 
         return InvocationsElsewhere(self._parts.named)
 
@@ -173,6 +173,6 @@ class ServiceApps:
         return Pages(self._parts.flush_ledger, self._ledger_reader())
 
     def _ledger_reader(self) -> "LedgerReader":
-        from torpor_endpoint.ledger.reading import LedgerReader
+        from torpor_endpoint.ledger.reader import LedgerReader
 
         return LedgerReader(self._parts.ledger.tables, self._parts.clock.epoch)

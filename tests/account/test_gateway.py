@@ -8,7 +8,7 @@ import pytest
 
 from torpor_account.aws.wire.asgi import Receive, Scope, Send, Tell
 from torpor_account.gateway import Gateway
-from torpor_endpoint.services.registry import ADDRESSES
+from torpor_endpoint.services.service_register import ADDRESSES
 
 PATH = "/endpoints/houses/invocations"
 

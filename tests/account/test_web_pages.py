@@ -11,7 +11,7 @@ from torpor_account.aws.wire.asgi import App, Response, Scope, sent
 from torpor_account.core.origins.cross_origin import own_hosts
 from torpor_account.gateway import Gateway
 from torpor_account.web_pages import JUDGED_MAX, WebPages
-from torpor_endpoint.services.registry import ADDRESSES
+from torpor_endpoint.services.service_register import ADDRESSES
 
 LOCAL = {"host": "127.0.0.1:4700"}
 EVIL = {**LOCAL, "origin": "http://evil.test"}

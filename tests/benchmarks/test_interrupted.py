@@ -14,8 +14,8 @@ from benchmarks.interrupted.running import Plan, run
 from benchmarks.interrupted.stand import Stand
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, AsyncState
-from torpor_endpoint.core.records import AsyncInference
-from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
+from torpor_endpoint.core.resource_records import AsyncInference
+from torpor_endpoint.runtime.asynchronous.async_queue import ASYNC_REQUESTS, AsyncQueue
 
 SHORT = Plan(requests=30, models=6, lasts_s=4.0, largest=256 * 1024, kills_every_s=(0.8, 1.6))
 NOW_S = 1000.0

@@ -18,8 +18,8 @@ from torpor_account.storage.databases.database import Database, DatabasePart
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife, InvocationRecord
-from torpor_endpoint.ledger.keeping import Ledger
-from torpor_endpoint.ledger.reading import LedgerReader
+from torpor_endpoint.ledger.reader import LedgerReader
+from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER, RETENTION, Retention
 from torpor_endpoint.pages.ledger import Pages
 

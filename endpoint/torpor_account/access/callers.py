@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from torpor_account.access.denial_notes import DenialNotes
 from torpor_account.access.door import AboutCallers, AccessDoor, CallsByHead
-from torpor_account.access.login.face import LoginFace
-from torpor_account.access.login.page import Look
-from torpor_account.access.login.sessions import PageSessions
+from torpor_account.access.login.login_face import LoginFace
+from torpor_account.access.login.login_page import Look
+from torpor_account.access.login.page_sessions import PageSessions
 from torpor_account.access.page_callers import PageCallers, PageRight
 from torpor_account.access.resource_tags import known_tags
 from torpor_account.access.throttling import Throttle

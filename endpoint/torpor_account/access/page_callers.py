@@ -8,8 +8,8 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torpor_account.access.login.face import LoginFace
-from torpor_account.access.login.page import LOGIN
+from torpor_account.access.login.login_face import LoginFace
+from torpor_account.access.login.login_page import LOGIN
 from torpor_account.access.problems import NotAuthentic, Problem
 from torpor_account.access.verifying import Verifier
 from torpor_account.aws.errors import AwsError

@@ -130,7 +130,7 @@ class Verifier:
 
     def _old_link(self, scope: Scope, request: SignedRequest) -> CallerAccess | None:
         """Who signed a link in the old way; None if it is no such link."""
-        from torpor_account.s3.names import host_bucket
+        from torpor_account.s3.bucket_names import host_bucket
 
         try:
             claim = old_claim_of(request)

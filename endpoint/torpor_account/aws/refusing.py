@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.models import no_model
+from torpor_account.aws.service_models import no_model
 from torpor_account.aws.wire.asgi import AwsRequest, Disconnected, Receive, Scope, Send, opened, sent, taken
 from torpor_account.aws.wire.protocols import protocol_of
 from torpor_account.aws.wire.scope import Addresses, signed_for, target_of

@@ -17,8 +17,8 @@ from torpor_account.aws.calls import Answer, Call, Guard, NotOurs, Operation, Ot
 from torpor_account.aws.descriptors import retry_for_descriptors
 from torpor_account.aws.errors import AwsError, database_away, internal_failure, too_large
 from torpor_account.aws.methods import check_method
-from torpor_account.aws.models import OperationModel, ServiceModel, service_model
 from torpor_account.aws.off_loop import off_loop
+from torpor_account.aws.service_models import OperationModel, ServiceModel, service_model
 from torpor_account.aws.validation import Violation, message, violations
 from torpor_account.aws.wire.asgi import (
     AwsRequest,

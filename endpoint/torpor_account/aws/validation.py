@@ -1,6 +1,6 @@
 """Checks an operation's parameters against the constraints of botocore's service model, with AWS's messages.
 
-It checks required members, lengths, ranges, enums and patterns. `wire.reading` checks the types.
+It checks required members, lengths, ranges, enums and patterns. `wire.parameter_reading` checks the types.
 """
 
 import sys
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from torpor_account.aws.java_patterns import Untranslatable, translated
-from torpor_account.aws.models import Shape
+from torpor_account.aws.service_models import Shape
 
 SHOWN = 10
 """The most violations that a message spells out. The message counts all of them."""
@@ -62,7 +62,7 @@ def message(violations: list[Violation]) -> str:
 
 
 def violations(value: Any, shape: Shape, path: str = "") -> Iterator[Violation]:
-    """Every constraint that `value` violates. `wire.reading` has made `value`."""
+    """Every constraint that `value` violates. `wire.parameter_reading` has made `value`."""
     for constraint in _broken(value, shape):
         yield Violation(path, shown(value), constraint, sensitive=is_sensitive(shape))
     if shape.type_name == "structure" and not shape.is_document_type:

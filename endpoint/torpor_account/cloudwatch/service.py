@@ -8,7 +8,7 @@ from typing import Any
 from torpor_account.aws.calls import Answer, Call, Operation, Otherwise, bound
 from torpor_account.aws.service import Service
 from torpor_account.cloudwatch.alarms import operations as alarm_operations
-from torpor_account.cloudwatch.alarms.keeping import Alarms
+from torpor_account.cloudwatch.alarms.alarm_store import Alarms
 from torpor_account.cloudwatch.get_metric_data import get_metric_data
 from torpor_account.cloudwatch.get_metric_statistics import get_metric_statistics
 from torpor_account.cloudwatch.list_metrics import list_metrics

@@ -8,10 +8,10 @@ from typing import Generic, TypeVar
 
 from torpor_account.aws.errors import ErrorKind
 from torpor_account.iam import errors
-from torpor_account.iam.records import AccessKey, Group, ManagedPolicy, Role, RoleGrant, TemporaryKey, User
+from torpor_account.iam.identity_records import AccessKey, Group, ManagedPolicy, Role, RoleGrant, TemporaryKey, User
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.record_table import RecordTable
-from torpor_account.storage.tags import Tags
+from torpor_account.storage.tag_store import Tags
 
 H = TypeVar("H", Role, User, Group)
 Holder = Role | User | Group

@@ -8,11 +8,11 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import Iam
-from torpor_account.iam.paging import page
+from torpor_account.iam.identity_records import Role
+from torpor_account.iam.identity_tags import TAGGED_ROLES, first_tags
+from torpor_account.iam.markers import page
 from torpor_account.iam.policies.attached import checked_arn
-from torpor_account.iam.policies.documents import trusted_ids
-from torpor_account.iam.records import Role
-from torpor_account.iam.tags import TAGGED_ROLES, first_tags
+from torpor_account.iam.policies.document_rules import trusted_ids
 
 TRUST_CHARACTERS_MAX = 2048
 

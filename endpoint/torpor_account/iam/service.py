@@ -6,14 +6,14 @@ from functools import partial
 from torpor_account.aws.calls import Answer, Call, Guard, Operation, Otherwise
 from torpor_account.aws.service import READS, Service
 from torpor_account.core.access.rights.right_rows import DEFAULT_ROLE
-from torpor_account.iam import roles, service_linked, tags
+from torpor_account.iam import identity_tags, roles, service_linked
 from torpor_account.iam.context import GROUPS, ROLES, USERS, H, HolderKind, Iam
 from torpor_account.iam.identities import access_keys, account_details, groups, users
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.ids import ROLE_ID
+from torpor_account.iam.identity_records import Role
+from torpor_account.iam.identity_tags import TAGGED_POLICIES, TAGGED_ROLES, TAGGED_USERS, TaggedKind
 from torpor_account.iam.policies import attached, inline, managed, simulation
-from torpor_account.iam.records import Role
-from torpor_account.iam.tags import TAGGED_POLICIES, TAGGED_ROLES, TAGGED_USERS, TaggedKind
 from torpor_account.iam.unenforced import refusing_unenforced
 
 KEPT = (
@@ -40,9 +40,9 @@ def _of_holders(kind: HolderKind[H]) -> dict[str, Operation[Iam]]:
 
 def _of_tagged(kind: TaggedKind) -> dict[str, Operation[Iam]]:
     return {
-        f"Tag{kind.name}": partial(tags.tag, kind),
-        f"Untag{kind.name}": partial(tags.untag, kind),
-        f"List{kind.name}Tags": partial(tags.list_tags, kind),
+        f"Tag{kind.name}": partial(identity_tags.tag, kind),
+        f"Untag{kind.name}": partial(identity_tags.untag, kind),
+        f"List{kind.name}Tags": partial(identity_tags.list_tags, kind),
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import Iam
-from torpor_account.iam.records import Role
+from torpor_account.iam.identity_records import Role
 from torpor_account.iam.roles import new_role_id
 
 SERVICE_ROLES = {

@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
 
-from torpor_account.iam.records import AccessKey, Group, ManagedPolicy, Role, User
+from torpor_account.iam.identity_records import AccessKey, Group, ManagedPolicy, Role, User
 
 Wire = dict[str, Any]
 NO_TAGS: Mapping[str, str] = MappingProxyType({})

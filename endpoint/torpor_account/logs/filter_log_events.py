@@ -11,9 +11,9 @@ from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_account.aws.wire import tokens
 from torpor_account.logs import errors
-from torpor_account.logs.files.groups import LogGroup, Stream
-from torpor_account.logs.files.patterns import Matches, PatternError, compiled
-from torpor_account.logs.files.reading import LogEvent, Logs, StreamReader, opened
+from torpor_account.logs.files.filter_patterns import Matches, PatternError, compiled
+from torpor_account.logs.files.group_folders import LogGroup, Stream
+from torpor_account.logs.files.stream_reader import LogEvent, Logs, StreamReader, opened
 from torpor_account.logs.get_log_events import PAGE_BYTES, PAGE_EVENTS, shape
 from torpor_account.logs.identifying import group_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torpor_account.aws.calls import Call
 from torpor_account.logs import errors
-from torpor_account.logs.files.reading import LogEvent, Logs, StreamReader, opened
+from torpor_account.logs.files.stream_reader import LogEvent, Logs, StreamReader, opened
 from torpor_account.logs.identifying import group_of
 
 PAGE_BYTES = 1 << 20

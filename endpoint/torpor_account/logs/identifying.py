@@ -4,8 +4,8 @@ from typing import Any
 
 from torpor_account.aws.calls import Call
 from torpor_account.logs import errors
-from torpor_account.logs.files.groups import LogGroup
-from torpor_account.logs.files.reading import Logs
+from torpor_account.logs.files.group_folders import LogGroup
+from torpor_account.logs.files.stream_reader import Logs
 
 
 def group_of(logs: Logs, params: dict[str, Any]) -> LogGroup:

@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 from torpor_account.aws.bounds import VALUES_MAX, json_values
 from torpor_account.aws.calls import Unanswered, unimplemented
 from torpor_account.aws.errors import AwsError, unreadable
-from torpor_account.aws.models import service_model
+from torpor_account.aws.service_models import service_model
 from torpor_account.aws.validation import violations
 from torpor_account.aws.wire.asgi import AwsRequest, Response
 from torpor_account.aws.wire.scope import region_of

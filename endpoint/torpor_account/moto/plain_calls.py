@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 
 from torpor_account.aws.calls import unimplemented
 from torpor_account.aws.errors import unsupported
-from torpor_account.aws.models import ServiceModel, service_model
+from torpor_account.aws.service_models import ServiceModel, service_model
 from torpor_account.aws.wire.asgi import AwsRequest
 from torpor_account.aws.wire.json_rpc import CONTENT_TYPES, JsonRpc
 from torpor_account.aws.wire.protocols import protocol_of

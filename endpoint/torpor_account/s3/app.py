@@ -10,16 +10,16 @@ from collections.abc import Mapping
 from starlette.types import Receive, Scope, Send
 
 from torpor_account.aws.wire.asgi import adding
+from torpor_account.s3.bucket_cors import PREFLIGHT, allow, no_origin
+from torpor_account.s3.bucket_names import check_version
 from torpor_account.s3.call import IdsNamed, S3Call, StoreSite, nobody_named
-from torpor_account.s3.cross_origin import PREFLIGHT, allow, no_origin
 from torpor_account.s3.edge import served
 from torpor_account.s3.errors import Refusal, S3Error
-from torpor_account.s3.names import check_version
-from torpor_account.s3.rights import IN_BODIES, check_access, check_missing
+from torpor_account.s3.object_store import ObjectStore
+from torpor_account.s3.operation_rights import IN_BODIES, check_access, check_missing
 from torpor_account.s3.routes import FORM, operation
-from torpor_account.s3.store import ObjectStore
-from torpor_account.s3.wire.exchange import Body, S3Answer, parsed_request
 from torpor_account.s3.wire.headers import check_choices
+from torpor_account.s3.wire.http_exchange import Body, S3Answer, parsed_request
 from torpor_account.s3.wire.presigned import check_not_expired
 
 

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Final
 
-from torpor_account.core.access.policies import AccessPolicy
+from torpor_account.core.access.policy_statements import AccessPolicy
 from torpor_account.s3.errors import Refusal, S3Error
+from torpor_account.s3.object_store import ObjectStore
 from torpor_account.s3.storage.entries import ObjectName
-from torpor_account.s3.store import ObjectStore
-from torpor_account.s3.wire.documents import node, text
-from torpor_account.s3.wire.exchange import S3Answer, S3Request
+from torpor_account.s3.wire.http_exchange import S3Answer, S3Request
+from torpor_account.s3.wire.xml_elements import node, text
 
 _INTEGER_MAX: Final = 2**31 - 1
 _NEGATIVE: Final = re.compile(r"-\d{1,10}", re.ASCII)

@@ -12,7 +12,7 @@ from starlette.types import Receive, Scope, Send
 
 from torpor_account.aws.wire.asgi import HARMLESS, App
 from torpor_account.s3.errors import ClientGone, Refusal, S3Error
-from torpor_account.s3.wire.exchange import PATIENCE_S, Body, S3Answer, raw_path, sent
+from torpor_account.s3.wire.http_exchange import PATIENCE_S, Body, S3Answer, raw_path, sent
 
 _LOG: Final = logging.getLogger(__name__)
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)

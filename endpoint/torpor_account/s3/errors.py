@@ -2,7 +2,7 @@
 
 from enum import Enum, unique
 
-from torpor_account.s3.wire.documents import document, text
+from torpor_account.s3.wire.xml_elements import document, text
 
 
 @unique

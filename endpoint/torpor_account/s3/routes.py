@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
+from torpor_account.s3.bucket_names import ObjectAddress
 from torpor_account.s3.call import Operation
 from torpor_account.s3.errors import Refusal, S3Error
-from torpor_account.s3.names import ObjectAddress
 from torpor_account.s3.operations import (
     acl_operations,
     bucket_operations,
@@ -16,11 +16,11 @@ from torpor_account.s3.operations import (
     list_operations,
     object_operations,
     posting,
-    reading,
+    read_operations,
 )
 from torpor_account.s3.operations import upload_operations as uploads
 from torpor_account.s3.operations.configurations import CONFIGURATIONS
-from torpor_account.s3.wire.exchange import S3Request
+from torpor_account.s3.wire.http_exchange import S3Request
 
 
 class Subject(Enum):
@@ -81,8 +81,8 @@ OPERATIONS: Final[Mapping[str, OperationRoute]] = {
     "ListMultipartUploads": _bucket("GET", "uploads", list_operations.list_multipart_uploads),
     "DeleteObjects": _bucket("POST", "delete", bucket_operations.delete_objects),
     "PutObject": _object("PUT", "", object_operations.put_object),
-    "GetObject": _object("GET", "", reading.get_object),
-    "HeadObject": _object("HEAD", "", reading.head_object),
+    "GetObject": _object("GET", "", read_operations.get_object),
+    "HeadObject": _object("HEAD", "", read_operations.head_object),
     "CopyObject": _object("COPY", "", object_operations.copy_object),
     "DeleteObject": _object("DELETE", "", object_operations.delete_object),
     "GetObjectAttributes": _object("GET", "attributes", object_operations.get_object_attributes),

@@ -3,10 +3,10 @@
 from functools import partial
 
 from torpor_account.iam.context import Iam
-from torpor_account.iam.policies.principals import ids_named
+from torpor_account.iam.policies.named_principals import ids_named
 from torpor_account.s3.app import S3App
-from torpor_account.s3.elsewhere import S3Elsewhere
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
+from torpor_account.s3.s3_elsewhere import S3Elsewhere
 
 
 def service(objects: ObjectStore, iam: Iam, *, account: str, region: str) -> S3App:

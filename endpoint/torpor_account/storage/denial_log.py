@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 
-from torpor_account.core.access.explaining.denials import Denial
+from torpor_account.core.access.explaining.denial import Denial
 from torpor_account.core.pages.denials import LIMIT
 from torpor_container.typed_json import read, written
 

@@ -9,12 +9,12 @@ from torpor_account.core.access.conditions import BadPolicy
 from torpor_account.core.access.evaluation import PolicySource, decide_trust
 from torpor_account.core.access.known_keys import check_condition_keys
 from torpor_account.core.access.needs import AccessNeed, CallerAccess
-from torpor_account.core.access.policies import AccessPolicy, read_policy
+from torpor_account.core.access.policy_statements import AccessPolicy, read_policy
 from torpor_account.core.access.principals import PrincipalKind
 from torpor_account.core.access.rights.right_rows import tag_keys
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.temporary import new_key
-from torpor_account.iam.records import TemporaryKey
+from torpor_account.iam.identity_records import TemporaryKey
 from torpor_account.sts import errors
 from torpor_account.sts.identity import ROLE_SESSION_S, USER_SESSION_S
 

@@ -26,7 +26,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from torpor_account.core.origins.certificate_names import AUTHORITY_S, CERTIFICATE_S, renewal_due
 from torpor_account.core.origins.cross_origin import address_of
 from torpor_account.storage.private import write_private
-from torpor_account.tls.reading import chain_of
+from torpor_account.tls.certificate_facts import chain_of
 from torpor_container.http.tls.certificate import BadCertificate
 
 EARLIER_S = 3600.0

@@ -15,10 +15,10 @@ from torpor_account.core.origins.certificate_names import callable_names, called
 from torpor_account.port import PortOptions
 from torpor_account.storage.data_dir import DataDir
 from torpor_account.storage.private import write_private
+from torpor_account.tls.certificate_facts import CertificateFacts, chain_of
 from torpor_account.tls.own_authority import OwnAuthority
 from torpor_account.tls.own_options import OwnTlsOptions
 from torpor_account.tls.prepared import BadTls, PreparedTls
-from torpor_account.tls.reading import CertificateFacts, chain_of
 from torpor_container.http.server import TlsFiles
 from torpor_container.http.tls.certificate import BadCertificate, server_context
 from torpor_container.processes.inherited_variables import CA_BUNDLE

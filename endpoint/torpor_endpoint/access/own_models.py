@@ -7,8 +7,8 @@ import json
 from collections.abc import Awaitable, Callable, Sequence
 from html import escape
 
-from torpor_account.access.login.face import DASHBOARD, LoginFace
-from torpor_account.access.login.page import BASE_HEADERS
+from torpor_account.access.login.login_face import DASHBOARD, LoginFace
+from torpor_account.access.login.login_page import BASE_HEADERS
 from torpor_account.access.page_callers import READ, wants_page
 from torpor_account.aws.wire.asgi import Response, Scope
 from torpor_account.core.access.needs import AccessNeed, CallerAccess

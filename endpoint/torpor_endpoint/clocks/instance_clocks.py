@@ -9,7 +9,7 @@ from math import inf
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamError
 from torpor_container.typed_json import read
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.in_service.incarnation import LiveContainer
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from json.encoder import encode_basestring_ascii as _string
 from typing import NamedTuple
 
-from torpor_endpoint.core.records import DataCapture
+from torpor_endpoint.core.resource_records import DataCapture
 
 PIECE = 3 * 64 * 1024
 """The bytes, or characters, of a body that are encoded at a time. Pieces of three bytes join in base64."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
 
-from torpor_endpoint.core.records import EndpointRecord, EndpointStatus
+from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus
 
 
 class EndpointEvent(StrEnum):

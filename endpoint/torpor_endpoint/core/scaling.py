@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from torpor_container.core.keepalive import KeepAlive
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.traffic import Traffic
 
 GROW_S = 6.0

@@ -18,12 +18,12 @@ from torpor_account.aws.wire.asgi import Disconnected, Receive, Scope, Send, unt
 from torpor_account.metrics.series import MINUTE_S, MINUTES_KEPT_S
 from torpor_container.typed_json import written
 from torpor_endpoint.dashboard.charts import charts, window_of
-from torpor_endpoint.dashboard.door import PAGE, PREFIX
+from torpor_endpoint.dashboard.dashboard_door import PAGE, PREFIX
 from torpor_endpoint.dashboard.feed import Feed
 from torpor_endpoint.dashboard.looking import Looking
 from torpor_endpoint.dashboard.simulating import CannotSimulate, Simulating
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
-from torpor_endpoint.ledger.reading import LedgerReader
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
+from torpor_endpoint.ledger.reader import LedgerReader
 
 FILES = Path(__file__).with_name("static")
 FRESH = MappingProxyType({"cache-control": "no-cache"})

@@ -23,7 +23,7 @@ from torpor_account.metrics.series import MINUTE_S
 from torpor_account.metrics.tally import Tally
 from torpor_account.metrics.windows import PeriodWindow
 from torpor_endpoint.dashboard.figures import MICROSECONDS, VariantName, by_variant, rounded
-from torpor_endpoint.ledger.reading import ColdPeriod
+from torpor_endpoint.ledger.reader import ColdPeriod
 
 POINTS_MAX = 360
 """The most points of a chart: a longer time has longer periods."""

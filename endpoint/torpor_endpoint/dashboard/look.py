@@ -2,7 +2,7 @@
 
 from importlib.resources import files
 
-from torpor_account.access.login.page import Look
+from torpor_account.access.login.login_page import Look
 
 STATIC = files("torpor_endpoint") / "dashboard" / "static"
 

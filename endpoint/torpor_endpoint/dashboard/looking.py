@@ -10,7 +10,7 @@ from torpor_endpoint.dashboard.figures import figures
 from torpor_endpoint.dashboard.snapshot import snapshot
 from torpor_endpoint.dashboard.timeline import rows
 from torpor_endpoint.fleet.collector import Wanted
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import Readings
 

@@ -15,7 +15,7 @@ from torpor_container.typed_json import read, written
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.what_if import WhatIfAnswer, WhatIfQuestion
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.scaling import size_range
 from torpor_endpoint.fleet.instance_pool import InstancePool
 

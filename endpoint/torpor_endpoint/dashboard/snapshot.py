@@ -10,9 +10,9 @@ from typing import Any
 from torpor_account.storage.record_table import Card
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.dashboard.figures import VariantFigures
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading
 from torpor_endpoint.in_service.incarnation import Incarnation

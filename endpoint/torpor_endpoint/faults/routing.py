@@ -16,9 +16,9 @@ from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.testing.fault_schedule import FaultKind, InjectedFault, Occasion
 from torpor_endpoint.faults.injector import FaultInjector, of_kinds
 from torpor_endpoint.host.local import LocalHost
-from torpor_endpoint.in_service.endpoints import ServedEndpoints
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.in_service.served_endpoints import ServedEndpoints
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.composed_router import Draw, RouterSite
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation

@@ -10,7 +10,7 @@ from torpor_account.metrics import metrics
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_container import wire
 from torpor_endpoint.core.ledger_records import MemoryReading
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
 from torpor_endpoint.fleet.supervision.probe import state_of
@@ -141,9 +141,15 @@ class Collector:
         """Put the levels of a pool, which is there without instances too. Counters of what is rare begin at 0."""
         dimensions, now_s = _dimensions(endpoint, variant), self._epoch()
         self._put_held(endpoint, variant, pool.traffic.held)
-        for metric, level in ((metrics.READY_INSTANCES, len(pool.ready)), (metrics.HELD_REQUESTS, pool.traffic.held)):
+        for metric, level in (
+            (metrics.READY_INSTANCES, len(pool.ready)),
+            (metrics.HELD_REQUESTS, pool.traffic.held),
+        ):
             self._registry.series(metric, dimensions).put(POOL, float(level), now_s)
-        rare = (metrics.MODEL_LOADS_REFUSED, *((metrics.SHADOW_COPIES_DROPPED,) if pool.variant.shadow else ()))
+        rare = (
+            metrics.MODEL_LOADS_REFUSED,
+            *((metrics.SHADOW_COPIES_DROPPED,) if pool.variant.shadow else ()),
+        )
         for metric in rare:
             self._registry.series(metric, dimensions)
 

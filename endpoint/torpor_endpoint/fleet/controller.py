@@ -11,9 +11,9 @@ from dataclasses import replace
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.log_lines import about
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
-from torpor_endpoint.core.records import EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.storage.store import Store
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
 from torpor_container.settings import BadSetting
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
-from torpor_endpoint.in_service.endpoints import same_machine
 from torpor_endpoint.in_service.incarnation import StartTrouble
+from torpor_endpoint.in_service.served_endpoints import same_machine
 
 log = logging.getLogger(__name__)
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from torpor_endpoint.core.ledger_records import SERVERLESS, InstanceLife
 from torpor_endpoint.core.memory_shares import MemoryPlan
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.timing import TIMING, InstanceTiming
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.images import Images
-from torpor_endpoint.in_service.endpoints import machine_digest
 from torpor_endpoint.in_service.incarnation import Incarnation
+from torpor_endpoint.in_service.served_endpoints import machine_digest
 
 
 def without_ledger(life: InstanceLife) -> None:

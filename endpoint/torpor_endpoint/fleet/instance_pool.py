@@ -12,7 +12,7 @@ from itertools import count
 from torpor_account.log_lines import about
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.supervision.slot_supervisor import SlotSupervisor
 from torpor_endpoint.host import Slot

@@ -15,7 +15,7 @@ from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
 from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 ANSWER_WITHIN_S = 10.0

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 from torpor_container.core.keepalive import keep_alive
 from torpor_endpoint.core.scaling import Habits, size_range
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 
 PERIOD_S = 1.0

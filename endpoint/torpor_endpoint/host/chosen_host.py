@@ -11,11 +11,11 @@ def chosen_host(options: Options, folders: DataDir, secret: bytes, local: LocalH
     if options.instances_on == LOCAL:
         return local
     if options.instances_on == KUBERNETES:
-        from torpor_endpoint.host.kubernetes.composing import kubernetes_host
+        from torpor_endpoint.host.kubernetes.host_start import kubernetes_host
 
         return kubernetes_host(options.kubernetes_file, secret, options.keep_instances)
     from torpor_endpoint.host.ray.host import RayHost
-    from torpor_endpoint.host.ray.spelling import address_of
+    from torpor_endpoint.host.ray.ray_address import address_of
 
     address = address_of(options.instances_on)
     assert address is not None, options.instances_on

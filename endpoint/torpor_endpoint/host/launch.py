@@ -17,7 +17,7 @@ from torpor_endpoint.core.pricing.catalogue import (
     instance_type,
     serverless_vcpus,
 )
-from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.host import LaunchSpec, Resources, Slot
 from torpor_endpoint.host.images import Images, family
 

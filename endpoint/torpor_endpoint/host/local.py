@@ -20,7 +20,7 @@ from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.exits import exit_reason
-from torpor_endpoint.host.names import log_name
+from torpor_endpoint.host.launch_names import log_name
 from torpor_endpoint.host.strays import end_strays
 from torpor_endpoint.host.warm_parent import WarmParent
 

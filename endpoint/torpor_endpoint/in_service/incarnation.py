@@ -12,7 +12,7 @@ from torpor_container.transport.stream_client import StreamConnection, streamed
 from torpor_container.transport.upstream import Body, Headers, Upstream
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
 from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
-from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.host import Launched, Slot
 
 ATTEMPTS = 3

@@ -12,7 +12,7 @@ from math import ceil
 
 from torpor_endpoint.core.lifecycle import InstancePhase
 from torpor_endpoint.core.placement import BUSY_MIN, UNBOUNDED, Placement
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.sessions import SessionHolder, StatefulSessions
 from torpor_endpoint.core.traffic import Traffic
 from torpor_endpoint.in_service.incarnation import Incarnation, StartTrouble

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
 from torpor_container.settings import BY_FIELD, read_settings
-from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.resource_records import Container
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,12 @@ from torpor_endpoint.core.pages.state import (
 )
 from torpor_endpoint.core.pages.story import Story
 from torpor_endpoint.core.pages.transform_jobs import JobProgress, transform_jobs_page
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.retiring import retired
 from torpor_endpoint.fleet.supervision.probe import state_of
 from torpor_endpoint.in_service.incarnation import Incarnation
-from torpor_endpoint.pages.traffic import RecentTraffic
+from torpor_endpoint.pages.recent_traffic import RecentTraffic
 
 if TYPE_CHECKING:
     from torpor_endpoint.faults.injector import FaultInjector

@@ -18,7 +18,7 @@ from torpor_endpoint.core.pages.async_requests import (
     requests_page,
     row,
 )
-from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue
+from torpor_endpoint.runtime.asynchronous.async_queue import AsyncQueue
 
 RUNNING_MAX = 1_000
 

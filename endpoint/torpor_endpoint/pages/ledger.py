@@ -23,7 +23,7 @@ from torpor_endpoint.core.pages.cold_starts import (
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pricing.alternatives import LEFT_OUT
 from torpor_endpoint.core.pricing.costs import ModelCosts, total
-from torpor_endpoint.ledger.reading import ORDERS, Bill, LedgerReader, Statement
+from torpor_endpoint.ledger.reader import ORDERS, Bill, LedgerReader, Statement
 
 MODELS = 1000
 DAY_S = 24 * 3600.0

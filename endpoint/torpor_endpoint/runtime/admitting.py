@@ -4,10 +4,10 @@ from collections.abc import Callable
 
 from torpor_container.core.target_names import BadTarget, name_of
 from torpor_endpoint.core.placement import weighted
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.sending.machine import SESSION_ID, TARGET_MODEL
 from torpor_endpoint.core.sending.session_holders import knows_session
-from torpor_endpoint.in_service.endpoints import ServedEndpoint, ServedEndpoints
+from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import ONLY, Passage, Route, parsed, routed
 from torpor_endpoint.runtime.request import EXPLANATIONS, INFERENCE_COMPONENT, TARGET_CONTAINER, TARGET_VARIANT, Invoke

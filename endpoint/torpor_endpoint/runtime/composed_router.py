@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from torpor_account.storage.lone_thread import LoneThread
-from torpor_endpoint.in_service.endpoints import ServedEndpoints
+from torpor_endpoint.in_service.served_endpoints import ServedEndpoints
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.app import AccountAndRegion, AsyncFace, Clocks, RuntimeApp
 from torpor_endpoint.runtime.capture.capturing import Capturing
@@ -46,7 +46,7 @@ class RouterMeters(RequestMeters, Protocol):
 
 
 class Tracer(Protocol):
-    """What `--otel` adds (`telemetry.composing`)."""
+    """What `--otel` adds (`telemetry.telemetry_parts`)."""
 
     observers: list[BatchObserver]
 

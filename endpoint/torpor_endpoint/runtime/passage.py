@@ -25,9 +25,9 @@ from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, Upstream
 from torpor_endpoint.core.sending.machine import Sending, TraceCarrier
 from torpor_endpoint.core.sending.trail import OVERHEAD, Trail, steps_of
 from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES
-from torpor_endpoint.in_service.endpoints import ServedEndpoint
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.in_service.served_endpoints import ServedEndpoint
 from torpor_endpoint.runtime.errors import ErrorPlace, RuntimeFault
 from torpor_endpoint.runtime.kept_parts import KEPT, KeptLimits
 from torpor_endpoint.runtime.request import Invoke

@@ -11,13 +11,13 @@ from torpor_account.storage.data_dir import DataDir
 from torpor_account.storage.databases.database import Database
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import LaunchSpec, Slot
 from torpor_endpoint.host.launch import Surroundings, launch_spec
-from torpor_endpoint.services.jobs.queue import JobQueue
-from torpor_endpoint.services.jobs.records import JobRecords
+from torpor_endpoint.services.jobs.job_queue import JobQueue
+from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.jobs.work import WorkThreads
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import JobCredentials, TrainingSite, TrainingWork

@@ -13,7 +13,7 @@ from torpor_account.port import PORT_CHECKS, PORT_MAX, listening_fault
 from torpor_container.how_to_install import how_to_install
 from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
-from torpor_endpoint.host.ray.spelling import address_of, names_ray
+from torpor_endpoint.host.ray.ray_address import address_of, names_ray
 from torpor_endpoint.options import KUBERNETES, LOCAL, REFUSABLE, Options
 from torpor_endpoint.starting.option_checks import check_cryptography, check_rows, check_telemetry, is_installed, is_url
 from torpor_endpoint.starting.refusals import BadOption, CannotStart
@@ -87,7 +87,7 @@ def _check_database(url: str) -> None:
 
 def _check_kubernetes(options: Options) -> None:
     """The cluster is asked: an endpoint that cannot launch is of no use."""
-    from torpor_endpoint.host.kubernetes.composing import fault
+    from torpor_endpoint.host.kubernetes.host_start import fault
 
     if found := fault(options.kubernetes_file):
         raise BadOption(found)

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.record_table import Card, RecordTable
-from torpor_account.storage.tags import Tags
-from torpor_endpoint.core.records import EndpointConfig, EndpointRecord, EndpointStatus, ModelRecord
+from torpor_account.storage.tag_store import Tags
+from torpor_endpoint.core.resource_records import EndpointConfig, EndpointRecord, EndpointStatus, ModelRecord
 
 R = TypeVar("R", ModelRecord, EndpointConfig, EndpointRecord)
 

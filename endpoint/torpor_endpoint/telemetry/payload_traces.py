@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.sending.machine import Sending, SendingFailure, TraceCarrier
-from torpor_endpoint.in_service.endpoints import LiveEndpoint
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.in_service.served_endpoints import LiveEndpoint
 from torpor_endpoint.runtime.errors import ErrorPlace, no_response, timed_out
 from torpor_endpoint.runtime.passage import PAYLOAD, CallLimits, InvokeAnswer, Passage, Route, Served
 from torpor_endpoint.telemetry.tracing import TraceObserver, Tracing

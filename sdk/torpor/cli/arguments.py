@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from torpor.errors import TorporError
-from torpor.spans import DAY_S, HOUR_S, MINUTE_S
+from torpor.time_units import DAY_S, HOUR_S, MINUTE_S
 
 UNITS_S = {"s": 1.0, "m": MINUTE_S, "h": HOUR_S, "d": DAY_S}
 SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])")

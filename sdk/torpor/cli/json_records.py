@@ -12,7 +12,7 @@ from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from torpor.pages.transform_jobs import ShownJob
-from torpor_account.core.access.explaining.denials import Denial
+from torpor_account.core.access.explaining.denial import Denial
 from torpor_endpoint.core.pages.async_requests import AsyncRequestRow
 from torpor_endpoint.core.pages.cold_starts import ColdStart
 from torpor_endpoint.core.pages.costs import Costs

@@ -1,7 +1,7 @@
 """Reads what an endpoint that verifies its callers has denied, and why."""
 
 from torpor.calling.connection import EndpointConnection
-from torpor_account.core.access.explaining.denials import Denial
+from torpor_account.core.access.explaining.denial import Denial
 from torpor_account.core.pages.denials import read_denials
 from torpor_endpoint.core.pages import PageName
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from math import ceil, floor, log2, log10
 
-from torpor.spans import DAY_S, HOUR_S, MINUTE_S
+from torpor.time_units import DAY_S, HOUR_S, MINUTE_S
 
 Format = Callable[[float], str]
 Marks = Callable[[float, float], Sequence[float]]

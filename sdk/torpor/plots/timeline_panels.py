@@ -5,7 +5,7 @@ from math import ceil
 from typing import TYPE_CHECKING, NamedTuple
 
 from torpor.plots import checks, formatting, theme
-from torpor.spans import DAY_S, HOUR_S, MINUTE_S
+from torpor.time_units import DAY_S, HOUR_S, MINUTE_S
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,7 @@ from torpor.simulator.scenario import BadScenario, Scenario
 from torpor.simulator.simulation_inputs import Profiles, SimulationInputs, load
 from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
-from torpor.spans import DAY_S, HOUR_S
+from torpor.time_units import DAY_S, HOUR_S
 from torpor.value_rules import AMOUNT, MORE, check
 from torpor.workloads import Chunk, Paced, Recorded
 from torpor_endpoint.core.pricing.prices import PRICES, Prices

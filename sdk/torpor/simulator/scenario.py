@@ -9,7 +9,7 @@ from torpor.simulator.costs.costing import asleep, autoscaled, multi_model
 from torpor.simulator.costs.ways_to_serve import TERMS, Cost, CostTerms, HeldInstances
 from torpor.simulator.engine.simulated_variant import Machine, Rests, VariantPlan
 from torpor.simulator.pipeline_containers import CONTAINERS, others_bytes, starts_s, wrong_containers
-from torpor.spans import HOUR_S, MINUTE_S
+from torpor.time_units import HOUR_S, MINUTE_S
 from torpor.value_rules import (
     AMOUNT,
     BYTES,

@@ -15,7 +15,7 @@ from torpor.simulator.engine.latency_histogram import Latencies
 from torpor.simulator.engine.simulated_variant import SimulatedLife, Simulation
 from torpor.simulator.request_tally import ContainerTimes, ModelUse, OutcomeTally
 from torpor.simulator.scenario import BadScenario, Scenario
-from torpor.spans import HOUR_S
+from torpor.time_units import HOUR_S
 from torpor.value_rules import NUMBER, SLO, ValueRule, check, optional
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 

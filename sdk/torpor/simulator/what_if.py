@@ -18,7 +18,7 @@ from torpor.simulator.scenario import ENVIRONMENT, BadScenario, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs, load
 from torpor.simulator.simulation_result import SimulationResult
 from torpor.simulator.simulation_run import run
-from torpor.spans import DAY_S, HOUR_S
+from torpor.time_units import DAY_S, HOUR_S
 from torpor.workloads import First, LedgerFile
 from torpor.workloads.trace import Extent
 from torpor_container.settings import BY_FIELD

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from torpor.spans import DAY_S
+from torpor.time_units import DAY_S
 from torpor.workloads.trace import Times
 
 WEEK_S = 7 * DAY_S

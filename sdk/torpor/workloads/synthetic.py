@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from torpor.spans import DAY_S
+from torpor.time_units import DAY_S
 from torpor.value_rules import COUNT, MORE, NUMBER, Kind, ValueRule, a, check, optional, whole
 from torpor.workloads.arrivals import BURSTY, POISSON, SESSIONS, TIMER, Gaps
 from torpor.workloads.rhythm import DAILY, EVEN, Rhythm

@@ -21,7 +21,7 @@ from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.ids import KeyPair
 from torpor_account.storage.databases.database import DatabaseFault
-from torpor_account.storage.tags import Tags
+from torpor_account.storage.tag_store import Tags
 from torpor_endpoint.access.invocations import InvocationDoor
 
 HOME, AWAY = "eu-central-1", "eu-west-1"

@@ -7,7 +7,7 @@ import pytest
 
 from tests.account.aws.helpers.asgi_calls import call
 from torpor_account.aws.refusing import Refusing, misdirected, unserved
-from torpor_endpoint.services.registry import ADDRESSES
+from torpor_endpoint.services.service_register import ADDRESSES
 
 MISDIRECTED = Refusing(partial(misdirected, ADDRESSES))
 

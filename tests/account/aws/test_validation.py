@@ -11,7 +11,7 @@ from torpor_account.aws.errors import AwsError
 from torpor_account.aws.java_patterns import Untranslatable, translated
 from torpor_account.aws.service import refusal
 from torpor_account.aws.validation import message, violations
-from torpor_account.aws.wire.reading import read
+from torpor_account.aws.wire.parameter_reading import read
 
 
 @pytest.fixture(scope="module")

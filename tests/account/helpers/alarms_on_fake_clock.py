@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from torpor_account.aws.in_process import client
-from torpor_account.cloudwatch.alarms.keeping import Alarms
-from torpor_account.cloudwatch.alarms.records import Alarm, StateChange
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm, StateChange
+from torpor_account.cloudwatch.alarms.alarm_store import Alarms
 from torpor_account.cloudwatch.alarms.watch import Watch
 from torpor_account.cloudwatch.service import CloudWatch, nothing_to_refresh, service
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.account_tables import ACCOUNT_TABLES
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_account.storage.tags import Tags
+from torpor_account.storage.tag_store import Tags
 
 NOON_S = datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp()
 TOPIC = "arn:aws:sns:us-east-1:123456789012:pager"

@@ -8,13 +8,13 @@ from typing import Any
 
 from torpor_account.aws.calls import Otherwise
 from torpor_account.aws.in_process import client
-from torpor_account.logs.files.groups import Groups
+from torpor_account.logs.files.group_folders import Groups
 from torpor_account.logs.files.log_marks import LogMarks
-from torpor_account.logs.files.reading import Logs
+from torpor_account.logs.files.stream_reader import Logs
 from torpor_account.logs.service import service
 from torpor_account.storage.account_tables import ACCOUNT_TABLES
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_account.storage.tags import Tags
+from torpor_account.storage.tag_store import Tags
 
 NOON_MS = int(datetime(2026, 3, 1, 12, tzinfo=UTC).timestamp() * 1000)
 GROUP = "/aws/sagemaker/Endpoints/houses"

@@ -8,7 +8,7 @@ from pathlib import Path
 from starlette.types import Receive, Scope, Send
 
 from torpor_account.s3.app import S3App
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 from torpor_container.http.gunicorn_server import GunicornServer
 from torpor_container.http.server import ServerOptions
 

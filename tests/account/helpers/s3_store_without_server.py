@@ -7,9 +7,9 @@ from pathlib import Path
 
 from torpor_account.s3.storage.entries import ObjectEntry, ObjectName, ObjectTraits
 from torpor_account.s3.storage.index import Index
-from torpor_account.s3.storage.listing import ObjectListing
+from torpor_account.s3.storage.key_pages import KeyQuery
+from torpor_account.s3.storage.object_listing import ObjectListing
 from torpor_account.s3.storage.objects import Draft, Objects
-from torpor_account.s3.storage.paging import KeyQuery
 from torpor_account.s3.storage.staging import Staging
 from torpor_account.s3.storage.tree import Survey, Tree
 

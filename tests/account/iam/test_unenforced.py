@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 from tests.account.helpers.in_memory_iam import ACCOUNT, NOW_S, database
 from torpor_account.aws.calls import Unanswered
 from torpor_account.aws.in_process import client
-from torpor_account.aws.models import service_model
+from torpor_account.aws.service_models import service_model
 from torpor_account.aws.wire.asgi import AwsRequest, Response
 from torpor_account.iam import service as iam
 from torpor_account.iam.context import Iam
@@ -17,7 +17,7 @@ from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.ids import KeyPair
 from torpor_account.iam.policies.managed import SHOWING
 from torpor_account.iam.unenforced import HARMLESS, REFUSED, refusing_unenforced
-from torpor_account.storage.tags import Tags
+from torpor_account.storage.tag_store import Tags
 from torpor_account.sts import service as sts
 
 ALL = sorted(service_model("iam").operation_names)

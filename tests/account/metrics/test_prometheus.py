@@ -19,7 +19,7 @@ from torpor_account.metrics.metrics import (
 )
 from torpor_account.metrics.prometheus import exposition
 from torpor_account.metrics.registry import MetricRegistry
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.pages.app import OwnPages
 
 NOON_S = 1_772_366_400

@@ -18,7 +18,7 @@ from torpor_account.aws.wire.asgi import AwsRequest, Message, Response
 from torpor_account.gateway import Gateway
 from torpor_account.moto.long_polls import poll_of, polled
 from torpor_account.moto.longtail import SERVICES, LongTail
-from torpor_endpoint.services.registry import ADDRESSES
+from torpor_endpoint.services.service_register import ADDRESSES
 
 ACCOUNT = "333344445555"
 SIGNED = "AWS4-HMAC-SHA256 Credential=AKIA/20260101/eu-west-1/{}/aws4_request, SignedHeaders=host, Signature=0"

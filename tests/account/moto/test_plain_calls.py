@@ -12,8 +12,8 @@ from moto.core.responses import BaseResponse
 
 from torpor_account.aws.calls import Unanswered
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.models import ServiceModel, service_model
 from torpor_account.aws.service import Service
+from torpor_account.aws.service_models import ServiceModel, service_model
 from torpor_account.aws.wire.asgi import AwsRequest, Message
 from torpor_account.moto.longtail import SERVICES, LongTail
 from torpor_account.moto.plain_calls import plain_call

@@ -10,7 +10,7 @@ from botocore.awsrequest import AWSPreparedRequest
 from torpor_account.aws.errors import AwsError
 from torpor_account.aws.wire.asgi import AwsRequest
 from torpor_account.core.access.needs import AccessPlace, CallerAccess
-from torpor_account.core.access.policies import read_policy
+from torpor_account.core.access.policy_statements import read_policy
 from torpor_account.core.access.principals import Principal, PrincipalKind
 from torpor_account.moto.longtail import LongTail
 from torpor_account.moto.secret_reads import reads_secrets

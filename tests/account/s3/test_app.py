@@ -10,10 +10,10 @@ import pytest
 
 from torpor_account.aws.wire.asgi import ACCESS, Message
 from torpor_account.core.access.needs import AccessPlace, CallerAccess
-from torpor_account.core.access.policies import read_policy
+from torpor_account.core.access.policy_statements import read_policy
 from torpor_account.core.access.principals import Principal, PrincipalKind
 from torpor_account.s3.app import S3App
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 
 ACCOUNT = "123456789012"
 OBJECTS = "arn:aws:s3:::models/*"

@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from tests.account.helpers.s3_server import Server, client, serving
 from torpor_account.s3.app import S3App
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 
 MIB = 2**20
 LARGE_BYTES = 256 * MIB

@@ -12,12 +12,12 @@ import pytest
 from botocore.exceptions import BotoCoreError, ClientError
 
 from tests.account.helpers.s3_server import client, serving
+from torpor_account.s3.object_store import ObjectStore
 from torpor_account.s3.storage.entries import ObjectName, ObjectTraits
 from torpor_account.s3.storage.index import Index
+from torpor_account.s3.storage.key_pages import KeyQuery
 from torpor_account.s3.storage.objects import Draft, Objects
-from torpor_account.s3.storage.paging import KeyQuery
 from torpor_account.s3.storage.tree import Tree
-from torpor_account.s3.store import ObjectStore
 
 
 class Killed(BaseException):

@@ -10,8 +10,8 @@ import pytest
 
 from tests.account.helpers.s3_store_without_server import StoreWithoutServer, store_without_server
 from torpor_account.s3.errors import S3Error
+from torpor_account.s3.object_store import ObjectStore
 from torpor_account.s3.storage.tree import AnotherDisk, Marks, Tree
-from torpor_account.s3.store import ObjectStore
 
 MEMORY = Path("/dev/shm")
 
@@ -70,7 +70,7 @@ def test_copies_that_a_killed_process_left_are_removed(tmp_path: Path) -> None:
 IN_A_MOUNT = """
 import sys
 from pathlib import Path
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 
 ObjectStore(Path(sys.argv[1])).delete_bucket("bucket")
 """

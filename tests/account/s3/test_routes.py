@@ -9,11 +9,11 @@ import pytest
 from botocore.exceptions import ClientError
 
 from tests.account.helpers.s3_server import Server
+from torpor_account.s3.bucket_names import ObjectAddress
 from torpor_account.s3.differences import DIFFERENCES
 from torpor_account.s3.errors import S3Error
-from torpor_account.s3.names import ObjectAddress
 from torpor_account.s3.routes import OPERATIONS, operation
-from torpor_account.s3.wire.exchange import S3Request
+from torpor_account.s3.wire.http_exchange import S3Request
 
 S3 = botocore.session.Session().get_service_model("s3")
 OLD_NAMES = {

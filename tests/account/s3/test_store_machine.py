@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from torpor_account.s3.errors import S3Error
+from torpor_account.s3.object_store import ObjectStore
 from torpor_account.s3.storage.entries import ObjectName, ObjectTraits
+from torpor_account.s3.storage.key_pages import KeyQuery
 from torpor_account.s3.storage.objects import Draft
-from torpor_account.s3.storage.paging import KeyQuery
-from torpor_account.s3.store import ObjectStore
 from torpor_container.artifacts.object_keys import ordinary
 
 KEYS = st.sampled_from(["a", "a/b", "a/b/c", "d/e", "d/", "/d", "d//e", "x", "x/y/z", "x/y", "..", ".torpor/objects/q"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_account.core.access.explaining.denials import Denial
+from torpor_account.core.access.explaining.denial import Denial
 from torpor_account.storage.denial_log import DenialLog
 
 DENIED = Denial("ann", "s3:GetObject", "*", "message", "why", (), ())

@@ -12,8 +12,8 @@ from torpor_account.core.access.needs import AccessPlace, CallerAccess
 from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.directory import Directory, KnownKey
 from torpor_account.iam.identities.ids import KeyPair
-from torpor_account.iam.records import AccessKey, Role, TemporaryKey, User
-from torpor_account.storage.tags import Tags
+from torpor_account.iam.identity_records import AccessKey, Role, TemporaryKey, User
+from torpor_account.storage.tag_store import Tags
 from torpor_account.sts.assuming import VerifiedSts, assume_role, get_session_token
 
 ASSUME = permissions(Action="sts:AssumeRole")

@@ -125,8 +125,8 @@ def refusal(values: dict[str, Any]) -> str:
 def launched() -> list[dict[str, Any]]:
     """The objects that the endpoint makes for an instance."""
     from torpor_endpoint.host import LaunchSpec, Resources, Slot
+    from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
     from torpor_endpoint.host.kubernetes.manifests import Generation, deployment, secret
-    from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
 
     slot = Slot("shop", "AllTraffic", 0)
     launch, spec = Generation(slot, "0123abcd", "4f"), LaunchSpec(slot, {"NAME": "value"}, None, Resources(2, 8192))

@@ -9,9 +9,9 @@ from tests.deploy.helm.helpers.rendered_objects import NAMES, ROUTED, kinds, of_
 from tests.deploy.helm.rendering import CHART, DIGEST, digest
 from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.host import Slot
-from torpor_endpoint.host.kubernetes.names import labels
-from torpor_endpoint.host.kubernetes.rights import RIGHTS
-from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
+from torpor_endpoint.host.kubernetes.object_names import labels
+from torpor_endpoint.host.kubernetes.role_rules import RIGHTS
 from torpor_endpoint.options import Options
 from torpor_endpoint.starting.endpoint_checks import CHECKS
 

@@ -12,7 +12,7 @@ from torpor_account.core.origins.cross_origin import own_hosts
 from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.kubernetes.manifests import PORT
-from torpor_endpoint.host.kubernetes.names import labels
+from torpor_endpoint.host.kubernetes.object_names import labels
 from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
 from torpor_endpoint.routing.router.start import SHUTDOWN_S, check
 from torpor_endpoint.starting.port_serving import GRACEFUL_S

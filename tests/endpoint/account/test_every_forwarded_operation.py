@@ -13,7 +13,7 @@ from torpor_account.aws.in_process import client
 from torpor_account.aws.service import Service
 from torpor_account.moto import longtail
 from torpor_account.moto.longtail import LongTail, moto_has
-from torpor_endpoint.services.registry import SERVICES
+from torpor_endpoint.services.service_register import SERVICES
 
 if TYPE_CHECKING:
     from botocore.awsrequest import AWSPreparedRequest

@@ -27,7 +27,7 @@ from torpor_account.aws.in_process import client
 from torpor_account.cloudwatch import service as cloudwatch
 from torpor_account.cloudwatch.service import CloudWatch
 from torpor_account.metrics.registry import MetricRegistry
-from torpor_endpoint.services.registry import SERVICES
+from torpor_endpoint.services.service_register import SERVICES
 
 ROWS: Mapping[str, Mapping[str, Row]] = {
     "sagemaker": {**SAGEMAKER, **EXPERIMENTS, **TRAINING, **TRANSFORM, **SAGEMAKER_END},

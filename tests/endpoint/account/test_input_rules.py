@@ -28,11 +28,11 @@ from tests.endpoint.account.helpers.resting_endpoint import resting
 from tests.endpoint.account.helpers.unchecked_calls import Outcome, called, model_of, scope_of
 from torpor_account.aws.java_patterns import translated
 from torpor_account.aws.wire.asgi import App
-from torpor_endpoint.runtime.asynchronous.request import AsyncParameters, parse_async
+from torpor_endpoint.runtime.asynchronous.async_request import AsyncParameters, parse_async
 from torpor_endpoint.runtime.errors import RuntimeFault
 from torpor_endpoint.runtime.request import Invoke
 from torpor_endpoint.runtime.streams import stream_headers
-from torpor_endpoint.services.registry import SERVICES
+from torpor_endpoint.services.service_register import SERVICES
 
 CODES = {
     "sagemaker": "ValidationException",

@@ -9,7 +9,7 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from tests.endpoint.helpers.model_artifacts import put
 from torpor_account.s3.access.embedded import EmbeddedStorage, Storage, StorageError
 from torpor_account.s3.access.remote import RemoteStorage
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 
 
 @pytest.fixture(params=["embedded", "remote"])

@@ -19,7 +19,7 @@ from torpor_endpoint.core.capture import (
     file_name,
     key_prefix,
 )
-from torpor_endpoint.core.records import DataCapture
+from torpor_endpoint.core.resource_records import DataCapture
 
 CAPTURE = DataCapture(
     "s3://bucket/captured/", 100, csv_types=("text/csv",), json_types=("application/json", "application/x-LINES")

@@ -23,7 +23,7 @@ from torpor_endpoint.core.lifecycle import (
     move,
     move_instance,
 )
-from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
 
 S, E = EndpointStatus, EndpointEvent
 

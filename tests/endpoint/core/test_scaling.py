@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_container.core.keepalive import Fixed, Histogram, KeepAlive
-from torpor_endpoint.core.records import AsyncInference, Container, Serverless, Variant
+from torpor_endpoint.core.resource_records import AsyncInference, Container, Serverless, Variant
 from torpor_endpoint.core.scaling import (
     GROW_S,
     SHRINK_S,

@@ -14,7 +14,7 @@ from torpor_endpoint.dashboard.feed import Feed
 from torpor_endpoint.dashboard.looking import Looking
 from torpor_endpoint.dashboard.simulating import Simulating
 from torpor_endpoint.fleet.collector import Wanted
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.readings import Readings
 
 

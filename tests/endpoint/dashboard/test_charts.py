@@ -6,7 +6,7 @@ from torpor_account.metrics.metrics import INVOCATIONS, LOADED_MODEL_COUNT, MODE
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.dashboard.charts import POINTS_MAX, charts, window_of
 from torpor_endpoint.dashboard.figures import figures, rounded
-from torpor_endpoint.ledger.reading import ColdPeriod
+from torpor_endpoint.ledger.reader import ColdPeriod
 
 NOON_S = 1_800_000_000
 OURS = {"EndpointName": "houses", "VariantName": "v"}

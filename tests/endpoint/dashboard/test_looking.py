@@ -10,7 +10,7 @@ from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.record_table import Card
 from torpor_endpoint.dashboard.looking import LINGER_LOOKS, Looking
 from torpor_endpoint.fleet.collector import Wanted
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.readings import InstanceReading, Readings
 
 

@@ -12,7 +12,7 @@ from torpor_account.storage.record_table import Card
 from torpor_container import wire
 from torpor_endpoint.dashboard.figures import VariantFigures
 from torpor_endpoint.dashboard.snapshot import snapshot, state_of_pool
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.readings import InstanceReading
 
 NOW_S = 1e9

@@ -10,9 +10,9 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.helpers.waiting import reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.fleet.controller import Controller, wanted_variants
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import LaunchSpec

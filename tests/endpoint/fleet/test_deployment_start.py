@@ -10,9 +10,9 @@ import pytest
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.records import Container, Serverless, Variant
+from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.fleet.deployment import Deployment
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.host import Launched, LaunchSpec, Slot
 

@@ -15,11 +15,11 @@ from tests.helpers.waiting import reached
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import EndpointEvent, move
-from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
+from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
 from torpor_endpoint.core.scaling import SHRINK_S
 from torpor_endpoint.fleet.controller import Controller
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.sizer import PERIOD_S, Sizer

@@ -12,7 +12,7 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.lifecycle import InstanceEvent
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.host import Slot
 from torpor_endpoint.in_service.incarnation import StartTrouble

@@ -12,9 +12,9 @@ from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
-from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.fleet.collector import Collector
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}

@@ -5,7 +5,7 @@ import asyncio
 from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstancePhase
-from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.timing import TIMING

@@ -20,7 +20,7 @@ from tests.helpers.waiting import reached, soon
 from torpor_container.processes.process_tree import parent as parent_of
 from torpor_container.transport.upstream import Upstream, UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Resources, Slot
-from torpor_endpoint.host.names import deployment_digest
+from torpor_endpoint.host.launch_names import deployment_digest
 from torpor_endpoint.host.ray.host import RayHost
 
 Story = Coroutine[Any, Any, None]

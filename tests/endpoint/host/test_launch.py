@@ -7,7 +7,7 @@ import pytest
 
 from torpor_container.processes.inherited_variables import OF_AWS
 from torpor_container.settings import DEFAULTS, Settings
-from torpor_endpoint.core.records import Container, Serverless, Variant
+from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.host import Slot
 from torpor_endpoint.host.images import Image, Images
 from torpor_endpoint.host.launch import Surroundings, launch_spec

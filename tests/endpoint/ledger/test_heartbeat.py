@@ -5,7 +5,7 @@ import asyncio
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.ledger.heartbeat import PERIOD_S, LedgerHeartbeat
 
 

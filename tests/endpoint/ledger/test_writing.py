@@ -11,7 +11,7 @@ from tests.helpers.ledger_with_pages import FIRST_USE, NOON_S, invocation, life
 from torpor_account.storage.databases.database import DatabaseFault
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InvocationRecord
-from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER, Batch, Tables
 from torpor_endpoint.ledger.writing import BatchWriter
 

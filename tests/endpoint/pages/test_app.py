@@ -13,12 +13,12 @@ from torpor_account.storage.databases.database import DatabaseFault
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
 from torpor_endpoint.core.pages import PageName
-from torpor_endpoint.core.records import AsyncInference
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.core.resource_records import AsyncInference
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.pages.app import PAGES, OwnPages
 from torpor_endpoint.pages.async_requests import AsyncPages
 from torpor_endpoint.pages.ledger import Pages
-from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue
+from torpor_endpoint.runtime.asynchronous.async_queue import ASYNC_REQUESTS, AsyncQueue
 
 
 async def _nothing() -> None:

@@ -22,8 +22,8 @@ from tests.helpers.processes import children, gone
 from tests.helpers.waiting import soon
 from torpor_container.transport.upstream import UpstreamError
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.records import Container
-from torpor_endpoint.core.records import Variant as VariantRecord
+from torpor_endpoint.core.resource_records import Container
+from torpor_endpoint.core.resource_records import Variant as VariantRecord
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.timing import InstanceTiming

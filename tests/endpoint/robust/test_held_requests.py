@@ -9,8 +9,8 @@ import pytest
 
 from tests.endpoint.helpers.passages import passage
 from tests.helpers.waiting import reached
-from torpor_endpoint.core.records import Container, Variant
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot

@@ -13,9 +13,9 @@ from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
 from torpor_account.core.access.rates import CallKind, CallRates
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer
-from torpor_endpoint.core.records import Container, Serverless, Variant
+from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.fleet.deployment import Deployment
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.timing import TIMING

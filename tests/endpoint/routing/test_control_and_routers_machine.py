@@ -20,9 +20,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.virtual_time import VirtualTime
 from torpor_account.core.access.rates import CallRates
-from torpor_endpoint.core.records import Container, Serverless, Variant
+from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.fleet.deployment import Deployment
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.fleet.timing import TIMING

@@ -27,7 +27,7 @@ from torpor_container.transport.upstream import (
     UpstreamRefused,
     UpstreamTimedOut,
 )
-from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.core.sending.machine import (
     ACCEPT,
     CONTENT_TYPE,
@@ -40,7 +40,7 @@ from torpor_endpoint.core.sending.machine import (
 from torpor_endpoint.core.sending.session_holders import CLOSED_SESSION, NEW_SESSION
 from torpor_endpoint.core.sending.trail import COLD, SERVER_TIMING, Trail
 from torpor_endpoint.core.sessions import SessionKey
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.host import Launched, Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.endpoint.helpers.passages import passage
-from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.runtime.admitting import path_of, takes_target
 from torpor_endpoint.runtime.errors import RuntimeFault
 from torpor_endpoint.runtime.passage import parsed

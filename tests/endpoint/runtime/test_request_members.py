@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from torpor_account.aws.models import Shape, service_model
+from torpor_account.aws.service_models import Shape, service_model
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.request import MEMBERS, HeaderMember, Invoke
 

@@ -15,9 +15,9 @@ from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.parts import END, StreamFault, encoded, fault
 from torpor_container.transport.stream_client import StreamConnection
-from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.core.sending.machine import ACCEPT
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.app import AccountAndRegion, Clocks, RuntimeApp
 from torpor_endpoint.runtime.kept_parts import KeptLimits

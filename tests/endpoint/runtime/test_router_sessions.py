@@ -10,7 +10,7 @@ from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.core.sending.machine import SESSION_ID
 from torpor_endpoint.core.sessions import SessionHolder, SessionKey
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.passage import Route

@@ -14,7 +14,7 @@ from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, UpstreamAnswer
 from torpor_endpoint.core.traffic import ShadowLimits
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage, Route, Served

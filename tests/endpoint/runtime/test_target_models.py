@@ -12,7 +12,7 @@ from torpor_account.core.access.needs import AccessPlace
 from torpor_container.core.target_names import BadTarget, name_of
 from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.core.sending.machine import TARGET_MODEL
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.runtime.admitting import Router
 from torpor_endpoint.runtime.errors import RuntimeFault
 

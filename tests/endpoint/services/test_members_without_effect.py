@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 import torpor_endpoint.services
-from torpor_account.aws.models import Shape, service_model
-from torpor_endpoint.services.registry import SERVICES
+from torpor_account.aws.service_models import Shape, service_model
+from torpor_endpoint.services.service_register import SERVICES
 
 ROOM = Path(torpor_endpoint.services.__file__).parent
 JOBS = {"CreateTrainingJob": "training", "CreateTransformJob": "transform"}

@@ -8,7 +8,7 @@ import pytest
 
 from tests.helpers.record_kinds import record_kinds
 from torpor_container.typed_json import UnreadableRecord, read, written
-from torpor_endpoint.core.records import EndpointRecord, Variant
+from torpor_endpoint.core.resource_records import EndpointRecord, Variant
 
 BEFORE: dict[str, Any] = json.loads(Path(__file__).with_name("records_before.json").read_text())
 """A record of each kind with all its fields, as the version wrote it that read each kind by a function of its own."""

@@ -20,7 +20,7 @@ from tests.account.helpers.databases import OpenPart
 from torpor_account.storage.databases.database import SchemaTooNew
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_account.storage.record_table import Card
-from torpor_endpoint.core.records import (
+from torpor_endpoint.core.resource_records import (
     Container,
     DataCapture,
     EndpointConfig,
@@ -133,7 +133,7 @@ def test_a_variant_of_an_earlier_release_is_no_shadow_variant() -> None:
 def test_an_acknowledged_write_survives_kill_9(tmp_path: Path) -> None:
     program = """
         import sys, time
-        from torpor_endpoint.core.records import EndpointConfig
+        from torpor_endpoint.core.resource_records import EndpointConfig
         from torpor_endpoint.storage.schema import RECORDS
         from torpor_account.storage.databases.sqlite_file import SqliteFile
         from torpor_endpoint.storage.store import Store

@@ -16,7 +16,7 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.helpers.waiting import until
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.runtime.passage import Passage, Route
 from torpor_endpoint.telemetry.environment import QueueLimits
 from torpor_endpoint.telemetry.span_sending import LOGGED_EVERY_S, SpanSender

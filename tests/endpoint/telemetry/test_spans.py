@@ -21,7 +21,7 @@ from torpor_account.metrics.metrics import METRICS
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.sending.trail import Trail
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage, Route, Served, StreamFacts
 from torpor_endpoint.telemetry.durations import DURATION

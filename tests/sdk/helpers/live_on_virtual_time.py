@@ -43,9 +43,9 @@ from torpor_container.processes.threads import T, Threads
 from torpor_container.running.predicting import Outcome, Predictors, QueuedRequest
 from torpor_container.running.runners import Runner
 from torpor_endpoint.core.ledger_records import InstanceLife
-from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.core.sending.machine import TARGET_MODEL
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.fleet.sizer import Sizer

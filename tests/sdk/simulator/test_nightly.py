@@ -6,7 +6,7 @@ import pytest
 
 import torpor
 from torpor.simulator.scenario import BadScenario
-from torpor.spans import HOUR_S
+from torpor.time_units import HOUR_S
 from torpor.workloads import recorded
 from torpor.workloads.profile import ModelProfile
 

@@ -11,7 +11,7 @@ from torpor_account.aws.bounds import VALUES_MAX
 from torpor_account.aws.errors import AwsError, unreadable
 from torpor_account.aws.wire.asgi import AwsRequest, Response
 from torpor_account.aws.wire.json_rpc import error_headers, error_members
-from torpor_account.aws.wire.reading import read
+from torpor_account.aws.wire.parameter_reading import read
 
 UNREADABLE = (ResponseParserError, ValueError, TypeError, OverflowError, MemoryError, RecursionError, RuntimeError)
 """What botocore's parser raises for bytes that are not CBOR, for wrong lengths, and for times outside the calendar."""

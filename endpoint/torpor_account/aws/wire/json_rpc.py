@@ -9,9 +9,9 @@ from typing import Any
 
 from torpor_account.aws.bounds import VALUES_MAX, json_values
 from torpor_account.aws.errors import AwsError, unreadable, unsupported
-from torpor_account.aws.models import OperationModel, ServiceModel, Shape
+from torpor_account.aws.service_models import OperationModel, ServiceModel, Shape
 from torpor_account.aws.wire.asgi import AwsRequest, Response
-from torpor_account.aws.wire.reading import read
+from torpor_account.aws.wire.parameter_reading import read
 
 JSON_1_1 = "application/x-amz-json-1.1"
 CONTENT_TYPES = (JSON_1_1, "application/x-amz-json-1.0", "application/json")

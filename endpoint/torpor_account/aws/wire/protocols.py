@@ -3,7 +3,7 @@
 from typing import Any, Protocol
 
 from torpor_account.aws.errors import AwsError
-from torpor_account.aws.models import OperationModel, ServiceModel, Shape
+from torpor_account.aws.service_models import OperationModel, ServiceModel, Shape
 from torpor_account.aws.wire.asgi import AwsRequest, Response
 from torpor_account.aws.wire.json_rpc import JSON_1_1, JsonRpc
 from torpor_account.aws.wire.query import Query

@@ -6,7 +6,7 @@ The JavaScript SDK v3 and Terraform fail on an empty optional member such as `Vp
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from torpor_account.aws.models import Shape
+from torpor_account.aws.service_models import Shape
 
 
 def pruned(answer: Mapping[str, Any], shape: Shape, kept: Collection[str] = ()) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from xml.etree import ElementTree as Xml
 
 from torpor_account.aws.bounds import FORM_DEPTH_MAX, FORM_FIELDS_MAX, form_fields
 from torpor_account.aws.errors import AwsError, unreadable
-from torpor_account.aws.models import OperationModel, ServiceModel, Shape
+from torpor_account.aws.service_models import OperationModel, ServiceModel, Shape
 from torpor_account.aws.wire.asgi import AwsRequest, Response
-from torpor_account.aws.wire.reading import epoch_s, read
+from torpor_account.aws.wire.parameter_reading import epoch_s, read
 
 NOT_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

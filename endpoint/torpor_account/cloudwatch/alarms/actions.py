@@ -3,8 +3,8 @@
 import json
 from functools import partial
 
-from torpor_account.cloudwatch.alarms.keeping import Act, NoSuchAction, nothing_to_act
-from torpor_account.cloudwatch.alarms.records import Alarm, StateChange
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm, StateChange
+from torpor_account.cloudwatch.alarms.alarm_store import Act, NoSuchAction, nothing_to_act
 from torpor_account.topics import NotPublished, Topics
 
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from torpor_account.cloudwatch import errors, querying
-from torpor_account.cloudwatch.alarms.reasons import Points
 from torpor_account.cloudwatch.alarms.shapes import Request, period_s, queries, rule, watched
+from torpor_account.cloudwatch.alarms.state_reasons import Points
 from torpor_account.core.alarms import AlarmRule
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.metrics.series import MINUTE_S

@@ -7,9 +7,9 @@ from typing import Any
 
 from torpor_account.aws.calls import Call, Operation
 from torpor_account.cloudwatch import errors
-from torpor_account.cloudwatch.alarms import describing, tags
-from torpor_account.cloudwatch.alarms.keeping import Alarms
-from torpor_account.cloudwatch.alarms.records import Alarm, HistoryItem, HistoryKind, Standing
+from torpor_account.cloudwatch.alarms import alarm_descriptions, alarm_tags
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm, HistoryItem, HistoryKind, Standing
+from torpor_account.cloudwatch.alarms.alarm_store import Alarms
 from torpor_account.cloudwatch.alarms.rules import check
 from torpor_account.core.alarms import State
 
@@ -22,7 +22,7 @@ def put_metric_alarm(alarms: Alarms, call: Call) -> dict[str, Any]:
     previous configuration of the alarm." """
     request = {name: value for name, value in call.params.items() if name != "Tags"}
     check(request)
-    first_tags = tags.read(call.params.get("Tags", []))
+    first_tags = alarm_tags.read(call.params.get("Tags", []))
     new = _new(call, request, alarms.clock())
     while alarms.change(new.name, lambda stored: _updated(stored, new)) is None:
         if len(alarms.all()) >= ALARMS_MAX:
@@ -102,14 +102,14 @@ def _is_json(text: str) -> bool:
 
 OPERATIONS: dict[str, Operation[Alarms]] = {
     "PutMetricAlarm": put_metric_alarm,
-    "DescribeAlarms": describing.describe_alarms,
-    "DescribeAlarmsForMetric": describing.describe_alarms_for_metric,
-    "DescribeAlarmHistory": describing.describe_alarm_history,
+    "DescribeAlarms": alarm_descriptions.describe_alarms,
+    "DescribeAlarmsForMetric": alarm_descriptions.describe_alarms_for_metric,
+    "DescribeAlarmHistory": alarm_descriptions.describe_alarm_history,
     "DeleteAlarms": delete_alarms,
     "SetAlarmState": set_alarm_state,
     "EnableAlarmActions": enable_alarm_actions,
     "DisableAlarmActions": disable_alarm_actions,
-    "TagResource": tags.tag_resource,
-    "UntagResource": tags.untag_resource,
-    "ListTagsForResource": tags.list_tags_for_resource,
+    "TagResource": alarm_tags.tag_resource,
+    "UntagResource": alarm_tags.untag_resource,
+    "ListTagsForResource": alarm_tags.list_tags_for_resource,
 }

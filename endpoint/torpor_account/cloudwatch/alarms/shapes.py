@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from torpor_account.cloudwatch.alarms.records import Alarm
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm
 from torpor_account.cloudwatch.querying import Query
 from torpor_account.core.alarms import AlarmRule, Missing, State
 

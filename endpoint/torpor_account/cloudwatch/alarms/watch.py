@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from math import inf
 
 from torpor_account.aws.errors import AwsError
-from torpor_account.cloudwatch.alarms.keeping import Alarms
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm, Standing
+from torpor_account.cloudwatch.alarms.alarm_store import Alarms
 from torpor_account.cloudwatch.alarms.observing import observed
-from torpor_account.cloudwatch.alarms.reasons import reason, reason_data
-from torpor_account.cloudwatch.alarms.records import Alarm, Standing
 from torpor_account.cloudwatch.alarms.shapes import period_s, statistic
+from torpor_account.cloudwatch.alarms.state_reasons import reason, reason_data
 from torpor_account.core.alarms import State, judged
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.metrics.series import MINUTE_S

@@ -12,7 +12,7 @@ from ipaddress import ip_address, ip_network
 from operator import eq, ge, gt, le, lt
 from typing import Any
 
-from torpor_account.core.access.patterns import UNKNOWN, Lookup, TextPattern
+from torpor_account.core.access.text_patterns import UNKNOWN, Lookup, TextPattern
 from torpor_container.core.target_names import without_slash
 
 TARGET_MODEL = "sagemaker:targetmodel"

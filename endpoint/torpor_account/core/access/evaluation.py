@@ -7,7 +7,13 @@ from collections.abc import Iterable
 from enum import Enum, IntEnum
 from typing import NamedTuple
 
-from torpor_account.core.access.policies import ANYONE, AccessPolicy, AccessQuestion, AccessStatement, PolicyPrincipals
+from torpor_account.core.access.policy_statements import (
+    ANYONE,
+    AccessPolicy,
+    AccessQuestion,
+    AccessStatement,
+    PolicyPrincipals,
+)
 from torpor_account.core.access.principals import Principal, PrincipalKind
 
 

@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 
 from torpor_account.core.access.condition_keys import SERVED, Presence, condition_key
 from torpor_account.core.access.conditions import BadPolicy, ConditionTest
-from torpor_account.core.access.policies import ANYONE, AccessPolicy, AccessStatement
+from torpor_account.core.access.policy_statements import ANYONE, AccessPolicy, AccessStatement
 
 
 def check_condition_keys(policy: AccessPolicy, given: Container[str] = ()) -> None:

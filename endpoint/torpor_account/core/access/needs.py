@@ -7,10 +7,10 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from torpor_account.core.access.evaluation import AccessDecision, PolicySource, decide, denial_text
-from torpor_account.core.access.explaining.denials import Denial, denial
-from torpor_account.core.access.patterns import UNKNOWN, Lookup
-from torpor_account.core.access.policies import AccessPolicy, AccessQuestion
+from torpor_account.core.access.explaining.denial import Denial, denial
+from torpor_account.core.access.policy_statements import AccessPolicy, AccessQuestion
 from torpor_account.core.access.principals import Principal
+from torpor_account.core.access.text_patterns import UNKNOWN, Lookup
 
 ConditionKeys = Mapping[str, Sequence[str]]
 """The values of condition keys, by their names in lower case."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from torpor_account.core.access.policies import AccessPolicy
+from torpor_account.core.access.policy_statements import AccessPolicy
 
 
 class PrincipalKind(Enum):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from torpor_account.core.access.explaining.denials import Denial
+from torpor_account.core.access.explaining.denial import Denial
 from torpor_container.typed_json import read, written
 
 LIMIT = 10

@@ -10,10 +10,10 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 from typing import NamedTuple
 
+from torpor_account.iam.execution.execution_roles import SERVICE, SESSION, ExecutionRoles
 from torpor_account.iam.execution.refused import RoleRefused
-from torpor_account.iam.execution.roles import SERVICE, SESSION, ExecutionRoles
 from torpor_account.iam.identities.temporary import new_key, token_digest
-from torpor_account.iam.records import RoleGrant
+from torpor_account.iam.identity_records import RoleGrant
 from torpor_account.storage.record_table import RecordTable
 
 LASTS_S = 3600

@@ -8,8 +8,8 @@ from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.ids import new_access_key, new_secret
 from torpor_account.iam.identities.users import named
-from torpor_account.iam.paging import page
-from torpor_account.iam.records import AccessKey
+from torpor_account.iam.identity_records import AccessKey
+from torpor_account.iam.markers import page
 
 KEYS_MAX = 2
 

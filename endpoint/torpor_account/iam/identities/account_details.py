@@ -5,9 +5,9 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import Holder, Iam
-from torpor_account.iam.paging import page
+from torpor_account.iam.identity_records import Group, ManagedPolicy, Role, User
+from torpor_account.iam.markers import page
 from torpor_account.iam.policies.managed import shown
-from torpor_account.iam.records import Group, ManagedPolicy, Role, User
 
 LISTS = {"User": "UserDetailList", "Group": "GroupDetailList", "Role": "RoleDetailList", "ManagedPolicy": "Policies"}
 """The list of the answer for each kind of record."""

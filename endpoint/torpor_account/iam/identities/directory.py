@@ -6,14 +6,21 @@ from dataclasses import dataclass, field, replace
 
 from torpor_account.core.access.conditions import BadPolicy
 from torpor_account.core.access.needs import ConditionKeys
-from torpor_account.core.access.policies import NO_IDS, NO_ORIGIN, AccessPolicy, PolicyOrigin, denying_all, read_policy
+from torpor_account.core.access.policy_statements import (
+    NO_IDS,
+    NO_ORIGIN,
+    AccessPolicy,
+    PolicyOrigin,
+    denying_all,
+    read_policy,
+)
 from torpor_account.core.access.principals import Principal, PrincipalKind, root
 from torpor_account.core.access.rights.right_rows import DEFAULT_ROLE
 from torpor_account.iam import service_linked
 from torpor_account.iam.context import Holder, Iam
 from torpor_account.iam.identities.ids import ROLE_ID, KeyPair
+from torpor_account.iam.identity_records import Group, Role, RoleGrant, TemporaryKey, User
 from torpor_account.iam.policies import aws_managed
-from torpor_account.iam.records import Group, Role, RoleGrant, TemporaryKey, User
 from torpor_account.storage.record_table import RecordTable
 
 INSTANCES_POLICY = "torpor-instances"

@@ -7,8 +7,8 @@ from torpor_account.aws.calls import Call
 from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.ids import new_id
-from torpor_account.iam.paging import page
-from torpor_account.iam.records import Group, User
+from torpor_account.iam.identity_records import Group, User
+from torpor_account.iam.markers import page
 
 GROUPS_MAX = 300
 GROUPS_OF_USER_MAX = 10

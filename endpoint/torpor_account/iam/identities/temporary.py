@@ -5,7 +5,7 @@ from hashlib import sha256
 from typing import Any
 
 from torpor_account.iam.identities.ids import new_access_key, new_secret
-from torpor_account.iam.records import TemporaryKey
+from torpor_account.iam.identity_records import TemporaryKey
 
 
 def new_key(now_s: float, lasts_s: int, **more: Any) -> tuple[TemporaryKey, str]:

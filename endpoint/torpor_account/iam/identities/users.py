@@ -7,10 +7,10 @@ from torpor_account.aws.calls import Call
 from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.ids import new_id
-from torpor_account.iam.paging import page
+from torpor_account.iam.identity_records import User
+from torpor_account.iam.identity_tags import TAGGED_USERS, first_tags, moved
+from torpor_account.iam.markers import page
 from torpor_account.iam.policies.attached import checked_arn
-from torpor_account.iam.records import User
-from torpor_account.iam.tags import TAGGED_USERS, first_tags, moved
 
 
 def create_user(iam: Iam, call: Call) -> dict[str, Any]:

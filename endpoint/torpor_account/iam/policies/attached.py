@@ -7,8 +7,8 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import H, Holder, HolderKind, Iam
-from torpor_account.iam.paging import page
-from torpor_account.iam.records import Group, Role, User
+from torpor_account.iam.identity_records import Group, Role, User
+from torpor_account.iam.markers import page
 
 POLICY_ARN = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}|aws):policy(?P<path>/(?:[!-~]+/)?)[\w+=,.@-]+", re.ASCII)
 

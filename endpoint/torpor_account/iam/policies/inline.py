@@ -6,8 +6,8 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import H, HolderKind, Iam
-from torpor_account.iam.paging import page
-from torpor_account.iam.policies.documents import check_permissions
+from torpor_account.iam.markers import page
+from torpor_account.iam.policies.document_rules import check_permissions
 
 
 def put_policy(kind: HolderKind[H], iam: Iam, call: Call) -> dict[str, Any]:

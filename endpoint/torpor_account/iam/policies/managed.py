@@ -9,12 +9,12 @@ from torpor_account.aws.calls import Call, NotOurs
 from torpor_account.iam import errors, shapes
 from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.ids import new_id
-from torpor_account.iam.paging import page
+from torpor_account.iam.identity_records import ManagedPolicy
+from torpor_account.iam.identity_tags import TAGGED_POLICIES, first_tags
+from torpor_account.iam.markers import page
 from torpor_account.iam.policies import aws_managed
 from torpor_account.iam.policies.attached import boundary_of, check_unused
-from torpor_account.iam.policies.documents import check_permissions
-from torpor_account.iam.records import ManagedPolicy
-from torpor_account.iam.tags import TAGGED_POLICIES, first_tags
+from torpor_account.iam.policies.document_rules import check_permissions
 
 VERSIONS_MAX = 5
 CHARACTERS_MAX = 6144

@@ -22,13 +22,13 @@ from torpor_account.core.access.explaining.statements import (
 )
 from torpor_account.core.access.known_keys import check_condition_keys
 from torpor_account.core.access.needs import AccessNeed, AccessPlace, CallerAccess, ConditionKeys
-from torpor_account.core.access.policies import AccessPolicy, AccessQuestion, PolicyOrigin, read_policy
+from torpor_account.core.access.policy_statements import AccessPolicy, AccessQuestion, PolicyOrigin, read_policy
 from torpor_account.core.access.principals import Principal, PrincipalKind
 from torpor_account.core.access.rights.right_rows import aliases_of, target_name
 from torpor_account.iam import errors
 from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.directory import Directory
-from torpor_account.iam.paging import page
+from torpor_account.iam.markers import page
 
 NOT_APPLIED = ("PolicyExclusionList", "OrderedOrganizationPolicyInputList", "ResourceHandlingOption")
 """What no simulation here would heed, so a call with one is refused."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
 
-from torpor_account.logs.files.reading import Logs
 from torpor_account.logs.files.retention import tidy
+from torpor_account.logs.files.stream_reader import Logs
 
 PERIOD_S = 1.0
 TIDYING_S = 60

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-from torpor_account.logs.files.groups import LogGroup
+from torpor_account.logs.files.group_folders import LogGroup
 from torpor_account.logs.files.log_marks import LogMarks
 
 DAYS = (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653)

@@ -11,14 +11,14 @@ from typing import BinaryIO, NamedTuple
 
 from torpor_account.core.access.evaluation import denial_text
 from torpor_account.core.access.needs import AccessNeed, CallerAccess
-from torpor_account.core.access.policies import AccessPolicy
+from torpor_account.core.access.policy_statements import AccessPolicy
+from torpor_account.iam.execution.execution_roles import ExecutionRoles
 from torpor_account.iam.execution.refused import RoleRefused
-from torpor_account.iam.execution.roles import ExecutionRoles
 from torpor_account.log_lines import about
 from torpor_account.s3.access.embedded import AsRole, NotStored, ObjectHead, Storage
 from torpor_account.s3.access.request_keys import OF_SERVICES, Tags, keys_of_object
-from torpor_account.s3.rights import bucket_policy, tags_of_object
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
+from torpor_account.s3.operation_rights import bucket_policy, tags_of_object
 
 audit = logging.getLogger("torpor_endpoint.audit")
 

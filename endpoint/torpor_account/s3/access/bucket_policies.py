@@ -2,8 +2,8 @@
 
 from torpor_account.core.access.conditions import BadPolicy, ConditionTest
 from torpor_account.core.access.known_keys import check_condition_keys
-from torpor_account.core.access.patterns import TextPattern
-from torpor_account.core.access.policies import ANYONE, AccessPolicy, AccessStatement, read_policy
+from torpor_account.core.access.policy_statements import ANYONE, AccessPolicy, AccessStatement, read_policy
+from torpor_account.core.access.text_patterns import TextPattern
 
 LIMITING = frozenset(
     (

@@ -14,10 +14,10 @@ from typing import BinaryIO, Final, NamedTuple, Protocol
 
 from torpor_account.core.outages.error_owners import ErrorOwner, of_s3
 from torpor_account.s3.errors import S3Error
+from torpor_account.s3.object_store import ObjectStore
 from torpor_account.s3.storage.entries import ObjectName, ObjectTraits
+from torpor_account.s3.storage.key_pages import KeyQuery
 from torpor_account.s3.storage.objects import Draft
-from torpor_account.s3.storage.paging import KeyQuery
-from torpor_account.s3.store import ObjectStore
 from torpor_account.s3.wire.checksums import DEFAULT, RequestedChecksum
 from torpor_account.s3.wire.intake import Intake, Promise
 from torpor_account.storage.failures import owner_of

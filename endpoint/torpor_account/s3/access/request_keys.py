@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from torpor_account.core.access.needs import ConditionKeys
 from torpor_account.core.access.rights.right_rows import tag_keys
-from torpor_account.s3.wire.exchange import S3Request
 from torpor_account.s3.wire.headers import TAGGING, header_tags
+from torpor_account.s3.wire.http_exchange import S3Request
 
 LISTINGS: Final = ("ListObjects", "ListObjectsV2", "ListObjectVersions")
 CREATIONS: Final[Mapping[str, str]] = {

@@ -3,10 +3,10 @@
 import asyncio
 
 from torpor_account.s3.call import S3Call, xml
-from torpor_account.s3.wire.documents import document, node, text
-from torpor_account.s3.wire.exchange import S3Answer, document_of
+from torpor_account.s3.wire.document_schema import check_schema, document_shape
+from torpor_account.s3.wire.http_exchange import S3Answer, document_of
 from torpor_account.s3.wire.parsing import parsed
-from torpor_account.s3.wire.schema import check_schema, document_shape
+from torpor_account.s3.wire.xml_elements import document, node, text
 
 
 async def get_bucket_acl(call: S3Call) -> S3Answer:

@@ -3,18 +3,18 @@
 import asyncio
 from typing import Final
 
+from torpor_account.s3.bucket_names import US_EAST_1, legal_constraint, only_version
 from torpor_account.s3.call import S3Call, moment, xml
 from torpor_account.s3.edge import refusal
 from torpor_account.s3.errors import Refusal, S3Error
-from torpor_account.s3.names import US_EAST_1, legal_constraint, only_version
+from torpor_account.s3.operation_rights import check_creation, check_deletion
 from torpor_account.s3.operations.configurations import tag_pairs
-from torpor_account.s3.rights import check_creation, check_deletion
 from torpor_account.s3.storage.buckets import Bucket
 from torpor_account.s3.storage.entries import ObjectName
-from torpor_account.s3.wire.conditions import Conditions
-from torpor_account.s3.wire.documents import document, node, text
-from torpor_account.s3.wire.exchange import S3Answer, document_of
+from torpor_account.s3.wire.http_exchange import S3Answer, document_of
 from torpor_account.s3.wire.parsing import Element, parsed, required
+from torpor_account.s3.wire.preconditions import Conditions
+from torpor_account.s3.wire.xml_elements import document, node, text
 
 _DELETIONS_MAX: Final = 1000
 _BUCKETS_MAX: Final = 10_000

@@ -7,15 +7,15 @@ from torpor_account.s3.call import S3Call, xml
 from torpor_account.s3.errors import Refusal, S3Error
 from torpor_account.s3.operations.upload_operations import mismatch, named, upload_of
 from torpor_account.s3.storage.entries import ObjectEntry
-from torpor_account.s3.storage.parts import NamedPart, UploadedPart, chosen, part_number, whole_etag
+from torpor_account.s3.storage.upload_parts import NamedPart, UploadedPart, chosen, part_number, whole_etag
 from torpor_account.s3.storage.uploads import Upload
 from torpor_account.s3.wire.checksums import ALGORITHMS, COMPOSITE, HEADER, given_checksums
-from torpor_account.s3.wire.conditions import conditions
-from torpor_account.s3.wire.documents import document, text
-from torpor_account.s3.wire.exchange import S3Answer, document_of
 from torpor_account.s3.wire.headers import encryption_headers
+from torpor_account.s3.wire.http_exchange import S3Answer, document_of
 from torpor_account.s3.wire.parsing import Element, parsed, required
 from torpor_account.s3.wire.patience import soon_or_aloud
+from torpor_account.s3.wire.preconditions import conditions
+from torpor_account.s3.wire.xml_elements import document, text
 
 
 async def complete_multipart_upload(call: S3Call) -> S3Answer:

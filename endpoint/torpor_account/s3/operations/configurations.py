@@ -11,18 +11,18 @@ from functools import partial
 from typing import Final
 
 from torpor_account.core.access.conditions import BadPolicy
-from torpor_account.core.access.policies import read_policy
+from torpor_account.core.access.policy_statements import read_policy
 from torpor_account.s3.access.bucket_policies import checked_policy, is_public
 from torpor_account.s3.access.public_access import PublicAccess, blocks
 from torpor_account.s3.call import Operation, S3Call, xml
 from torpor_account.s3.errors import Refusal, S3Error
+from torpor_account.s3.operation_rights import POLICY_IDS
 from torpor_account.s3.operations.cors_rules import cors_rules
-from torpor_account.s3.rights import POLICY_IDS
-from torpor_account.s3.wire.documents import document, flag, text
-from torpor_account.s3.wire.exchange import S3Answer, document_of
+from torpor_account.s3.wire.document_schema import check_schema, document_shape
 from torpor_account.s3.wire.headers import BUCKET_TAGS_MAX, checked_tags
+from torpor_account.s3.wire.http_exchange import S3Answer, document_of
 from torpor_account.s3.wire.parsing import Element, parsed, required
-from torpor_account.s3.wire.schema import check_schema, document_shape
+from torpor_account.s3.wire.xml_elements import document, flag, text
 
 _POLICY_MAX_BYTES: Final = 20 * 1024  # AWS: "Bucket policies are limited to 20 KB in size."
 

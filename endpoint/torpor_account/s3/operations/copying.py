@@ -2,16 +2,16 @@
 
 from dataclasses import dataclass
 
+from torpor_account.s3.bucket_names import copy_source
 from torpor_account.s3.call import S3Call
 from torpor_account.s3.errors import Refusal, S3Error
-from torpor_account.s3.names import copy_source
 from torpor_account.s3.storage.entries import ObjectEntry, ObjectName
 from torpor_account.s3.storage.objects import Opened
 from torpor_account.s3.storage.staging import Staged
 from torpor_account.s3.wire.checksums import DEFAULT, RequestedChecksum
-from torpor_account.s3.wire.conditions import check_copy, conditions
-from torpor_account.s3.wire.exchange import BATCH_BYTES
+from torpor_account.s3.wire.http_exchange import BATCH_BYTES
 from torpor_account.s3.wire.intake import OBJECT_MAX_BYTES, Intake, Promise, Receipt
+from torpor_account.s3.wire.preconditions import check_copy, conditions
 from torpor_account.s3.wire.ranges import ByteSpan, copied_span
 
 

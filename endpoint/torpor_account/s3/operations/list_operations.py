@@ -10,10 +10,10 @@ from urllib.parse import quote
 from torpor_account.s3.call import S3Call, moment, xml
 from torpor_account.s3.errors import Refusal, S3Error
 from torpor_account.s3.storage.entries import ObjectEntry
-from torpor_account.s3.storage.paging import PAGE_MAX, KeyPage, KeyQuery
+from torpor_account.s3.storage.key_pages import PAGE_MAX, KeyPage, KeyQuery
 from torpor_account.s3.storage.uploads import Upload
-from torpor_account.s3.wire.documents import document, flag, node, text
-from torpor_account.s3.wire.exchange import S3Answer
+from torpor_account.s3.wire.http_exchange import S3Answer
+from torpor_account.s3.wire.xml_elements import document, flag, node, text
 
 
 @dataclass(frozen=True)

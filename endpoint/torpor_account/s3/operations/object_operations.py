@@ -6,14 +6,11 @@ from typing import Final
 
 from torpor_account.s3.call import S3Call, moment, xml
 from torpor_account.s3.errors import Refusal, S3Error
+from torpor_account.s3.operation_rights import check_tagging
 from torpor_account.s3.operations.copying import Copy, copied, source_name
-from torpor_account.s3.rights import check_tagging
 from torpor_account.s3.storage.entries import ObjectEntry, ObjectTraits
 from torpor_account.s3.storage.objects import Draft
 from torpor_account.s3.wire.checksums import known
-from torpor_account.s3.wire.conditions import conditions, http_date
-from torpor_account.s3.wire.documents import document, node, text
-from torpor_account.s3.wire.exchange import S3Answer, document_of, taken_in
 from torpor_account.s3.wire.headers import (
     PLACED,
     checked_tags,
@@ -24,9 +21,12 @@ from torpor_account.s3.wire.headers import (
     replaces,
     traits,
 )
+from torpor_account.s3.wire.http_exchange import S3Answer, document_of, taken_in
 from torpor_account.s3.wire.intake import Intake, promised_bytes, summed
 from torpor_account.s3.wire.parsing import parsed, required
 from torpor_account.s3.wire.patience import soon_or_aloud
+from torpor_account.s3.wire.preconditions import conditions, http_date
+from torpor_account.s3.wire.xml_elements import document, node, text
 
 _ATTRIBUTES: Final = frozenset(("ETag", "Checksum", "ObjectParts", "ObjectSize", "StorageClass"))
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 from typing import Final
 from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 
+from torpor_account.s3.bucket_names import ObjectAddress, fitting
 from torpor_account.s3.call import S3Call
 from torpor_account.s3.errors import Refusal, S3Error
-from torpor_account.s3.names import ObjectAddress, fitting
+from torpor_account.s3.operation_rights import check_access
 from torpor_account.s3.operations.object_operations import document_tags
-from torpor_account.s3.rights import check_access
 from torpor_account.s3.storage.entries import ObjectEntry, ObjectName, ObjectTraits
 from torpor_account.s3.storage.objects import Draft
 from torpor_account.s3.storage.staging import Staged
-from torpor_account.s3.wire.documents import document, text
-from torpor_account.s3.wire.exchange import S3Answer, taken_in
 from torpor_account.s3.wire.forms import FormDecoder
 from torpor_account.s3.wire.headers import TAGGING, checksum_headers, encryption_headers, traits
+from torpor_account.s3.wire.http_exchange import S3Answer, taken_in
 from torpor_account.s3.wire.intake import Intake, promised, summed
 from torpor_account.s3.wire.post_policy import UploadSizes, allowed
+from torpor_account.s3.wire.xml_elements import document, text
 
 _FILENAME: Final = "${filename}"
 

@@ -7,16 +7,16 @@ from dataclasses import replace
 from torpor_account.s3.call import S3Call, moment, xml
 from torpor_account.s3.errors import Refusal, S3Error
 from torpor_account.s3.operations.copying import copied
-from torpor_account.s3.storage.paging import PAGE_MAX
-from torpor_account.s3.storage.parts import NUMBER_MAX, UploadedPart, checksum_kind, part_number
+from torpor_account.s3.storage.key_pages import PAGE_MAX
 from torpor_account.s3.storage.staging import Staged
+from torpor_account.s3.storage.upload_parts import NUMBER_MAX, UploadedPart, checksum_kind, part_number
 from torpor_account.s3.storage.uploads import Upload
 from torpor_account.s3.wire.checksums import RequestedChecksum, known, requested_checksum
-from torpor_account.s3.wire.documents import document, flag, node, text
-from torpor_account.s3.wire.exchange import S3Answer, taken_in
 from torpor_account.s3.wire.headers import encryption_headers, traits
+from torpor_account.s3.wire.http_exchange import S3Answer, taken_in
 from torpor_account.s3.wire.intake import Intake, Promise, Receipt, promised_bytes
 from torpor_account.s3.wire.patience import soon_or_aloud
+from torpor_account.s3.wire.xml_elements import document, flag, node, text
 
 
 async def create_multipart_upload(call: S3Call) -> S3Answer:

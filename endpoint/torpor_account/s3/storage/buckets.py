@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from torpor_account.s3.bucket_names import legal_bucket
 from torpor_account.s3.errors import Refusal, S3Error
-from torpor_account.s3.names import legal_bucket
 from torpor_account.s3.storage.folders import absence
 from torpor_account.s3.storage.index import Index
 from torpor_account.s3.storage.uploads import Uploads

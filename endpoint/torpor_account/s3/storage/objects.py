@@ -27,7 +27,7 @@ from torpor_account.s3.storage.folders import Fingerprint, fingerprint_of
 from torpor_account.s3.storage.index import Index
 from torpor_account.s3.storage.staging import Staged
 from torpor_account.s3.storage.tree import AnotherDisk, Marks, Occupied, Tree, parent, parents
-from torpor_account.s3.wire.conditions import Conditions, check_write
+from torpor_account.s3.wire.preconditions import Conditions, check_write
 
 _ALWAYS: Final = Conditions()
 _PIECE_BYTES: Final = 2**20

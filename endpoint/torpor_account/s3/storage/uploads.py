@@ -12,12 +12,12 @@ from typing import Any, Final
 from torpor_account.s3.errors import Refusal, S3Error
 from torpor_account.s3.storage.entries import ObjectEntry, ObjectName, ObjectTraits, dumped, loaded
 from torpor_account.s3.storage.index import Index
+from torpor_account.s3.storage.key_pages import KeyPage, KeyQuery, page
 from torpor_account.s3.storage.objects import Draft, Objects
-from torpor_account.s3.storage.paging import KeyPage, KeyQuery, page
-from torpor_account.s3.storage.parts import UploadedPart, whole_checksum, whole_etag
 from torpor_account.s3.storage.staging import Staged, Staging
+from torpor_account.s3.storage.upload_parts import UploadedPart, whole_checksum, whole_etag
 from torpor_account.s3.wire.checksums import DEFAULT, FULL_OBJECT, Checksum
-from torpor_account.s3.wire.conditions import Conditions
+from torpor_account.s3.wire.preconditions import Conditions
 
 _COLUMNS: Final = "id, bucket, key, started_s, traits, algorithm, kind"
 _PART_COLUMNS: Final = "number, file, size, etag, checksum, modified_s"

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl
 
 from torpor_account.s3.errors import Refusal, S3Error
 from torpor_account.s3.storage.entries import STANDARD, STORAGE_CLASS, ObjectEntry, ObjectTraits
-from torpor_account.s3.wire.conditions import http_date
+from torpor_account.s3.wire.preconditions import http_date
 
 META: Final = "x-amz-meta-"
 KEPT: Final = (

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Awaitable
 from typing import Final
 
 from torpor_account.s3.edge import refusal
-from torpor_account.s3.wire.documents import PROLOG
-from torpor_account.s3.wire.exchange import S3Answer
+from torpor_account.s3.wire.http_exchange import S3Answer
+from torpor_account.s3.wire.xml_elements import PROLOG
 
 QUIET_S: Final = 10.0
 """Seconds without a byte. boto3 waits for a minute, and then sends its request again."""

@@ -42,8 +42,8 @@ class SchemaTooNew(Exception):
 class Migration(NamedTuple):
     """The statements from one version of the tables to the next, for SQLite.
 
-    PostgreSQL's follow from them (`spelling.spelled`), or are given: a step that mends rows of a version from before
-    PostgreSQL could be used has nothing to do there.
+    PostgreSQL's follow from them (`statement_spelling.spelled`), or are given: a step that mends rows of a version from
+    before PostgreSQL could be used has nothing to do there.
     """
 
     sqlite: str

@@ -28,7 +28,7 @@ from torpor_account.storage.databases.database import (
     outage_log,
     steps_from,
 )
-from torpor_account.storage.databases.spelling import placed, spelled
+from torpor_account.storage.databases.statement_spelling import placed, spelled
 from torpor_container.waiting.quiet_time import QuietClock
 
 LOCK_PATIENCE_S = 30.0

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
-from torpor_endpoint.core.records import AsyncInference
+from torpor_endpoint.core.resource_records import AsyncInference
 
 TTL_S = 21_600
 """RequestTTLSeconds, if the caller gives none."""

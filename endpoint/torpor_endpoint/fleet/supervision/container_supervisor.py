@@ -13,7 +13,7 @@ from torpor_account.storage.failures import is_machines
 from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
-from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.fleet.supervision.probe import answers, final_fault, last_line, truncate_if_large
 from torpor_endpoint.fleet.timing import InstanceTiming
 from torpor_endpoint.host import Host, HostError, Launched, LaunchSpec, Phase

@@ -21,7 +21,7 @@ from torpor_account.storage.failures import is_machines
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.supervision.container_supervisor import (
     Died,

@@ -12,7 +12,7 @@ from typing import Any
 
 from torpor_endpoint.host import HostError
 from torpor_endpoint.host.kubernetes.cluster import Cluster
-from torpor_endpoint.host.kubernetes.rights import refusal
+from torpor_endpoint.host.kubernetes.role_rules import refusal
 
 WITHIN_S = 10.0
 TOKEN_S = 60.0

@@ -17,14 +17,14 @@ from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Slot
 from torpor_endpoint.host.kubernetes import preflight
 from torpor_endpoint.host.kubernetes.client import KubernetesClient, refused_with
-from torpor_endpoint.host.kubernetes.ending import SlotEnd, delete_deployment
+from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 from torpor_endpoint.host.kubernetes.manifests import Generation, deployment, scaled, secret
-from torpor_endpoint.host.kubernetes.names import DEPLOYMENT, slot_of
+from torpor_endpoint.host.kubernetes.object_names import DEPLOYMENT, slot_of
 from torpor_endpoint.host.kubernetes.pods import ORDINARY
-from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
+from torpor_endpoint.host.kubernetes.slot_end import SlotEnd, delete_deployment
 from torpor_endpoint.host.kubernetes.slots import LaunchedDeployment, PodSlot
 from torpor_endpoint.host.kubernetes.watching import ObjectWatch
-from torpor_endpoint.host.names import deployment_digest
+from torpor_endpoint.host.launch_names import deployment_digest
 
 GONE_WITHIN_S = 10.0
 """How much longer than its grace period a pod may take to go. One on a lost machine stays until that is back."""

@@ -11,7 +11,8 @@ from typing import Any
 
 from torpor_container.settings import BY_FIELD, DEFAULTS
 from torpor_endpoint.host import LaunchSpec, Slot
-from torpor_endpoint.host.kubernetes.names import (
+from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
+from torpor_endpoint.host.kubernetes.object_names import (
     CONFIGURATION,
     GENERATION,
     SLOT,
@@ -20,7 +21,6 @@ from torpor_endpoint.host.kubernetes.names import (
     labels,
     secret_name,
 )
-from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
 
 PORT = DEFAULTS.port
 CONTAINER = "instance"

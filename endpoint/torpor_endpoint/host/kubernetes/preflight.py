@@ -5,9 +5,9 @@ from typing import Any
 
 from torpor_endpoint.host import HostError, LaunchSpec, Slot
 from torpor_endpoint.host.kubernetes.client import ClusterRefused, KubernetesClient
+from torpor_endpoint.host.kubernetes.kubernetes_file import OWNERS, KubernetesSettings
 from torpor_endpoint.host.kubernetes.manifests import Generation, deployment
-from torpor_endpoint.host.kubernetes.rights import RIGHTS, refusal
-from torpor_endpoint.host.kubernetes.settings import OWNERS, KubernetesSettings
+from torpor_endpoint.host.kubernetes.role_rules import RIGHTS, refusal
 
 REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 SAMPLE = Slot("preflight", "AllTraffic", 0)

@@ -12,10 +12,10 @@ from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import Launched, LaunchSpec, Phase, Slot
 from torpor_endpoint.host.kubernetes.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.manifests import PORT, Generation
-from torpor_endpoint.host.kubernetes.names import CONFIGURATION, GENERATION, SLOT
-from torpor_endpoint.host.kubernetes.output import PodOutput
+from torpor_endpoint.host.kubernetes.object_names import CONFIGURATION, GENERATION, SLOT
+from torpor_endpoint.host.kubernetes.pod_output import PodOutput
 from torpor_endpoint.host.kubernetes.pods import NO_POD, SeenPod, newest, why_no_pod
-from torpor_endpoint.host.names import log_name
+from torpor_endpoint.host.launch_names import log_name
 
 Object = dict[str, Any]
 

@@ -11,7 +11,7 @@ import time
 from importlib.metadata import version
 
 from torpor_container.transport.greeting import secret_of
-from torpor_endpoint.host.ray.messages import ActorReport, Order
+from torpor_endpoint.host.ray.driver_messages import ActorReport, Order
 from torpor_endpoint.host.ray.node import NodeFolder, NodeInstance
 
 LINGER_S = 20.0

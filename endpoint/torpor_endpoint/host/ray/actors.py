@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from torpor_endpoint.host.ray.asking import why_pending
-from torpor_endpoint.host.ray.messages import EXITED, GONE, PENDING, RUNNING, ActorReport, News, Order
+from torpor_endpoint.host.ray.driver_messages import EXITED, GONE, PENDING, RUNNING, ActorReport, News, Order
 
 ASKED_WITHIN_S = 2.0
 """How long an actor without news keeps a question."""

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from torpor_endpoint.host.ray import actor
 from torpor_endpoint.host.ray.actors import ActorTable
-from torpor_endpoint.host.ray.messages import News
+from torpor_endpoint.host.ray.driver_messages import News
 
 REFRESH_S = 1.0
 ANSWERED_WITHIN_S = 5.0

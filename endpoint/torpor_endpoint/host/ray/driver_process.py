@@ -16,7 +16,7 @@ from typing import Any
 
 from torpor_endpoint.host import HostError
 from torpor_endpoint.host.ray.advice import advice
-from torpor_endpoint.host.ray.messages import LINE_MAX_BYTES, News
+from torpor_endpoint.host.ray.driver_messages import LINE_MAX_BYTES, News
 
 log = logging.getLogger(__name__)
 

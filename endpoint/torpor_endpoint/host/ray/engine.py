@@ -11,7 +11,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from torpor_endpoint.host.ray import actor
 from torpor_endpoint.host.ray.advice import cause
-from torpor_endpoint.host.ray.messages import GONE, PENDING, Order, namespace_of
+from torpor_endpoint.host.ray.driver_messages import GONE, PENDING, Order, namespace_of
 
 CALLS_AT_ONCE = 8
 """Questions of two endpoint processes, and calls to stop."""

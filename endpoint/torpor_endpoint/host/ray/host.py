@@ -17,10 +17,10 @@ from torpor_account.core.origins.cross_origin import is_loopback
 from torpor_container.transport.address import GuardedAddress
 from torpor_container.transport.greeting import secret_of
 from torpor_endpoint.host import HostError, Launched, LaunchSpec, Phase, Slot
-from torpor_endpoint.host.names import deployment_digest, log_name
+from torpor_endpoint.host.launch_names import deployment_digest, log_name
 from torpor_endpoint.host.ray.asking import asked_by
+from torpor_endpoint.host.ray.driver_messages import GONE, PENDING, News, Order, actor_name, slot_of
 from torpor_endpoint.host.ray.driver_process import DriverProcess
-from torpor_endpoint.host.ray.messages import GONE, PENDING, News, Order, actor_name, slot_of
 
 WITHIN_S = 30.0
 """How long a command may take, beyond the grace of an instance that ends."""

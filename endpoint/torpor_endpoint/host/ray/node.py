@@ -16,7 +16,7 @@ from torpor_container.processes.inherited_variables import inherited
 from torpor_container.processes.lifeline import COMMAND, Program
 from torpor_endpoint.host.disks import Disks
 from torpor_endpoint.host.exits import exit_reason
-from torpor_endpoint.host.ray.messages import OUTPUT_MAX_BYTES, Order, slot_of
+from torpor_endpoint.host.ray.driver_messages import OUTPUT_MAX_BYTES, Order, slot_of
 from torpor_endpoint.host.strays import end_strays
 
 NODE_FOLDER = "TORPOR_NODE_FOLDER"

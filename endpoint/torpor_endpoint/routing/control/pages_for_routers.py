@@ -14,9 +14,9 @@ from torpor_account.aws.wire.asgi import App
 from torpor_account.iam.execution.refused import RoleRefused
 from torpor_container.typed_json import UnreadableRecord, read, written
 from torpor_endpoint.core.pages import Json, RouterPage
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.control.identity_publisher import IdentityPublisher
 from torpor_endpoint.routing.control.publishing import TablePublisher

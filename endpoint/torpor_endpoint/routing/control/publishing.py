@@ -7,7 +7,7 @@ control ends an instance only when every router has left the last version that h
 import asyncio
 from collections.abc import Callable
 
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.routing.protocol.routing_table import (
     RoutedContainer,

@@ -7,7 +7,7 @@ from math import inf
 from torpor_account.core.access.rates import CallKind, CallRates
 from torpor_endpoint.core.routing.shares import ShareHolder, grant
 from torpor_endpoint.core.traffic import NO_TRAFFIC, TrafficReport
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.routing.control.publishing import TablePublisher
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, RouterReport, ShareReport, VariantKey

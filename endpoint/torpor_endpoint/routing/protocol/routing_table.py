@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_container.typed_json import read, written
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.in_service.incarnation import StartTrouble
 
 Json = dict[str, Any]

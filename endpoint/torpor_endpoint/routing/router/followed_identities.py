@@ -7,7 +7,7 @@ from collections.abc import Callable
 from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_account.storage.tags import Tags
+from torpor_account.storage.tag_store import Tags
 from torpor_endpoint.routing.protocol.identities import Identities
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlForbids
 from torpor_endpoint.routing.router.following import WAIT_S, pause_s

@@ -12,7 +12,7 @@ from torpor_container.transport.upstream import Upstream, UpstreamError
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
-from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.host import Launched, Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.in_service.pool import VariantPool

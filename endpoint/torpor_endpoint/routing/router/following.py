@@ -8,7 +8,7 @@ from functools import partial
 from torpor_account.log_lines import about
 from torpor_container.settings import BadSetting
 from torpor_endpoint.clocks.repeating import finished
-from torpor_endpoint.in_service.endpoints import LiveEndpoint, Roster, same_machine
+from torpor_endpoint.in_service.served_endpoints import LiveEndpoint, Roster, same_machine
 from torpor_endpoint.routing.protocol.routing_table import RoutedEndpoint, RoutedVariant, RoutingTable, TableVersion
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
 from torpor_endpoint.routing.router.followed_pool import FollowedPool

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from torpor_account.aws.wire.asgi import Disconnected, Receive, Send
 from torpor_endpoint.routing.protocol.forwarded import ForwardedAnswer, ForwardedRequest
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient
-from torpor_endpoint.runtime.asynchronous.request import BODY_MAX_BYTES
+from torpor_endpoint.runtime.asynchronous.async_request import BODY_MAX_BYTES
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.passage import Passage, Step
 from torpor_endpoint.runtime.passage_end import PassageEnd

@@ -16,7 +16,7 @@ from torpor_account.gateway import HEALTH, OWN_PAGES, Gateway, in_origin_form
 from torpor_account.log_lines import about
 from torpor_endpoint.access.invocations import SIGNED_AS, InvocationDoor, invocation_of, refuse
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
-from torpor_endpoint.services.registry import RUNTIME
+from torpor_endpoint.services.service_register import RUNTIME
 
 audit = logging.getLogger("torpor_endpoint.audit")
 

@@ -35,7 +35,7 @@ from torpor_endpoint.routing.router.router_door import RouterDoor
 from torpor_endpoint.routing.router.router_page import RouterPages
 from torpor_endpoint.runtime.app import AccountAndRegion, RuntimeApp
 from torpor_endpoint.runtime.composed_router import ComposedRouter, RouterSite, Tracer, close_within
-from torpor_endpoint.services.registry import ADDRESSES, RUNTIME
+from torpor_endpoint.services.service_register import ADDRESSES, RUNTIME
 from torpor_endpoint.telemetry.access_log import AccessLog
 from torpor_endpoint.telemetry.environment import signals
 
@@ -153,7 +153,7 @@ class RouterProcess:
 
 def _tracer(meters: MeterRows) -> Tracer:
     """Raises BadTelemetry."""
-    from torpor_endpoint.telemetry.composing import Telemetry
+    from torpor_endpoint.telemetry.telemetry_parts import Telemetry
 
     return Telemetry(signals(os.environ), None, meters.untraced)
 

@@ -38,11 +38,11 @@ from torpor_endpoint.core.async_inference.attempts import (
     Postponed,
     Unanswerable,
 )
-from torpor_endpoint.core.async_inference.messages import RESPONSE_MAX_BYTES
 from torpor_endpoint.core.async_inference.requests import AsyncRequest
+from torpor_endpoint.core.async_inference.topic_messages import RESPONSE_MAX_BYTES
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE
-from torpor_endpoint.in_service.endpoints import ServedEndpoint
 from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.in_service.served_endpoints import ServedEndpoint
 from torpor_endpoint.runtime.admitting import path_of
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.errors import (

@@ -9,14 +9,14 @@ from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import AsRole, Storage
 from torpor_account.storage.data_dir import DataDir
 from torpor_account.topics import Topics
-from torpor_endpoint.in_service.endpoints import ServedEndpoints
+from torpor_endpoint.in_service.served_endpoints import ServedEndpoints
 from torpor_endpoint.runtime.app import AccountAndRegion
+from torpor_endpoint.runtime.asynchronous.async_queue import AsyncQueue
 from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
 from torpor_endpoint.runtime.asynchronous.dispatcher import AsyncDispatcher
-from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.asynchronous.notifying import NoticeBoard
-from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue
+from torpor_endpoint.runtime.asynchronous.request_ends import RequestEnds
 from torpor_endpoint.runtime.composed_router import ComposedRouter
 from torpor_endpoint.services.jobs.work import WorkThreads
 

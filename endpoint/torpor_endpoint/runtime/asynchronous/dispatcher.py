@@ -10,16 +10,16 @@ from typing import Any
 
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_endpoint.clocks.clock import Pause
-from torpor_endpoint.core.records import Variant
-from torpor_endpoint.in_service.endpoints import ServedEndpoint, ServedEndpoints
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
+from torpor_endpoint.runtime.asynchronous.async_queue import AsyncQueue, Waiting
 from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
-from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
 from torpor_endpoint.runtime.asynchronous.given_up import GivenUpRequests
 from torpor_endpoint.runtime.asynchronous.line import Line
 from torpor_endpoint.runtime.asynchronous.line_sending import LineSending, SendingDesk
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter, QueueLevel
-from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue, Waiting
+from torpor_endpoint.runtime.asynchronous.request_ends import RequestEnds
 
 LOOKING_S = 1.0
 PRUNING_S = 3600.0

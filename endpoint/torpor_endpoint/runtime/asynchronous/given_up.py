@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from torpor_account.storage.failures import is_machines
 from torpor_endpoint.core.async_inference.requests import AsyncState
-from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
-from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue
+from torpor_endpoint.runtime.asynchronous.async_queue import AsyncQueue
+from torpor_endpoint.runtime.asynchronous.request_ends import RequestEnds
 
 AT_ONCE = 8
 AGAIN_S = 1.0

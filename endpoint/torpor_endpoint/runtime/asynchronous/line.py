@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from heapq import heappop, heappush
 
 from torpor_account.core.outages.waiting import Outage
-from torpor_endpoint.runtime.asynchronous.queue import Waiting
+from torpor_endpoint.runtime.asynchronous.async_queue import Waiting
 
 
 class Line:

@@ -25,13 +25,13 @@ from torpor_endpoint.core.async_inference.attempts import (
 )
 from torpor_endpoint.core.async_inference.requests import KeptRequest
 from torpor_endpoint.core.scaling import size_range
-from torpor_endpoint.in_service.endpoints import ServedEndpoint, ServedEndpoints
 from torpor_endpoint.in_service.pool import VariantPool
+from torpor_endpoint.in_service.served_endpoints import ServedEndpoint, ServedEndpoints
+from torpor_endpoint.runtime.asynchronous.async_queue import AsyncQueue, Waiting
 from torpor_endpoint.runtime.asynchronous.attempt import Attempt, AttemptSite
-from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
 from torpor_endpoint.runtime.asynchronous.line import Line
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
-from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue, Waiting
+from torpor_endpoint.runtime.asynchronous.request_ends import RequestEnds
 
 LOOK_S = 0.2
 """How soon to look again for an endpoint that is not there yet, or for an instance of one that does not wake."""

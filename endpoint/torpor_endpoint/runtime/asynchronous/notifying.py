@@ -13,10 +13,10 @@ from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.core.outages.waiting import pause_s
 from torpor_account.metrics import metrics
 from torpor_account.topics import NotPublished, Topics
-from torpor_endpoint.core.async_inference.messages import tests_of
-from torpor_endpoint.core.records import AsyncInference
+from torpor_endpoint.core.async_inference.topic_messages import tests_of
+from torpor_endpoint.core.resource_records import AsyncInference
+from torpor_endpoint.runtime.asynchronous.async_queue import AsyncQueue, UnsentNotice
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
-from torpor_endpoint.runtime.asynchronous.queue import AsyncQueue, UnsentNotice
 
 AT_ONCE = 16
 """So many notices are in memory, and on their way, at a time."""

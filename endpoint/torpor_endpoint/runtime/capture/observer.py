@@ -7,7 +7,7 @@ from typing import NamedTuple
 from torpor_container import wire
 from torpor_container.transport.upstream import size_of
 from torpor_endpoint.core.capture import UNKNOWN_TYPE, CapturedBody, CapturedRequest, CapturedStream
-from torpor_endpoint.core.records import DataCapture
+from torpor_endpoint.core.resource_records import DataCapture
 from torpor_endpoint.core.sending.machine import CONTENT_TYPE, CUSTOM_ATTRIBUTES
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served, StreamFacts
 from torpor_endpoint.runtime.request import INFERENCE_ID, Invoke

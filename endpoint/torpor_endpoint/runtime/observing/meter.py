@@ -166,7 +166,10 @@ class VariantMeter:
 
     def add_captured(self, records: int, delivered: bool, at_s: float) -> None:
         """Add records of data capture that are in S3, or that are lost."""
-        in_s3, lost = self._bound(metrics.DATA_CAPTURE_RECORDS), self._bound(metrics.DATA_CAPTURE_RECORDS_LOST)
+        in_s3, lost = (
+            self._bound(metrics.DATA_CAPTURE_RECORDS),
+            self._bound(metrics.DATA_CAPTURE_RECORDS_LOST),
+        )
         (in_s3 if delivered else lost).add(records, at_s)
 
 

@@ -6,7 +6,7 @@ from typing import Protocol
 from torpor_container import wire
 from torpor_container.wire import WaitStep
 from torpor_endpoint.core.ledger import COLD_STEPS, is_cold, minute_of
-from torpor_endpoint.core.records import Serverless
+from torpor_endpoint.core.resource_records import Serverless
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.runtime.errors import FAULTS, RuntimeFault, Situation
 from torpor_endpoint.runtime.observing.meter import AlikeRequests, Concurrency

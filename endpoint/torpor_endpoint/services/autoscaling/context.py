@@ -4,17 +4,22 @@ import asyncio
 from collections.abc import Callable
 
 from torpor_account.aws.errors import ErrorKind
-from torpor_account.cloudwatch.alarms.keeping import Alarms, NoSuchAction
-from torpor_account.cloudwatch.alarms.records import Alarm, StateChange
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm, StateChange
+from torpor_account.cloudwatch.alarms.alarm_store import Alarms, NoSuchAction
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.record_table import RecordTable
 from torpor_account.wakeup import NameSet, Wakeup
 from torpor_endpoint.services.autoscaling import errors
 from torpor_endpoint.services.autoscaling.acting import tracking_alarms
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
-from torpor_endpoint.services.autoscaling.acting.variants import Refusal
-from torpor_endpoint.services.autoscaling.records import ScalableTarget, ScalingPolicy, ScheduledAction, target_name
+from torpor_endpoint.services.autoscaling.acting.scalable_variants import Refusal
 from torpor_endpoint.services.autoscaling.resources import VARIANT
+from torpor_endpoint.services.autoscaling.scaling_records import (
+    ScalableTarget,
+    ScalingPolicy,
+    ScheduledAction,
+    target_name,
+)
 from torpor_endpoint.storage.store import Store
 
 

@@ -11,9 +11,9 @@ from torpor_endpoint.core.autoscaling.schedules import BadSchedule, parse
 from torpor_endpoint.services.autoscaling import errors, shapes
 from torpor_endpoint.services.autoscaling.acting.timetable import next_time
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.listing import page, selected
-from torpor_endpoint.services.autoscaling.records import ScheduledAction, target_name
+from torpor_endpoint.services.autoscaling.describing import page, selected
 from torpor_endpoint.services.autoscaling.resources import NAMESPACE, resource_of
+from torpor_endpoint.services.autoscaling.scaling_records import ScheduledAction, target_name
 
 ACTIONS_MAX = 200
 """The most scheduled actions of one target."""

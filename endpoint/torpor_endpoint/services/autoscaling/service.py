@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from torpor_account.aws.calls import Operation
 from torpor_account.aws.service import Service
-from torpor_endpoint.services.autoscaling import policies, scheduled_actions, tags, targets
+from torpor_endpoint.services.autoscaling import scaling_policies, scheduled_actions, target_tags, targets
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 
@@ -18,16 +18,16 @@ OPERATIONS: dict[str, Operation[Autoscaling]] = {
     "RegisterScalableTarget": targets.register_scalable_target,
     "DescribeScalableTargets": targets.describe_scalable_targets,
     "DeregisterScalableTarget": targets.deregister_scalable_target,
-    "PutScalingPolicy": policies.put_scaling_policy,
-    "DescribeScalingPolicies": policies.describe_scaling_policies,
-    "DeleteScalingPolicy": policies.delete_scaling_policy,
+    "PutScalingPolicy": scaling_policies.put_scaling_policy,
+    "DescribeScalingPolicies": scaling_policies.describe_scaling_policies,
+    "DeleteScalingPolicy": scaling_policies.delete_scaling_policy,
     "PutScheduledAction": scheduled_actions.put_scheduled_action,
     "DescribeScheduledActions": scheduled_actions.describe_scheduled_actions,
     "DeleteScheduledAction": scheduled_actions.delete_scheduled_action,
     "DescribeScalingActivities": targets.describe_scaling_activities,
-    "ListTagsForResource": tags.list_tags_for_resource,
-    "TagResource": tags.tag_resource,
-    "UntagResource": tags.untag_resource,
+    "ListTagsForResource": target_tags.list_tags_for_resource,
+    "TagResource": target_tags.tag_resource,
+    "UntagResource": target_tags.untag_resource,
 }
 
 

@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from torpor_account.cloudwatch.alarms.records import Alarm
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm
 from torpor_endpoint.core.autoscaling.stepping import StepAdjustment, StepScaling
 from torpor_endpoint.services.autoscaling.policy_rules import CONFIGURATIONS
-from torpor_endpoint.services.autoscaling.records import (
+from torpor_endpoint.services.autoscaling.resources import NAMESPACE
+from torpor_endpoint.services.autoscaling.scaling_records import (
     DEFAULT_COOLDOWN_S,
     Activity,
     CustomMetric,
@@ -17,7 +18,6 @@ from torpor_endpoint.services.autoscaling.records import (
     ScheduledAction,
     TargetTracking,
 )
-from torpor_endpoint.services.autoscaling.resources import NAMESPACE
 
 Wire = Mapping[str, Any]
 

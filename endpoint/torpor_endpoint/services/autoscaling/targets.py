@@ -8,10 +8,10 @@ from typing import Any
 from torpor_account.aws.calls import Call
 from torpor_endpoint.services.autoscaling import errors, shapes
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.listing import page, selected
-from torpor_endpoint.services.autoscaling.records import Activity, ScalableTarget, Suspended, target_name
+from torpor_endpoint.services.autoscaling.describing import page, selected
 from torpor_endpoint.services.autoscaling.resources import resource_of
-from torpor_endpoint.services.autoscaling.tags import TAGS_MAX
+from torpor_endpoint.services.autoscaling.scaling_records import Activity, ScalableTarget, Suspended, target_name
+from torpor_endpoint.services.autoscaling.target_tags import TAGS_MAX
 
 SERVICE_ROLE = (
     "arn:aws:iam::{account}:role/aws-service-role/sagemaker.application-autoscaling.amazonaws.com/"

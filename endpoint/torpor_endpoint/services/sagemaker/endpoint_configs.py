@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torpor_account.aws.calls import Call
-from torpor_endpoint.core.records import EndpointConfig, Variant
+from torpor_endpoint.core.resource_records import EndpointConfig, Variant
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.errors import Resource
@@ -12,7 +12,7 @@ from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.models import found_model
 from torpor_endpoint.services.sagemaker.rules import check
-from torpor_endpoint.services.sagemaker.tags import first_tags
+from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
 
 def create_endpoint_config(control: Control, call: Call) -> dict[str, Any]:

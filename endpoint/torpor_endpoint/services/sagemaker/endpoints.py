@@ -5,7 +5,7 @@ from typing import Any
 
 from torpor_account.aws.calls import Call
 from torpor_endpoint.core.lifecycle import EndpointEvent, may, move
-from torpor_endpoint.core.records import EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.services.sagemaker import errors, shapes, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.endpoint_configs import found_endpoint_config, resolved
@@ -13,7 +13,7 @@ from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.rules import check
-from torpor_endpoint.services.sagemaker.tags import first_tags
+from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
 
 def create_endpoint(control: Control, call: Call) -> dict[str, Any]:

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torpor_account.core.access.needs import AccessNeed
+from torpor_account.iam.execution.execution_roles import ExecutionRoles
 from torpor_account.iam.execution.refused import RoleRefused
-from torpor_account.iam.execution.roles import ExecutionRoles
 from torpor_account.s3.access.as_role import BucketRules, listing_bucket
-from torpor_endpoint.core.records import Container, ModelRecord
+from torpor_endpoint.core.resource_records import Container, ModelRecord
 from torpor_endpoint.services.sagemaker import errors
 
 

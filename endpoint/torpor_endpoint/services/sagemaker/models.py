@@ -3,14 +3,14 @@
 from typing import Any
 
 from torpor_account.aws.calls import Call
-from torpor_endpoint.core.records import ModelRecord
+from torpor_endpoint.core.resource_records import ModelRecord
 from torpor_endpoint.services.sagemaker import errors, model_rules, shapes
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.errors import Resource
 from torpor_endpoint.services.sagemaker.listing import found, page
 from torpor_endpoint.services.sagemaker.members.checking import check_known
 from torpor_endpoint.services.sagemaker.rules import check
-from torpor_endpoint.services.sagemaker.tags import first_tags
+from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
 
 def create_model(control: Control, call: Call) -> dict[str, Any]:

@@ -8,10 +8,17 @@ from typing import TYPE_CHECKING, Any
 from torpor_account.aws.calls import Call, Operation, bound
 from torpor_account.aws.service import Service
 from torpor_endpoint.services.jobs.job_roles import any_role
+<<<<<<< HEAD
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tags
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments import operations as experiments
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
+=======
+from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tag_operations
+from torpor_endpoint.services.sagemaker.context import Control
+from torpor_endpoint.services.sagemaker.experiments import operations as experiments
+from torpor_endpoint.services.service_parts import ServiceParts
+>>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds)
 from torpor_endpoint.services.training import operations as training
 from torpor_endpoint.services.transform import operations as transform
 
@@ -38,9 +45,9 @@ OPERATIONS: dict[str, Callable[[Control, Call], dict[str, Any]]] = {
     "UpdateEndpoint": endpoints.update_endpoint,
     "UpdateEndpointWeightsAndCapacities": endpoints.update_endpoint_weights_and_capacities,
     "DeleteEndpoint": endpoints.delete_endpoint,
-    "AddTags": tags.add_tags,
-    "ListTags": tags.list_tags,
-    "DeleteTags": tags.delete_tags,
+    "AddTags": tag_operations.add_tags,
+    "ListTags": tag_operations.list_tags,
+    "DeleteTags": tag_operations.delete_tags,
     "ListMonitoringSchedules": endpoints.list_monitoring_schedules,
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from torpor_account.core.s3_address import s3_url
 from torpor_container.settings import BY_FIELD, MIB
-from torpor_endpoint.core.records import (
+from torpor_endpoint.core.resource_records import (
     AsyncInference,
     Container,
     DataCapture,

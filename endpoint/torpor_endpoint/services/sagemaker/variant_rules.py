@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from torpor_account.core.s3_address import is_s3_url
 from torpor_endpoint.core.pricing.catalogue import instance_type
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.scaling import may_be_empty
 from torpor_endpoint.host.launch import MEMORY, memory_plan
 from torpor_endpoint.services.sagemaker import errors

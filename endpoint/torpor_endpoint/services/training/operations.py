@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from torpor_account.aws.calls import Call, Operation
+from torpor_endpoint.services.jobs.job_queue import JobQueue
+from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.jobs.job_roles import CheckRole, any_role
-from torpor_endpoint.services.jobs.queue import JobQueue
-from torpor_endpoint.services.jobs.records import JobRecords
 from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.sagemaker.errors import INVALID
 from torpor_endpoint.services.sagemaker.listing import page
 from torpor_endpoint.services.sagemaker.rules import check
-from torpor_endpoint.services.sagemaker.tags import first_tags
+from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 from torpor_endpoint.services.training import errors, rules, shapes
 from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
 

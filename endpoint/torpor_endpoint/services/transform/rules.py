@@ -7,11 +7,11 @@ from typing import Any
 
 from torpor_container.settings import BY_FIELD, DEFAULTS
 from torpor_endpoint.core.pricing.catalogue import instance_type
-from torpor_endpoint.core.records import Container, ModelRecord, Variant
+from torpor_endpoint.core.resource_records import Container, ModelRecord, Variant
 from torpor_endpoint.core.transform.filters import BadFilter, Filter, parse
 from torpor_endpoint.core.transform.joining import DataProcessing, Stamp
+from torpor_endpoint.core.transform.payload_settings import MIB, PAYLOAD_MIB_MAX, TIMEOUT_S, UNLIMITED_BYTES
 from torpor_endpoint.core.transform.record_formats import JSON_DOCUMENT, JSON_LINES, ROWS, RecordFormat
-from torpor_endpoint.core.transform.settings import MIB, PAYLOAD_MIB_MAX, TIMEOUT_S, UNLIMITED_BYTES
 from torpor_endpoint.services.sagemaker.rules import Rules, Wire
 from torpor_endpoint.services.transform.lifecycle import TransformJob
 

@@ -7,7 +7,7 @@ from math import exp, expm1, inf, log1p
 
 from torpor.simulator.costs.costing import multi_model, serverless
 from torpor.simulator.costs.ways_to_serve import TERMS, Calls, Cost, CostTerms, HeldInstances
-from torpor.spans import HOUR_S
+from torpor.time_units import HOUR_S
 
 
 def models(each: HeldInstances, together: HeldInstances, terms: CostTerms = TERMS) -> float | None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from math import ceil, floor
 
 from torpor.simulator.costs.ways_to_serve import TERMS, Calls, Component, Cost, CostTerms, HeldInstances, Way, check
-from torpor.spans import HOUR_S
+from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pricing.accounts import MIB_PER_GB
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 

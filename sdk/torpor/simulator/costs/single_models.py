@@ -19,7 +19,7 @@ from torpor.simulator.request_tally import OutcomeTally
 from torpor.simulator.scenario import MIB, Scenario
 from torpor.simulator.simulation_inputs import SimulationInputs
 from torpor.simulator.simulation_run import CountedTrace
-from torpor.spans import HOUR_S
+from torpor.time_units import HOUR_S
 from torpor.workloads import Paced
 from torpor.workloads.profile import ModelProfile, Spread
 from torpor_endpoint.core.emulation import AWS

@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields
 from enum import StrEnum
 from math import isfinite
 
-from torpor.spans import HOUR_S
+from torpor.time_units import HOUR_S
 from torpor_endpoint.core.ledger import milliseconds
 from torpor_endpoint.core.pricing.prices import PRICES, Prices
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from torpor.spans import DAY_S, MINUTE_S
+from torpor.time_units import DAY_S, MINUTE_S
 from torpor.value_rules import ValueRule, check, several
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, ModelNumbers, Sizes, TraceFile, checked
 from torpor.workloads.trace_formats.delimited import opened

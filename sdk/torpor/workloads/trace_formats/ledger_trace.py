@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from torpor.spans import MINUTE_S
+from torpor.time_units import MINUTE_S
 from torpor.workloads.trace import CHUNK_REQUESTS, BadTrace, Chunk, Sizes, Times, TraceFile
 from torpor.workloads.trace_formats.stays import KNOWN_WITHIN_S, ReportedLoad, Stays, WarmStretch
 from torpor_endpoint.core.ledger import Span

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from torpor.spans import MINUTE_S
+from torpor.time_units import MINUTE_S
 from torpor.workloads.trace import CHUNK_REQUESTS, Chunk, Ids, Sizes, Times
 
 

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_account.aws.wire.scope import MISDIRECTED, UNSERVED, UNSIGNED_FORM, region_of
-from torpor_endpoint.services.registry import ADDRESSES
+from torpor_endpoint.services.service_register import ADDRESSES
 
 TARGETS, service_of = ADDRESSES.targets, ADDRESSES.service_of
 

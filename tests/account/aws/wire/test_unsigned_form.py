@@ -5,7 +5,7 @@ import pytest
 from tests.account.aws.helpers.asgi_calls import Reply, call
 from torpor_account.aws.wire.unsigned_form import FORM_LIMIT_BYTES, UnsignedForm
 from torpor_account.sts.service import service
-from torpor_endpoint.services.registry import ADDRESSES
+from torpor_endpoint.services.service_register import ADDRESSES
 
 FORM = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
 WHOAMI = b"Action=GetCallerIdentity&Version=2011-06-15"

@@ -12,15 +12,15 @@ from tests.account.helpers.alarms_on_fake_clock import BUSY
 from torpor_account.aws.in_process import client
 from torpor_account.aws.service import Service
 from torpor_account.cloudwatch.alarms.actions import alarm_actions
-from torpor_account.cloudwatch.alarms.keeping import Alarms
-from torpor_account.cloudwatch.alarms.records import Standing
+from torpor_account.cloudwatch.alarms.alarm_record import Standing
+from torpor_account.cloudwatch.alarms.alarm_store import Alarms
 from torpor_account.cloudwatch.service import CloudWatch, service
 from torpor_account.core.alarms import State
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.moto.longtail import LongTail
 from torpor_account.storage.account_tables import ACCOUNT_TABLES
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_account.storage.tags import Tags
+from torpor_account.storage.tag_store import Tags
 from torpor_account.topics import Topics
 
 ACCOUNT = "123456789012"

@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from tests.account.helpers.alarms_on_fake_clock import BUSY, NOON_S, TOPIC, AlarmsOnFakeClock
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
-from torpor_account.cloudwatch.alarms.tags import tag_resource
+from torpor_account.cloudwatch.alarms.alarm_tags import tag_resource
 
 PROTOCOLS = ["json", "query", "smithy-rpc-v2-cbor"]
 ARN = "arn:aws:cloudwatch:us-east-1:123456789012:alarm:busy"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.account.helpers.alarms_on_fake_clock import BROKEN, BUSY, NOON_S, TOPIC, AlarmsOnFakeClock
 from tests.helpers.waiting import reached
-from torpor_account.cloudwatch.alarms.records import HISTORY_MAX, Alarm
+from torpor_account.cloudwatch.alarms.alarm_record import HISTORY_MAX, Alarm
 
 SECOND, RELIEF = f"{TOPIC}-second", f"{TOPIC}-relief"
 

@@ -14,16 +14,20 @@ import pytest
 from tests.account.core.access.test_known_keys import EVERYTHING, PLACE
 from tests.account.helpers.every_right import EVERY_RIGHT, needs_of
 from torpor_account.access.verifying import RequestKeys
-from torpor_account.aws.models import service_model
+from torpor_account.aws.service_models import service_model
 from torpor_account.core.access.condition_keys import BY_NAME, CONDITION_KEYS, SERVED, Presence, condition_key
 from torpor_account.core.access.needs import AccessNeed, CallerAccess
 from torpor_account.core.access.principals import Principal, PrincipalKind
 from torpor_account.s3.access.request_keys import COPIES, keys_of
-from torpor_account.s3.names import ObjectAddress
-from torpor_account.s3.rights import _ACTIONS
+from torpor_account.s3.bucket_names import ObjectAddress
+from torpor_account.s3.operation_rights import _ACTIONS
 from torpor_account.s3.routes import OPERATIONS
-from torpor_account.s3.wire.exchange import S3Request
+<<<<<<< HEAD
+from torpor_account.s3.wire.http_exchange import S3Request
 from torpor_endpoint.core.rights import invocation
+=======
+from torpor_account.s3.wire.http_exchange import S3Request
+>>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds)
 
 REFERENCE: dict[str, Any] = json.loads((Path(__file__).parent / "service_authorization.json").read_text())
 LISTED = {

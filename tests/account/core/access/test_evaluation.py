@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.account.helpers import policy_oracle
 from torpor_account.core.access.conditions import OPERATORS, BadPolicy
 from torpor_account.core.access.evaluation import PolicySource, decide, decide_trust, denial_text
-from torpor_account.core.access.policies import AccessPolicy, AccessQuestion, denying_all, read_policy
+from torpor_account.core.access.policy_statements import AccessPolicy, AccessQuestion, denying_all, read_policy
 from torpor_account.core.access.principals import Principal, PrincipalKind, anonymous, root
 
 ACCOUNT = "123456789012"

@@ -10,7 +10,7 @@ from torpor_account.core.access.condition_keys import SERVED
 from torpor_account.core.access.conditions import BadPolicy
 from torpor_account.core.access.known_keys import check_condition_keys, is_known
 from torpor_account.core.access.needs import AccessPlace
-from torpor_account.core.access.policies import read_policy
+from torpor_account.core.access.policy_statements import read_policy
 from torpor_account.core.access.principals import anonymous
 
 PLACE = AccessPlace("123456789012", "us-east-1", "ann", boundary_of=lambda kind, name: "arn:b")

@@ -15,15 +15,15 @@ from botocore.credentials import ContainerProvider
 from tests.account.helpers.in_memory_iam import ACCOUNT, database, trust
 from torpor_account.aws.wire.asgi import Message
 from torpor_account.iam.context import Iam
+from torpor_account.iam.execution.credentials_pages import CredentialsPages
+from torpor_account.iam.execution.execution_roles import ExecutionRoles
 from torpor_account.iam.execution.grants import NoGrant, RoleGrants
 from torpor_account.iam.execution.loopback import LoopbackPages
-from torpor_account.iam.execution.page import CredentialsPages
 from torpor_account.iam.execution.refused import RoleRefused
-from torpor_account.iam.execution.roles import ExecutionRoles
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.ids import KeyPair
-from torpor_account.iam.records import Role
-from torpor_account.storage.tags import Tags
+from torpor_account.iam.identity_records import Role
+from torpor_account.storage.tag_store import Tags
 from torpor_container.artifacts.errors import ArtifactForbidden, StoreUnreachable
 from torpor_container.artifacts.stores.s3_access import S3Access, check_readable, role_credentials
 from torpor_container.processes.inherited_variables import CREDENTIALS

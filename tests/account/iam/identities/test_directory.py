@@ -8,13 +8,13 @@ import pytest
 
 from tests.account.helpers.in_memory_iam import ACCOUNT, NOW_S, database, permissions, trust
 from torpor_account.core.access.evaluation import decide
-from torpor_account.core.access.policies import AccessQuestion
+from torpor_account.core.access.policy_statements import AccessQuestion
 from torpor_account.core.access.principals import PrincipalKind
 from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.ids import KeyPair
-from torpor_account.iam.records import AccessKey, ManagedPolicy, Role, TemporaryKey, User
-from torpor_account.storage.tags import Tags
+from torpor_account.iam.identity_records import AccessKey, ManagedPolicy, Role, TemporaryKey, User
+from torpor_account.storage.tag_store import Tags
 
 ROOT = KeyPair("AKIAROOT", "root")
 POLICY = f"arn:aws:iam::{ACCOUNT}:policy/p"

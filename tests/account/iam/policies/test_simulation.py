@@ -13,7 +13,7 @@ from torpor_account.iam.context import Iam
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.ids import KeyPair
 from torpor_account.iam.service import service as iam_service
-from torpor_account.storage.tags import Tags
+from torpor_account.storage.tag_store import Tags
 
 ANN = f"arn:aws:iam::{ACCOUNT}:user/ann"
 GROUP = f"arn:aws:iam::{ACCOUNT}:group/readers"

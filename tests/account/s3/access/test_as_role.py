@@ -9,17 +9,17 @@ import pytest
 
 from tests.account.helpers.in_memory_iam import ACCOUNT, NOW_S, database, trust
 from torpor_account.aws.errors import AwsError
-from torpor_account.core.access.policies import read_policy
+from torpor_account.core.access.policy_statements import read_policy
 from torpor_account.iam.context import Iam
-from torpor_account.iam.execution.roles import ExecutionRoles
+from torpor_account.iam.execution.execution_roles import ExecutionRoles
 from torpor_account.iam.identities.directory import Directory
 from torpor_account.iam.identities.ids import KeyPair
-from torpor_account.iam.records import Role
+from torpor_account.iam.identity_records import Role
 from torpor_account.s3.access.as_role import BucketRules, acting_as
 from torpor_account.s3.access.embedded import EmbeddedStorage, NotStored, Storage
-from torpor_account.s3.store import ObjectStore
-from torpor_account.storage.tags import Tags
-from torpor_endpoint.core.records import Container, ModelRecord
+from torpor_account.s3.object_store import ObjectStore
+from torpor_account.storage.tag_store import Tags
+from torpor_endpoint.core.resource_records import Container, ModelRecord
 from torpor_endpoint.services.sagemaker.model_data import ModelDataAccess
 
 READER = f"arn:aws:iam::{ACCOUNT}:role/reader"

@@ -7,7 +7,7 @@ import pytest
 
 from torpor_account.s3.access.embedded import EmbeddedStorage, ObjectHead
 from torpor_account.s3.access.remote import RemoteStorage
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 
 TYPES = [("text/csv", "text/csv"), ("", ""), ("binary/octet-stream", ""), ("application/octet-stream",) * 2]
 

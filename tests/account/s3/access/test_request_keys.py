@@ -6,9 +6,9 @@ import pytest
 
 from torpor_account.core.access.known_keys import is_known
 from torpor_account.s3.access.request_keys import keys_of, keys_of_object, keys_of_tags
-from torpor_account.s3.names import ObjectAddress
+from torpor_account.s3.bucket_names import ObjectAddress
 from torpor_account.s3.routes import OPERATIONS
-from torpor_account.s3.wire.exchange import S3Request
+from torpor_account.s3.wire.http_exchange import S3Request
 
 AT_S = 1_770_000_000.0
 LISTINGS = {"ListObjects", "ListObjectsV2", "ListObjectVersions"}

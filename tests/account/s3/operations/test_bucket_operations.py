@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 from botocore.session import Session as BotoSession
 
 from tests.account.helpers.s3_server import Server, client
-from torpor_account.s3.names import legal_constraint
+from torpor_account.s3.bucket_names import legal_constraint
 
 RULE = {"ID": "r", "Status": "Enabled", "Filter": {"Prefix": ""}, "Expiration": {"Days": 1}}
 ENCRYPTION = {"Rules": [{"ApplyServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]}

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from torpor_account.s3.errors import S3Error
-from torpor_account.s3.storage.parts import checksum_kind
+from torpor_account.s3.storage.upload_parts import checksum_kind
 from torpor_account.s3.wire.checksums import ALGORITHMS, encoded, full_object, requested_checksum
 
 # "123456789", the usual check value of each.

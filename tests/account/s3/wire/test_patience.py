@@ -8,9 +8,9 @@ from starlette.types import Message, Scope
 
 from torpor_account.s3.edge import served
 from torpor_account.s3.errors import Refusal, S3Error
-from torpor_account.s3.wire.documents import PROLOG
-from torpor_account.s3.wire.exchange import Body, S3Answer
+from torpor_account.s3.wire.http_exchange import Body, S3Answer
 from torpor_account.s3.wire.patience import soon_or_aloud
+from torpor_account.s3.wire.xml_elements import PROLOG
 
 DONE = S3Answer(headers={"etag": "e"}, body=PROLOG + b"<Result/>")
 

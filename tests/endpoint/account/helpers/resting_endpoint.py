@@ -11,7 +11,7 @@ from torpor_endpoint.chores import Chores
 from torpor_endpoint.options import Options
 from torpor_endpoint.parts import Parts
 from torpor_endpoint.service_apps import ServiceApps
-from torpor_endpoint.services.registry import ADDRESSES
+from torpor_endpoint.services.service_register import ADDRESSES
 
 
 @contextmanager

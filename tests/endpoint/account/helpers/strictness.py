@@ -10,7 +10,7 @@ from botocore.model import OperationModel, Shape
 from botocore.parsers import RpcV2CBORParser
 
 from torpor_account.aws.validation import violations
-from torpor_account.aws.wire.reading import read
+from torpor_account.aws.wire.parameter_reading import read
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from torpor_account.core.outages.waiting import pause_s
 from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.placement import PlacedInstance, Placement
-from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.core.sending.machine import (
     ACCEPT,
     CONTENT_TYPE,

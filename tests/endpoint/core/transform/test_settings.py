@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.core.transform.settings import BadAdvice, TransformSettings, settings
+from torpor_endpoint.core.transform.payload_settings import BadAdvice, TransformSettings, settings
 from torpor_endpoint.core.transform.splitting import BatchStrategy, SplitType
 
 MULTI, SINGLE = BatchStrategy.MULTI_RECORD, BatchStrategy.SINGLE_RECORD

@@ -11,7 +11,7 @@ from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamTimedOut
 from torpor_endpoint.core.memory_shares import MIB, MemoryPlan
-from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing
 from torpor_endpoint.fleet.timing import TIMING
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer

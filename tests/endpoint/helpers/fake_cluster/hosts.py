@@ -9,7 +9,7 @@ from tests.endpoint.helpers.local_hosts import warm_parent
 from torpor_endpoint.host.kubernetes.client import KubernetesClient
 from torpor_endpoint.host.kubernetes.cluster import Cluster
 from torpor_endpoint.host.kubernetes.host import KubernetesHost
-from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 
 SETTINGS = KubernetesSettings("registry/torpor-instance:1", NAMESPACE)
 SECRET = b"s" * 32

@@ -12,7 +12,7 @@ from torpor_endpoint.host import HostError, LaunchSpec, Slot
 from torpor_endpoint.host.kubernetes.client import ClusterRefused, KubernetesClient
 from torpor_endpoint.host.kubernetes.cluster import Cluster
 from torpor_endpoint.host.kubernetes.host import KubernetesHost
-from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 
 SLOT = Slot("shop", "v", 0)
 Object = dict[str, Any]

@@ -4,8 +4,8 @@ import json
 from typing import Any
 
 from torpor_endpoint.host import LaunchSpec, Resources, Slot
+from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 from torpor_endpoint.host.kubernetes.manifests import Generation, deletion, deployment, secret
-from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
 
 SLOT = Slot("shop", "AllTraffic", 0)
 LAUNCH = Generation(SLOT, "0123abcd", "4f")

@@ -25,7 +25,7 @@ from tests.helpers.waiting import reached
 from torpor_container.transport.upstream import Upstream, UpstreamError
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
 from torpor_endpoint.host.kubernetes.host import KubernetesHost
-from torpor_endpoint.host.kubernetes.settings import KubernetesSettings
+from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings
 
 pytestmark = pytest.mark.skipif(
     not (BINARIES and all((Path(BINARIES) / name).exists() for name in PROGRAMS)),

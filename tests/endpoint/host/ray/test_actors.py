@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from torpor_endpoint.host.ray.actors import ActorTable
-from torpor_endpoint.host.ray.messages import EXITED, GONE, PENDING, RUNNING, ActorReport, News, Order
+from torpor_endpoint.host.ray.driver_messages import EXITED, GONE, PENDING, RUNNING, ActorReport, News, Order
 
 NAME = "shop/A/0/0"
 

@@ -11,8 +11,8 @@ import pytest
 
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.host import HostError
+from torpor_endpoint.host.ray.driver_messages import News
 from torpor_endpoint.host.ray.driver_process import DriverProcess
-from torpor_endpoint.host.ray.messages import News
 
 WITHIN_S = 60.0
 

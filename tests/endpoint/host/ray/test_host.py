@@ -9,9 +9,9 @@ import pytest
 
 from tests.endpoint.helpers.virtual_time import run
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Slot
+from torpor_endpoint.host.ray.driver_messages import GONE, PENDING, RUNNING, News, Order, actor_name
 from torpor_endpoint.host.ray.driver_process import DriverProcess
 from torpor_endpoint.host.ray.host import RayHost
-from torpor_endpoint.host.ray.messages import GONE, PENDING, RUNNING, News, Order, actor_name
 
 SLOT = Slot("shop", "v", 0)
 NAME = actor_name(SLOT)

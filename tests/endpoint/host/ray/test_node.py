@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from torpor_endpoint.host.ray.messages import OUTPUT_MAX_BYTES, Order
+from torpor_endpoint.host.ray.driver_messages import OUTPUT_MAX_BYTES, Order
 from torpor_endpoint.host.ray.node import NODE_FOLDER, GrowingOutput, NodeFolder, hidden_folders, instance_environment
 
 

@@ -11,8 +11,8 @@ from starlette.requests import Request
 from torpor_account.core.access.rates import CallRates
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.fleet.endpoints import FleetRoster
-from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
+from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.control.pages_for_routers import PagesForRouters

@@ -14,7 +14,7 @@ from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.storage.databases.database import DatabaseFault
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
-from torpor_endpoint.ledger.keeping import Ledger
+from torpor_endpoint.ledger.row_collecting import Ledger
 from torpor_endpoint.ledger.tables import LEDGER
 from torpor_endpoint.routing.control.account_taker import AccountTaker
 from torpor_endpoint.routing.router.pending_accounts import LedgerRows, MeterRows, PendingAccounts

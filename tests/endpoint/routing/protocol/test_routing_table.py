@@ -6,7 +6,7 @@ from math import inf
 import pytest
 
 from torpor_container.transport.address import Address, GuardedAddress
-from torpor_endpoint.core.records import AsyncInference, Container, DataCapture, Serverless, Variant
+from torpor_endpoint.core.resource_records import AsyncInference, Container, DataCapture, Serverless, Variant
 from torpor_endpoint.core.traffic import TrafficReport
 from torpor_endpoint.in_service.incarnation import StartTrouble
 from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport, ShareReport

@@ -10,7 +10,7 @@ from tests.endpoint.helpers.live_endpoint import LiveEndpoint
 from torpor_account.s3.access.embedded import StorageError
 from torpor_account.s3.access.remote import RemoteStorage
 from torpor_endpoint.core.capture import LineEncoder
-from torpor_endpoint.core.records import DataCapture
+from torpor_endpoint.core.resource_records import DataCapture
 from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.protocol.role_keys import RoleKeys
 from torpor_endpoint.routing.router.capture_stores import RENEWED_S, CaptureStores

@@ -10,7 +10,7 @@ import pytest
 
 from tests.endpoint.helpers.virtual_time import run
 from torpor_account.core.access.rates import CallRates
-from torpor_endpoint.core.records import Container, Serverless, Variant
+from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.routing.protocol.account_rows import AccountBatch
 from torpor_endpoint.routing.protocol.router_report import SILENT_S, ReportAnswer, RouterReport
 from torpor_endpoint.routing.protocol.routing_table import RoutedVariant

@@ -20,7 +20,7 @@ from torpor_endpoint.routing.protocol.identities import Identities
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlForbids
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.routing.router.router_door import RouterDoor
-from torpor_endpoint.services.registry import ADDRESSES
+from torpor_endpoint.services.service_register import ADDRESSES
 
 Answer = tuple[str, Identities] | None
 PATH = "/endpoints/e/invocations"

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from torpor_endpoint.runtime.asynchronous.async_queue import Waiting
 from torpor_endpoint.runtime.asynchronous.line import Line
-from torpor_endpoint.runtime.asynchronous.queue import Waiting
 
 
 def one(number: int, expires_s: float = 100.0) -> Waiting:

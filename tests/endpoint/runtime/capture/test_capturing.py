@@ -13,7 +13,7 @@ import pytest
 from tests.endpoint.helpers.virtual_time import run
 from torpor_account.s3.access.embedded import StorageAway, StorageError
 from torpor_endpoint.core.capture import CapturedBody, CapturedRequest
-from torpor_endpoint.core.records import DataCapture
+from torpor_endpoint.core.resource_records import DataCapture
 from torpor_endpoint.runtime.capture.backlog import CaptureLimits
 from torpor_endpoint.runtime.capture.capturing import LIMITS, Capturing
 from torpor_endpoint.runtime.capture.delivery import PAUSE_MAX_S, PAUSE_S, TRIES

@@ -9,8 +9,8 @@ from tests.endpoint.helpers.fake_host import FakeHost
 from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
-from torpor_endpoint.core.records import DataCapture
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
+from torpor_endpoint.core.resource_records import DataCapture
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.runtime.capture.observer import CaptureObserver
 from torpor_endpoint.runtime.passage import Passage, Route
 

@@ -19,9 +19,9 @@ from torpor_container import wire
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
-from torpor_endpoint.core.records import Serverless
+from torpor_endpoint.core.resource_records import Serverless
 from torpor_endpoint.core.sending.trail import Trail
-from torpor_endpoint.fleet.endpoints import FleetEndpoint
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 from torpor_endpoint.runtime.observing.ledger_observer import LedgerObserver, record
 from torpor_endpoint.runtime.observing.meter import Meters

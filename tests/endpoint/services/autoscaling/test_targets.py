@@ -16,8 +16,8 @@ from tests.endpoint.services.helpers.in_memory_autoscaling import (
     autoscaling_over,
 )
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
-from torpor_endpoint.services.autoscaling.acting.variants import refusal
+from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Serverless, Variant
+from torpor_endpoint.services.autoscaling.acting.scalable_variants import refusal
 from torpor_endpoint.storage.schema import RECORDS
 from torpor_endpoint.storage.store import Store
 

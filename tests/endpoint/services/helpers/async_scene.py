@@ -23,22 +23,22 @@ from torpor_account.core.outages import waiting
 from torpor_account.metrics import metrics
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import EmbeddedStorage
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_account.topics import NotPublished, Topics
 from torpor_container.transport.parts import END, encoded
 from torpor_container.transport.stream_client import StreamConnection
 from torpor_container.transport.upstream import UpstreamAnswer
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, KeptRequest
-from torpor_endpoint.core.records import AsyncInference
-from torpor_endpoint.fleet.endpoints import FleetEndpoint, FleetRoster
+from torpor_endpoint.core.resource_records import AsyncInference
+from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.runtime.asynchronous import line_sending, notifying
+from torpor_endpoint.runtime.asynchronous.async_queue import ASYNC_REQUESTS, AsyncQueue, Waiting
 from torpor_endpoint.runtime.asynchronous.attempt import AttemptSite
 from torpor_endpoint.runtime.asynchronous.dispatcher import AsyncDispatcher
-from torpor_endpoint.runtime.asynchronous.ending import RequestEnds
 from torpor_endpoint.runtime.asynchronous.metering import AsyncMeter
 from torpor_endpoint.runtime.asynchronous.notifying import NoticeBoard
-from torpor_endpoint.runtime.asynchronous.queue import ASYNC_REQUESTS, AsyncQueue, Waiting
+from torpor_endpoint.runtime.asynchronous.request_ends import RequestEnds
 from torpor_endpoint.runtime.errors import ErrorPlace, no_response
 from torpor_endpoint.runtime.holding import NobodyReady
 from torpor_endpoint.runtime.observing.observers import Observers

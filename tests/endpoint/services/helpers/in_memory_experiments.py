@@ -9,11 +9,11 @@ from torpor_account.aws.calls import bound
 from torpor_account.aws.in_process import client
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_endpoint.core.lifecycle import EndpointEvent, after
-from torpor_endpoint.core.records import EndpointStatus
+from torpor_endpoint.core.resource_records import EndpointStatus
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
+from torpor_endpoint.services.sagemaker.experiments.experiment_records import Experiments
 from torpor_endpoint.services.sagemaker.experiments.operations import OPERATIONS
-from torpor_endpoint.services.sagemaker.experiments.records import Experiments
 from torpor_endpoint.services.sagemaker.experiments.runner import ExperimentRunner
 from torpor_endpoint.services.sagemaker.service import service
 from torpor_endpoint.storage.schema import RECORDS

@@ -8,7 +8,7 @@ from torpor_account.aws.calls import Unanswered
 from torpor_account.aws.in_process import client
 from torpor_account.aws.wire.asgi import AwsRequest
 from torpor_account.cloudwatch.alarms.actions import alarm_actions
-from torpor_account.cloudwatch.alarms.keeping import Alarms
+from torpor_account.cloudwatch.alarms.alarm_store import Alarms
 from torpor_account.cloudwatch.alarms.watch import next_standing
 from torpor_account.cloudwatch.service import CloudWatch
 from torpor_account.cloudwatch.service import service as cloudwatch_service

@@ -16,12 +16,12 @@ from tests.helpers.waiting import reached
 from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_account.s3.access.embedded import EmbeddedStorage
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_container.processes.zygote_client import ZygoteClient
-from torpor_endpoint.services.jobs.queue import JobQueue
-from torpor_endpoint.services.jobs.records import JobRecords
+from torpor_endpoint.services.jobs.job_queue import JobQueue
+from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.operations import OPERATIONS, Training
 from torpor_endpoint.services.training.running.training_work import TrainingSite, TrainingWork

@@ -12,7 +12,7 @@ from tests.endpoint.services.helpers.in_memory_control_plane import (
     serverless,
 )
 from torpor_endpoint.core.lifecycle import EndpointEvent
-from torpor_endpoint.core.records import EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 
 
 def stored(control_plane: InMemoryControlPlane, name: str = "ep") -> EndpointRecord:

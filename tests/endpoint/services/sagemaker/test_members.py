@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.in_memory_control_plane import MULTI_MODEL, InMemoryControlPlane, production
-from torpor_account.aws.models import Shape, service_model
+from torpor_account.aws.service_models import Shape, service_model
 from torpor_account.aws.validation import violations
 from torpor_endpoint.services.sagemaker.differences import DIFFERENCES
 from torpor_endpoint.services.sagemaker.members.known import KNOWN, STRUCTURES, Treatment

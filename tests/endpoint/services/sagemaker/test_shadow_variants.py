@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.endpoint.services.helpers.in_memory_control_plane import MULTI_MODEL, InMemoryControlPlane, production
-from torpor_endpoint.services.autoscaling.acting.variants import refusal
+from torpor_endpoint.services.autoscaling.acting.scalable_variants import refusal
 from torpor_endpoint.services.autoscaling.resources import INSTANCES
 from torpor_endpoint.services.sagemaker.shapes import Wire
 

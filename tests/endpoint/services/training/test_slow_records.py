@@ -6,7 +6,7 @@ from threading import Event
 
 from tests.endpoint.services.helpers.training_in_folder import TrainingApi, TrainingFolder, job
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.services.jobs.records import JobRecords
+from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
 from torpor_endpoint.storage.schema import RECORDS

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from torpor_endpoint.core.records import Container, ModelRecord
+from torpor_endpoint.core.resource_records import Container, ModelRecord
 from torpor_endpoint.services.sagemaker.rules import broken
 from torpor_endpoint.services.transform.rules import (
     JOB_RULES,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from torpor.simulator.costs import breakeven
 from torpor.simulator.costs.costing import asleep, endpoint_per_model, multi_model, serverless
 from torpor.simulator.costs.ways_to_serve import Calls, Cost, CostTerms, HeldInstances
-from torpor.spans import HOUR_S
+from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pricing.catalogue import USD_PER_HOUR
 
 HELD = st.builds(HeldInstances, st.sampled_from(sorted(USD_PER_HOUR)), st.integers(1, 8))

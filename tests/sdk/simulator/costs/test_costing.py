@@ -18,7 +18,7 @@ from torpor.simulator.costs.costing import (
     serverless,
 )
 from torpor.simulator.costs.ways_to_serve import Calls, Component, Cost, CostTerms, HeldInstances, Way
-from torpor.spans import HOUR_S
+from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pricing.catalogue import USD_PER_HOUR
 from torpor_endpoint.core.pricing.prices import PRICES
 

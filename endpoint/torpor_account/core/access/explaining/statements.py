@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from torpor_account.core.access.evaluation import AccessDecision, PolicySource, applies, speaks_to
-from torpor_account.core.access.patterns import Lookup
-from torpor_account.core.access.policies import AccessPolicy, AccessQuestion, AccessStatement
+from torpor_account.core.access.policy_statements import AccessPolicy, AccessQuestion, AccessStatement
 from torpor_account.core.access.principals import Principal
+from torpor_account.core.access.text_patterns import Lookup
 
 _VARIABLE = re.compile(r"\$\{\s*([^{},\s*?$][^{},\s]*)[^{}]*\}")
 

@@ -3,7 +3,7 @@
 from collections import deque
 from threading import Lock
 
-from torpor_endpoint.services.autoscaling.records import Activity
+from torpor_endpoint.services.autoscaling.scaling_records import Activity
 
 ACTIVITIES_MAX = 1000
 

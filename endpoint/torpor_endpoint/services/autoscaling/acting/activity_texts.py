@@ -4,8 +4,8 @@ import uuid
 from dataclasses import replace
 
 from torpor_endpoint.core.autoscaling.deciding import Change, NoChange, Reason, ScalableCapacity
-from torpor_endpoint.services.autoscaling.records import Activity, NotScaledReason, ScalableTarget
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY, INSTANCES, NAMESPACE
+from torpor_endpoint.services.autoscaling.scaling_records import Activity, NotScaledReason, ScalableTarget
 
 CAPACITY = {INSTANCES: "desired instance count", CONCURRENCY: "desired provisioned concurrency"}
 

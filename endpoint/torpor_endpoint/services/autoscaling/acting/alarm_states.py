@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from torpor_account.cloudwatch.alarms.reasons import reason, reason_data
-from torpor_account.cloudwatch.alarms.records import Alarm, Standing
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm, Standing
+from torpor_account.cloudwatch.alarms.state_reasons import reason, reason_data
 from torpor_endpoint.core.autoscaling.samples import DataPoint
 from torpor_endpoint.core.autoscaling.tracking import state
 from torpor_endpoint.services.autoscaling.acting.tracked_metrics import PREDEFINED, tracked
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import alarms_by_side, rules
-from torpor_endpoint.services.autoscaling.records import TargetTracking
+from torpor_endpoint.services.autoscaling.scaling_records import TargetTracking
 
 
 def state_changes(

@@ -9,8 +9,8 @@ from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
-from torpor_endpoint.services.autoscaling.records import Activity, ScalableTarget
 from torpor_endpoint.services.autoscaling.resources import VARIANT
+from torpor_endpoint.services.autoscaling.scaling_records import Activity, ScalableTarget
 
 log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from torpor_account.aws.calls import Call
 from torpor_account.aws.errors import AwsError
 from torpor_endpoint.core.autoscaling.samples import VariantLoad
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
-from torpor_endpoint.fleet.endpoints import FleetRoster
+from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY
 from torpor_endpoint.services.sagemaker.context import Control

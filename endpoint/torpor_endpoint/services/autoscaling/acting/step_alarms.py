@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass, field
 
 from torpor_account.aws.errors import AwsError
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm
 from torpor_account.cloudwatch.alarms.observing import observed
-from torpor_account.cloudwatch.alarms.records import Alarm
 from torpor_account.cloudwatch.alarms.shapes import actions, rule
 from torpor_account.core.alarms import AlarmRule, State, taken
 from torpor_account.metrics.registry import MetricRegistry

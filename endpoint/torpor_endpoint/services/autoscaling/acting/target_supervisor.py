@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from torpor_account.cloudwatch.alarms.records import Alarm
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm
 from torpor_account.core.alarms import State
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_endpoint.core.autoscaling import stepping
@@ -27,8 +27,8 @@ from torpor_endpoint.services.autoscaling.acting.change import CapacityChange
 from torpor_endpoint.services.autoscaling.acting.step_alarms import Invocations
 from torpor_endpoint.services.autoscaling.acting.tracked_metrics import measured, tracked, tracking
 from torpor_endpoint.services.autoscaling.acting.tracking_alarms import HIGH, LOW, alarms_by_side, invoking
-from torpor_endpoint.services.autoscaling.records import ScalableTarget, ScalingPolicy, TargetTracking
 from torpor_endpoint.services.autoscaling.resources import CONCURRENCY
+from torpor_endpoint.services.autoscaling.scaling_records import ScalableTarget, ScalingPolicy, TargetTracking
 
 
 @dataclass(frozen=True)

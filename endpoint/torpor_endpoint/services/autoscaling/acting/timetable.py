@@ -8,7 +8,7 @@ from math import inf
 
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.context import Autoscaling
-from torpor_endpoint.services.autoscaling.records import ScalableTarget, ScheduledAction
+from torpor_endpoint.services.autoscaling.scaling_records import ScalableTarget, ScheduledAction
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,7 @@ from torpor_endpoint.core.autoscaling.samples import (
     provisioned_utilization,
 )
 from torpor_endpoint.core.autoscaling.tracking import Tracking
-from torpor_endpoint.services.autoscaling.records import CustomMetric, TargetTracking
+from torpor_endpoint.services.autoscaling.scaling_records import CustomMetric, TargetTracking
 
 SUMMED: Final = ("Sum", "SampleCount")
 """Statistics that mean nothing before their minute is over."""

@@ -9,15 +9,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final
 
-from torpor_account.cloudwatch.alarms.keeping import Alarms
-from torpor_account.cloudwatch.alarms.records import Alarm, Standing
+from torpor_account.cloudwatch.alarms.alarm_record import Alarm, Standing
+from torpor_account.cloudwatch.alarms.alarm_store import Alarms
 from torpor_account.cloudwatch.alarms.shapes import ACTIONS
 from torpor_account.core.alarms import AlarmRule, State
 from torpor_account.metrics.metrics import SAGEMAKER
 from torpor_endpoint.core.autoscaling.delays import TimeScale
 from torpor_endpoint.services.autoscaling.acting.tracked_metrics import PREDEFINED, customized, tracked, tracking
-from torpor_endpoint.services.autoscaling.records import ScalingPolicy, TargetTracking
 from torpor_endpoint.services.autoscaling.resources import VARIANT
+from torpor_endpoint.services.autoscaling.scaling_records import ScalingPolicy, TargetTracking
 
 PREFIX: Final = "TargetTracking-"
 DESCRIPTION: Final = "DO NOT EDIT OR DELETE. For TargetTrackingScaling policy {arn}."

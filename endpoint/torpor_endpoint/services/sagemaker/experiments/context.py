@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from torpor_account.wakeup import Wakeup
 from torpor_endpoint.services.sagemaker.context import Control
-from torpor_endpoint.services.sagemaker.experiments.records import Experiments
+from torpor_endpoint.services.sagemaker.experiments.experiment_records import Experiments
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,19 @@
 """Changes an endpoint for an experiment: makes the endpoint configuration, and updates the endpoint to it."""
 
-from torpor_endpoint.core.records import EndpointRecord, ModelRecord, Variant
+from torpor_endpoint.core.resource_records import EndpointRecord, ModelRecord, Variant
 from torpor_endpoint.services.sagemaker import errors, variant_rules
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.endpoints import redeploy
 from torpor_endpoint.services.sagemaker.experiments import rules
+from torpor_endpoint.services.sagemaker.experiments.experiment_variants import (
+    Wire,
+    after,
+    during,
+    endpoint_config,
+    resampled,
+)
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import ExperimentStatus, InferenceExperiment, roles
-from torpor_endpoint.services.sagemaker.experiments.progress import reverts
-from torpor_endpoint.services.sagemaker.experiments.variants import Wire, after, during, endpoint_config, resampled
+from torpor_endpoint.services.sagemaker.experiments.next_step import reverts
 from torpor_endpoint.services.sagemaker.rules import check
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from torpor_account.aws.calls import Call, Operation
-from torpor_endpoint.core.records import EndpointRecord, EndpointStatus
+from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus
 from torpor_endpoint.services.sagemaker.endpoints import found_endpoint
 from torpor_endpoint.services.sagemaker.errors import INVALID
 from torpor_endpoint.services.sagemaker.experiments import deploying, errors, rules, schedule, shapes
@@ -18,10 +18,10 @@ from torpor_endpoint.services.sagemaker.experiments.lifecycle import (
     moved,
     roles,
 )
-from torpor_endpoint.services.sagemaker.experiments.progress import reverts
+from torpor_endpoint.services.sagemaker.experiments.next_step import reverts
 from torpor_endpoint.services.sagemaker.listing import page
 from torpor_endpoint.services.sagemaker.members.checking import check_known
-from torpor_endpoint.services.sagemaker.tags import first_tags
+from torpor_endpoint.services.sagemaker.tag_operations import first_tags
 
 _S = ExperimentStatus
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from torpor_account.core.s3_address import is_s3_url
-from torpor_endpoint.core.records import Variant
+from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.services.sagemaker import errors
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import Action, ExperimentStatus, Roles, roles
 from torpor_endpoint.services.sagemaker.rules import Rules, check

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from torpor_endpoint.core.records import EndpointRecord
-from torpor_endpoint.services.sagemaker.experiments import variants
+from torpor_endpoint.core.resource_records import EndpointRecord
+from torpor_endpoint.services.sagemaker.experiments import experiment_variants
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import InferenceExperiment
 
 SETTINGS = ("Type", "Description", "RoleArn", "ModelVariants", "DataStorageConfig", "ShadowModeConfig", "KmsKey")
@@ -33,7 +33,7 @@ def description(experiment: InferenceExperiment, endpoint: EndpointRecord | None
         "Arn": experiment.arn,
         "EndpointMetadata": _endpoint_metadata(experiment, endpoint),
         "ModelVariants": [
-            {**variant, "Status": variants.status(variant["VariantName"], endpoint, experiment)}
+            {**variant, "Status": experiment_variants.status(variant["VariantName"], endpoint, experiment)}
             for variant in experiment.settings["ModelVariants"]
         ],
     }

@@ -7,11 +7,11 @@ from math import inf
 
 from torpor_account.aws.errors import AwsError
 from torpor_endpoint.core.lifecycle import EndpointEvent, may
-from torpor_endpoint.core.records import EndpointRecord
+from torpor_endpoint.core.resource_records import EndpointRecord
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.deploying import deploy
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import ExperimentStatus, InferenceExperiment
-from torpor_endpoint.services.sagemaker.experiments.progress import (
+from torpor_endpoint.services.sagemaker.experiments.next_step import (
     CHANGING_S,
     Become,
     LookAgain,

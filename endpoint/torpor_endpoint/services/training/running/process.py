@@ -12,7 +12,7 @@ from pathlib import Path
 from torpor_container.processes.inherited_variables import OF_INSTALLERS
 from torpor_container.processes.zygote_client import Child, Job, ZygoteClient
 from torpor_container.waiting.quiet_timeout import patiently
-from torpor_endpoint.services.training.running.output import Output
+from torpor_endpoint.services.training.running.script_output import Output
 
 PIECE_BYTES = 64 * 1024
 LAST_WORDS_S = 1.0

@@ -13,11 +13,11 @@ from torpor_account.s3.access.embedded import AsRole, Storage, StorageError, as_
 from torpor_container.processes.zygote_client import ZygoteClient
 from torpor_container.running.requirements import FILE, unmet
 from torpor_endpoint.services.jobs.work import Failed, client_error, finished, unless
+from torpor_endpoint.services.training.failure_reasons import algorithm_error
 from torpor_endpoint.services.training.lifecycle import TrainingJob, TrainingStage
-from torpor_endpoint.services.training.reasons import algorithm_error
 from torpor_endpoint.services.training.running.command import TrainingCommand, command
-from torpor_endpoint.services.training.running.output import Output, log_path
 from torpor_endpoint.services.training.running.process import Ending, How, ScriptEnd, run, script
+from torpor_endpoint.services.training.running.script_output import Output, log_path
 from torpor_endpoint.services.training.running.toolkit import ToolkitFolders
 from torpor_endpoint.services.training.running.transport import InputMissing, Transport, results
 

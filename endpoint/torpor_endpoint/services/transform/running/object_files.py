@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 from torpor_endpoint.core.transform.splitting import SplitType
 from torpor_endpoint.services.jobs.work import WorkThreads
-from torpor_endpoint.services.transform.running.progress import ObjectProgress
+from torpor_endpoint.services.transform.running.object_progress import ObjectProgress
 
 PART_BYTES = 1 << 20
 AHEAD_BYTES = 256 << 10

@@ -16,7 +16,7 @@ from typing import BinaryIO
 from torpor_account.s3.access.embedded import Storage, StorageError
 from torpor_account.storage.failures import is_machines
 from torpor_endpoint.core.transform.joining import DataProcessing, NotJoined
-from torpor_endpoint.core.transform.settings import TransformSettings
+from torpor_endpoint.core.transform.payload_settings import TransformSettings
 from torpor_endpoint.core.transform.splitting import NotSplit, payloads, records_in
 from torpor_endpoint.services.jobs.work import WorkThreads, client_error, internal_error
 from torpor_endpoint.services.transform.running.inputs import JobObject
@@ -28,7 +28,7 @@ from torpor_endpoint.services.transform.running.object_files import (
     ResultFile,
     StreamedObject,
 )
-from torpor_endpoint.services.transform.running.progress import ObjectProgress
+from torpor_endpoint.services.transform.running.object_progress import ObjectProgress
 
 AHEAD_MAX = 256
 

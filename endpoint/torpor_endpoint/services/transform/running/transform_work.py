@@ -20,7 +20,7 @@ from torpor_account.s3.access.embedded import AsRole, Storage, StorageError, as_
 from torpor_account.storage.outage_log import OutageLog
 from torpor_endpoint.core.pages.transform_jobs import JobProgress
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE
-from torpor_endpoint.core.transform.settings import BadAdvice, settings
+from torpor_endpoint.core.transform.payload_settings import BadAdvice, settings
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
 from torpor_endpoint.fleet.instance_pool import InstancePool, SlotNumbers
 from torpor_endpoint.services.jobs.data_log import DataLog
@@ -34,7 +34,7 @@ from torpor_endpoint.services.transform.rules import (
     processing_of,
     variant_of,
 )
-from torpor_endpoint.services.transform.running.capturing import stamp_of, write_manifests
+from torpor_endpoint.services.transform.running.captured_manifests import stamp_of, write_manifests
 from torpor_endpoint.services.transform.running.inputs import (
     InputUnreadable,
     JobObject,
@@ -45,9 +45,9 @@ from torpor_endpoint.services.transform.running.inputs import (
 )
 from torpor_endpoint.services.transform.running.instances import JobInstances, NoInstance, PayloadTraces
 from torpor_endpoint.services.transform.running.job_metrics import JobMetrics
+from torpor_endpoint.services.transform.running.object_progress import ObjectProgress, RunningProgress
 from torpor_endpoint.services.transform.running.object_work import ObjectFailed, ObjectWork
 from torpor_endpoint.services.transform.running.objects_done import ObjectList
-from torpor_endpoint.services.transform.running.progress import ObjectProgress, RunningProgress
 
 P = ParamSpec("P")
 T = TypeVar("T")

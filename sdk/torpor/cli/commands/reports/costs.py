@@ -12,7 +12,7 @@ from torpor.cli.console import AsJson, console, plain_table, print_json
 from torpor.pages.ledger import ALL, Which
 from torpor.pages.ledger import costs as read
 from torpor.prices.dollars import dollars
-from torpor.spans import HOUR_S
+from torpor.time_units import HOUR_S
 from torpor_endpoint.core.pages.costs import Costs, OtherModels, ShadowShare, SizeCostsRow, VariantCostsRow
 from torpor_endpoint.core.pages.plain_figures import counted, milliseconds, size
 from torpor_endpoint.core.pricing.costs import ModelCosts

@@ -12,7 +12,7 @@ from torpor.cli.exit_codes import UsageRefused
 from torpor.cli.json_records import WhyDeniedOutput
 from torpor.errors import TorporError
 from torpor.pages import denials
-from torpor_account.core.access.explaining.denials import Denial
+from torpor_account.core.access.explaining.denial import Denial
 
 WIDTH = 11
 """The width of the first column, in characters."""

@@ -16,7 +16,7 @@ from torpor.cli.progress_bar import bar
 from torpor.errors import TorporError
 from torpor.extras import require
 from torpor.prices.dollars import dollars
-from torpor.spans import DAY_S, HOUR_S, MINUTE_S
+from torpor.time_units import DAY_S, HOUR_S, MINUTE_S
 from torpor_endpoint.core.pages import plain_figures
 
 if TYPE_CHECKING:

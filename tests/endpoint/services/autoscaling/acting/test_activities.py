@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.endpoint.services.helpers.in_memory_autoscaling import INSTANCES, OF, InMemoryAutoscaling
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
-from torpor_endpoint.services.autoscaling.records import Activity, NotScaledReason
+from torpor_endpoint.services.autoscaling.scaling_records import Activity, NotScaledReason
 
 
 def activity(number: int, **members: Any) -> Activity:

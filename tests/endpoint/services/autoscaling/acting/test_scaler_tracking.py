@@ -7,8 +7,8 @@ import pytest
 
 from tests.endpoint.services.helpers.in_memory_autoscaling import CONCURRENCY, OF
 from tests.endpoint.services.helpers.scaling_of_fake_variant import NOON_S, FakeVariantScaler, FakeVariantScaling
-from torpor_account.cloudwatch.alarms.keeping import Alarms
-from torpor_account.cloudwatch.alarms.records import Standing
+from torpor_account.cloudwatch.alarms.alarm_record import Standing
+from torpor_account.cloudwatch.alarms.alarm_store import Alarms
 from torpor_account.metrics.registry import key_of
 from torpor_endpoint.services.autoscaling.acting.change import Busy, NotApplied
 from torpor_endpoint.services.autoscaling.context import left_to_the_policy

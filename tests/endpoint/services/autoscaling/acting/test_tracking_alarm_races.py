@@ -11,7 +11,7 @@ from botocore.exceptions import ClientError
 from tests.endpoint.services.helpers.in_memory_autoscaling import OF, InMemoryAutoscaling, autoscaling_over
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.record_table import RecordTable
-from torpor_endpoint.services.autoscaling.records import ScalingPolicy
+from torpor_endpoint.services.autoscaling.scaling_records import ScalingPolicy
 
 
 def together(*works: Callable[[], object]) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.endpoint.services.helpers.in_memory_experiments import DAY_S, HOUR_S, NEW, NOON_S, OLD, ROLE, sampled
-from torpor_endpoint.core.records import Container, EndpointRecord, EndpointStatus, Variant
+from torpor_endpoint.core.resource_records import Container, EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.services.sagemaker.experiments import schedule
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import (
     MOVES,
@@ -15,7 +15,7 @@ from torpor_endpoint.services.sagemaker.experiments.lifecycle import (
     StopOrder,
     moved,
 )
-from torpor_endpoint.services.sagemaker.experiments.progress import Become, Deploy, LookAgain, decide, target
+from torpor_endpoint.services.sagemaker.experiments.next_step import Become, Deploy, LookAgain, decide, target
 
 SETTINGS = {"Type": "ShadowMode", "RoleArn": ROLE, "ModelVariants": [OLD, NEW], "ShadowModeConfig": sampled(50)}
 ENDED = {ExperimentStatus.COMPLETED, ExperimentStatus.CANCELLED}

@@ -8,7 +8,7 @@ import pytest
 from tests.endpoint.services.helpers.failing_machine import STORE, STORE_AFTER, FailingMachine, FailingStorage
 from torpor_account.core.outages import waiting
 from torpor_account.s3.access.embedded import EmbeddedStorage, NotStored
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 from torpor_endpoint.services.training.running.transport import Transport
 
 

@@ -20,13 +20,13 @@ from tests.endpoint.services.helpers.failing_machine import (
 from torpor_account.core.outages import waiting
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_account.s3.access.embedded import EmbeddedStorage
-from torpor_account.s3.store import ObjectStore
+from torpor_account.s3.object_store import ObjectStore
 from torpor_account.storage.databases.database import DatabaseAway, OutcomeUnknown
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-from torpor_endpoint.core.records import Container
+from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.fleet.instance_factory import InstanceFactory
-from torpor_endpoint.services.jobs.queue import JobQueue
-from torpor_endpoint.services.jobs.records import JobRecords
+from torpor_endpoint.services.jobs.job_queue import JobQueue
+from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.jobs.stages import begun
 from torpor_endpoint.services.transform.lifecycle import TransformJob, TransformStage
 from torpor_endpoint.services.transform.running.instances import JobInstances, JobPayload, Patience, PayloadFailed

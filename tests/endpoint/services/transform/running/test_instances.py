@@ -10,7 +10,7 @@ import pytest
 
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.upstream import Upstream
-from torpor_endpoint.core.records import Container, Variant
+from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.core.sending.machine import STRICT_HOP_BYTES
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.host import Slot

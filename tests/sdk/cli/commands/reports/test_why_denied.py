@@ -4,7 +4,7 @@ from typer.testing import CliRunner
 
 from torpor.cli import app
 from torpor.cli.commands.reports.why_denied import lines
-from torpor_account.core.access.explaining.denials import ContextKey, Denial, PolicyLookedAt
+from torpor_account.core.access.explaining.denial import ContextKey, Denial, PolicyLookedAt
 
 POLICIES = (PolicyLookedAt("own", "identity-based policy", "no statement"), PolicyLookedAt("b", "session policy", "x"))
 KEYS = (ContextKey("aws:x", ()), ContextKey("aws:y", ("1", "2")))

@@ -1,0 +1,128 @@
+"""The endpoints that take requests now, with their pools. The pools' owner writes them; the router reads them."""
+
+import hmac
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Generic, Protocol, TypeVar
+
+from torpor_endpoint.core.resource_records import Container, Variant
+from torpor_endpoint.in_service.pool import VariantPool
+
+P = TypeVar("P", bound=VariantPool)
+DIGEST_CHARS = 16
+
+
+class ServedEndpoint(Protocol):
+    """An endpoint that takes requests, as the router reads it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def arn(self) -> str: ...
+
+    @property
+    def trouble(self) -> str | None:
+        """Why an endpoint that is InService has no pool: its image was known once and is no longer."""
+
+    @property
+    def pools(self) -> Mapping[str, VariantPool]:
+        """Every pool by variant name, in the order of the configuration."""
+
+    @property
+    def production(self) -> Mapping[str, VariantPool]:
+        """Those that answer callers."""
+
+    @property
+    def shadows(self) -> Sequence[VariantPool]:
+        """Those that get copies of requests."""
+
+    @property
+    def weights(self) -> list[tuple[str, float]]:
+        """The weight of each production variant."""
+
+
+class ServedEndpoints(Protocol):
+    """The endpoints that take requests, as the router reads them."""
+
+    def get(self, name: str) -> ServedEndpoint | None: ...
+
+    def __iter__(self) -> Iterator[ServedEndpoint]: ...
+
+    def __contains__(self, name: object) -> bool: ...
+
+
+class LiveEndpoint(Generic[P]):
+    """An endpoint and its pools."""
+
+    def __init__(self, name: str, arn: str, pools: dict[str, P] | None = None) -> None:
+        self.name = name
+        self.arn = arn
+        self.trouble: str | None = None
+        self.serve(pools or {})
+
+    def serve(self, pools: dict[str, P]) -> None:
+        """Serve by these pools from now on."""
+        self.pools = pools
+        self.production = {name: pool for name, pool in pools.items() if not pool.variant.shadow}
+        self.shadows = tuple(pool for pool in pools.values() if pool.variant.shadow)
+
+    @property
+    def weights(self) -> list[tuple[str, float]]:
+        """The weight of each production variant."""
+        return [(name, pool.variant.weight) for name, pool in self.production.items()]
+
+
+class Roster(Generic[P]):
+    """Every endpoint that takes requests, by its exact name: InvokeEndpoint distinguishes upper and lower case."""
+
+    def __init__(self, changed: Callable[[], None] = lambda: None) -> None:
+        """`changed` is called when an endpoint comes or goes."""
+        self._changed = changed
+        self._serving: dict[str, LiveEndpoint[P]] = {}
+
+    def get(self, name: str) -> LiveEndpoint[P] | None:
+        return self._serving.get(name)
+
+    def serve(self, endpoint: LiveEndpoint[P]) -> None:
+        self._serving[endpoint.name] = endpoint
+        self._changed()
+
+    def stop(self, name: str) -> None:
+        self._serving.pop(name, None)
+        self._changed()
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._serving
+
+    def __iter__(self) -> Iterator[LiveEndpoint[P]]:
+        return iter(tuple(self._serving.values()))
+
+    def instance_counts(self, endpoint_name: str) -> dict[str, int]:
+        """Ready instances by variant name."""
+        live = self._serving.get(endpoint_name)
+        return {name: len(pool.ready) for name, pool in live.pools.items()} if live else {}
+
+
+def same_machine(old: Variant, new: Variant) -> bool:
+    """Whether instances of the old variant can serve the new one: only the weight or the sizes differ."""
+    return _machine(old) == _machine(new)
+
+
+def machine_digest(variant: Variant, key: bytes) -> str:
+    """The digests of two variants are equal if they are of the `same_machine`, also in two processes or releases: a
+    field with its default value counts for nothing, so that a new field changes no digest. An Environment may hold a
+    password; without the `key` nobody can try whether a digest is that of a guess."""
+    containers = [_given(container) for container in variant.containers]
+    whole = json.dumps([containers, *_machine(variant)[1:]], sort_keys=True)
+    return hmac.digest(key, b"machine\0" + whole.encode(), "sha256").hex()[:DIGEST_CHARS]
+
+
+def _given(container: Container) -> dict[str, object]:
+    plain = vars(Container(""))
+    return {name: value for name, value in vars(container).items() if value != plain[name]}
+
+
+def _machine(variant: Variant) -> tuple[object, ...]:
+    memory_mib = variant.serverless.memory_mib if variant.serverless else None
+    return variant.containers, variant.direct, variant.instance_type, memory_mib

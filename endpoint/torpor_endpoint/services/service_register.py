@@ -1,0 +1,64 @@
+"""Lists every service of an endpoint once: those of SageMaker here, and those of the account beside them."""
+
+from typing import Any
+
+from torpor_account import services as of_account
+from torpor_account.aws.wire.scope import Address, Addresses
+<<<<<<< HEAD:endpoint/torpor_endpoint/services/service_register.py
+from torpor_account.services import MOTO_ADDRESSES, AwsService, ServiceTables
+from torpor_endpoint.services.sagemaker_parts import SageMakerParts
+=======
+from torpor_endpoint.services.service_parts import ServiceParts
+>>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds):endpoint/torpor_endpoint/services/service_register.py
+
+RUNTIME = "sagemaker-runtime"
+
+
+def _sagemaker() -> ServiceTables[SageMakerParts]:
+    from torpor_endpoint.services.sagemaker import differences, service
+    from torpor_endpoint.services.sagemaker.experiments import differences as of_experiments
+    from torpor_endpoint.services.sagemaker.experiments import operations as experiments
+    from torpor_endpoint.services.training import differences as of_training
+    from torpor_endpoint.services.training import operations as training
+    from torpor_endpoint.services.transform import differences as of_transform
+    from torpor_endpoint.services.transform import operations as transform
+
+    operations = (*service.OPERATIONS, *experiments.OPERATIONS, *training.OPERATIONS, *transform.OPERATIONS)
+    known = {
+        **differences.DIFFERENCES,
+        **of_experiments.DIFFERENCES,
+        **of_training.DIFFERENCES,
+        **of_transform.DIFFERENCES,
+    }
+    unused = {**differences.WITHOUT_EFFECT, **of_training.WITHOUT_EFFECT, **of_transform.WITHOUT_EFFECT}
+    return ServiceTables(service.compose, operations, known, unused, service.KEPT)
+
+
+def _runtime() -> ServiceTables[SageMakerParts]:
+    from torpor_endpoint.services.sagemaker_runtime import differences
+
+    return ServiceTables(lambda parts: parts.runtime, differences.OPERATIONS, differences.DIFFERENCES)
+
+
+def _autoscaling() -> ServiceTables[SageMakerParts]:
+    from torpor_endpoint.services.autoscaling import differences, service
+
+    return ServiceTables(service.compose, service.OPERATIONS, differences.DIFFERENCES, kept=service.KEPT)
+
+
+OWN: tuple[AwsService[SageMakerParts], ...] = (
+    AwsService(Address("sagemaker", target="SageMaker"), _sagemaker),
+    AwsService(Address(RUNTIME, signed_as=("sagemaker",)), _runtime),
+    AwsService(Address("application-autoscaling", target="AnyScaleFrontendService"), _autoscaling),
+)
+"""SageMaker's services, and what scales its variants."""
+
+SERVICES: tuple[AwsService[Any], ...] = (
+    *OWN[:2],
+    *(of_account.S3, of_account.CLOUDWATCH, of_account.LOGS),
+    *OWN[2:],
+    *(of_account.IAM, of_account.STS),
+)
+"""All services, in the order of the documentation."""
+
+ADDRESSES = Addresses((*(service.address for service in SERVICES), *MOTO_ADDRESSES))
