@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import Any
 
-from torpor_account.core.outages.records_fault import RecordsFault
+from torpor_account.outer_edge import outer_edge
 from torpor_endpoint.dashboard.patches import difference
 
 PERIOD_S = 1.0
@@ -73,13 +73,8 @@ class Feed:
     async def _make(self) -> None:
         while True:
             await asyncio.sleep(self._period_s)
-            try:
+            with outer_edge(log, "the dashboard's feed failed to make a snapshot"):  # the next one has what it lacks
                 self._tell(await self._next())
-            except RecordsFault as fault:  # the next message has what this one lacks
-                if not fault.told:
-                    log.error("the dashboard's feed waits for the database: %s", fault)
-            except Exception:  # outer edge: one fault must not freeze the page for good
-                log.exception("the dashboard's feed failed to make a snapshot")
 
     async def _next(self) -> bytes:
         new = await self._look(self._snapshot)

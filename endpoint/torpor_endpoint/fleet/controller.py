@@ -8,8 +8,8 @@ import logging
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.log_lines import about
+from torpor_account.outer_edge import outer_edge
 from torpor_endpoint.core.lifecycle import SERVING, EndpointEvent, after
 from torpor_endpoint.core.resource_records import EndpointRecord, EndpointStatus, Variant
 from torpor_endpoint.fleet.deployment import Deployment, DeploymentFailed
@@ -94,24 +94,23 @@ class Controller:
             self._tasks[name] = asyncio.create_task(self._settle(name), name=f"settle {name}")
 
     async def _settle(self, name: str) -> None:
+        text = "cannot bring endpoint %s to its recorded state; retrying in %g s"
         try:
-            while True:
-                self._changed_meanwhile.discard(name)
-                endpoint = await asyncio.to_thread(self._store.endpoint, name)
-                if endpoint is not None:
-                    await self._act(endpoint)
-                if name not in self._changed_meanwhile:
-                    return
-        except RecordsFault as fault:
-            if not fault.told:
-                log.error("endpoint %s waits for the database: %s", name, fault, extra=about(endpoint=name))
-            asyncio.get_running_loop().call_later(RETRY_S, self._schedule, name)
-        except Exception:  # outer edge of one endpoint's task: its fault must not stop the others
-            text = "cannot bring endpoint %s to its recorded state; retrying in %g s"
-            log.exception(text, name, RETRY_S, extra=about(endpoint=name))
-            asyncio.get_running_loop().call_later(RETRY_S, self._schedule, name)
+            with outer_edge(log, text, name, RETRY_S, fields=about(endpoint=name)) as edge:
+                await self._bring(name)
+            if edge.fault is not None:
+                asyncio.get_running_loop().call_later(RETRY_S, self._schedule, name)
         finally:
             del self._tasks[name]
+
+    async def _bring(self, name: str) -> None:
+        while True:
+            self._changed_meanwhile.discard(name)
+            endpoint = await asyncio.to_thread(self._store.endpoint, name)
+            if endpoint is not None:
+                await self._act(endpoint)
+            if name not in self._changed_meanwhile:
+                return
 
     async def _act(self, endpoint: EndpointRecord) -> None:
         match endpoint.status:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
+from torpor_account.outer_edge import outer_edge
 from torpor_container.settings import BadSetting
 from torpor_endpoint.core.resource_records import Variant
 from torpor_endpoint.core.scaling import after_update, at_start, may_sleep, size_range
@@ -196,10 +197,8 @@ class Deployment:
         closing.add_done_callback(self._closing.discard)
 
     async def _dismiss_or_tell(self, pool: InstancePool, why: str) -> None:
-        try:
+        with outer_edge(log, "the disks of variant %s of endpoint %s may stay", pool.variant.name, pool.endpoint):
             await self._dismiss(pool, why)
-        except Exception:  # the outer edge of a task for whose end nobody waits
-            log.exception("the disks of variant %s of endpoint %s may stay", pool.variant.name, pool.endpoint)
 
     async def _dismiss(self, pool: InstancePool, why: str) -> None:
         """Close a pool without traffic. If it was the last pool of its variant, the variant's disks go."""

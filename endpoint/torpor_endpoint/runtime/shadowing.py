@@ -23,6 +23,7 @@ from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from torpor_account.log_lines import about
+from torpor_account.outer_edge import outer_edge
 from torpor_container.transport.upstream import JOINED_MAX_BYTES, Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.in_service.pool import VariantPool
@@ -159,10 +160,8 @@ class Shadowing:
         waiting = self.waiting.copy()
         self.waiting.clear()
         for one in waiting:
-            try:
+            with outer_edge(log, FAILED, one.request.request_id, one.request.place.endpoint):
                 self._begin(one)
-            except Exception:  # the outer edge of one copy: the others are sent
-                log.exception(FAILED, one.request.request_id, one.request.place.endpoint)
 
     def _begin(self, waiting: WaitingCopy) -> None:
         request, route, body, ends = waiting
@@ -208,16 +207,15 @@ class Shadowing:
         task.add_done_callback(self._sending.discard)
 
     async def _outcome(self, copy: Passage) -> Outcome:
-        try:
-            return await self._sender.send(copy)
-        except RuntimeFault as fault:
-            return fault
-        except PoolClosed:
-            return RuntimeFault(Situation.NOT_READY, detail="The shadow variant was updated or deleted meanwhile.")
-        except Exception:  # the outer edge: the fault of one copy is logged, and harms no other
-            known = about(request_id=copy.request_id, endpoint=copy.place.endpoint, shadow=True)
-            log.exception(FAILED, copy.request_id, copy.place.endpoint, extra=known)
-            return RuntimeFault(Situation.INTERNAL)
+        known = about(request_id=copy.request_id, endpoint=copy.place.endpoint, shadow=True)
+        with outer_edge(log, FAILED, copy.request_id, copy.place.endpoint, fields=known):
+            try:
+                return await self._sender.send(copy)
+            except RuntimeFault as fault:
+                return fault
+            except PoolClosed:
+                return RuntimeFault(Situation.NOT_READY, detail="The shadow variant was updated or deleted meanwhile.")
+        return RuntimeFault(Situation.INTERNAL)
 
     def _over(self, copy: Passage, route: Route, work: ShadowWork, ended: Ended, outcome: Outcome) -> None:
         work.ended(copy.request_bytes)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from torpor_account.outer_edge import outer_edge
 from torpor_container import wire
 from torpor_container.settings import MIB
 from torpor_container.transport.upstream import UpstreamError
@@ -55,10 +56,8 @@ class MemorySharing:
                 async with asyncio.timeout(self._timing.memory_period_s - self._timing.memory_pause_s):
                     await self._incarnation.lacks_room.wait()
             self._incarnation.lacks_room.clear()
-            try:
+            with outer_edge(log, "the memory of %s cannot be shared now", self._incarnation.slot):
                 await self.look()
-            except Exception:  # outer edge: a fault must not end the supervision of the slot
-                log.exception("the memory of %s cannot be shared now", self._incarnation.slot)
 
     async def look(self) -> None:
         """Read the state of each container, and move budgets where the fair ones differ."""

@@ -17,6 +17,7 @@ from types import MappingProxyType
 from typing import Final, Protocol
 
 from torpor_account.log_lines import about
+from torpor_account.outer_edge import outer_edge
 from torpor_account.storage.failures import is_machines
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.ledger_records import InstanceLife
@@ -84,26 +85,27 @@ class SlotSupervisor:
     async def run(self) -> None:
         """Keep the slot filled until cancelled."""
         while True:
-            try:
-                steady = await self._fill()
-                self._deaths = 0 if steady else self._deaths + 1
-            except StartFailed as failure:
-                log.warning("%s: %s", self.slot, failure, extra=_about(self.slot))
-                self._failed(failure)
-            except Exception as fault:  # outer edge of the slot's task: an unforeseen fault must not end it for ever
-                log.exception("%s failed; starting its instance again", self.slot, extra=_about(self.slot))
+            with outer_edge(log, "%s failed; starting its instance again", self.slot, fields=_about(self.slot)) as edge:
+                await self._fill_once()
+            if (fault := edge.fault) is not None:
                 self._failed(StartFailed(f"{type(fault).__name__}: {fault}", machine=is_machines(fault)))
             await self._empty(*self._factory.slots(self._pool.variant, self.slot))
             await asyncio.sleep(self._timing.restart_pause_s(self._failures, self._deaths))
             self._why = "the one before it ended"
 
+    async def _fill_once(self) -> None:
+        try:
+            steady = await self._fill()
+            self._deaths = 0 if steady else self._deaths + 1
+        except StartFailed as failure:
+            log.warning("%s: %s", self.slot, failure, extra=_about(self.slot))
+            self._failed(failure)
+
     async def _empty(self, *slots: Slot) -> None:
         """End whatever is left in the slots. If the host cannot do so now, it does so with the next launch."""
         for slot in slots:
-            try:
+            with outer_edge(log, "cannot end what is left in %s", slot, fields=_about(slot)):
                 await self._factory.host.terminate(slot, 0.0)
-            except Exception:  # outer edge, as above
-                log.exception("cannot end what is left in %s", slot, extra=_about(slot))
 
     def _failed(self, failure: StartFailed) -> None:
         self._failures += 1

@@ -14,6 +14,7 @@ from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.core.outages.waiting import pause_s
 from torpor_account.log_lines import about
 from torpor_account.metrics import metrics
+from torpor_account.outer_edge import outer_edge
 from torpor_account.storage.outage_log import OutageLog
 from torpor_endpoint.core.async_inference.attempts import (
     MachineFailed,
@@ -159,21 +160,15 @@ class LineSending:
         desk, line = self._desk, self.line
         kept: KeptRequest | None = None
         began_s = desk.clock()
+        outcome: Outcome = MachineFailed("it cannot be sent now")  # it waits for better times
         try:
-            kept = await desk.queue.begin(one.number, one.attempts + 1)
-            if kept is None:  # it was cancelled
-                line.ended(one.number)
-                return
-            outcome = await Attempt(desk.site, one.number, kept.request, live, pool).outcome()
-        except RecordsFault as fault:
-            if not fault.told:
-                log.error(
-                    "asynchronous request %d cannot be sent: %s", one.number, fault, extra=about(endpoint=live.name)
-                )
-            outcome = MachineFailed(str(fault))
-        except Exception:  # outer edge of one request: it waits for better times
-            log.exception("asynchronous request %d cannot be sent", one.number, extra=about(endpoint=one.endpoint))
-            outcome = MachineFailed("an unknown error")
+            known = about(endpoint=one.endpoint)
+            with outer_edge(log, "asynchronous request %d cannot be sent", one.number, fields=known):
+                kept = await desk.queue.begin(one.number, one.attempts + 1)
+                if kept is None:  # it was cancelled
+                    line.ended(one.number)
+                    return
+                outcome = await Attempt(desk.site, one.number, kept.request, live, pool).outcome()
         finally:
             line.probe = None if line.probe == one.number else line.probe
             desk.taken[pool] -= 1

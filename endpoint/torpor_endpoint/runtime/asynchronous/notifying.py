@@ -9,9 +9,9 @@ import logging
 from collections.abc import Callable
 from typing import NamedTuple
 
-from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.core.outages.waiting import pause_s
 from torpor_account.metrics import metrics
+from torpor_account.outer_edge import outer_edge
 from torpor_account.topics import NotPublished, Topics
 from torpor_endpoint.core.async_inference.topic_messages import tests_of
 from torpor_endpoint.core.resource_records import AsyncInference
@@ -56,16 +56,9 @@ class NoticeBoard:
         failures, wait_s = 0, 0.0
         while True:
             self._news.clear()
-            try:
+            with outer_edge(log, "notices of asynchronous requests cannot be published now") as edge:
                 wait_s = await self._publish_some()
-                failures = 0
-            except RecordsFault as fault:  # the queue keeps the notices
-                if not fault.told:
-                    log.error("the notices of asynchronous requests wait for their queue: %s", fault)
-                failures += 1
-            except Exception:  # outer edge of a task for whose end nobody waits: the next try may do better
-                log.exception("notices of asynchronous requests cannot be published now")
-                failures += 1
+            failures = 0 if edge.fault is None else failures + 1  # the queue keeps the notices
             await (asyncio.sleep(pause_s(failures)) if failures else self._until_news(wait_s))
 
     async def _publish_some(self) -> float:

@@ -5,6 +5,7 @@ import logging
 from collections.abc import Callable
 from concurrent.futures import Executor
 
+from torpor_account.outer_edge import outer_edge
 from torpor_endpoint.core.capture import CapturedRequest
 from torpor_endpoint.runtime.capture.backlog import TOGETHER, Backlog, CaptureLimits, Note
 from torpor_endpoint.runtime.capture.delivery import Delivery, StoreOf
@@ -117,12 +118,11 @@ class Capturing:
                 return
             line = b""
             request = backlog.first.captured()
-            try:
+            with outer_edge(log, UNWRITABLE, request.event_id) as edge:
                 file = files.of(request)
                 line = "".join(file.encoder.line(request)).encode()
                 file.add(line)
-            except Exception:  # the outer edge of one record: the others go on
-                log.exception(UNWRITABLE, request.event_id)
+            if edge.fault is not None:
                 self._lost(request)
             backlog.encoded(len(line))
 
@@ -130,13 +130,12 @@ class Capturing:
         """Turn one note into a line, piece by piece. If its file is sent meanwhile, the line goes into the next one."""
         request = self.backlog.first.captured()
         pieces: list[bytes] = []
-        try:
+        with outer_edge(log, UNWRITABLE, request.event_id) as edge:
             for piece in self._files.of(request).encoder.line(request):
                 pieces.append(piece.encode())
                 await asyncio.sleep(0)
             self._files.of(request).add(*pieces)
-        except Exception:  # the outer edge of one record: the others go on
-            log.exception(UNWRITABLE, request.event_id)
+        if edge.fault is not None:
             pieces.clear()
             self._lost(request)
         self.backlog.encoded(sum(map(len, pieces)))

@@ -9,6 +9,7 @@ from enum import StrEnum
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
+from torpor_account.outer_edge import outer_edge
 from torpor_account.storage.outage_log import OutageLog
 from torpor_endpoint.services.jobs.job_records import JobRecords
 from torpor_endpoint.services.jobs.stages import J, JobRecord
@@ -90,17 +91,17 @@ class JobQueue(Generic[J]):
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _run_job(self, name: str, stop: asyncio.Event) -> None:
-        try:
-            ended = await self._in_turn(name, stop)
-            if not await self._move(name, ended):  # it was stopped in the moment when it ended
+        with outer_edge(log, "%s %s failed", self._kind.noun, name) as edge:
+            try:
+                ended = await self._in_turn(name, stop)
+                if not await self._move(name, ended):  # it was stopped in the moment when it ended
+                    await self._move(name, self._kind.stopped)
+            except Stopped:
                 await self._move(name, self._kind.stopped)
-        except Stopped:
-            await self._move(name, self._kind.stopped)
-        except Failed as failed:
-            await self._move(name, self._kind.failed, str(failed))
-        except Exception as error:  # outer edge of one job's task: its fault must not stop the others
-            log.exception("%s %s failed", self._kind.noun, name)
-            await self._move(name, self._kind.failed, internal_error(error))
+            except Failed as failed:
+                await self._move(name, self._kind.failed, str(failed))
+        if edge.fault is not None:
+            await self._move(name, self._kind.failed, internal_error(edge.fault))
 
     async def _in_turn(self, name: str, stop: asyncio.Event) -> StrEnum:
         await unless(stop, self._turns.acquire())

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from torpor_account.core.outages.records_fault import RecordsFault
+from torpor_account.outer_edge import outer_edge
 from torpor_endpoint.core.autoscaling.deciding import Change, Cooldown
 from torpor_endpoint.services.autoscaling.acting import activity_texts
 from torpor_endpoint.services.autoscaling.acting.activities import Activities
@@ -73,17 +74,17 @@ class CapacityChange:
     async def _try(self) -> None:
         named = VARIANT.fullmatch(self._target.resource_id)
         assert named is not None
-        try:
-            await self._context.apply(named["endpoint"], named["variant"], self.change.to, self._target.dimension)
-        except (Busy, RecordsFault) as why:  # the next look tries again
-            self._record(activity_texts.pending(self._activity, str(why)))
-        except NotApplied as why:
-            self._failed(str(why))
-        except Exception as fault:  # outer edge of one change's task: its fault must not stop the other targets
-            log.exception("cannot scale %s", self._target.resource_id)
-            self._failed(f"{type(fault).__name__}: {fault}")
-        else:
-            self._succeeded()
+        with outer_edge(log, "cannot scale %s", self._target.resource_id) as edge:
+            try:
+                await self._context.apply(named["endpoint"], named["variant"], self.change.to, self._target.dimension)
+            except (Busy, RecordsFault) as why:  # the next look tries again
+                self._record(activity_texts.pending(self._activity, str(why)))
+            except NotApplied as why:
+                self._failed(str(why))
+            else:
+                self._succeeded()
+        if edge.fault is not None:
+            self._failed(f"{type(edge.fault).__name__}: {edge.fault}")
 
     def _succeeded(self) -> None:
         now_s = self._context.clock()

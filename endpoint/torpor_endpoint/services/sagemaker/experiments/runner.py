@@ -5,7 +5,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from math import inf
 
-from torpor_account.core.outages.records_fault import RecordsFault
+from torpor_account.outer_edge import outer_edge
 from torpor_endpoint.services.jobs.work import finished
 from torpor_endpoint.services.sagemaker.experiments.context import Experimenting
 from torpor_endpoint.services.sagemaker.experiments.lifecycle import InferenceExperiment
@@ -45,12 +45,6 @@ class ExperimentRunner:
     def _brought_forward(self, experiment: InferenceExperiment) -> float:
         from torpor_endpoint.services.sagemaker.experiments.steps import bring_forward  # few endpoints need it
 
-        try:
+        with outer_edge(log, "cannot bring inference experiment %s forward", experiment.name):
             return bring_forward(self._context, experiment)
-        except RecordsFault as fault:
-            if not fault.told:
-                log.error("inference experiment %s waits for the database: %s", experiment.name, fault)
-            return self._clock() + RESTING_S
-        except Exception:  # outer edge of one experiment: its fault must not stop the others
-            log.exception("cannot bring inference experiment %s forward", experiment.name)
-            return self._clock() + RESTING_S
+        return self._clock() + RESTING_S
