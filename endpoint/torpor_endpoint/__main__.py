@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from torpor_endpoint.options import OPTIONS, Option, Options
-from torpor_endpoint.starting.refusals import CannotStart, end
+from torpor_endpoint.starting.cannot_start import CannotStart, end
 from torpor_endpoint.up import run
 
 

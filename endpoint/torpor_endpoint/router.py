@@ -9,7 +9,7 @@ from torpor_endpoint.__main__ import option_parser
 from torpor_endpoint.routing.protocol.router_variables import OWNED
 from torpor_endpoint.routing.router.options import ROUTER_OPTIONS, RouterOptions
 from torpor_endpoint.routing.router.start import run
-from torpor_endpoint.starting.refusals import CannotStart, end
+from torpor_endpoint.starting.cannot_start import CannotStart, end
 
 
 def main() -> None:

@@ -15,9 +15,9 @@ from torpor_account.port import serve
 from torpor_account.storage.private import UMASK
 from torpor_container.http.server import NOT_STARTED
 from torpor_endpoint.options import Options
+from torpor_endpoint.starting.cannot_start import warn
 from torpor_endpoint.starting.endpoint_checks import check, check_router_ports, unheld
 from torpor_endpoint.starting.port_serving import certified, server_options, socket_address
-from torpor_endpoint.starting.refusals import warn
 
 if TYPE_CHECKING:
     from torpor_account.aws.wire.asgi import App

@@ -14,8 +14,8 @@ from tests.helpers.ports import free_ports
 from torpor_account.core.origins.cross_origin import Sender
 from torpor_endpoint.app import own_hosts_of
 from torpor_endpoint.options import Options
+from torpor_endpoint.starting.cannot_start import BadOption, CannotStart
 from torpor_endpoint.starting.endpoint_checks import check, check_router_ports
-from torpor_endpoint.starting.refusals import BadOption, CannotStart
 from torpor_endpoint.up import _with_address, exposure, run
 
 

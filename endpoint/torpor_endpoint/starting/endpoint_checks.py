@@ -15,8 +15,8 @@ from torpor_endpoint.core.emulation import EMULATED
 from torpor_endpoint.host.images import UNKNOWN, BadImages, Images
 from torpor_endpoint.host.ray.ray_address import address_of, names_ray
 from torpor_endpoint.options import KUBERNETES, LOCAL, REFUSABLE, Options
+from torpor_endpoint.starting.cannot_start import BadOption, CannotStart
 from torpor_endpoint.starting.option_checks import check_cryptography, check_rows, check_telemetry, is_installed, is_url
-from torpor_endpoint.starting.refusals import BadOption, CannotStart
 
 REGION = re.compile(r"(?![0-9]+$)(?!-)[a-zA-Z0-9-]{1,63}(?<!-)")
 """What boto3 accepts as a region: the label of a host name."""

@@ -7,7 +7,7 @@ from typing import TypeVar
 from urllib.parse import urlsplit
 
 from torpor_container.how_to_install import how_to_install
-from torpor_endpoint.starting.refusals import BadOption
+from torpor_endpoint.starting.cannot_start import BadOption
 from torpor_endpoint.telemetry.environment import BadTelemetry, signals
 
 SomeOptions = TypeVar("SomeOptions")  # of an endpoint or of a router

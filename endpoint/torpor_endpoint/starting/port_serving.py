@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from torpor_account.log_lines import JsonLines
 from torpor_account.port import PortOptions
-from torpor_endpoint.starting.refusals import BadOption
+from torpor_endpoint.starting.cannot_start import BadOption
 
 if TYPE_CHECKING:
     from torpor_account.tls.prepared import PreparedTls

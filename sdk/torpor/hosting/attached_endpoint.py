@@ -29,7 +29,7 @@ def main() -> None:
     options = read_options(sys.argv[1])
     sys.argv = sys.argv[:1]  # gunicorn reads the command line too
     end_with(LIFELINE)
-    from torpor_endpoint.starting.refusals import BadOption
+    from torpor_endpoint.starting.cannot_start import BadOption
     from torpor_endpoint.up import run
 
     pid = os.getpid()

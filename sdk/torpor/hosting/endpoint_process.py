@@ -27,7 +27,7 @@ from torpor.hosting.simulator_module import simulator
 from torpor_container.waiting.quiet_time import QuietClock
 from torpor_endpoint.core.pages import PageName
 from torpor_endpoint.options import Options
-from torpor_endpoint.starting.refusals import BadOption
+from torpor_endpoint.starting.cannot_start import BadOption
 from torpor_endpoint.up import secured
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ import pytest
 
 from torpor_account.access.root_key import BadCredentials, kept_pair, root_pair
 from torpor_endpoint.options import Options
+from torpor_endpoint.starting.cannot_start import BadOption
 from torpor_endpoint.starting.endpoint_checks import check
-from torpor_endpoint.starting.refusals import BadOption
 
 
 def test_it_is_made_once_and_only_its_owner_reads_it(tmp_path: Path) -> None:

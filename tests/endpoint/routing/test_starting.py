@@ -29,7 +29,7 @@ from torpor_endpoint.routing.router.control_client import (
 )
 from torpor_endpoint.routing.router.options import RouterOptions
 from torpor_endpoint.routing.router.start import check, run
-from torpor_endpoint.starting.refusals import BadOption, CannotStart
+from torpor_endpoint.starting.cannot_start import BadOption, CannotStart
 
 FACTS = ControlFacts(
     "us-east-1",

@@ -20,9 +20,9 @@ from torpor_endpoint.routing.protocol.facts import ControlFacts
 from torpor_endpoint.routing.router.control_client import ControlAway, ControlClient, ControlRefused
 from torpor_endpoint.routing.router.control_signing import half_given, signer
 from torpor_endpoint.routing.router.options import RouterOptions
+from torpor_endpoint.starting.cannot_start import BadOption, CannotStart, warn
 from torpor_endpoint.starting.option_checks import check_cryptography, check_rows, check_telemetry, is_url
 from torpor_endpoint.starting.port_serving import certified, server_options, socket_address
-from torpor_endpoint.starting.refusals import BadOption, CannotStart, warn
 
 if TYPE_CHECKING:
     from torpor_account.aws.wire.asgi import App

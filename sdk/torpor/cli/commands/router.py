@@ -25,7 +25,7 @@ def router(**given: Any) -> None:
     """Answer invocations for a control; Ctrl-C stops it."""
     require("a router", "endpoint", "container")
     from torpor_endpoint.routing.router.start import check, url
-    from torpor_endpoint.starting.refusals import BadOption
+    from torpor_endpoint.starting.cannot_start import BadOption
 
     options = RouterOptions(**values(ROUTER_OPTIONS, given))
     try:

@@ -40,8 +40,8 @@ ROUTERS = "# Routers answer invocations at {urls}"
 def up(**given: Any) -> None:
     """Start an endpoint in the foreground; Ctrl-C drains and stops it."""
     require("an endpoint", "endpoint", "container")
+    from torpor_endpoint.starting.cannot_start import BadOption, CannotStart
     from torpor_endpoint.starting.endpoint_checks import check, check_router_ports
-    from torpor_endpoint.starting.refusals import BadOption, CannotStart
 
     options = Options(**values(OPTIONS, given), what_if=simulator())
     data_dir = options.data_dir
@@ -73,7 +73,7 @@ def up(**given: Any) -> None:
 def _secured(options: Options, listener: socket.socket) -> Options:
     """The options with their certificate. One of the endpoint's own is made now, so that it is there to be trusted.
     Raises UsageRefused."""
-    from torpor_endpoint.starting.refusals import BadOption
+    from torpor_endpoint.starting.cannot_start import BadOption
     from torpor_endpoint.up import secured
 
     try:
