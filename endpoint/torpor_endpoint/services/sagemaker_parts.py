@@ -4,15 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torpor_account.aws.wire.asgi import App
-<<<<<<<< HEAD:endpoint/torpor_endpoint/services/sagemaker_parts.py
-========
-from torpor_account.cloudwatch.alarms.alarm_store import Alarms
-from torpor_account.iam.context import Iam
-from torpor_account.logs.files.stream_reader import Logs
-from torpor_account.metrics.registry import MetricRegistry
-from torpor_account.s3.object_store import ObjectStore
-from torpor_account.storage.databases.database import Database
->>>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds):endpoint/torpor_endpoint/services/service_parts.py
 from torpor_endpoint.options import Options
 from torpor_endpoint.services.autoscaling.context import Autoscaling
 from torpor_endpoint.services.jobs.job_queue import JobQueue

@@ -4,12 +4,8 @@ from typing import Any
 
 from torpor_account import services as of_account
 from torpor_account.aws.wire.scope import Address, Addresses
-<<<<<<< HEAD:endpoint/torpor_endpoint/services/service_register.py
 from torpor_account.services import MOTO_ADDRESSES, AwsService, ServiceTables
 from torpor_endpoint.services.sagemaker_parts import SageMakerParts
-=======
-from torpor_endpoint.services.service_parts import ServiceParts
->>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds):endpoint/torpor_endpoint/services/service_register.py
 
 RUNTIME = "sagemaker-runtime"
 

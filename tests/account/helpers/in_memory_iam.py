@@ -12,12 +12,7 @@ from torpor_account.iam.service import service as iam_service
 from torpor_account.storage.account_tables import ACCOUNT_TABLES
 from torpor_account.storage.databases.database import Database
 from torpor_account.storage.databases.sqlite_file import SqliteFile
-<<<<<<< HEAD
 from torpor_account.storage.tag_store import Tags
-=======
-from torpor_account.storage.tag_store import Tags
-from torpor_endpoint.storage.schema import RECORDS
->>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds)
 
 ACCOUNT = "210987654321"
 NOW_S = 1_770_000_000.0

@@ -4,14 +4,9 @@ from typing import Any
 
 import pytest
 
-<<<<<<< HEAD:tests/endpoint/services/test_service_register.py
 from torpor_account.aws.service_models import known_services, service_model
 from torpor_account.services import AwsService
 from torpor_endpoint.services.service_register import ADDRESSES, SERVICES
-=======
-from torpor_account.aws.service_models import known_services, service_model
-from torpor_endpoint.services.service_register import ADDRESSES, SERVICES, AwsService
->>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds):tests/endpoint/services/test_service_register.py
 
 every_service = pytest.mark.parametrize("service", SERVICES, ids=lambda service: service.name)
 

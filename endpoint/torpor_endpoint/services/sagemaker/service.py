@@ -8,17 +8,10 @@ from typing import TYPE_CHECKING, Any
 from torpor_account.aws.calls import Call, Operation, bound
 from torpor_account.aws.service import Service
 from torpor_endpoint.services.jobs.job_roles import any_role
-<<<<<<< HEAD
-from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tags
-from torpor_endpoint.services.sagemaker.context import Control
-from torpor_endpoint.services.sagemaker.experiments import operations as experiments
-from torpor_endpoint.services.sagemaker_parts import SageMakerParts
-=======
 from torpor_endpoint.services.sagemaker import endpoint_configs, endpoints, models, tag_operations
 from torpor_endpoint.services.sagemaker.context import Control
 from torpor_endpoint.services.sagemaker.experiments import operations as experiments
-from torpor_endpoint.services.service_parts import ServiceParts
->>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds)
+from torpor_endpoint.services.sagemaker_parts import SageMakerParts
 from torpor_endpoint.services.training import operations as training
 from torpor_endpoint.services.transform import operations as transform
 

@@ -22,12 +22,8 @@ from torpor_account.s3.access.request_keys import COPIES, keys_of
 from torpor_account.s3.bucket_names import ObjectAddress
 from torpor_account.s3.operation_rights import _ACTIONS
 from torpor_account.s3.routes import OPERATIONS
-<<<<<<< HEAD
 from torpor_account.s3.wire.http_exchange import S3Request
 from torpor_endpoint.core.rights import invocation
-=======
-from torpor_account.s3.wire.http_exchange import S3Request
->>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds)
 
 REFERENCE: dict[str, Any] = json.loads((Path(__file__).parent / "service_authorization.json").read_text())
 LISTED = {

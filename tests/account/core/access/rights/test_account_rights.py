@@ -10,13 +10,8 @@ from torpor_account.core.access.evaluation import PolicySource
 from torpor_account.core.access.needs import AccessNeed, AccessPlace, AccessRefused, CallerAccess
 from torpor_account.core.access.policy_statements import read_policy
 from torpor_account.core.access.principals import Principal, PrincipalKind
-<<<<<<< HEAD:tests/account/core/access/rights/test_account_rights.py
 from torpor_endpoint.core.rights import invocation
 from torpor_endpoint.services.service_register import SERVICES
-=======
-from torpor_account.core.access.rights import FREE, RIGHTS, invocation, needs_of
-from torpor_endpoint.services.service_register import SERVICES
->>>>>>> d2980b00 (Name the account's and the endpoint's modules for what each one holds):tests/account/core/access/test_rights.py
 
 PLACE = AccessPlace("123456789012", "eu-west-1")
 ARN = "arn:aws:sagemaker:eu-west-1:123456789012"
