@@ -3,7 +3,10 @@
 from tests.helpers.mutation import mutants
 from tests.mutants import CORES, ROOMS, ROOT, explained, files_of, module_name
 
-VALUES = {"emulation", "file_growth", "ledger_records", "pages", "pricing", "records", "async_inference"}
+VALUES = {"emulation", "file_growth", "ledger_records", "pages", "pricing", "resource_records"} | {
+    "rights",
+    "async_inference",
+}
 """Modules and folders of the cores that hold values and texts, and decide next to nothing."""
 
 

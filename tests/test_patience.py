@@ -39,6 +39,7 @@ SHORT = {
     "tests/endpoint/host/test_host_contract.py": RUNS_OUT,
     "tests/endpoint/routing/control/test_identity_publisher.py": SEEN,
     "tests/endpoint/routing/router/test_control_client.py": SEEN,
+    "tests/endpoint/routing/test_control_and_routers_machine.py": VIRTUAL,
     "tests/endpoint/runtime/test_streams.py": SEEN,
     "tests/endpoint/services/autoscaling/acting/test_tracking_alarm_races.py": SEEN,
     "tests/account/moto/test_longtail.py": SEEN,

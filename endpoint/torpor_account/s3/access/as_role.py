@@ -118,7 +118,7 @@ def acting_as(roles: ExecutionRoles, rules: BucketRules) -> AsRole:
 
 
 def why_unreadable(roles: ExecutionRoles, rules: BucketRules) -> Callable[[str, str, str, str], str | None]:
-    """See `iam.execution.page.WhyUnreadable`."""
+    """See `iam.execution.credentials_pages.WhyUnreadable`."""
 
     def why(role: str, source: str, bucket: str, key: str) -> str | None:
         need = rules.reading_object(bucket, key)
