@@ -1,6 +1,6 @@
 """Calls the API of a cluster: JSON in and out, and lines that follow. Every call has a time limit.
 
-It is httpx and nothing more: the calls are ten, and a client library for all of the API would be larger than Torpor.
+It is httpx and nothing more. docs/architecture.md (The cluster's API) says what client libraries lack.
 """
 
 import asyncio

@@ -49,3 +49,25 @@ def test_an_answer_that_is_no_json_is_an_error_of_the_cluster() -> None:
             await client.close()
 
     asyncio.run(story())
+
+
+def test_an_answer_that_falls_silent_has_ended_though_its_connection_is_open() -> None:
+    quiet = asyncio.Event()
+
+    async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        await reader.read()
+        quiet.set()
+        writer.close()
+
+    async def story() -> None:
+        async with await asyncio.start_server(answered, "127.0.0.1", 0) as server:
+            url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            client = KubernetesClient(Cluster(url, "shop", "a test", False, lambda: ""))
+            async with asyncio.timeout(60.0):
+                assert [lines async for lines in client.lines("/", {}, 0.2, ("watch", "pods"))] == []
+                await quiet.wait()  # it was the client that ended it
+            await client.close()
+
+    asyncio.run(story())

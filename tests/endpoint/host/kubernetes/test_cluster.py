@@ -1,6 +1,7 @@
 """Where the cluster is, and who calls it."""
 
 import base64
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,17 @@ def test_a_plugin_gives_the_token_or_its_last_line(tmp_path: Path) -> None:
     document["users"][0]["user"] = {"exec": {"command": "/bin/sh", "args": ["-c", "echo log in first >&2; exit 1"]}}
     with pytest.raises(HostError, match="/bin/sh gave no token: log in first"):
         from_kubeconfig(written(tmp_path, yaml.safe_dump(document)), "", "").token()
+
+
+@pytest.mark.parametrize("version", ["v1", "v1beta1"])
+def test_a_plugin_is_told_the_version_that_its_kubeconfig_names(tmp_path: Path, version: str) -> None:
+    document = yaml.safe_load(kubeconfig("http://10.0.0.1:6443"))
+    named = f"client.authentication.k8s.io/{version}"
+    echo = "import json, os; told = json.loads(os.environ['KUBERNETES_EXEC_INFO']); "
+    echo += "print(json.dumps({'status': {'token': told['apiVersion']}}))"
+    plugin = {"apiVersion": named, "command": sys.executable, "args": ["-c", echo]}
+    document["users"][0]["user"] = {"exec": plugin}
+    assert from_kubeconfig(written(tmp_path, yaml.safe_dump(document)), "", "").token() == named
 
 
 def test_a_pod_calls_by_its_service_account(tmp_path: Path) -> None:

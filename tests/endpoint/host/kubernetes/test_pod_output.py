@@ -1,8 +1,10 @@
 """The output of a pod comes to its file, and goes on coming after a disk was full."""
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
@@ -48,6 +50,16 @@ def test_lines_come_to_the_file_and_those_that_are_known_do_not_come_twice(tmp_p
     path = tmp_path / "logs" / "output"
     logs = FakeLogs(["one", "two"], ["three"])
     followed(logs, path, lambda: path.exists() and path.read_text() == "one\ntwo\nthree\n")
+
+
+def test_a_follower_goes_on_from_the_moment_at_which_the_file_was_written(tmp_path: Path) -> None:
+    path = tmp_path / "output"
+    path.write_text("before\n")
+    written_s = datetime(2040, 1, 1, 0, 0, 1, 500_000, UTC).timestamp()
+    os.utime(path, (written_s, written_s))
+    logs = FakeLogs(["one", "two"], ["three"], ["four"])
+    followed(logs, path, lambda: path.read_text() == "before\nfour\n")
+    assert logs.asked[0]["sinceTime"] == "2040-01-01T00:00:01Z"
 
 
 class Disk(type(Path())):  # type: ignore[misc]  # the class of this system's paths

@@ -52,7 +52,8 @@ class FakeCluster:
             if isinstance(step, Exception):
                 raise step
             if isinstance(step, bytes):
-                yield [step]
+                if step != BOOKMARK or query.get("allowWatchBookmarks") == "true":
+                    yield [step]
             else:
                 await asyncio.sleep(WATCHED_S)
 
