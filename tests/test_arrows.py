@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
         "torpor_container.transport.address",
         "torpor_container.transport.greeting",
         "torpor_container.transport.upstream",
+        "torpor_container.transport.upstream_answers",
         "torpor_container.transport.stream_client",
         "torpor_container.transport.chunked_post",
         "torpor_container.transport.multiplexed",

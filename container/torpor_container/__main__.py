@@ -92,7 +92,8 @@ def ready(settings: Settings) -> bool:
 
     from torpor_container import wire
     from torpor_container.transport.address import Address, GuardedAddress
-    from torpor_container.transport.upstream import Upstream, UpstreamError
+    from torpor_container.transport.upstream import Upstream
+    from torpor_container.transport.upstream_answers import UpstreamError
 
     here: Address = settings.socket or ("127.0.0.1", settings.port)
     if settings.secret is not None:

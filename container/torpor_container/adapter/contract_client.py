@@ -13,7 +13,8 @@ from torpor_container.adapter.listed_models import page_of
 from torpor_container.errors import ContainerGone, LoadFailed, NoMemoryNow, TimedOut
 from torpor_container.invocation import Invocation, Reply, StreamReply, in_one_part
 from torpor_container.transport.stream_client import StreamConnection, streamed
-from torpor_container.transport.upstream import Headers, Upstream, UpstreamAnswer, UpstreamError, UpstreamTimedOut
+from torpor_container.transport.upstream import Headers, Upstream
+from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamError, UpstreamTimedOut
 
 LOAD_TIMEOUT_S = 86_400.0
 """No limit in effect: the keeper has its own, TORPOR_LOAD_TIMEOUT_SECONDS."""

@@ -17,7 +17,7 @@ from torpor_container.measuring.load_meter import Meter
 from torpor_container.models.loader import Found, Loaded, Placed, Settled
 from torpor_container.processes.memory import uss_bytes
 from torpor_container.running.runners import Runner
-from torpor_container.transport.upstream import UpstreamError
+from torpor_container.transport.upstream_answers import UpstreamError
 
 WATCH_PERIOD_S = 5.0
 FLOOR_BYTES = 64 * 1024

@@ -22,7 +22,8 @@ from torpor_container.processes.memory import uss_bytes
 from torpor_container.processes.process_tree import session
 from torpor_container.processes.zygote_access import ZygoteAccess
 from torpor_container.processes.zygote_client import Child, Job
-from torpor_container.transport.upstream import Upstream, UpstreamError
+from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.waiting.quiet_timeout import patiently
 
 PING_TIMEOUT_S = 2.0

@@ -6,7 +6,6 @@ Where the contract leaves the words to a container, they are Multi Model Server'
 import io
 import json
 import logging
-import re
 from collections.abc import Awaitable, Callable, Mapping
 
 from starlette.applications import Starlette
@@ -26,6 +25,7 @@ from torpor_container.errors import (
     ModelNotFound,
     NotSupported,
 )
+from torpor_container.http.contract_requests import load_request, model_named, new_budget, page_start
 from torpor_container.http.control_means import NO_MEANS, ControlMeans
 from torpor_container.http.exchange import Tell
 from torpor_container.http.streamed_answers import send_chunks, send_parts, until_caller_leaves, wants_parts
@@ -38,12 +38,6 @@ from torpor_container.transport.frames import Header
 
 log = logging.getLogger(__name__)
 
-LOAD_MEMBERS = {
-    "model_name": re.compile(r"[^/\x00-\x1f\x7f\ud800-\udfff]+"),  # it is one segment of the paths that follow
-    "url": re.compile(r"[^\x00\ud800-\udfff]+"),
-}
-BUDGET_END_BYTES = 2**60
-"""No budget is as large: the system's limits are signed numbers of 64 bits."""
 PAGE = 100
 """Models on one page of `GET /models`, as in AWS's own model server."""
 
@@ -110,17 +104,17 @@ class Routes:
         return JSONResponse(await self._state(int(after), request.query_params.get("model")))
 
     async def resize(self, request: Request) -> Response:
-        return JSONResponse(await self._resize(_budget(await request.body())))
+        return JSONResponse(await self._resize(new_budget(await request.body())))
 
     # -- models ----------------------------------------------------------------------------------------------------
     async def load_model(self, request: Request) -> Response:
-        name, url = _load_request(await request.body())
+        name, url = load_request(await request.body())
         await self._contract().load(name, url)
         return _json({"status": "Workers scaled"})
 
     async def list_models(self, request: Request) -> Response:
         names = sorted(model["name"] for model in self._serving.models())
-        start = _page_start(request.query_params.get("next_page_token"))
+        start = page_start(request.query_params.get("next_page_token"))
         answer: dict[str, object] = {"models": [self._described(name) for name in names[start : start + PAGE]]}
         if start + PAGE < len(names):
             answer["nextPageToken"] = str(start + PAGE)
@@ -139,10 +133,10 @@ class Routes:
         return _json({"status": f'Model "{name}" unregistered'})
 
     async def reload(self, request: Request) -> Response:
-        return JSONResponse(self._kept().reload(_named(await request.body())))
+        return JSONResponse(self._kept().reload(model_named(await request.body())))
 
     async def unload(self, request: Request) -> Response:
-        return JSONResponse(self._kept().unload(_named(await request.body())))
+        return JSONResponse(self._kept().unload(model_named(await request.body())))
 
     def _described(self, name: str) -> dict[str, str]:
         """Raises ModelNotFound."""
@@ -358,50 +352,3 @@ async def _container_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, ContainerError)
     reply = error.reply()
     return Response(reply.body, reply.status, media_type=reply.content_type)
-
-
-def _load_request(body: bytes) -> tuple[str, str]:
-    """LoadModel's members. Raises BadInput that names the member."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}") from None
-    for member, allowed in LOAD_MEMBERS.items():
-        if not isinstance(document, dict) or not isinstance(document.get(member), str) or not document[member]:
-            needed = 'LoadModel needs {"model_name": "…", "url": "…"}'
-            raise BadInput(f"Parameter {member} is required. {needed}: {member} is missing or no text")
-        if not allowed.fullmatch(document[member]):
-            raise BadInput(f"{member} has a character that no {member} may have: {document[member]!a}")
-    return document["model_name"], document["url"]
-
-
-def _named(body: bytes) -> str:
-    """The member of `wire.ModelName`. Raises BadInput."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}") from None
-    if not isinstance(document, dict) or not isinstance(document.get("model"), str) or len(document) > 1:
-        raise BadInput('the body must be {"model": "…"}, with the TargetModel')
-    name: str = document["model"]
-    return name
-
-
-def _budget(body: bytes) -> int:
-    """The member of `wire.MemoryChange`. Raises BadInput."""
-    try:
-        document = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"the body is not JSON: {error}") from None
-    budget_bytes = document.get("budget_bytes") if isinstance(document, dict) and len(document) == 1 else None
-    if type(budget_bytes) is not int or not 0 < budget_bytes < BUDGET_END_BYTES:
-        raise BadInput('the body must be {"budget_bytes": n}, with the whole number of bytes, 1 or more')
-    return budget_bytes
-
-
-def _page_start(token: str | None) -> int:
-    if token is None:
-        return 0
-    if not token.isdecimal():
-        raise BadInput(f"next_page_token={token!r} is not one that this server gave")
-    return int(token)

@@ -8,7 +8,8 @@ from functools import partial
 from torpor_container.transport.address import Address
 from torpor_container.transport.frames import lines
 from torpor_container.transport.stream_client import StreamConnection
-from torpor_container.transport.upstream import Headers, UpstreamBroken, UpstreamTimedOut, opened
+from torpor_container.transport.upstream import Headers, opened
+from torpor_container.transport.upstream_answers import UpstreamBroken, UpstreamTimedOut
 
 
 class ChunkedConnection(StreamConnection):

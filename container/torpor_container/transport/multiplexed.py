@@ -32,15 +32,13 @@ from typing import NamedTuple, cast
 from torpor_container.transport.address import Address
 from torpor_container.transport.frames import NO_ANSWER, UPGRADED, FrameReader, FrameTooLong, encoded, lines, upgrade
 from torpor_container.transport.loop_batch import LoopBatch
-from torpor_container.transport.upstream import (
-    Headers,
-    Then,
+from torpor_container.transport.upstream import Headers, Then, opened
+from torpor_container.transport.upstream_answers import (
     UpstreamAnswer,
     UpstreamBroken,
     UpstreamError,
     UpstreamRefused,
     UpstreamTimedOut,
-    opened,
 )
 
 log = logging.getLogger(__name__)

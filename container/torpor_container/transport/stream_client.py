@@ -14,17 +14,8 @@ import httptools
 from torpor_container import wire
 from torpor_container.transport.address import Address
 from torpor_container.transport.parts import RecordReader, StreamFault
-from torpor_container.transport.upstream import (
-    ANSWER_MAX_BYTES,
-    Body,
-    Headers,
-    UpstreamAnswer,
-    UpstreamBroken,
-    UpstreamTimedOut,
-    opened,
-    request_head,
-    size_of,
-)
+from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Headers, opened, request_head, size_of
+from torpor_container.transport.upstream_answers import Body, UpstreamAnswer, UpstreamBroken, UpstreamTimedOut
 
 STREAM = wire.STREAM.lower().encode()
 BUFFERED_MAX_BYTES = 256 * 1024

@@ -37,7 +37,6 @@ import errno
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from typing import NamedTuple, TypeVar, cast
@@ -47,12 +46,19 @@ import httptools
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_container.transport.frames import lines
 from torpor_container.transport.greeting import RoutersEnd
+from torpor_container.transport.upstream_answers import (
+    Body,
+    UpstreamAnswer,
+    UpstreamBroken,
+    UpstreamError,
+    UpstreamRefused,
+    UpstreamStale,
+    UpstreamTimedOut,
+)
 
 P = TypeVar("P", bound=asyncio.Protocol)
 
 Headers = Sequence[tuple[bytes, bytes]]
-Body = list[bytes]
-"""In the chunks in which it came: to join those of a large one takes as much memory again."""
 JOINED_MAX_BYTES = 64 * 1024
 """A body up to this size is joined to its head, and leaves in one write. A longer one is not copied for that."""
 ANSWER_MAX_BYTES = 64 * 1024 * 1024
@@ -62,51 +68,6 @@ NOT_NOW = frozenset({errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.ENOBUFS})
 """The server is there, but its backlog of connections is full, or this process has no descriptor left just now."""
 LOOKED_AGAIN_S = 0.005
 """How long to wait before the next try to connect, in that case."""
-
-
-class UpstreamError(Exception):
-    """The server gave no whole answer."""
-
-
-class UpstreamRefused(UpstreamError):
-    """The request was never sent: the server took no connection, or the connection was lost first."""
-
-
-class UpstreamBroken(UpstreamError):
-    """The connection broke after the request was sent: the server may or may not have acted on it."""
-
-
-class UpstreamStale(UpstreamBroken):
-    """A connection that was used before was closed, and nothing of an answer came: the server had closed it first."""
-
-
-class UpstreamTimedOut(UpstreamError):
-    """No whole answer came in time."""
-
-
-@dataclass
-class UpstreamAnswer:
-    """A server's answer. Header names are in lower case."""
-
-    status: int = 0
-    headers: list[tuple[bytes, bytes]] = field(default_factory=list)
-    chunks: Body = field(default_factory=list)
-
-    @property
-    def body(self) -> bytes:
-        return self.chunks[0] if len(self.chunks) == 1 else b"".join(self.chunks)
-
-    @property
-    def announces_its_end(self) -> bool:
-        """Whether the headers say where the answer ends. Otherwise its end is that of the connection."""
-        return any(name in (b"content-length", b"transfer-encoding") for name, _ in self.headers)
-
-    def header(self, name: bytes) -> bytes | None:
-        """The value of the first header of this name, which is in lower case."""
-        for key, value in self.headers:
-            if key == name:
-                return value
-        return None
 
 
 Then = Callable[[UpstreamAnswer | UpstreamError], None]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from math import inf
 
 from torpor_container import wire
-from torpor_container.transport.upstream import UpstreamError
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.typed_json import read
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool

@@ -11,7 +11,7 @@ from functools import partial
 
 from torpor_container import wire
 from torpor_container.transport.stream_client import StreamConnection
-from torpor_container.transport.upstream import UpstreamError
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.core.testing.fault_schedule import FaultKind, InjectedFault, Occasion
 from torpor_endpoint.faults.injector import FaultInjector, of_kinds

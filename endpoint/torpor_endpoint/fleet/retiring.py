@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 
 from torpor_container import wire
 from torpor_container.core.target_names import spelling_of
-from torpor_container.transport.upstream import UpstreamError, UpstreamRefused
+from torpor_container.transport.upstream_answers import UpstreamError, UpstreamRefused
 from torpor_container.typed_json import read
 from torpor_endpoint.core.pages import Json
 from torpor_endpoint.core.pages.state import retired_page

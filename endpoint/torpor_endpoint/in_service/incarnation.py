@@ -9,7 +9,8 @@ from pathlib import Path
 from torpor_container import wire
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.stream_client import StreamConnection, streamed
-from torpor_container.transport.upstream import Body, Headers, Upstream
+from torpor_container.transport.upstream import Headers, Upstream
+from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase, move_instance
 from torpor_endpoint.core.placement import FleetLoad, PlacedInstance
 from torpor_endpoint.core.resource_records import Container

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from torpor_container import wire
-from torpor_container.transport.upstream import UpstreamAnswer, UpstreamError, UpstreamRefused, UpstreamTimedOut
+from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamError, UpstreamRefused, UpstreamTimedOut
 from torpor_endpoint.core.sending.machine import END, HOLD, Instruction, Sending
 from torpor_endpoint.in_service.incarnation import Incarnation
 

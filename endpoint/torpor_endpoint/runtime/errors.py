@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from torpor_account.aws.errors import DATABASE_AWAY
-from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_container.wire import Fault
 from torpor_endpoint.core.sending.machine import CUSTOM_ATTRIBUTES, FAULT, HOP_OVERSIZE
 

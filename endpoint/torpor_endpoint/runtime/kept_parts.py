@@ -6,7 +6,7 @@ streams in progress together, with the bodies of their requests. What does not f
 
 from dataclasses import dataclass
 
-from torpor_container.transport.upstream import Body
+from torpor_container.transport.upstream_answers import Body
 
 
 @dataclass(frozen=True)

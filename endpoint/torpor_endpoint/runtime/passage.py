@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from torpor_account.aws.wire.asgi import Headers, Scope
 from torpor_container.settings import DEFAULTS
-from torpor_container.transport.upstream import ANSWER_MAX_BYTES, Body, UpstreamAnswer
+from torpor_container.transport.upstream import ANSWER_MAX_BYTES
+from torpor_container.transport.upstream_answers import Body, UpstreamAnswer
 from torpor_endpoint.core.sending.machine import Sending, TraceCarrier
 from torpor_endpoint.core.sending.trail import OVERHEAD, Trail, steps_of
 from torpor_endpoint.host.launch import SERVERLESS_BODY_MAX_BYTES

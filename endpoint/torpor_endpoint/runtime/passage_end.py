@@ -12,7 +12,8 @@ from torpor_account.aws.wire.scope import region_of
 from torpor_account.core.outages.records_fault import RecordsFault
 from torpor_account.log_lines import LogFields, about
 from torpor_container import wire
-from torpor_container.transport.upstream import Body, size_of
+from torpor_container.transport.upstream import size_of
+from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation, check_attributes, from_answer, wire_form
 from torpor_endpoint.runtime.observing.observers import Observers
 from torpor_endpoint.runtime.passage import InvokeAnswer, Passage, Route, Served, server_timing

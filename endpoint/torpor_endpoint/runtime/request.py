@@ -8,7 +8,7 @@ from torpor_account.aws.validation import Violation, message, shown
 from torpor_account.aws.wire.asgi import DRAIN_MAX_BYTES, Disconnected, Receive, Scope
 from torpor_account.request_bodies import TooManyBodies, TooSlow, bodies_of, declared_bytes
 from torpor_container import wire
-from torpor_container.transport.upstream import Body
+from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.core.sending.machine import ACCEPT, CONTENT_TYPE, CUSTOM_ATTRIBUTES, SESSION_ID, TARGET_MODEL
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation
 

@@ -9,7 +9,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from torpor_container import wire
 from torpor_container.transport.stream_client import StreamConnection
-from torpor_container.transport.upstream import JOINED_MAX_BYTES, UpstreamAnswer, size_of
+from torpor_container.transport.upstream import JOINED_MAX_BYTES, size_of
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.sending.machine import END, HOLD, SEND, Sending, SendingFailure, SendingRules
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.in_service.incarnation import Incarnation

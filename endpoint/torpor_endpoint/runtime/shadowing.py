@@ -24,7 +24,8 @@ from weakref import WeakKeyDictionary
 
 from torpor_account.log_lines import about
 from torpor_account.outer_edge import outer_edge
-from torpor_container.transport.upstream import JOINED_MAX_BYTES, Body
+from torpor_container.transport.upstream import JOINED_MAX_BYTES
+from torpor_container.transport.upstream_answers import Body
 from torpor_endpoint.core.traffic import SHADOW_LIMITS, ShadowLimits, shadow_share
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.runtime.admitting import Router, check_target, path_of

@@ -14,7 +14,7 @@ from torpor_account.aws.wire.asgi import Disconnected, Headers, Receive, Scope, 
 from torpor_account.aws.wire.event_stream import CONTENT_TYPE, PayloadParts, exception
 from torpor_container import wire
 from torpor_container.transport.stream_client import StreamConnection, StreamFailed
-from torpor_container.transport.upstream import Body, UpstreamAnswer, UpstreamBroken
+from torpor_container.transport.upstream_answers import Body, UpstreamAnswer, UpstreamBroken
 from torpor_endpoint.core.sending.machine import ACCEPT
 from torpor_endpoint.runtime.errors import (
     NO_RESPONSE,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.sending.machine import Sending, SendingFailure, TraceCarrier
 from torpor_endpoint.in_service.incarnation import Incarnation
 from torpor_endpoint.in_service.pool import VariantPool

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from torpor_container.transport.chunked_post import chunked
-from torpor_container.transport.upstream import UpstreamBroken, UpstreamError, UpstreamTimedOut
+from torpor_container.transport.upstream_answers import UpstreamBroken, UpstreamError, UpstreamTimedOut
 
 Handler = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 HEAD = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"

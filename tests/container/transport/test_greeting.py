@@ -23,7 +23,8 @@ from torpor_container.transport.greeting import (
     reply,
     secret_of,
 )
-from torpor_container.transport.upstream import Upstream, UpstreamRefused
+from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream_answers import UpstreamRefused
 
 SECRET = secret_of(b"of the deployment", "i-1")
 NONCES = st.binary(min_size=32, max_size=32)

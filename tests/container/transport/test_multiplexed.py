@@ -12,7 +12,7 @@ import uvloop
 from tests.container.helpers.connections import hang_up
 from torpor_container.transport.frames import NO_ANSWER, START, UPGRADED, Frame, FrameReader, encoded, upgrade
 from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import (
+from torpor_container.transport.upstream_answers import (
     UpstreamAnswer,
     UpstreamBroken,
     UpstreamError,

@@ -9,7 +9,7 @@ import pytest
 
 from torpor_container.transport.parts import END, StreamFault, encoded, fault
 from torpor_container.transport.stream_client import StreamConnection, StreamFailed, streamed
-from torpor_container.transport.upstream import UpstreamBroken, UpstreamRefused, UpstreamTimedOut
+from torpor_container.transport.upstream_answers import UpstreamBroken, UpstreamRefused, UpstreamTimedOut
 
 FRAMED = b"HTTP/1.1 200 OK\r\nx-torpor-stream: parts\r\ntransfer-encoding: chunked\r\n\r\n"
 Server = Callable[[asyncio.StreamWriter], Awaitable[None]]

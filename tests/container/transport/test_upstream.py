@@ -12,9 +12,8 @@ import pytest
 import uvloop
 
 from tests.container.helpers.connections import hang_up
-from torpor_container.transport.upstream import (
-    JOINED_MAX_BYTES,
-    Upstream,
+from torpor_container.transport.upstream import JOINED_MAX_BYTES, Upstream
+from torpor_container.transport.upstream_answers import (
     UpstreamAnswer,
     UpstreamBroken,
     UpstreamRefused,

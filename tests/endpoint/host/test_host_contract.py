@@ -18,7 +18,8 @@ from tests.endpoint.helpers.ray_cluster import HAS_RAY, NO_RAY, RayCluster, driv
 from tests.helpers.processes import children, gone, has_ended, marked, stop
 from tests.helpers.waiting import reached, soon
 from torpor_container.processes.process_tree import parent as parent_of
-from torpor_container.transport.upstream import Upstream, UpstreamError
+from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.host import Host, Launched, LaunchSpec, Phase, Resources, Slot
 from torpor_endpoint.host.launch_names import deployment_digest
 from torpor_endpoint.host.ray.host import RayHost

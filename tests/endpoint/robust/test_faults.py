@@ -20,7 +20,7 @@ from tests.endpoint.helpers.local_hosts import local_host
 from tests.endpoint.helpers.model_artifacts import put, script
 from tests.helpers.processes import children, gone
 from tests.helpers.waiting import soon
-from torpor_container.transport.upstream import UpstreamError
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.core.ledger_records import InstanceLife
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.core.resource_records import Variant as VariantRecord

@@ -12,7 +12,8 @@ from tests.endpoint.helpers.fake_host import FakeHost, Mood
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
 from torpor_account.core.access.rates import CallKind, CallRates
-from torpor_container.transport.upstream import Upstream, UpstreamAnswer
+from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.resource_records import Container, Serverless, Variant
 from torpor_endpoint.fleet.deployment import Deployment
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_container.wire import Fault
 from torpor_endpoint.runtime.app import request_id
 from torpor_endpoint.runtime.errors import (

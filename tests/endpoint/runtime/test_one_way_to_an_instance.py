@@ -16,11 +16,9 @@ from hypothesis import strategies as st
 from tests.endpoint.helpers.passages import passage
 from torpor_container.transport.multiplexed import Multiplexed
 from torpor_container.transport.stream_client import StreamConnection
-from torpor_container.transport.upstream import (
+from torpor_container.transport.upstream import Headers, Then, Upstream
+from torpor_container.transport.upstream_answers import (
     Body,
-    Headers,
-    Then,
-    Upstream,
     UpstreamAnswer,
     UpstreamBroken,
     UpstreamError,

@@ -12,7 +12,8 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from tests.endpoint.helpers.virtual_time import run
 from tests.helpers.waiting import reached
-from torpor_container.transport.upstream import JOINED_MAX_BYTES, UpstreamAnswer
+from torpor_container.transport.upstream import JOINED_MAX_BYTES
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.traffic import ShadowLimits
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.runtime.admitting import Router

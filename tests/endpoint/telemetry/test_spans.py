@@ -19,7 +19,7 @@ from tests.endpoint.helpers.passages import passage
 from tests.endpoint.helpers.pool_on_fake_host import PoolOnFakeHost
 from torpor_account.metrics.metrics import METRICS
 from torpor_container import wire
-from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint
 from torpor_endpoint.runtime.errors import RuntimeFault, Situation

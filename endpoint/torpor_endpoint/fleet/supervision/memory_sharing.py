@@ -14,7 +14,7 @@ from dataclasses import replace
 from torpor_account.outer_edge import outer_edge
 from torpor_container import wire
 from torpor_container.settings import MIB
-from torpor_container.transport.upstream import UpstreamError
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.typed_json import read
 from torpor_endpoint.core.memory_shares import (
     ContainerMemory,

@@ -10,7 +10,8 @@ from urllib.parse import quote
 
 from torpor_container import wire
 from torpor_container.core.work_wait import WALL_MULTIPLE
-from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamError
+from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamError
 from torpor_container.typed_json import read
 from torpor_container.waiting.quiet_time import busy_s
 from torpor_container.waiting.quiet_timeout import patiently

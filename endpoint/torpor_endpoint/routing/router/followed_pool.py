@@ -8,7 +8,8 @@ from functools import partial
 from torpor_container import wire
 from torpor_container.core.work_wait import WALL_MULTIPLE
 from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import Upstream, UpstreamError
+from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase

@@ -27,7 +27,8 @@ from torpor_account.s3.access.embedded import (
 from torpor_account.storage.failures import is_machines
 from torpor_account.storage.outage_log import OutageLog
 from torpor_container.transport.stream_client import StreamConnection, StreamFailed
-from torpor_container.transport.upstream import Body, UpstreamBroken, size_of
+from torpor_container.transport.upstream import size_of
+from torpor_container.transport.upstream_answers import Body, UpstreamBroken
 from torpor_endpoint.core.async_inference.attempts import (
     Completed,
     MachineFailed,

@@ -8,7 +8,7 @@ import pytest
 
 from torpor_account.core.outages.waiting import pause_s
 from torpor_container import wire
-from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.placement import PlacedInstance, Placement
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.core.sending.machine import (

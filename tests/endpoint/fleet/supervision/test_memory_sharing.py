@@ -9,7 +9,8 @@ from tests.endpoint.helpers.instance_status import NOTHING
 from tests.endpoint.helpers.pool_on_fake_host import SLOT
 from tests.endpoint.helpers.virtual_time import run
 from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import Upstream, UpstreamAnswer, UpstreamTimedOut
+from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamTimedOut
 from torpor_endpoint.core.memory_shares import MIB, MemoryPlan
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing

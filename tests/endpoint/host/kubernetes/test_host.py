@@ -11,7 +11,8 @@ import pytest
 from tests.endpoint.helpers.fake_cluster.hosts import SETTINGS, ClusterGround
 from tests.helpers.waiting import reached
 from torpor_container.transport.address import GuardedAddress
-from torpor_container.transport.upstream import Upstream, UpstreamError
+from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
 from torpor_endpoint.host.kubernetes import preflight
 from torpor_endpoint.host.kubernetes.host import KubernetesHost

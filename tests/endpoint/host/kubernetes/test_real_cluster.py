@@ -22,7 +22,8 @@ from tests.endpoint.helpers.fake_cluster.remote_objects import RemoteObjects
 from tests.endpoint.helpers.local_hosts import warm_parent
 from tests.helpers.processes import children
 from tests.helpers.waiting import reached
-from torpor_container.transport.upstream import Upstream, UpstreamError
+from torpor_container.transport.upstream import Upstream
+from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_endpoint.host import HostError, LaunchSpec, Phase, Resources, Slot
 from torpor_endpoint.host.kubernetes.host import KubernetesHost
 from torpor_endpoint.host.kubernetes.kubernetes_file import KubernetesSettings

@@ -24,7 +24,7 @@ from torpor_account.metrics import metrics
 from torpor_account.storage.databases.database import OutcomeUnknown
 from torpor_container.transport.parts import END, encoded
 from torpor_container.transport.stream_client import StreamConnection
-from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.async_inference.requests import AsyncState
 from torpor_endpoint.runtime.asynchronous.dispatcher import DELETED
 from torpor_endpoint.runtime.errors import no_response

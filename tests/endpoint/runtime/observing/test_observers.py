@@ -16,7 +16,7 @@ from torpor_account.metrics import metrics
 from torpor_account.metrics.metrics import Metric
 from torpor_account.metrics.registry import MetricRegistry
 from torpor_container import wire
-from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.ledger import Sums, is_cold, minute_of
 from torpor_endpoint.core.ledger_records import InvocationRecord, WarmRequests
 from torpor_endpoint.core.resource_records import Serverless

@@ -28,7 +28,7 @@ from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_account.topics import NotPublished, Topics
 from torpor_container.transport.parts import END, encoded
 from torpor_container.transport.stream_client import StreamConnection
-from torpor_container.transport.upstream import UpstreamAnswer
+from torpor_container.transport.upstream_answers import UpstreamAnswer
 from torpor_endpoint.core.async_inference.requests import AsyncRequest, KeptRequest
 from torpor_endpoint.core.resource_records import AsyncInference
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster

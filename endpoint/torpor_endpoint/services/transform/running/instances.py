@@ -7,11 +7,8 @@ from typing import Any, NamedTuple, Protocol
 
 from torpor_container import wire
 from torpor_container.transport.chunked_post import chunked
-from torpor_container.transport.upstream import (
-    UpstreamAnswer,
-    UpstreamError,
-    size_of,
-)
+from torpor_container.transport.upstream import size_of
+from torpor_container.transport.upstream_answers import UpstreamAnswer, UpstreamError
 from torpor_endpoint.core.sending.machine import HOP_OVERSIZE, Sending, SendingFailure, SendingRules, TraceCarrier
 from torpor_endpoint.core.sending.trail import Trail
 from torpor_endpoint.fleet.instance_pool import InstancePool
