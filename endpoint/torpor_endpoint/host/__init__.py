@@ -71,7 +71,8 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True)
 class Launched:
-    """One launch of a slot. Each launch has a new `incarnation` name, and a log of its own.
+    """One launch of a slot. Each launch has a new `incarnation` name, and a log of its own. The record of an instance
+    that requests use holds those of its containers, and so does the routing table.
 
     `address` is None while it is pending. The output reaches the file `log` at once, or soon from another machine.
     `since_s`, in epoch seconds, is when it was launched, if that was by an earlier endpoint process. `configuration` is
@@ -86,6 +87,13 @@ class Launched:
     log: Path | None = None
     since_s: float | None = None
     configuration: str = ""
+
+    @property
+    def placed_at(self) -> Address:
+        """Where it listens. Raises ValueError while it is pending."""
+        if self.address is None:
+            raise ValueError(f"{self.slot} has no place yet")
+        return self.address
 
     def is_of(self, configuration: str) -> bool:
         """Whether it was launched for this configuration, as far as the host knows."""

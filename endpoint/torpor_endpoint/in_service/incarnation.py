@@ -25,16 +25,29 @@ class LiveContainer:
     """The present process of one container of an instance, with the connections to it."""
 
     definition: Container
-    id: str
+    launched: Launched
     upstream: Upstream
     multiplexed: Multiplexed
     ended: "asyncio.Future[Launched]"  # done when the process has ended; cancelled when nobody watches it any more
-    log: Path | None = None
     well: bool = False  # it answered its last ping, and has not been suspected since
     last_seq: int = 0  # the number of the last residency decision that the collector has read
     shared_seq: int = 0  # and the number of the last one that those who share the memory have read
     lacked_room: bool = False  # a model found no memory, or another left for it, since the last look
     doubt: asyncio.Event = field(default_factory=asyncio.Event)  # set: the supervisor pings the container now
+
+    @classmethod
+    def of(cls, definition: Container, launched: Launched, ended: "asyncio.Future[Launched]") -> "LiveContainer":
+        """Makes the connections, and opens none. Raises ValueError for one without a place."""
+        address = launched.placed_at
+        return cls(definition, launched, Upstream(address), Multiplexed(address, wire.INVOCATIONS), ended)
+
+    @property
+    def id(self) -> str:
+        return self.launched.incarnation
+
+    @property
+    def log(self) -> Path | None:
+        return self.launched.log
 
     @property
     def name(self) -> str:

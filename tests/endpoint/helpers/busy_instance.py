@@ -10,11 +10,10 @@ from typing import Any, cast
 from tests.endpoint.helpers.instance_status import NOTHING
 from tests.endpoint.helpers.pool_on_fake_host import SLOT, PoolOnFakeHost
 from torpor_account.metrics.registry import MetricRegistry
-from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.fleet.collector import Collector
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
+from torpor_endpoint.host import Launched, Phase
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 DIMENSIONS = {"EndpointName": "shop", "VariantName": "v"}
@@ -36,8 +35,8 @@ def collecting(fake: PoolOnFakeHost) -> tuple[MetricRegistry, Collector]:
 async def busy(socket: Path, decisions: Sequence[Mapping[str, Any]] = ()) -> AsyncIterator[Incarnation]:
     """An instance that listens as long as the block lasts, and tells of these decisions."""
     server = await asyncio.get_running_loop().create_unix_server(lambda: _Busy(decisions), str(socket))
-    upstream, multiplexed = Upstream(str(socket)), Multiplexed(str(socket), "/invocations")
-    container = LiveContainer(Container("torpor"), "i-1", upstream, multiplexed, asyncio.Future())
+    launched = Launched(SLOT, "i-1", str(socket), Phase.RUNNING)
+    container = LiveContainer.of(Container("torpor"), launched, asyncio.Future())
     incarnation = Incarnation(SLOT, "i-1", [container])
     try:
         yield incarnation

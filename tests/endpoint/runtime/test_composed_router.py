@@ -23,7 +23,7 @@ TWO = [Variant(name, "m", (Container("torpor"),), weight=1.0) for name in "ab"]
 def two_variants() -> FollowedRoster:
     """An endpoint with two variants of equal weights, which have no instance."""
     roster: FollowedRoster = Roster()
-    variants = tuple(RoutedVariant(variant, 0, None, ()) for variant in TWO)
+    variants = tuple(RoutedVariant(variant, 0, None, {}) for variant in TWO)
     follower = TableFollower(ControlClient("http://nowhere"), roster)
     follower.apply(RoutingTable(TableVersion("control", 1), (RoutedEndpoint("shop", "arn", None, variants),)))
     return roster

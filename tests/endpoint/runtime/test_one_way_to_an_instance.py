@@ -40,7 +40,7 @@ from torpor_endpoint.core.sending.trail import COLD, SERVER_TIMING, Trail
 from torpor_endpoint.core.sessions import SessionKey
 from torpor_endpoint.fleet.endpoint_roster import FleetEndpoint, FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.host import Launched, Slot
+from torpor_endpoint.host import Launched, Phase, Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.runtime.admitting import Router
@@ -124,7 +124,8 @@ class ScriptedContainer(LiveContainer):
 
     def __init__(self, definition: Container, script: Script, instance: int, container: int) -> None:
         ended: asyncio.Future[Launched] = asyncio.get_running_loop().create_future()
-        super().__init__(definition, f"i-{instance}", cast(Upstream, self), cast(Multiplexed, self.frames()), ended)
+        launched = Launched(Slot("e", "v", instance, container), f"i-{instance}", "", Phase.RUNNING)
+        super().__init__(definition, launched, cast(Upstream, self), cast(Multiplexed, self.frames()), ended)
         self._script, self._instance, self._container = script, instance, container
 
     def _next(self, headers: Headers, body: Body, timeout_s: float) -> UpstreamAnswer | UpstreamError:

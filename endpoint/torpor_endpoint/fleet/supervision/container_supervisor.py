@@ -10,9 +10,6 @@ from contextlib import suppress
 from itertools import count
 
 from torpor_account.storage.failures import is_machines
-from torpor_container import wire
-from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.fleet.supervision.probe import answers, final_fault, last_line, truncate_if_large
 from torpor_endpoint.fleet.timing import InstanceTiming
@@ -45,7 +42,7 @@ class Died(StartFailed):
 
 async def launched(
     host: Host, container: Container, spec: Callable[[], LaunchSpec], timing: InstanceTiming
-) -> tuple[LiveContainer, Launched]:
+) -> LiveContainer:
     """Start the container's process, and wait until it has a place. Raises StartFailed."""
     try:
         wanted = spec()
@@ -58,9 +55,7 @@ async def launched(
         raise Died(launch.reason or "it ended", containers=(container.name,))
     if not launch.is_of(wanted.configuration):  # the host has learned that just now
         raise StartFailed("another configuration ran in its place", containers=(container.name,))
-    ended = asyncio.ensure_future(host.exited(launch.slot))
-    upstream, multiplexed = Upstream(launch.address), Multiplexed(launch.address, wire.INVOCATIONS)
-    return LiveContainer(container, launch.incarnation, upstream, multiplexed, ended, launch.log), launch
+    return LiveContainer.of(container, launch, asyncio.ensure_future(host.exited(launch.slot)))
 
 
 async def _placed(host: Host, pending: Launched, within_s: float) -> Launched:

@@ -134,14 +134,15 @@ class SlotSupervisor:
     async def _launched(self) -> tuple[Incarnation, InstanceLife]:
         """Start the first container: its incarnation is that of the instance."""
         began_s, variant = self._factory.clock(), self._pool.variant
-        first, launch = await launched(
+        first = await launched(
             self._factory.host,
             variant.containers[0],
             lambda: self._factory.launch_spec(variant, self.slot),
             self._timing,
         )
-        life = self._factory.began(variant, launch, self._why, began_s if launch.since_s is None else launch.since_s)
-        return Incarnation(self.slot, launch.incarnation, [first]), life
+        since_s = first.launched.since_s
+        life = self._factory.began(variant, first.launched, self._why, began_s if since_s is None else since_s)
+        return Incarnation(self.slot, first.id, [first]), life
 
     async def _launch_others(self, incarnation: Incarnation) -> None:
         for slot in self._factory.slots(self._pool.variant, self.slot)[1:]:
@@ -157,8 +158,7 @@ class SlotSupervisor:
             first = self._factory.launch_spec(variant, slot)
             return replace(first, environment={**first.environment, **environment}, instance=incarnation.id)
 
-        container, _ = await launched(self._factory.host, variant.containers[slot.container], spec, self._timing)
-        return container
+        return await launched(self._factory.host, variant.containers[slot.container], spec, self._timing)
 
     async def _until_ready(self, incarnation: Incarnation) -> None:
         clock = asyncio.get_running_loop().time

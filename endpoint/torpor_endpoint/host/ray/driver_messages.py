@@ -34,7 +34,11 @@ class Order(TypedDict):
 
 
 class ActorReport(TypedDict):
-    """What an actor says of its instance."""
+    """What an actor says of its instance: what the endpoint makes a `Launched` of, and a piece of the output.
+
+    It is no `Launched`: the endpoint alone knows the log, and it derives the launch's secret itself, so that it greets
+    nobody by a secret that came from the cluster. An actor that is kept may be of an earlier release.
+    """
 
     incarnation: str
     host: str

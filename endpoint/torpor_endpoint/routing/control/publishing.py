@@ -10,9 +10,7 @@ from collections.abc import Callable
 from torpor_endpoint.fleet.endpoint_roster import FleetRoster
 from torpor_endpoint.fleet.instance_pool import InstancePool
 from torpor_endpoint.routing.protocol.routing_table import (
-    RoutedContainer,
     RoutedEndpoint,
-    RoutedInstance,
     RoutedVariant,
     RoutingTable,
     TableVersion,
@@ -74,7 +72,7 @@ class TablePublisher:
     def _publish(self, endpoints: tuple[RoutedEndpoint, ...]) -> None:
         number = self._table.version.number + 1
         self._table = RoutingTable(TableVersion(self._control, number), endpoints)
-        present = [one.id for live in endpoints for variant in live.variants for one in variant.instances]
+        present = [one for live in endpoints for variant in live.variants for one in variant.instances]
         before = {name: last for name, last in self._last_with.items() if last >= number - KEPT_VERSIONS}
         self._last_with = {**before, **dict.fromkeys(present, number)}
 
@@ -85,12 +83,6 @@ KEPT_VERSIONS = 10_000
 
 
 def _variant(pool: InstancePool) -> RoutedVariant:
-    instances = [
-        RoutedInstance(
-            one.slot.number,
-            one.id,
-            tuple(RoutedContainer(process.id, process.upstream.address) for process in one.containers),
-        )
-        for one in pool.ready
-    ]
-    return RoutedVariant(pool.variant, pool.size, pool.trouble, tuple(sorted(instances, key=lambda one: one.slot)))
+    ready = sorted(pool.ready, key=lambda one: one.slot)
+    instances = {one.id: tuple(container.launched for container in one.containers) for one in ready}
+    return RoutedVariant(pool.variant, pool.size, pool.trouble, instances)

@@ -1,38 +1,27 @@
 """The routing table: all that a router must know of the endpoints in service, as values and as JSON."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_container.typed_json import read, written
 from torpor_endpoint.core.resource_records import Variant
+from torpor_endpoint.host import Launched, Phase, Slot
 from torpor_endpoint.in_service.incarnation import StartTrouble
 
 Json = dict[str, Any]
 
 
-class RoutedContainer(NamedTuple):
-    """One process of an instance: its own incarnation, and where it listens."""
-
-    id: str
-    address: Address
-
-
-class RoutedInstance(NamedTuple):
-    """An instance that takes requests."""
-
-    slot: int
-    id: str
-    containers: tuple[RoutedContainer, ...]
-
-
 class RoutedVariant(NamedTuple):
-    """A variant in service. `wanted` is the number of instances that the control wants now."""
+    """A variant in service. `wanted` is the number of instances that the control wants now. `instances` are those that
+    take requests: by the incarnation of each, its containers' own launches. Routers are told the incarnation and the
+    address of these, and no more: a log is where only the control can read it."""
 
     variant: Variant
     wanted: int
     trouble: StartTrouble | None
-    instances: tuple[RoutedInstance, ...]
+    instances: Mapping[str, tuple[Launched, ...]]
 
 
 class RoutedEndpoint(NamedTuple):
@@ -70,7 +59,7 @@ class RoutingTable(NamedTuple):
     def read(cls, json: Mapping[str, Any]) -> "RoutingTable":
         """Raises KeyError, TypeError, ValueError for what is no table of this release."""
         endpoints = [
-            RoutedEndpoint(one["name"], one["arn"], one["trouble"], tuple(map(_variant, one["variants"])))
+            RoutedEndpoint(one["name"], one["arn"], one["trouble"], tuple(_variants(one["name"], one["variants"])))
             for one in json["endpoints"]
         ]
         return cls(TableVersion(*json["version"]), tuple(endpoints))
@@ -79,28 +68,31 @@ class RoutingTable(NamedTuple):
 def _variant_json(one: RoutedVariant) -> Json:
     instances = [
         {
-            "slot": instance.slot,
-            "id": instance.id,
-            "containers": [{"id": process.id, **_address_json(process.address)} for process in instance.containers],
+            "slot": containers[0].slot.number,
+            "id": name,
+            "containers": [{"id": each.incarnation, **_address_json(each.placed_at)} for each in containers],
         }
-        for instance in one.instances
+        for name, containers in one.instances.items()
     ]
     trouble, variant = written(one.trouble), written(one.variant)
     return {"variant": variant, "wanted": one.wanted, "trouble": trouble, "instances": instances}
 
 
-def _variant(json: Mapping[str, Any]) -> RoutedVariant:
-    instances = [RoutedInstance(one["slot"], one["id"], _containers(one["containers"])) for one in json["instances"]]
-    return RoutedVariant(
-        read(Variant, json["variant"]),
-        json["wanted"],
-        None if json["trouble"] is None else read(StartTrouble, json["trouble"]),
-        tuple(instances),
+def _variants(endpoint: str, json: Sequence[Mapping[str, Any]]) -> Iterator[RoutedVariant]:
+    for one in json:
+        variant = read(Variant, one["variant"])
+        trouble = None if one["trouble"] is None else read(StartTrouble, one["trouble"])
+        instances = {
+            each["id"]: _containers(Slot(endpoint, variant.name, each["slot"]), each["containers"])
+            for each in one["instances"]
+        }
+        yield RoutedVariant(variant, one["wanted"], trouble, instances)
+
+
+def _containers(first: Slot, json: Sequence[Mapping[str, Any]]) -> tuple[Launched, ...]:
+    return tuple(
+        Launched(replace(first, container=at), one["id"], _address(one), Phase.RUNNING) for at, one in enumerate(json)
     )
-
-
-def _containers(json: Sequence[Mapping[str, Any]]) -> tuple[RoutedContainer, ...]:
-    return tuple(RoutedContainer(one["id"], _address(one)) for one in json)
 
 
 def _address_json(address: Address) -> Json:

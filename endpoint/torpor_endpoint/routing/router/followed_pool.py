@@ -1,23 +1,20 @@
 """A router's pool of one variant: it follows the control's table, and keeps its own connections to the instances."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 
 from torpor_container import wire
 from torpor_container.core.work_wait import WALL_MULTIPLE
-from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import Upstream
 from torpor_container.transport.upstream_answers import UpstreamError
 from torpor_container.waiting.quiet_timeout import patiently
 from torpor_endpoint.clocks.repeating import repeated
 from torpor_endpoint.core.lifecycle import InstanceEvent, InstancePhase
-from torpor_endpoint.core.resource_records import Container
-from torpor_endpoint.host import Launched, Slot
+from torpor_endpoint.host import Launched
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 from torpor_endpoint.in_service.pool import VariantPool
-from torpor_endpoint.routing.protocol.routing_table import RoutedContainer, RoutedInstance, RoutedVariant
+from torpor_endpoint.routing.protocol.routing_table import RoutedVariant
 
 ANSWERS_WITHIN_S = 2.0
 LOOK_S = 5.0
@@ -78,12 +75,11 @@ class FollowedPool(VariantPool):
         self.become(routed.variant)
         self._wanted = routed.wanted
         self.trouble = routed.trouble if routed.wanted else None  # else it belongs to an earlier start
-        present = {one.id: one for one in routed.instances}
-        for name in [name for name, one in self._followed.items() if not _is_same(present.get(name), one)]:
+        for name in [name for name, one in self._followed.items() if not _is_same(routed.instances.get(name), one)]:
             self._leave(name)
-        for name, instance in present.items():
+        for name, launches in routed.instances.items():
             if name not in self._followed:
-                self._follow(instance)
+                self._follow(name, launches)
         self.changed()
 
     def close(self) -> None:
@@ -100,16 +96,16 @@ class FollowedPool(VariantPool):
             incarnation.hang_up()
 
     # -- one instance ----------------------------------------------------------------------------------------------
-    def _follow(self, instance: RoutedInstance) -> None:
-        slot = Slot(self.endpoint, self.variant.name, instance.slot)
+    def _follow(self, name: str, launches: Sequence[Launched]) -> None:
+        never: asyncio.Future[Launched] = asyncio.get_running_loop().create_future()  # the control sees them end
         containers = [
-            _container(definition, process)
-            for definition, process in zip(self.variant.containers, instance.containers, strict=True)
+            LiveContainer.of(definition, launched, never)
+            for definition, launched in zip(self.variant.containers, launches, strict=True)
         ]
-        incarnation = Incarnation(slot, instance.id, containers, InstancePhase.READY)
-        self._followed[instance.id] = incarnation
-        watched = repeated(f"watch {slot}", partial(self._watch, incarnation), asyncio.sleep)
-        self._watching[instance.id] = asyncio.create_task(watched)
+        incarnation = Incarnation(launches[0].slot, name, containers, InstancePhase.READY)
+        self._followed[name] = incarnation
+        watched = repeated(f"watch {incarnation.slot}", partial(self._watch, incarnation), asyncio.sleep)
+        self._watching[name] = asyncio.create_task(watched)
 
     def _leave(self, name: str) -> None:
         incarnation = self._followed.pop(name)
@@ -138,15 +134,9 @@ class FollowedPool(VariantPool):
                 await _connect(incarnation)
 
 
-def _container(definition: Container, process: RoutedContainer) -> LiveContainer:
-    upstream, multiplexed = Upstream(process.address), Multiplexed(process.address, wire.INVOCATIONS)
-    never: asyncio.Future[Launched] = asyncio.get_running_loop().create_future()
-    return LiveContainer(definition, process.id, upstream, multiplexed, never, well=True)
-
-
-def _is_same(routed: RoutedInstance | None, followed: Incarnation) -> bool:
+def _is_same(launches: Sequence[Launched] | None, followed: Incarnation) -> bool:
     """Whether the table still has the instance, with the same processes."""
-    return routed is not None and [one.id for one in routed.containers] == [one.id for one in followed.containers]
+    return launches is not None and [one.incarnation for one in launches] == [one.id for one in followed.containers]
 
 
 async def _doubted(incarnation: Incarnation) -> None:

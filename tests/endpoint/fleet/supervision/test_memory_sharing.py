@@ -15,6 +15,7 @@ from torpor_endpoint.core.memory_shares import MIB, MemoryPlan
 from torpor_endpoint.core.resource_records import Container
 from torpor_endpoint.fleet.supervision.memory_sharing import MemorySharing
 from torpor_endpoint.fleet.timing import TIMING
+from torpor_endpoint.host import Launched, Phase
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer
 
 MEMORY_MIB = 1000
@@ -64,8 +65,9 @@ def sharing(*containers: FakeContainer, own: int | None = None) -> tuple[MemoryS
     for one in containers:
         one.instance = list(containers)
     live = [
-        LiveContainer(Container("torpor", name=f"c{n}"), f"i-{n}", one, Multiplexed("", ""), asyncio.Future())
+        LiveContainer(Container("torpor", name=f"c{n}"), launched, one, Multiplexed("", ""), asyncio.Future())
         for n, one in enumerate(containers)
+        for launched in [Launched(SLOT, f"i-{n}", "", Phase.RUNNING)]
     ]
     incarnation = Incarnation(SLOT, "i", live)
     return MemorySharing(MemoryPlan.of(MEMORY_MIB * MIB, values), incarnation, TIMING), incarnation

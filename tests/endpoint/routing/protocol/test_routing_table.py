@@ -1,19 +1,21 @@
 """The messages between a control and its routers: whatever is said is heard as it was said."""
 
 import json
+from dataclasses import replace
 from math import inf
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from torpor_container.transport.address import Address, GuardedAddress
 from torpor_endpoint.core.resource_records import AsyncInference, Container, DataCapture, Serverless, Variant
 from torpor_endpoint.core.traffic import TrafficReport
+from torpor_endpoint.host import Launched, Phase, Slot
 from torpor_endpoint.in_service.incarnation import StartTrouble
 from torpor_endpoint.routing.protocol.router_report import ReportAnswer, RouterReport, ShareReport
 from torpor_endpoint.routing.protocol.routing_table import (
-    RoutedContainer,
     RoutedEndpoint,
-    RoutedInstance,
     RoutedVariant,
     RoutingTable,
     TableVersion,
@@ -29,11 +31,39 @@ VARIANTS = (
 ADDRESSES: tuple[Address, ...] = ("/run/i-1", ("10.0.0.7", 8080), GuardedAddress("10.0.0.8", 8081, bytes(range(32))))
 
 
+IN_JSON: tuple[dict[str, object], ...] = (
+    {"socket": "/run/i-1"},
+    {"host": "10.0.0.7", "port": 8080},
+    {"host": "10.0.0.8", "port": 8081, "secret": bytes(range(32)).hex()},
+)
+
+
+def launches(variant: str, address: Address, **known: Any) -> tuple[Launched, ...]:
+    """An instance of two containers in the slot 3. `known` is what its host knows besides."""
+    first = Slot("shop", variant, 3)
+    return (
+        Launched(first, "i-1", address, Phase.RUNNING, **known),
+        Launched(replace(first, container=1), "i-2", "/run/i-2", Phase.RUNNING, **known),
+    )
+
+
+@pytest.mark.parametrize(("address", "in_json"), list(zip(ADDRESSES, IN_JSON, strict=True)), ids=str)
+def test_a_router_is_told_where_an_instance_listens_and_not_what_its_host_knows(
+    address: Address, in_json: dict[str, object]
+) -> None:
+    known = {"log": Path("/data/logs/i-1.log"), "since_s": 1.0, "configuration": "abc"}
+    instances = {"i-1": launches("plain", address, **known)}
+    variant = RoutedVariant(VARIANTS[0], 1, None, instances)
+    table = RoutingTable(TableVersion("c-1", 7), (RoutedEndpoint("shop", "arn:shop", None, (variant,)),))
+    told = table.json()["endpoints"][0]["variants"][0]["instances"]
+    containers = [{"id": "i-1", **in_json}, {"id": "i-2", "socket": "/run/i-2"}]
+    assert told == [{"slot": 3, "id": "i-1", "containers": containers}]
+
+
 @pytest.mark.parametrize("address", ADDRESSES, ids=str)
 def test_a_table_is_read_as_it_was_written(address: Address) -> None:
-    instance = RoutedInstance(3, "i-1", (RoutedContainer("i-1", address), RoutedContainer("i-2", "/run/i-2")))
     trouble = StartTrouble("no room", 3, False, ("primary",))
-    variants = [RoutedVariant(variant, 2, trouble, (instance,)) for variant in VARIANTS]
+    variants = [RoutedVariant(variant, 2, trouble, {"i-1": launches(variant.name, address)}) for variant in VARIANTS]
     endpoint = RoutedEndpoint("shop", "arn:shop", "its image is unknown", tuple(variants))
     table = RoutingTable(TableVersion("c-1", 7), (endpoint, RoutedEndpoint("empty", "arn:empty", None, ())))
     assert RoutingTable.read(json.loads(json.dumps(table.json()))) == table

@@ -87,7 +87,7 @@ class Following:
 def test_a_router_that_stops_has_those_who_wait_and_those_who_come_try_again() -> None:
     async def story() -> None:
         router = Following()
-        router.follower.apply(table(RoutedVariant(ASLEEP, 0, None, ())))
+        router.follower.apply(table(RoutedVariant(ASLEEP, 0, None, {})))
         operations = ("invocations", "invocations-response-stream")
         held = [asyncio.create_task(router.status(operation)) for operation in operations]
         await reached(lambda: router.held == 2)
@@ -102,13 +102,13 @@ def test_a_variant_at_zero_whose_last_starts_failed_is_woken_and_its_new_starts_
     async def story() -> None:
         trouble = StartTrouble("the model cannot be read", ATTEMPTS, final=False)
         router = Following()
-        router.follower.apply(table(RoutedVariant(ASLEEP, 0, trouble, ())))
+        router.follower.apply(table(RoutedVariant(ASLEEP, 0, trouble, {})))
         held = asyncio.create_task(router.status())
         await reached(lambda: router.control.woken == [("shop", "v")])
-        router.follower.apply(table(RoutedVariant(ASLEEP, 0, trouble, ()), 2))  # made before the wake came
+        router.follower.apply(table(RoutedVariant(ASLEEP, 0, trouble, {}), 2))  # made before the wake came
         await asyncio.sleep(0.02)
         assert router.held == 1
-        router.follower.apply(table(RoutedVariant(ASLEEP, 1, trouble, ()), 3))
+        router.follower.apply(table(RoutedVariant(ASLEEP, 1, trouble, {}), 3))
         assert await held == 429
         router.follower.close()
 
@@ -119,7 +119,7 @@ def test_a_wake_that_fails_is_tried_again() -> None:
     async def story() -> None:
         router = Following()
         router.control.faults = 2
-        router.follower.apply(table(RoutedVariant(ASLEEP, 0, None, ())))
+        router.follower.apply(table(RoutedVariant(ASLEEP, 0, None, {})))
         held = asyncio.create_task(router.status())
         await asyncio.sleep(3.0)
         assert router.control.woken

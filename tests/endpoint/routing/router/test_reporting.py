@@ -50,7 +50,7 @@ class Router:
 
     def __init__(self, control: Control, variant: Variant = SERVERLESS) -> None:
         roster = FollowedRoster()
-        self.pool = FollowedPool("shop", RoutedVariant(variant, 0, None, ()), lambda pool: None)
+        self.pool = FollowedPool("shop", RoutedVariant(variant, 0, None, {}), lambda pool: None)
         live = FollowedEndpoint("shop", "arn")
         live.serve({"v": self.pool})
         roster.serve(live)

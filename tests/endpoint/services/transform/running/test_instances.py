@@ -8,12 +8,10 @@ from typing import Any, cast
 
 import pytest
 
-from torpor_container.transport.multiplexed import Multiplexed
-from torpor_container.transport.upstream import Upstream
 from torpor_endpoint.core.resource_records import Container, Variant
 from torpor_endpoint.core.sending.machine import STRICT_HOP_BYTES
 from torpor_endpoint.fleet.instance_pool import InstancePool
-from torpor_endpoint.host import Slot
+from torpor_endpoint.host import Launched, Phase, Slot
 from torpor_endpoint.in_service.incarnation import Incarnation, LiveContainer, StartTrouble
 from torpor_endpoint.in_service.pool import VariantPool
 from torpor_endpoint.services.transform.running.instances import (
@@ -94,10 +92,10 @@ def told(
         for number, server in enumerate(servers):
             path = str(folder / f"{number}")
             opened.append(await asyncio.start_unix_server(server.serve, path))
-            ended, upstream = asyncio.get_running_loop().create_future(), Upstream(path)
+            ended = asyncio.get_running_loop().create_future()
             name = f"container-{number + 1}" if pipeline else "primary"
-            definition, multiplexed = Container("torpor", name=name), Multiplexed(path, "/invocations")
-            containers.append(LiveContainer(definition, f"i{number}", upstream, multiplexed, ended))
+            launched = Launched(Slot("transform.j", "v", number), f"i{number}", path, Phase.RUNNING)
+            containers.append(LiveContainer.of(Container("torpor", name=name), launched, ended))
         each = [containers] if pipeline else [[one] for one in containers]
         incarnations = [Incarnation(Slot("transform.j", "v", at), f"i{at}", own) for at, own in enumerate(each)]
         pool = Pool(incarnations)
