@@ -14,7 +14,8 @@ from torpor_account.core.access.needs import AccessNeed, AccessRefused, CallerAc
 from torpor_account.core.access.rates import CallKind
 from torpor_account.gateway import HEALTH, OWN_PAGES, Gateway, in_origin_form
 from torpor_account.log_lines import about
-from torpor_endpoint.access.invocations import SIGNED_AS, InvocationDoor, invocation_of, refuse
+from torpor_endpoint.access.invocations import SIGNED_AS, InvocationDoor, invocation_of
+from torpor_endpoint.access.invocations import refuse as refuse_invocation
 from torpor_endpoint.routing.router.followed_identities import FollowedIdentities
 from torpor_endpoint.services.service_register import RUNTIME
 
@@ -22,10 +23,18 @@ audit = logging.getLogger("torpor_endpoint.audit")
 
 
 ADMITS_NOBODY = "This router admits nobody: its control does not let it know who may call. The router's log says why."
+ADMITTED = {RUNTIME: (SIGNED_AS, CallKind.INVOCATIONS), OWN_PAGES: (PAGES_SIGNED_AS, CallKind.PAGES)}
+"""The services that a router verifies callers for: what these sign for, and the kind of call that it counts."""
+READING = AccessNeed((READ,), "*")
+"""What a caller of a router's page needs."""
 
 
 class RouterDoor:
-    """Lets those in who may call by `identities`, as long as the control lets the router follow these."""
+    """Lets those in who may call by `identities`, as long as the control lets the router follow these.
+
+    It is no `AccessDoor`: that one has logins, passwords, uploads, a log of denials and S3, of which a router has
+    none, and it refuses who calls another service unsigned, whom a router sends to the control.
+    """
 
     def __init__(
         self,
@@ -52,45 +61,23 @@ class RouterDoor:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         scope = in_origin_form(scope)
         service = self._gateway.service_named(scope) if scope["type"] == "http" else ""
-        if service == RUNTIME:
-            await self._invocation(scope, receive, send)
-        elif service == OWN_PAGES and scope["path"] != HEALTH:
-            await self._page(scope, receive, send)
-        else:
+        if service not in ADMITTED or scope["path"] == HEALTH:
             await self._gateway(scope, receive, send)  # it refuses what a router does not answer
-
-    async def _invocation(self, scope: Scope, receive: Receive, send: Send) -> None:
+            return
+        signed_as, kind = ADMITTED[service]
         try:
             body = await taken(scope, receive, BODY_LIMIT_BYTES)
-            access = await self._caller(scope, body, SIGNED_AS)
-            self._throttle.count(CallKind.INVOCATIONS, access.principal)
-            access.check((invocation_of(scope, access),))
-        except Disconnected:
-            return
-        except AwsError as error:
-            await refuse(error, scope, send)
-            return
-        except NotAuthentic as refused:
-            await refuse(aws_error(refused, scope), scope, send)
-            return
-        except AccessRefused as denied:
-            audit.info("denied: %s", denied.message, extra=about(caller=access.principal.arn))
-            await refuse(aws_error(denied, scope), scope, send)
-            return
-        await self._gateway.serve(RUNTIME, {**scope, ACCESS: access}, replayed(body, receive), send)
-
-    async def _page(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            body = await taken(scope, receive, BODY_LIMIT_BYTES)
-            access = await self._caller(scope, body, PAGES_SIGNED_AS)
-            self._throttle.count(CallKind.PAGES, access.principal)
-            access.check((AccessNeed((READ,), "*"),))
+            access = await self._caller(scope, body, signed_as)
+            self._throttle.count(kind, access.principal)
+            access.check((invocation_of(scope, access) if service == RUNTIME else READING,))
         except Disconnected:
             return
         except (NotAuthentic, AccessRefused, AwsError) as refused:
-            await sent(_refusal(refused), send)
+            if isinstance(refused, AccessRefused):
+                audit.info("denied: %s", refused.message, extra=about(caller=access.principal.arn))
+            await _refuse(service, refused, scope, send)
             return
-        await self._gateway.serve(OWN_PAGES, scope, replayed(body, receive), send)
+        await self._gateway.serve(service, {**scope, ACCESS: access}, replayed(body, receive), send)
 
     async def _caller(self, scope: Scope, body: bytes, signed_as: str) -> CallerAccess:
         """Raises NotAuthentic; AwsError where nobody may be let in."""
@@ -108,7 +95,15 @@ class RouterDoor:
         return access
 
 
-def _refusal(refused: NotAuthentic | AccessRefused | AwsError) -> Response:
+async def _refuse(service: str, refused: NotAuthentic | AccessRefused | AwsError, scope: Scope, send: Send) -> None:
+    if service == RUNTIME:
+        error = refused if isinstance(refused, AwsError) else aws_error(refused, scope)
+        await refuse_invocation(error, scope, send)
+    else:
+        await sent(_page_refusal(refused), send)
+
+
+def _page_refusal(refused: NotAuthentic | AccessRefused | AwsError) -> Response:
     headers, status = {"content-type": "text/plain"}, 403 if isinstance(refused, AccessRefused) else 401
     if isinstance(refused, NotAuthentic) and refused.problem is Problem.THROTTLED:
         status, headers["retry-after"] = 429, "1"

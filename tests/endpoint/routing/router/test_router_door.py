@@ -1,13 +1,15 @@
 """A router's door lets in who may call, as long as the control lets the router know who that is."""
 
 import asyncio
+import json
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from tests.account.helpers.in_memory_iam import ACCOUNT, database
+from tests.account.helpers.in_memory_iam import ACCOUNT, database, iam_over
 from tests.account.helpers.signed_requests import KEY, SECRET, signed
 from torpor_account.access.throttling import UNLIMITED
 from torpor_account.access.verifying import AccessClocks, Verifier
@@ -51,14 +53,34 @@ async def forbidden() -> Answer:
     raise ControlForbids("the control refuses: the key may not route")
 
 
+def roots() -> tuple[str, Identities]:
+    """The root calls with KEY."""
+    with database() as found:
+        return IdentityPublisher(found, KeyPair(KEY, SECRET)).identities()
+
+
+def a_users() -> tuple[str, Identities]:
+    """A user without a right calls with KEY."""
+    with database() as found:
+        iam = iam_over(found)
+        iam.create_user(UserName="ann")
+        made = iam.create_access_key(UserName="ann")["AccessKey"]
+        version, told = IdentityPublisher(found, KeyPair("AKIAROOT", "root")).identities()
+    keys = told.tables["access_keys"]
+
+    def as_key(text: str) -> str:
+        return text.replace(made["AccessKeyId"], KEY).replace(made["SecretAccessKey"], SECRET)
+
+    own = tuple((as_key(name), as_key(parent), as_key(record)) for name, parent, record in keys)
+    return version, replace(told, tables={**told.tables, "access_keys": own})
+
+
 class Scene:
     """A router's door before a runtime that answers 200."""
 
-    def __init__(self) -> None:
+    def __init__(self, callers: tuple[str, Identities] | None = None) -> None:
         self.control = Control()
-        with database() as found:
-            callers = IdentityPublisher(found, KeyPair(KEY, SECRET)).identities()
-        self.identities = FollowedIdentities(self.control, *callers, ACCOUNT, time.time)
+        self.identities = FollowedIdentities(self.control, *(callers or roots()), ACCOUNT, time.time)
         clocks = AccessClocks(time.time, time.time)
         verifier = Verifier(self.identities.directory, clocks, ACCOUNT, "us-east-1", lambda arn: {})
         inline = InvocationDoor(verifier, lambda scope, body, tell: True)
@@ -123,6 +145,25 @@ def test_who_signs_for_another_name_does_not_reach_the_runtime(scene: Scene) -> 
             assert (status, b"serves nothing that is signed for as sagemaker-runtime" in body) == (400, True)
 
     asyncio.run(story())
+
+
+def test_who_has_no_right_is_refused_in_the_form_of_what_it_called_and_noted(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene(a_users())
+
+    async def story() -> None:
+        status, body = await scene.call(PATH, "sagemaker")
+        assert (status, json.loads(body).keys()) == (403, {"message"})
+        status, body = await scene.call(PAGE, "torpor")
+        assert (status, body[:5]) == (403, b"User:")
+        assert not scene.takes_inline()
+
+    with caplog.at_level("INFO", "torpor_endpoint.audit"):
+        asyncio.run(story())
+    noted = [record.getMessage() for record in caplog.records]
+    assert [text.split(" is not authorized to perform: ")[1].split()[0] for text in noted] == [
+        "sagemaker:InvokeEndpoint",
+        "torpor:ReadPages",
+    ]
 
 
 def test_a_router_that_may_not_follow_admits_nobody_until_it_may_again(scene: Scene) -> None:
