@@ -34,10 +34,10 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    from xdist.scheduler import LoadFileScheduling
+    from tests.helpers.whole_files import WholeFiles
 
     config.option.loadscopereorder = False
-    return LoadFileScheduling(config, log)
+    return WholeFiles(config, log)
 
 
 @pytest.fixture(scope="session")
