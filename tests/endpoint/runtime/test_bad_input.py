@@ -122,7 +122,8 @@ def _the_good_model_answers_at_once(live: LiveEndpoint, rough: str) -> Iterator[
     yield
     answer = live.invoke(rough, ROW, TargetModel="good.json")
     assert right(answer)
-    assert steps_of(answer).keys() == {"predict", "overhead"}  # it waited for nothing
+    waited = steps_of(answer).keys() - {"predict", "overhead"}
+    assert waited <= {"hold"}  # for a ping at most, after an answer that broke off: nothing started or loaded again
 
 
 def right(answer: Any) -> bool:
