@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.account.helpers.database_fixtures import opened, postgresql
+from tests.account.helpers.database_fixtures import database_url, opened, postgresql
 from tests.helpers import zygotes
 from torpor_container.processes.zygote_client import ZygoteClient
 
-__all__ = ("opened", "postgresql")  # pytest finds these fixtures here
+__all__ = ("database_url", "opened", "postgresql")  # pytest finds these fixtures here
 
 settings.register_profile("shared", deadline=None, max_examples=30)
 settings.register_profile("thorough", deadline=None, max_examples=300)

@@ -262,6 +262,8 @@ class Parts:
             lived=self.ledger.lived,
             registry=self.account.registry,
             noted=self.account.log_marks.noted,
+            strict=self.options.strict,
+            traces=None if self.telemetry is None else partial(self.telemetry.payloads, self.clock.epoch),
         )
 
     def _router(self) -> ComposedRouter:

@@ -22,7 +22,7 @@ from torpor_endpoint.services.jobs.work import WorkThreads
 from torpor_endpoint.services.training.lifecycle import TrainingJob
 from torpor_endpoint.services.training.running.training_work import JobCredentials, TrainingSite, TrainingWork
 from torpor_endpoint.services.transform.lifecycle import TransformJob
-from torpor_endpoint.services.transform.running.transform_work import JOB, TransformSite, TransformWork
+from torpor_endpoint.services.transform.running.transform_work import JOB, TracesOfJob, TransformSite, TransformWork
 
 TRANSFORM_TIMING = replace(TIMING, grace_s=3.0)
 """Nobody waits for the answers of an instance whose job has ended or was stopped."""
@@ -31,7 +31,8 @@ TRANSFORM_TIMING = replace(TIMING, grace_s=3.0)
 @dataclass(frozen=True)
 class JobSite:
     """What the jobs of one endpoint share with it. `factory` launches as the endpoint does; `lived` gets the lives of
-    the instances of transform jobs, and `noted` each data log that has grown."""
+    the instances of transform jobs, and `noted` each data log that has grown. `strict` and `traces` are those of
+    `TransformSite`."""
 
     database: Database
     clock: Callable[[], float]
@@ -46,6 +47,8 @@ class JobSite:
     lived: Callable[[InstanceLife], None]
     registry: MetricRegistry
     noted: Callable[[Path], object]
+    strict: bool
+    traces: TracesOfJob | None
 
 
 class JobParts:
@@ -98,5 +101,7 @@ def _transform_site(site: JobSite, cpus: int) -> TransformSite:
         registry=site.registry,
         clock=site.clock,
         noted=site.noted,
+        strict=site.strict,
+        traces=site.traces,
         as_role=site.as_role,
     )

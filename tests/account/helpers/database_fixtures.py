@@ -48,3 +48,17 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenPart]
 
 def _unexpected() -> None:
     pytest.fail("nobody took the database over")
+
+
+@pytest.fixture
+def database_url(postgresql: PostgresqlServer) -> Iterator[str]:
+    """That of a PostgreSQL database of the test's own."""
+    import psycopg
+
+    with psycopg.connect(postgresql.url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE apart")
+    try:
+        yield postgresql.url.replace("/postgres?", "/apart?")
+    finally:
+        with psycopg.connect(postgresql.url, autocommit=True) as connection:
+            connection.execute("DROP DATABASE apart WITH (FORCE)")

@@ -23,15 +23,15 @@ def deployed(live: LiveEndpoint) -> None:
     live.deploy("shop", Variant(many("models/shop")))
 
 
-def test_another_data_folder_goes_on_with_the_same_records(tmp_path: Path, url: str) -> None:
-    first = LiveEndpoint(tmp_path / "first", "--auth", f"--database={url}").start()
+def test_another_data_folder_goes_on_with_the_same_records(tmp_path: Path, database_url: str) -> None:
+    first = LiveEndpoint(tmp_path / "first", "--auth", f"--database={database_url}").start()
     try:
         deployed(first)
         before = first.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"]
         user = first.client("iam").create_user(UserName="ann")["User"]["Arn"]
     finally:
         first.kill()
-    with LiveEndpoint(tmp_path / "second", "--auth", f"--database={url}") as second:
+    with LiveEndpoint(tmp_path / "second", "--auth", f"--database={database_url}") as second:
         put(second.folder("models"), {"shop/a.tar.gz": packed({"xgboost-model.json": booster()})})
         assert second.keys == first.keys
         assert second.client("iam").get_user(UserName="ann")["User"]["Arn"] == user
@@ -39,8 +39,8 @@ def test_another_data_folder_goes_on_with_the_same_records(tmp_path: Path, url: 
         assert second.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"] == before
 
 
-def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: PostgresqlServer, url: str) -> None:
-    with LiveEndpoint(tmp_path, f"--database={url}") as live:
+def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: PostgresqlServer, database_url: str) -> None:
+    with LiveEndpoint(tmp_path, f"--database={database_url}") as live:
         deployed(live)
         answer = live.invoke("shop", ROW, TargetModel="a.tar.gz")["Body"]
         postgresql.stop()
@@ -76,10 +76,10 @@ def test_calls_go_on_while_the_server_is_away(tmp_path: Path, postgresql: Postgr
 
 
 def test_what_needs_the_database_says_so_while_it_is_away_and_the_log_has_one_line(
-    tmp_path: Path, postgresql: PostgresqlServer, url: str
+    tmp_path: Path, postgresql: PostgresqlServer, database_url: str
 ) -> None:
     asking = {"EndpointName": "shop", "Body": ROW, "ContentType": "text/csv"}
-    with LiveEndpoint(tmp_path, f"--database={url}") as live:
+    with LiveEndpoint(tmp_path, f"--database={database_url}") as live:
         live.client("s3").create_bucket(Bucket="results")
         put(live.folder("models"), {"shop/a.tar.gz": packed({"xgboost-model.json": booster()})})
         config = {"OutputConfig": {"S3OutputPath": "s3://results/out"}}
@@ -120,14 +120,14 @@ def taken(runtime: Any, asking: dict[str, Any]) -> Any:
         return None
 
 
-def test_an_endpoint_that_may_not_make_its_tables_says_so_in_one_line(tmp_path: Path, url: str) -> None:
-    with psycopg.connect(url, autocommit=True) as connection:
+def test_an_endpoint_that_may_not_make_its_tables_says_so_in_one_line(tmp_path: Path, database_url: str) -> None:
+    with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute("CREATE ROLE poor LOGIN")
     try:
-        live = LiveEndpoint(tmp_path, f"--database={url.replace('torpor@', 'poor@')}").start()
+        live = LiveEndpoint(tmp_path, f"--database={database_url.replace('torpor@', 'poor@')}").start()
         assert live.ended() == 1
         assert "cannot start: poor may not make schemas in the database apart: GRANT CREATE ON" in live.output()
         assert "Traceback" not in live.output()
     finally:
-        with psycopg.connect(url, autocommit=True) as connection:
+        with psycopg.connect(database_url, autocommit=True) as connection:
             connection.execute("DROP ROLE poor")

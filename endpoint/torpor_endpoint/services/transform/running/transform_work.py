@@ -61,6 +61,10 @@ REMEMBERED = 100
 FAILED_OBJECTS = "See job logs for more information. {failed} of {all} objects have no result, the first one: {first}"
 
 
+TracesOfJob = Callable[[str, str, InstancePool], PayloadTraces | None]
+"""Takes a job's name, its ARN and its instances; returns what traces its payloads, if anything does."""
+
+
 @dataclass(frozen=True)
 class TransformSite:
     """What all jobs share. Each has a folder of its name below `folder` until it has ended.
@@ -79,7 +83,7 @@ class TransformSite:
     clock: Callable[[], float]
     noted: Callable[[Path], object]
     strict: bool = False
-    traces: Callable[[str, str, InstancePool], PayloadTraces | None] | None = None
+    traces: TracesOfJob | None = None
     as_role: AsRole = as_endpoint
     outage: OutageLog = field(default_factory=lambda: OutageLog(*OUTAGE))
 
