@@ -16,7 +16,7 @@ from torpor_account.iam.context import Iam
 from torpor_account.logs.files.group_folders import Groups
 from torpor_account.logs.files.log_marks import LogMarks
 from torpor_account.logs.files.stream_reader import Logs
-from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.metrics.registry import MetricRegistry, nothing_to_refresh
 from torpor_account.moto.longtail import LongTail
 from torpor_account.s3.access.embedded import EmbeddedStorage
 from torpor_account.s3.object_store import ObjectStore
@@ -62,10 +62,6 @@ class AccountOptions(Protocol):
 
     @property
     def rate_limits(self) -> tuple[str, ...]: ...
-
-
-async def nothing_to_refresh() -> None:
-    """The metrics of an account are always up to date, if nobody else counts."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from torpor_account.cloudwatch.get_metric_data import get_metric_data
 from torpor_account.cloudwatch.get_metric_statistics import get_metric_statistics
 from torpor_account.cloudwatch.list_metrics import list_metrics
 from torpor_account.cloudwatch.put_metric_data import keep, measured_by
-from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.metrics.registry import MetricRegistry, nothing_to_refresh
 
 KEPT = (
     *("Datapoints", "Metrics", "Dimensions", "MetricDataResults", "Timestamps", "Values"),
@@ -21,10 +21,6 @@ KEPT = (
     *("OKActions", "AlarmActions", "InsufficientDataActions"),
 )
 """Lists that callers index without asking whether they are there; CloudWatch sends them even when empty."""
-
-
-async def nothing_to_refresh() -> None:
-    """For metrics that are always current."""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,10 @@ SERIES_MAX = 10_000
 AGEING_PERIOD_S = 300.0
 
 
+async def nothing_to_refresh() -> None:
+    """For metrics that are always current."""
+
+
 class MetricRegistry:
     """All series. `clock` gives epoch seconds. Beyond `series_max`, the series that was silent longest is removed.
 

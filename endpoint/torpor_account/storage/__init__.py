@@ -1,1 +1,1 @@
-"""Stores the endpoint's data: its data folder, and tables of records in SQLite or PostgreSQL."""
+"""Stores data: the data folder, tags, and tables of records in SQLite or PostgreSQL."""

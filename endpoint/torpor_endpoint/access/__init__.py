@@ -1,1 +1,1 @@
-"""Verifies who calls, at the one door that every request comes through, and keeps the account's root credential."""
+"""What callers may do with SageMaker: invocations, the pages of routers, and the page of a caller's own models."""

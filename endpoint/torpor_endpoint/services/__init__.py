@@ -1,1 +1,1 @@
-"""One folder for each AWS service that the endpoint answers."""
+"""One folder for each service of SageMaker, and for what scales its variants; `torpor_account` has the others."""

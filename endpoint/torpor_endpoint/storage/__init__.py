@@ -1,1 +1,1 @@
-"""Stores the endpoint's data: its data folder, and tables of records in SQLite or PostgreSQL."""
+"""The endpoint's records: models, endpoint configs and endpoints, and the tables of its database."""

@@ -9,8 +9,8 @@ from torpor_account.aws.in_process import client
 from torpor_account.cloudwatch.alarms.alarm_record import Alarm, StateChange
 from torpor_account.cloudwatch.alarms.alarm_store import Alarms
 from torpor_account.cloudwatch.alarms.watch import Watch
-from torpor_account.cloudwatch.service import CloudWatch, nothing_to_refresh, service
-from torpor_account.metrics.registry import MetricRegistry
+from torpor_account.cloudwatch.service import CloudWatch, service
+from torpor_account.metrics.registry import MetricRegistry, nothing_to_refresh
 from torpor_account.storage.account_tables import ACCOUNT_TABLES
 from torpor_account.storage.databases.sqlite_file import SqliteFile
 from torpor_account.storage.tag_store import Tags
