@@ -1,7 +1,8 @@
 """Keeps the disks of instances in folders, which last as long as their variant.
 
-A folder is `<endpoint>/<variant>/<number>`, or `<number>.<container>` for a further container of the instance. Where
-callers are verified, `@` and a digest of the instance's role follow.
+A folder is `<endpoint>/<variant>/<number>`, or `<number>.<container>` for a further container of the instance. Beside
+them is `mapped`, with the files that all instances of the variant map. Where callers are verified, `@` and a digest of
+the instance's role follow.
 
 A folder that cannot be removed now is removed at the next start.
 """
@@ -26,8 +27,11 @@ class Disks:
         """The folder of the slot's disk. That of another container is beside it: a disk lies in no other. What one role
         has read is on no disk of another role."""
         name = f"{slot.number}.{slot.container}" if slot.container else str(slot.number)
-        whose = f"@{sha256(role.encode()).hexdigest()[:12]}" if role else ""
-        return self._variant(slot.endpoint, slot.variant) / f"{name}{whose}"
+        return self._variant(slot.endpoint, slot.variant) / f"{name}{_whose(role)}"
+
+    def mapped_of(self, slot: Slot, role: str = "") -> Path:
+        """The folder of the files that the slot's instance maps, as do the variant's others of this role."""
+        return self._variant(slot.endpoint, slot.variant) / f"mapped{_whose(role)}"
 
     def put_aside(self, endpoint: str, variant: str | None = None) -> Path:
         """Rename the disks of a variant, or of an endpoint: one of the same name gets new ones at once. The folder that
@@ -50,3 +54,7 @@ class Disks:
 
     def _variant(self, endpoint: str, variant: str) -> Path:
         return self._endpoint(endpoint) / variant
+
+
+def _whose(role: str) -> str:
+    return f"@{sha256(role.encode()).hexdigest()[:12]}" if role else ""

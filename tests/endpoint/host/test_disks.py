@@ -57,3 +57,11 @@ def test_what_one_role_has_read_is_on_no_disk_of_another(tmp_path: Path) -> None
     folders = {disks.of(slot, role) for role in ("", "arn:aws:iam::1:role/a", "arn:aws:iam::1:role/b")}
     assert len(folders) == 3
     assert {folder.parent for folder in folders} == {disks.of(slot).parent}
+
+
+def test_the_instances_of_a_variant_share_the_folder_of_mapped_files(tmp_path: Path) -> None:
+    disks, role = Disks(tmp_path), "arn:aws:iam::1:role/a"
+    one, other, elsewhere = Slot("shop", "blue", 0), Slot("shop", "blue", 1), Slot("shop", "green", 0)
+    assert disks.mapped_of(one) == disks.mapped_of(other)
+    assert len({disks.mapped_of(one), disks.mapped_of(elsewhere), disks.mapped_of(one, role)}) == 3
+    assert disks.mapped_of(one).parent == disks.of(one).parent

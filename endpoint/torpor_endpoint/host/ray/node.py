@@ -72,6 +72,7 @@ class NodeInstance:
                 environment=instance_environment(order, os.environ)
                 | {
                     "SAGEMAKER_BASE_DIR": base_dir,
+                    "TORPOR_MAPPED_FOLDER": str(folder.disks.mapped_of(slot, order["role"])),
                     "TORPOR_LISTENER": str(listener.fileno()),
                     "TORPOR_INSTANCE_SECRET": secret.hex(),
                     "TORPOR_SCRIPT_HIDDEN": os.pathsep.join(hidden_folders(order, folder.path)),

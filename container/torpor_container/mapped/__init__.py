@@ -1,0 +1,1 @@
+"""Faster forms of models, each in one file that all instances of a variant on one machine map read-only."""

@@ -1,0 +1,195 @@
+"""The folder of mapped files: one for each version of a model, which the instances of a variant on one machine share.
+
+A file appears by one rename, finished and read-only, and nobody writes to it afterwards. Its name has the version in
+it, so another version has another file. Each instance that maps a file keeps a link to it in a folder of its own: the
+file's count of links says how many do, and the file stays readable while its own name is removed. Files that no
+instance links leave for new ones, the least recently taken first.
+
+Methods block. Any number of processes and threads may call them at the same time.
+"""
+
+import fcntl
+import hashlib
+import os
+import secrets
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from torpor_container.artifacts.errors import DiskTooSmall, disk_full_for
+
+Write = Callable[[BinaryIO], object]
+
+FILES, HOLDERS, LOCK, USED = "files", "holders", ".lock", ".used"
+_ALIVE = ".alive"
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_READ_ONLY = 0o400
+
+
+class MappedFile:
+    """A file that this instance holds, at a `path` of its own, until `release`."""
+
+    def __init__(self, path: Path, size_bytes: int) -> None:
+        self.path = path
+        self.size_bytes = size_bytes
+
+    def holders(self) -> int:
+        """How many instances of the machine hold it, this one included."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:  # released, or its folder was removed
+            return 1
+        return max(1, found.st_nlink - 1)
+
+    def release(self) -> None:
+        self.path.unlink(missing_ok=True)
+
+
+class MappedFolder:
+    """The files, as one instance sees them. `budget_bytes` bounds all files together."""
+
+    def __init__(self, folder: Path, budget_bytes: int) -> None:
+        self._folder = folder
+        self._budget_bytes = budget_bytes
+        self._own: Path | None = None
+        self._alive: int | None = None
+        self._boot = _boot()
+        self._opening = threading.Lock()
+
+    @staticmethod
+    def name_of(kind: str, model_id: str, file: str) -> str:
+        """The name of one form (`kind`, with its version) of one file of one version of an artifact."""
+        digest = hashlib.sha256("\0".join((model_id, file)).encode(errors="surrogatepass")).hexdigest()
+        return f"{digest[:32]}.{kind}"
+
+    def take(self, name: str) -> MappedFile | None:
+        """Hold the file of this name; None if there is none. Raises OSError."""
+        source = self._files / name
+        with suppress(FileNotFoundError):
+            os.utime(source)
+            return self._held(source)
+        return None
+
+    def put(self, name: str, write: Write) -> MappedFile:
+        """Write a file, unless another instance did so first, and hold it. Raises DiskFull, OSError, and what `write`
+        raises: no file appears then."""
+        own = self._opened()
+        unfinished = own / f"{secrets.token_hex(8)}.unfinished"
+        with disk_full_for(name), ExitStack() as ended:
+            ended.callback(unfinished.unlink, missing_ok=True)
+            with unfinished.open("xb") as file:
+                write(file)
+            unfinished.chmod(_READ_ONLY)
+            with self._locked():
+                if (other := self.take(name)) is not None:
+                    return other
+                self._make_room(name, unfinished.stat().st_size)
+                unfinished.rename(self._files / name)
+                return self._held(self._files / name)
+
+    def close(self) -> None:
+        """End all holds of this instance."""
+        if self._own is not None and self._alive is not None:
+            shutil.rmtree(self._own, ignore_errors=True)
+            os.close(self._alive)
+            self._own = self._alive = None
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+    @property
+    def _files(self) -> Path:
+        """After a crash of the machine files may be incomplete: those from before its last boot are not read."""
+        return self._folder / self._boot / FILES
+
+    def _held(self, source: Path) -> MappedFile:
+        link = self._opened() / f"{secrets.token_hex(8)}.{source.name}"
+        link.hardlink_to(source)
+        return MappedFile(link, link.stat().st_size)
+
+    def _opened(self) -> Path:
+        """The folder of this instance's links, made at its first call. An open lock says that the instance lives."""
+        with self._opening:
+            if self._own is None:
+                root = self._folder / self._boot
+                (root / HOLDERS).mkdir(parents=True, exist_ok=True)
+                self._files.mkdir(exist_ok=True)
+                with self._locked():
+                    self._sweep()
+                    own = root / HOLDERS / secrets.token_hex(8)
+                    own.mkdir()
+                    self._alive = os.open(own / _ALIVE, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+                    fcntl.flock(self._alive, fcntl.LOCK_EX)
+                self._own = own
+            return self._own
+
+    def _sweep(self) -> None:
+        """Remove what instances that ended left, and the files of an earlier boot."""
+        for earlier in self._folder.iterdir():
+            if earlier.name != self._boot:
+                shutil.rmtree(earlier, ignore_errors=True)
+        for holder in (self._folder / self._boot / HOLDERS).iterdir():
+            if not _lives(holder):
+                shutil.rmtree(holder, ignore_errors=True)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the lock of the folder, which ends with its process."""
+        lock = os.open(self._folder / self._boot / LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def _make_room(self, name: str, size_bytes: int) -> None:
+        """Count a new file. All files are looked at only where their count says that there is no room."""
+        counter = self._folder / self._boot / USED
+        try:
+            used_bytes = int(counter.read_text())
+        except (FileNotFoundError, ValueError):
+            used_bytes = self._budget_bytes  # nothing is known: look
+        if used_bytes + size_bytes > self._budget_bytes:
+            used_bytes = self._evict(self._budget_bytes - size_bytes)
+        if used_bytes + size_bytes > self._budget_bytes:
+            raise DiskTooSmall(
+                name,
+                f"it takes {size_bytes} bytes, and of {self._budget_bytes} bytes for mapped files {used_bytes} are in "
+                "use",
+            )
+        counter.write_text(str(used_bytes + size_bytes))
+
+    def _evict(self, room_bytes: int) -> int:
+        """Remove files that no instance holds until the others have `room_bytes`. The bytes of those that are left."""
+        seen = [(entry.stat(), entry.path) for entry in os.scandir(self._files)]
+        used_bytes = sum(stat.st_size for stat, _ in seen)
+        for stat, path in sorted(seen, key=lambda one: one[0].st_mtime_ns):
+            if used_bytes <= room_bytes:
+                break
+            if stat.st_nlink == 1:
+                os.unlink(path)
+                used_bytes -= stat.st_size
+        return used_bytes
+
+
+def _lives(holder: Path) -> bool:
+    """Whether an instance has the folder of links open."""
+    try:
+        alive = os.open(holder / _ALIVE, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(alive, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(alive)
+    return False
+
+
+def _boot() -> str:
+    try:
+        return _BOOT_ID.read_text().strip()
+    except OSError:  # not Linux
+        return "boot"
