@@ -1,0 +1,95 @@
+"""How many calls one warm request makes in the instance's process: the same on every machine, however busy."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from tests.endpoint.helpers.model_artifacts import ROW, booster, put
+from tests.helpers.call_windows import Calls, CallWindows
+from tests.helpers.processes import children
+from tests.helpers.waiting import until
+from torpor_container.transport.frames import UPGRADED, FrameReader, encoded, upgrade
+
+HEAD = b"content-type: text/csv\r\nx-amzn-sagemaker-target-model: a.json\r\n"
+TOGETHER_MAX = 32
+ONE = Calls(182, 93)
+"""What was counted, as is the other. Raise one only with the reason in the changelog."""
+TOGETHER = Calls(139, 62)
+"""For each of 32 requests for one model that are there at once: they share a prediction."""
+
+
+class Asking:
+    """The endpoint's side of the connection with frames."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._reader = FrameReader()
+        connection.sendall(upgrade("/invocations"))
+        assert connection.recv(4096) == UPGRADED
+
+    def ask(self, count: int) -> None:
+        self._connection.sendall(b"".join(encoded(number, 0, HEAD, ROW) for number in range(count)))
+
+    def receive(self, count: int) -> None:
+        while count:
+            data = self._connection.recv(1 << 20)
+            assert data, "the connection ended"
+            for frame in self._reader.read(data):
+                assert frame.status == 200, frame.body
+                count -= 1
+
+
+@pytest.fixture(scope="module")
+def counted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Asking, CallWindows]]:
+    folder = tmp_path_factory.mktemp("counted")
+    windows = CallWindows(folder)
+    put(folder / "models", {"a.json": booster()})
+    settings = {
+        "SAGEMAKER_MULTI_MODEL": "true",
+        "SAGEMAKER_BASE_DIR": str(folder / "base"),
+        "TORPOR_MODEL_SOURCE": f"file://{folder / 'models'}",
+        "TORPOR_SOCKET": str(folder / "s"),
+        "TORPOR_TRIALS": "false",
+    }
+    command = [sys.executable, "-m", "torpor_container", "serve"]
+    with (folder / "log").open("wb") as log:
+        environment = {**os.environ, **windows.variables, **settings}
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+    try:
+        until((folder / "s").exists)
+        with closing(socket.socket(socket.AF_UNIX)) as connection:
+            until(lambda: connection.connect_ex(str(folder / "s")) == 0)
+            asking = Asking(connection)
+            asking.ask(1)
+            asking.receive(1)
+            [windows.pid] = children(process.pid)
+            yield asking, windows
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+def test_one_warm_request(counted: tuple[Asking, CallWindows]) -> None:
+    asking, windows = counted
+
+    def call() -> None:
+        asking.ask(1)
+        asking.receive(1)
+
+    windows.check(ONE, 1, call)
+
+
+def test_requests_that_are_there_at_once(counted: tuple[Asking, CallWindows]) -> None:
+    asking, windows = counted
+
+    def call() -> None:
+        asking.ask(TOGETHER_MAX)
+        asking.receive(TOGETHER_MAX)
+
+    windows.check(TOGETHER, TOGETHER_MAX, call)
